@@ -1,0 +1,90 @@
+//! Images and labels on the way in and out: IDX, CIFAR binary, image folders and single images, npz.
+//!
+//! Two kinds of images exist and are never mixed. **Pixels** are 8-bit and come from outside; **world-space** images are
+//! the float tensors a flow sees, for which alone a posterior is exact (SCIENCE §1). [`open`] reads any supported file or
+//! folder as one of the two.
+
+mod cifar;
+mod folder;
+mod idx;
+mod npz;
+mod pad;
+mod write;
+
+use std::path::Path;
+
+use crate::error::Result;
+
+pub use cifar::{read_cifar10, read_cifar100};
+pub use folder::{read_folder, read_image_files};
+pub use idx::read_idx;
+pub use npz::{WorldBatch, read_npz, write_npz};
+pub use write::{write_atomically, write_png};
+
+/// Channels, height and width of every image of a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct ImageShape {
+    /// 1 for grey, 3 for RGB.
+    pub channels: usize,
+    /// Rows.
+    pub height: usize,
+    /// Columns.
+    pub width: usize,
+}
+
+impl ImageShape {
+    /// Number of dimensions D of one image.
+    pub fn dims(self) -> usize {
+        self.channels * self.height * self.width
+    }
+}
+
+impl std::fmt::Display for ImageShape {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}×{}×{}", self.channels, self.height, self.width)
+    }
+}
+
+/// 8-bit images, their labels where known, and their class names.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Dataset {
+    /// What to call it: the file or folder it came from.
+    pub name: String,
+    /// Shape of every image.
+    pub shape: ImageShape,
+    /// Pixels, NCHW, 0..=255.
+    pub pixels: Vec<u8>,
+    /// One class per image; `None` where the source has none.
+    pub labels: Option<Vec<usize>>,
+    /// Names of the classes; empty where the source has none.
+    pub class_names: Vec<String>,
+    /// A name per image for reports (file name or running number).
+    pub ids: Vec<String>,
+}
+
+impl Dataset {
+    /// Number of images.
+    pub fn len(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// Whether there is no image.
+    pub fn is_empty(&self) -> bool {
+        self.ids.is_empty()
+    }
+
+    /// Pixels of image `i`, CHW.
+    pub fn image(&self, i: usize) -> &[u8] {
+        let dims = self.shape.dims();
+        &self.pixels[i * dims..(i + 1) * dims]
+    }
+}
+
+/// What a file or folder turned out to hold.
+#[derive(Debug, Clone)]
+pub enum Input {
+    /// 8-bit pixels, to be mapped into a world by its documented preprocessing.
+    Pixels(Dataset),
+    /// Tensors already in world space.
+    World(WorldBatch),
+}

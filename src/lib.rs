@@ -1,0 +1,13 @@
+//! # Bayescope
+//!
+//! Worlds in which the truth is known: a class-conditional normalizing flow trained on real images and frozen *is* a
+//! data distribution, whose exact posterior and Bayes error can be computed instead of estimated.
+//!
+//! The rooms of this crate; the left may be imported by the right, never back:
+//!
+//! `units, error → data → flow → oracle → run → worker → {cli, gui}` (`device` stands beside `data`).
+#![warn(missing_docs)]
+
+pub mod data;
+pub mod error;
+pub mod units;

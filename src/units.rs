@@ -1,0 +1,171 @@
+//! Quantities with their units, and the one source of randomness.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+
+/// A log-density or an information content in nats (natural logarithm), summed over all dimensions of one image.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Nats(pub f64);
+
+impl Nats {
+    /// −log p / (D ln 2) of a log-density of *dequantised* pixels v in [0, 1]^D, expressed in the space of 8-bit
+    /// pixels (D log 256 is the change of unit from v to 256·v).
+    pub fn bits_per_dim_of_pixels(self, dims: usize) -> BitsPerDim {
+        BitsPerDim(self.nll_of_8bit_pixels(dims).0 / (dims as f64 * std::f64::consts::LN_2))
+    }
+
+    /// The negative log-likelihood in nats in the space of 8-bit pixels, from the log-density of v in [0, 1]^D.
+    pub fn nll_of_8bit_pixels(self, dims: usize) -> Nats {
+        Nats(dims as f64 * 256f64.ln() - self.0)
+    }
+}
+
+/// Bits per dimension, in the space of 8-bit pixels. For display only.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct BitsPerDim(pub f64);
+
+/// Base temperature τ: the covariance of the base distribution is multiplied by τ² (EBO eq. 14).
+/// τ = 0 is allowed for sampling (every sample is its class mean) but has no density.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[serde(try_from = "f64", into = "f64")]
+pub struct Tau(f64);
+
+impl Tau {
+    /// The temperature the flow was trained at.
+    pub const ONE: Self = Self(1.0);
+
+    /// Checks that τ is finite and not negative.
+    pub fn new(tau: f64) -> Result<Self> {
+        if tau.is_finite() && tau >= 0.0 {
+            Ok(Self(tau))
+        } else {
+            Err(Error::input(format!("base temperature τ must be a number ≥ 0, not {tau}")))
+        }
+    }
+
+    /// The number itself.
+    pub fn get(self) -> f64 {
+        self.0
+    }
+}
+
+impl TryFrom<f64> for Tau {
+    type Error = Error;
+    fn try_from(tau: f64) -> Result<Self> {
+        Self::new(tau)
+    }
+}
+
+impl From<Tau> for f64 {
+    fn from(tau: Tau) -> f64 {
+        tau.0
+    }
+}
+
+/// Posterior smoothing T: p_T(y|x) ∝ (π_y p(x|y))^(1/T) (BLC App. F). Not the base temperature.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[serde(try_from = "f64", into = "f64")]
+pub struct Smoothing(f64);
+
+impl Smoothing {
+    /// The posterior of the sampling process itself.
+    pub const ONE: Self = Self(1.0);
+
+    /// Checks that T is finite and positive.
+    pub fn new(smoothing: f64) -> Result<Self> {
+        if smoothing.is_finite() && smoothing > 0.0 {
+            Ok(Self(smoothing))
+        } else {
+            Err(Error::input(format!(
+                "posterior smoothing T must be a number > 0, not {smoothing}"
+            )))
+        }
+    }
+
+    /// The number itself.
+    pub fn get(self) -> f64 {
+        self.0
+    }
+}
+
+impl TryFrom<f64> for Smoothing {
+    type Error = Error;
+    fn try_from(smoothing: f64) -> Result<Self> {
+        Self::new(smoothing)
+    }
+}
+
+impl From<Smoothing> for f64 {
+    fn from(smoothing: Smoothing) -> f64 {
+        smoothing.0
+    }
+}
+
+/// Index of a class, 0-based, into the class names of its world or dataset.
+pub type ClassId = usize;
+
+/// One seed per experiment, split by name per purpose. Counter-based: image `i` of a purpose has the same random
+/// numbers however the images are batched, and on whatever device the rest is computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Seed(pub u64);
+
+impl Seed {
+    /// The seed of one purpose of this experiment, e.g. `seed.split("latents")`.
+    #[must_use]
+    pub fn split(self, purpose: &str) -> Self {
+        use sha2::{Digest, Sha256};
+        let digest = Sha256::new()
+            .chain_update(self.0.to_le_bytes())
+            .chain_update(purpose.as_bytes())
+            .finalize();
+        let mut head = [0u8; 8];
+        head.copy_from_slice(&digest[..8]);
+        Self(u64::from_le_bytes(head))
+    }
+
+    /// The generator of item `index` of this purpose (ChaCha8, the index being the stream number).
+    #[must_use]
+    pub fn rng(self, index: u64) -> rand_chacha::ChaCha8Rng {
+        use rand_chacha::rand_core::SeedableRng;
+        let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(self.0);
+        rng.set_stream(index);
+        rng
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::Rng;
+
+    #[test]
+    fn seeds_split_by_name_and_by_item() {
+        let seed = Seed(1);
+        assert_eq!(seed.split("labels"), seed.split("labels"));
+        assert_ne!(seed.split("labels"), seed.split("latents"));
+        let draw = |i| seed.rng(i).next_u64();
+        assert_eq!(draw(3), draw(3));
+        assert_ne!(draw(3), draw(4));
+    }
+
+    #[test]
+    fn a_uniform_density_costs_eight_bits_a_pixel() {
+        // log p(v) = 0 on [0, 1]^D says nothing about the 256 values: 8 bits a dimension.
+        let bits = Nats(0.0).bits_per_dim_of_pixels(1024);
+        assert!((bits.0 - 8.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn temperatures_refuse_what_is_no_temperature() {
+        assert!(Tau::new(0.0).is_ok());
+        for bad in [-1.0, f64::NAN, f64::INFINITY] {
+            assert!(Tau::new(bad).is_err());
+            assert!(Smoothing::new(bad).is_err());
+        }
+        assert!(Smoothing::new(0.0).is_err());
+    }
+}
