@@ -7,19 +7,21 @@
 mod cifar;
 mod folder;
 mod idx;
+mod npy;
 mod npz;
+mod open;
 mod pad;
+mod source;
+mod world;
 mod write;
-
-use std::path::Path;
-
-use crate::error::Result;
 
 pub use cifar::{read_cifar10, read_cifar100};
 pub use folder::{read_folder, read_image_files};
 pub use idx::read_idx;
-pub use npz::{WorldBatch, read_npz, write_npz};
-pub use write::{write_atomically, write_png};
+pub use npz::read_npz;
+pub use open::{open, open_dataset};
+pub use world::{WorldBatch, write_npz};
+pub use write::{contact_sheet, write_atomically, write_png};
 
 /// Channels, height and width of every image of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -78,6 +80,39 @@ impl Dataset {
         let dims = self.shape.dims();
         &self.pixels[i * dims..(i + 1) * dims]
     }
+}
+
+/// Which part of a corpus.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Split {
+    /// What a model is trained on.
+    Train,
+    /// What is held out.
+    Test,
+}
+
+impl Split {
+    fn other(self) -> Self {
+        match self {
+            Self::Train => Self::Test,
+            Self::Test => Self::Train,
+        }
+    }
+}
+
+impl std::fmt::Display for Split {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Train => "train",
+            Self::Test => "test",
+        })
+    }
+}
+
+/// `0`, `1`, … `n − 1`, as names of classes or images.
+fn numbered(n: usize) -> Vec<String> {
+    (0..n).map(|i| i.to_string()).collect()
 }
 
 /// What a file or folder turned out to hold.

@@ -1,0 +1,180 @@
+//! The binary versions of CIFAR-10 and CIFAR-100 (Krizhevsky 2009, <https://www.cs.toronto.edu/~kriz/cifar.html>).
+//!
+//! A record is one label byte (CIFAR-100: coarse, then fine) and 3,072 pixel bytes, 3×32×32, channel first.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use super::source::{file_name, open_file};
+use super::{Dataset, ImageShape, numbered};
+use crate::error::{Error, Result};
+
+const SHAPE: ImageShape = ImageShape {
+    channels: 3,
+    height: 32,
+    width: 32,
+};
+const PIXELS: usize = 3 * 32 * 32;
+/// Class names of CIFAR-10, for files that lie apart from their `batches.meta.txt`.
+const CIFAR10_NAMES: [&str; 10] = [
+    "airplane",
+    "automobile",
+    "bird",
+    "cat",
+    "deer",
+    "dog",
+    "frog",
+    "horse",
+    "ship",
+    "truck",
+];
+
+/// The two layouts of a record.
+struct Layout {
+    label_bytes: usize,
+    classes: usize,
+    /// File beside the data that names the classes, one a line.
+    names_file: &'static str,
+}
+
+const CIFAR10: Layout = Layout {
+    label_bytes: 1,
+    classes: 10,
+    names_file: "batches.meta.txt",
+};
+const CIFAR100: Layout = Layout {
+    label_bytes: 2,
+    classes: 100,
+    names_file: "fine_label_names.txt",
+};
+
+impl Layout {
+    fn record(&self) -> usize {
+        self.label_bytes + PIXELS
+    }
+}
+
+/// Reads CIFAR-10 batches (3,073 bytes a record) one after the other into one dataset of 3×32×32 images.
+///
+/// Class names come from `batches.meta.txt` beside the first file where it is complete, else they are the usual ten.
+///
+/// # Errors
+/// A file whose length is no multiple of 3,073 (or 0), or a label above 9: file, record and byte offset are named.
+pub fn read_cifar10(files: &[PathBuf]) -> Result<Dataset> {
+    let standard = CIFAR10_NAMES.map(str::to_owned).to_vec();
+    read_records(files, &CIFAR10, standard)
+}
+
+/// Reads one file of CIFAR-100 (3,074 bytes a record: coarse label, fine label, pixels) with its 100 *fine* labels.
+///
+/// Class names come from `fine_label_names.txt` beside it where it is complete, else they are `class 0` … `class 99`.
+///
+/// # Errors
+/// A length that is no multiple of 3,074 (or 0), or a fine label above 99: record and byte offset are named.
+pub fn read_cifar100(file: &Path) -> Result<Dataset> {
+    let standard = (0..CIFAR100.classes)
+        .map(|i| format!("class {i}"))
+        .collect();
+    read_records(&[file.to_owned()], &CIFAR100, standard)
+}
+
+/// Whether a file of this length can only be CIFAR-10 (3,073 bytes a record) or CIFAR-100 (3,074).
+pub(super) fn records_of_len(bytes: u64) -> Option<Cifar> {
+    if bytes == 0 {
+        None
+    } else if bytes.is_multiple_of(CIFAR10.record() as u64) {
+        Some(Cifar::Ten)
+    } else if bytes.is_multiple_of(CIFAR100.record() as u64) {
+        Some(Cifar::Hundred)
+    } else {
+        None
+    }
+}
+
+/// Which CIFAR.
+#[derive(Clone, Copy)]
+pub(super) enum Cifar {
+    Ten,
+    Hundred,
+}
+
+fn read_records(files: &[PathBuf], layout: &Layout, standard: Vec<String>) -> Result<Dataset> {
+    let Some(first) = files.first() else {
+        return Err(Error::input("no CIFAR file was named"));
+    };
+    let mut pixels = Vec::new();
+    let mut labels = Vec::new();
+    for file in files {
+        append_file(file, layout, &mut pixels, &mut labels)?;
+    }
+    Ok(Dataset {
+        name: file_name(first),
+        shape: SHAPE,
+        pixels,
+        ids: numbered(labels.len()),
+        labels: Some(labels),
+        class_names: names_beside(first, layout)?.unwrap_or(standard),
+    })
+}
+
+fn append_file(
+    file: &Path,
+    layout: &Layout,
+    pixels: &mut Vec<u8>,
+    labels: &mut Vec<usize>,
+) -> Result<()> {
+    let mut bytes = Vec::new();
+    open_file(file)?
+        .read_to_end(&mut bytes)
+        .map_err(|e| Error::io(file, e))?;
+    let record = layout.record();
+    let (whole, rest) = (bytes.len() / record, bytes.len() % record);
+    if rest != 0 || whole == 0 {
+        return Err(Error::file(
+            file,
+            format!(
+                "byte {}: {} bytes are {whole} whole CIFAR-{} records of {record} and {rest} bytes more",
+                whole * record,
+                bytes.len(),
+                layout.classes
+            ),
+        ));
+    }
+    for (i, item) in bytes.chunks_exact(record).enumerate() {
+        let (head, image) = item.split_at(layout.label_bytes);
+        let label = head.last().copied().map_or(0, usize::from);
+        if label >= layout.classes {
+            return Err(Error::file(
+                file,
+                format!(
+                    "byte {}: record {i} has label {label}; CIFAR-{} ends at {}",
+                    i * record + layout.label_bytes - 1,
+                    layout.classes,
+                    layout.classes - 1
+                ),
+            ));
+        }
+        labels.push(label);
+        pixels.extend_from_slice(image);
+    }
+    Ok(())
+}
+
+/// The class names beside a data file, when the list is there and complete.
+fn names_beside(file: &Path, layout: &Layout) -> Result<Option<Vec<String>>> {
+    let path = file.with_file_name(layout.names_file);
+    if !path.is_file() {
+        return Ok(None);
+    }
+    let mut text = Vec::new();
+    open_file(&path)?
+        .take(1 << 16)
+        .read_to_end(&mut text)
+        .map_err(|e| Error::io(&path, e))?;
+    let names: Vec<String> = String::from_utf8_lossy(&text)
+        .lines()
+        .map(|line| line.trim().to_owned())
+        .filter(|line| !line.is_empty())
+        .collect();
+    Ok((names.len() == layout.classes).then_some(names))
+}

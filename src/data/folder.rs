@@ -1,0 +1,252 @@
+//! Image files, alone or in one folder per class, read in the order of torchvision's `ImageFolder`.
+//!
+//! Classes are the subfolders, sorted by name; within a class, files come in the order of `sorted(os.walk(…,
+//! followlinks=True))` with sorted names, so labels and running numbers agree with torchvision. Files with other
+//! extensions than an image's are passed over, as are images beside the class folders. Beyond torchvision: `.gif`
+//! (first frame), and a flat folder without classes.
+//!
+//! Pixels are as PIL's `convert` gives them: transparency is dropped (not blended with any background), palettes are
+//! resolved, EXIF rotation is ignored. When every file is stored as grey the dataset has 1 channel; one colour file, and
+//! every image has 3. What counts is how a file is stored, not whether its colours happen to be greys.
+
+use std::path::{Path, PathBuf};
+
+use image::{ImageReader, Limits};
+use rayon::prelude::*;
+
+use super::pad::repeat_grey;
+use super::source::{entries, file_name, open_file};
+use super::{Dataset, ImageShape};
+use crate::error::{Error, Result};
+
+/// Extensions of image files, in lower case.
+pub(super) const EXTENSIONS: [&str; 10] = [
+    "png", "jpg", "jpeg", "bmp", "gif", "webp", "ppm", "pgm", "tif", "tiff",
+];
+/// Largest side of an image that is read, in pixels, and largest allocation of a decoder, in bytes.
+const MAX_SIDE: u32 = 16_384;
+const MAX_ALLOC: u64 = 512 << 20;
+/// Images decoded (in parallel) before the next ones are begun; bounds the memory beside the dataset.
+const CHUNK: usize = 512;
+
+/// Whether the name ends like an image's, in upper or lower case.
+pub(super) fn is_image_name(path: &Path) -> bool {
+    path.extension().is_some_and(|ext| {
+        let ext = ext.to_string_lossy().to_ascii_lowercase();
+        EXTENSIONS.contains(&ext.as_str())
+    })
+}
+
+/// Reads `root/<class>/…/*.png` (and other image formats) as a labelled dataset; a folder without subfolders as an
+/// unlabelled one. Ids are paths relative to `root`. All images must have the same size.
+///
+/// # Errors
+/// Names the entry: an empty folder, a class without images, a file that is no image, the first file of another size, a
+/// symbolic link that leads back to a folder around it.
+pub fn read_folder(root: &Path) -> Result<Dataset> {
+    let mut classes = Vec::new();
+    let mut loose = Vec::new();
+    for path in entries(root)? {
+        if path.is_dir() {
+            classes.push(path);
+        } else if is_image_name(&path) {
+            loose.push(path);
+        }
+    }
+    if classes.is_empty() && loose.is_empty() {
+        return Err(Error::file(
+            root,
+            format!("holds no images (*.{})", EXTENSIONS.join(", *.")),
+        ));
+    }
+    let mut files = loose;
+    let mut labels = None;
+    if !classes.is_empty() {
+        (files, labels) = labelled_files(&classes).map(|(files, labels)| (files, Some(labels)))?;
+    }
+    let mut dataset = read_image_files(&files)?;
+    dataset.name = file_name(root);
+    dataset.labels = labels;
+    dataset.class_names = classes.iter().map(|class| file_name(class)).collect();
+    dataset.ids = files
+        .iter()
+        .map(|file| {
+            file.strip_prefix(root)
+                .unwrap_or(file)
+                .to_string_lossy()
+                .into_owned()
+        })
+        .collect();
+    Ok(dataset)
+}
+
+/// The files of all classes in order, and their labels.
+fn labelled_files(classes: &[PathBuf]) -> Result<(Vec<PathBuf>, Vec<usize>)> {
+    let (mut files, mut labels) = (Vec::new(), Vec::new());
+    for (label, class) in classes.iter().enumerate() {
+        let before = files.len();
+        let mut folders = Vec::new();
+        walk(class, &mut Vec::new(), &mut folders)?;
+        folders.sort_by(|a, b| {
+            a.as_os_str()
+                .as_encoded_bytes()
+                .cmp(b.as_os_str().as_encoded_bytes())
+        });
+        for folder in folders {
+            let images = entries(&folder)?
+                .into_iter()
+                .filter(|path| !path.is_dir() && is_image_name(path));
+            files.extend(images);
+        }
+        if files.len() == before {
+            return Err(Error::file(
+                class,
+                format!(
+                    "class folder without images (*.{})",
+                    EXTENSIONS.join(", *.")
+                ),
+            ));
+        }
+        labels.resize(files.len(), label);
+    }
+    Ok((files, labels))
+}
+
+/// Collects `folder` and every folder below it. `around` holds the real paths of the folders around it.
+fn walk(folder: &Path, around: &mut Vec<PathBuf>, found: &mut Vec<PathBuf>) -> Result<()> {
+    let real = folder.canonicalize().map_err(|e| Error::io(folder, e))?;
+    if around.contains(&real) {
+        return Err(Error::file(
+            folder,
+            format!("leads back to {}, which it lies in", real.display()),
+        ));
+    }
+    around.push(real);
+    found.push(folder.to_owned());
+    for path in entries(folder)? {
+        if path.is_dir() {
+            walk(&path, around, found)?;
+        }
+    }
+    around.pop();
+    Ok(())
+}
+
+/// Reads image files into an unlabelled dataset whose ids are the file names. All images must have the same size.
+///
+/// # Errors
+/// No file, a file that is no image (whatever it is called), or the first file whose size differs from the first one's.
+pub fn read_image_files(files: &[PathBuf]) -> Result<Dataset> {
+    let mut stack: Option<Stack> = None;
+    for chunk in files.chunks(CHUNK) {
+        // Collected before looking at errors, so that the first bad file is the one reported.
+        let images: Vec<Result<Picture>> = chunk.par_iter().map(|file| decode(file)).collect();
+        for (file, image) in chunk.iter().zip(images) {
+            let image = image?;
+            match &mut stack {
+                Some(stack) => stack.push(file, image)?,
+                None => {
+                    stack = Some(Stack {
+                        first: file.clone(),
+                        shape: image.shape,
+                        pixels: image.pixels,
+                    })
+                }
+            }
+        }
+    }
+    let (Some(stack), Some(first)) = (stack, files.first()) else {
+        return Err(Error::input("no image file was named"));
+    };
+    Ok(Dataset {
+        name: file_name(first),
+        shape: stack.shape,
+        pixels: stack.pixels,
+        labels: None,
+        class_names: Vec::new(),
+        ids: files.iter().map(|file| file_name(file)).collect(),
+    })
+}
+
+/// One decoded file, CHW.
+struct Picture {
+    shape: ImageShape,
+    pixels: Vec<u8>,
+}
+
+/// The images so far, all of one shape: grey until the first colour image.
+struct Stack {
+    first: PathBuf,
+    shape: ImageShape,
+    pixels: Vec<u8>,
+}
+
+impl Stack {
+    fn push(&mut self, file: &Path, image: Picture) -> Result<()> {
+        let size = |shape: ImageShape| (shape.height, shape.width);
+        if size(image.shape) != size(self.shape) {
+            return Err(Error::file(
+                file,
+                format!(
+                    "is {}×{} pixels (height × width), but {} is {}×{}: all images of a dataset have the same size",
+                    image.shape.height,
+                    image.shape.width,
+                    self.first.display(),
+                    self.shape.height,
+                    self.shape.width
+                ),
+            ));
+        }
+        let plane = self.shape.height * self.shape.width;
+        match (self.shape.channels, image.shape.channels) {
+            (1, 3) => {
+                self.pixels = repeat_grey(&self.pixels, plane);
+                self.shape.channels = 3;
+                self.pixels.extend(image.pixels);
+            }
+            (3, 1) => self.pixels.extend(repeat_grey(&image.pixels, plane)),
+            _ => self.pixels.extend(image.pixels),
+        }
+        Ok(())
+    }
+}
+
+fn decode(file: &Path) -> Result<Picture> {
+    let mut limits = Limits::default();
+    limits.max_image_width = Some(MAX_SIDE);
+    limits.max_image_height = Some(MAX_SIDE);
+    limits.max_alloc = Some(MAX_ALLOC);
+    let mut reader = ImageReader::new(open_file(file)?)
+        .with_guessed_format()
+        .map_err(|e| Error::io(file, e))?;
+    if reader.format().is_none() {
+        return Err(Error::file(
+            file,
+            "is not an image (its content is of no image format that can be read)",
+        ));
+    }
+    reader.limits(limits);
+    let image = reader
+        .decode()
+        .map_err(|e| Error::file(file, format!("damaged or unsupported image: {e}")))?;
+    let (height, width) = (image.height() as usize, image.width() as usize);
+    let channels = if image.color().has_color() { 3 } else { 1 };
+    let shape = ImageShape {
+        channels,
+        height,
+        width,
+    };
+    if shape.dims() == 0 {
+        return Err(Error::file(file, "is an image without pixels"));
+    }
+    let pixels = if channels == 1 {
+        image.into_luma8().into_raw()
+    } else {
+        let interleaved = image.into_rgb8().into_raw();
+        let (rgb, _) = interleaved.as_chunks::<3>();
+        (0..3)
+            .flat_map(|c| rgb.iter().map(move |pixel| pixel[c]))
+            .collect()
+    };
+    Ok(Picture { shape, pixels })
+}

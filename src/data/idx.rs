@@ -1,0 +1,233 @@
+//! IDX, the format of MNIST and its kin (LeCun, Cortes & Burges, <http://yann.lecun.com/exdb/mnist/>), plain or gzipped.
+//!
+//! A file is `00 00 type ndim`, then `ndim` big-endian u32 sizes, then the elements. Only unsigned bytes (type 08) are
+//! read: 3 dimensions for images, 1 for labels. Offsets in messages are offsets into the uncompressed bytes.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use super::source::{file_name, open_unzipped};
+use super::{Dataset, ImageShape, numbered};
+use crate::error::{Error, Result};
+
+const UNSIGNED_BYTE: u8 = 0x08;
+
+/// What a file is expected to hold.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Images,
+    Labels,
+}
+
+impl Kind {
+    fn ndim(self) -> u8 {
+        match self {
+            Self::Images => 3,
+            Self::Labels => 1,
+        }
+    }
+
+    fn noun(self) -> &'static str {
+        match self {
+            Self::Images => "image",
+            Self::Labels => "label",
+        }
+    }
+}
+
+/// Reads the grey images of an IDX3 file and the labels of the IDX1 file that goes with it.
+///
+/// `images` may be gzipped (seen by its content). Without `labels`, the label file is looked for beside it under the usual
+/// name (`train-images-idx3-ubyte` → `train-labels-idx1-ubyte`, with or without `.gz`); if there is none, the dataset
+/// has no labels. Classes are named `0` to the largest label.
+///
+/// # Errors
+/// Names the file, the byte offset and the cause: wrong magic (images and labels swapped), truncated, trailing bytes,
+/// no images, impossible sizes, or as many labels as there are not images. Nothing is allocated on a header's word.
+pub fn read_idx(images: &Path, labels: Option<&Path>) -> Result<Dataset> {
+    let (dims, pixels) = read_array(images, Kind::Images)?;
+    let [count, height, width] = dims[..] else {
+        return Err(Error::file(images, "an image file has three sizes"));
+    };
+    if count == 0 || height == 0 || width == 0 {
+        return Err(Error::file(
+            images,
+            format!("byte 4: holds no pixels ({count} images of {height}×{width})"),
+        ));
+    }
+    let labels = match labels.map(Path::to_owned).or_else(|| labels_beside(images)) {
+        Some(path) => Some(read_labels(&path, images, count)?),
+        None => None,
+    };
+    let classes = labels.iter().flatten().max().map_or(0, |last| last + 1);
+    Ok(Dataset {
+        name: file_name(images),
+        shape: ImageShape {
+            channels: 1,
+            height,
+            width,
+        },
+        pixels,
+        labels,
+        class_names: numbered(classes),
+        ids: numbered(count),
+    })
+}
+
+/// Whether the (uncompressed) file begins like an IDX file of unsigned bytes, images or labels.
+pub(super) fn is_idx(path: &Path) -> Result<bool> {
+    let mut magic = [0u8; 4];
+    Ok(match open_unzipped(path)?.read_exact(&mut magic) {
+        Ok(()) => matches!(magic, [0, 0, UNSIGNED_BYTE, 1 | 3]),
+        Err(_) => false,
+    })
+}
+
+fn read_labels(path: &Path, images: &Path, count: usize) -> Result<Vec<usize>> {
+    let (dims, labels) = read_array(path, Kind::Labels)?;
+    if labels.len() != count {
+        return Err(Error::file(
+            path,
+            format!(
+                "byte 4: {} labels, but {} holds {count} images",
+                dims.first().copied().unwrap_or(0),
+                images.display()
+            ),
+        ));
+    }
+    Ok(labels.into_iter().map(usize::from).collect())
+}
+
+/// The label file beside an image file, if it is there under one of its usual names.
+fn labels_beside(images: &Path) -> Option<PathBuf> {
+    let name = images.file_name()?.to_str()?;
+    let labels = name.replace("images", "labels").replace("idx3", "idx1");
+    if labels == name {
+        return None;
+    }
+    let other = match labels.strip_suffix(".gz") {
+        Some(plain) => plain.to_owned(),
+        None => format!("{labels}.gz"),
+    };
+    [labels, other]
+        .into_iter()
+        .map(|name| images.with_file_name(name))
+        .find(|path| path.is_file())
+}
+
+/// Sizes and elements of an IDX file; as many elements as the product of the sizes.
+fn read_array(path: &Path, kind: Kind) -> Result<(Vec<usize>, Vec<u8>)> {
+    let mut reader = open_unzipped(path)?;
+    let dims = read_header(path, &mut reader, kind)?;
+    let header = 4 + 4 * dims.len() as u64;
+    let announced = dims
+        .iter()
+        .try_fold(1u64, |product, &dim| product.checked_mul(dim as u64))
+        .filter(|&bytes| bytes < u64::MAX - header)
+        .ok_or_else(|| Error::file(path, format!("byte 4: impossible sizes {dims:?}")))?;
+    let mut data = Vec::new();
+    let end = reader.take(announced + 1).read_to_end(&mut data);
+    let found = data.len() as u64;
+    let at = header + found;
+    if let Err(e) = end {
+        return Err(Error::file(
+            path,
+            format!("byte {at}: unreadable after {found} of {announced} data bytes: {e}"),
+        ));
+    }
+    if found < announced {
+        return Err(Error::file(
+            path,
+            format!(
+                "byte {at}: truncated: sizes {dims:?} need {announced} data bytes, found {found}"
+            ),
+        ));
+    }
+    if found > announced {
+        return Err(Error::file(
+            path,
+            format!(
+                "byte {}: trailing bytes after the {announced} that sizes {dims:?} need",
+                header + announced
+            ),
+        ));
+    }
+    Ok((dims, data))
+}
+
+/// Reads the magic number and the sizes, leaving `reader` at the first element.
+fn read_header(path: &Path, reader: &mut dyn Read, kind: Kind) -> Result<Vec<usize>> {
+    let size = 4 + 4 * usize::from(kind.ndim());
+    let mut header = Vec::new();
+    let end = reader.take(size as u64).read_to_end(&mut header);
+    if let Some(magic) = header.first_chunk::<4>() {
+        check_magic(*magic, kind).map_err(|cause| Error::file(path, cause))?;
+    }
+    if let Err(e) = end {
+        return Err(Error::file(
+            path,
+            format!("byte {}: unreadable header: {e}", header.len()),
+        ));
+    }
+    if header.len() < size {
+        let found = header.len();
+        return Err(Error::file(
+            path,
+            format!("byte {found}: truncated: the header takes {size} bytes, found {found}"),
+        ));
+    }
+    let (sizes, _) = header.as_chunks::<4>();
+    Ok(sizes
+        .iter()
+        .skip(1)
+        .map(|dim| u32::from_be_bytes(*dim) as usize)
+        .collect())
+}
+
+fn check_magic(magic: [u8; 4], kind: Kind) -> Result<(), String> {
+    let noun = kind.noun();
+    match magic {
+        [0, 0, UNSIGNED_BYTE, ndim] if ndim == kind.ndim() => Ok(()),
+        [0, 0, UNSIGNED_BYTE, 1] => Err(format!(
+            "byte 0: this is an IDX label file, not an {noun} file (name contains `images-idx3`)"
+        )),
+        [0, 0, UNSIGNED_BYTE, 3] => Err(format!(
+            "byte 0: this is an IDX image file, not a {noun} file (name contains `labels-idx1`)"
+        )),
+        [0, 0, UNSIGNED_BYTE, ndim] => Err(format!(
+            "byte 3: an IDX {noun} file has {} dimension(s), this one has {ndim}",
+            kind.ndim()
+        )),
+        [0, 0, kind @ (0x09 | 0x0b..=0x0e), 1..=8] => Err(format!(
+            "byte 2: elements of IDX type {kind:#04x}; only unsigned bytes ({UNSIGNED_BYTE:#04x}) are read"
+        )),
+        [a, b, c, d] => Err(format!(
+            "byte 0: not an IDX file (it begins {a:02x} {b:02x} {c:02x} {d:02x}, an {noun} file with 00 00 08 {:02x})",
+            kind.ndim()
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_swap_of_images_and_labels_is_called_by_its_name() {
+        assert!(check_magic([0, 0, 8, 3], Kind::Images).is_ok());
+        assert!(check_magic([0, 0, 8, 1], Kind::Labels).is_ok());
+        let cause = check_magic([0, 0, 8, 1], Kind::Images).unwrap_err();
+        assert!(cause.contains("label file, not an image file"), "{cause}");
+        let cause = check_magic([0, 0, 8, 3], Kind::Labels).unwrap_err();
+        assert!(cause.contains("image file, not a label file"), "{cause}");
+        for magic in [
+            [0x50, 0x4b, 3, 4],
+            [0, 0, 0x0d, 3],
+            [0, 0, 8, 4],
+            [0; 4],
+            [0xff; 4],
+        ] {
+            assert!(check_magic(magic, Kind::Images).is_err());
+        }
+    }
+}

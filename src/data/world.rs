@@ -1,0 +1,222 @@
+//! A batch of world-space images with what is known about them, and its npz file.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use npyz::zip::{CompressionMethod, DateTime, ZipWriter, write::FileOptions};
+
+use super::ImageShape;
+use super::npy::MAGIC;
+use super::write::replace_file;
+use crate::error::{Error, Result};
+
+/// Bytes encoded at a time.
+const CHUNK: usize = 1 << 18;
+
+/// Images in world space, as the flow sees them, and what is known about each (SCIENCE §1, DESIGN §3).
+#[derive(Debug, Clone, PartialEq)]
+pub struct WorldBatch {
+    /// Shape of every image.
+    pub shape: ImageShape,
+    /// World-space values, NCHW, all finite.
+    pub x: Vec<f32>,
+    /// Number of classes K of `posterior` and `logp`; 0 where both are absent and K is not known.
+    pub classes: usize,
+    /// Class of each image, [N]; within 0..K where K is known.
+    pub y: Option<Vec<i64>>,
+    /// p(y|x), [N, K], each within [0, 1].
+    pub posterior: Option<Vec<f32>>,
+    /// log p(x|y) in nats, total, [N, K]; −∞ is allowed.
+    pub logp: Option<Vec<f64>>,
+    /// H(p(y|x)) in nats, [N].
+    pub aleatoric: Option<Vec<f64>>,
+}
+
+impl WorldBatch {
+    /// Number of images.
+    pub fn len(&self) -> usize {
+        self.x.len() / self.shape.dims().max(1)
+    }
+
+    /// Whether there is no image.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Values of image `i` (below [`WorldBatch::len`]), CHW.
+    pub fn image(&self, i: usize) -> &[f32] {
+        let dims = self.shape.dims();
+        &self.x[i * dims..(i + 1) * dims]
+    }
+
+    /// Whether all parts agree in size and hold what their documentation says; the message names array and image.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let (n, k) = (self.len(), self.classes);
+        if n == 0 || n * self.shape.dims() != self.x.len() {
+            return Err(format!(
+                "array x: {} values are no images of {}",
+                self.x.len(),
+                self.shape
+            ));
+        }
+        if let Some(at) = self.x.iter().position(|v| !v.is_finite()) {
+            return Err(format!(
+                "array x: image {} is not finite ({})",
+                at / self.shape.dims(),
+                self.x[at]
+            ));
+        }
+        if k == 0 && (self.posterior.is_some() || self.logp.is_some()) {
+            return Err("arrays posterior and logp: no classes".into());
+        }
+        let known = |label: &i64| k == 0 || usize::try_from(*label).is_ok_and(|label| label < k);
+        check_part("y", self.y.as_deref(), n, 1, known)?;
+        check_part("posterior", self.posterior.as_deref(), n, k, |p| {
+            (0.0..=1.0).contains(p)
+        })?;
+        check_part("logp", self.logp.as_deref(), n, k, |l| {
+            !l.is_nan() && *l < f64::INFINITY
+        })?;
+        check_part("aleatoric", self.aleatoric.as_deref(), n, 1, |h| {
+            h.is_finite()
+        })
+    }
+}
+
+/// Whether a part has `each` allowed values per image.
+fn check_part<T: std::fmt::Display>(
+    name: &str,
+    values: Option<&[T]>,
+    images: usize,
+    each: usize,
+    allowed: impl Fn(&T) -> bool,
+) -> Result<(), String> {
+    let Some(values) = values else { return Ok(()) };
+    if values.len() != images * each {
+        return Err(format!(
+            "array {name}: {} values for {images} images with {each} each",
+            values.len()
+        ));
+    }
+    match values.iter().enumerate().find(|(_, value)| !allowed(value)) {
+        Some((at, value)) => Err(format!(
+            "array {name}: image {} has the impossible value {value}",
+            at / each
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Writes a batch as npz: `x` float32 [N, C, H, W] and, where present, `y` int64, `posterior` float32, `logp` float64 and
+/// `aleatoric` float64. Stored without compression and without the time of day: same batch, same bytes. Atomic.
+///
+/// # Errors
+/// When the parts of the batch disagree in size or hold impossible values, or the system refuses to write.
+pub fn write_npz(path: &Path, batch: &WorldBatch) -> Result<()> {
+    batch
+        .check()
+        .map_err(|cause| Error::input(format!("{}: {cause}", path.display())))?;
+    let ImageShape {
+        channels,
+        height,
+        width,
+    } = batch.shape;
+    let (n, k) = (batch.len(), batch.classes);
+    replace_file(path, |file| {
+        let mut zip = ZipWriter::new(file);
+        write_array(
+            &mut zip,
+            "x",
+            "<f4",
+            &[n, channels, height, width],
+            Some(&batch.x),
+            f32::to_le_bytes,
+        )?;
+        write_array(
+            &mut zip,
+            "y",
+            "<i8",
+            &[n],
+            batch.y.as_ref(),
+            i64::to_le_bytes,
+        )?;
+        write_array(
+            &mut zip,
+            "posterior",
+            "<f4",
+            &[n, k],
+            batch.posterior.as_ref(),
+            f32::to_le_bytes,
+        )?;
+        write_array(
+            &mut zip,
+            "logp",
+            "<f8",
+            &[n, k],
+            batch.logp.as_ref(),
+            f64::to_le_bytes,
+        )?;
+        write_array(
+            &mut zip,
+            "aleatoric",
+            "<f8",
+            &[n],
+            batch.aleatoric.as_ref(),
+            f64::to_le_bytes,
+        )?;
+        zip.finish()?;
+        Ok(())
+    })
+}
+
+fn write_array<T: Copy, const N: usize>(
+    zip: &mut ZipWriter<&mut BufWriter<&mut File>>,
+    name: &str,
+    descr: &str,
+    shape: &[usize],
+    values: Option<&Vec<T>>,
+    bytes: fn(T) -> [u8; N],
+) -> io::Result<()> {
+    let Some(values) = values else { return Ok(()) };
+    let options = FileOptions::default()
+        .compression_method(CompressionMethod::Stored)
+        .last_modified_time(DateTime::default())
+        // Zip64 where header and data could reach 4 GiB.
+        .large_file(values.len().saturating_mul(N) >= (u32::MAX - (1 << 16)) as usize);
+    zip.start_file(format!("{name}.npy"), options)?;
+    let mut header = Vec::new();
+    write_header(&mut header, descr, shape)?;
+    zip.write_all(&header)?;
+    write_values(zip, values, bytes)
+}
+
+/// Writes the header of a C-ordered array, padded as NumPy pads it (to a multiple of 64 bytes).
+pub(super) fn write_header(out: &mut dyn Write, descr: &str, shape: &[usize]) -> io::Result<()> {
+    let sizes: Vec<String> = shape.iter().map(usize::to_string).collect();
+    let comma = if sizes.len() == 1 { "," } else { "" };
+    let dict = format!(
+        "{{'descr': '{descr}', 'fortran_order': False, 'shape': ({}{comma}), }}",
+        sizes.join(", ")
+    );
+    let padding = (MAGIC.len() + 4 + dict.len() + 1).next_multiple_of(64)
+        - (MAGIC.len() + 4 + dict.len() + 1);
+    let length = u16::try_from(dict.len() + padding + 1).map_err(io::Error::other)?;
+    out.write_all(MAGIC)?;
+    out.write_all(&[1, 0])?;
+    out.write_all(&length.to_le_bytes())?;
+    writeln!(out, "{dict}{}", " ".repeat(padding))
+}
+
+/// Writes values as little-endian bytes.
+pub(super) fn write_values<T: Copy, const N: usize>(
+    out: &mut dyn Write,
+    values: &[T],
+    bytes: fn(T) -> [u8; N],
+) -> io::Result<()> {
+    for chunk in values.chunks(CHUNK / N.max(1)) {
+        let encoded: Vec<u8> = chunk.iter().flat_map(|&value| bytes(value)).collect();
+        out.write_all(&encoded)?;
+    }
+    Ok(())
+}

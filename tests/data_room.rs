@@ -1,0 +1,640 @@
+//! The data room from outside: files as users have them, whole, damaged, swapped and hostile.
+
+use std::fmt::Debug;
+use std::fs;
+use std::io::{Cursor, Write};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use bayescope::data::*;
+use bayescope::error::Result;
+use bayescope::units::Seed;
+use npyz::zip::{CompressionMethod, ZipWriter, write::FileOptions};
+use rand::RngExt;
+
+fn put(folder: &Path, name: &str, bytes: &[u8]) -> PathBuf {
+    let path = folder.join(name);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, bytes).unwrap();
+    path
+}
+
+/// The message of a failure, which must name `names` and contain `cause`.
+fn fails<T: Debug>(result: Result<T>, names: &Path, cause: &str) {
+    let message = result.unwrap_err().to_string();
+    let name = names.file_name().unwrap().to_string_lossy();
+    assert!(
+        message.contains(&*name) && message.contains(cause),
+        "expected {name:?} and {cause:?}: {message}"
+    );
+}
+
+fn pixels(path: &Path) -> Dataset {
+    match open(path).unwrap() {
+        Input::Pixels(dataset) => dataset,
+        Input::World(_) => panic!("{} is read as world space", path.display()),
+    }
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    out.write_all(bytes).unwrap();
+    out.finish().unwrap()
+}
+
+fn idx(sizes: &[u32], data: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![0, 0, 8, sizes.len() as u8];
+    bytes.extend(sizes.iter().flat_map(|size| size.to_be_bytes()));
+    bytes.extend(data);
+    bytes
+}
+
+fn png(height: u32, width: u32, value: u8, color: image::ColorType) -> Vec<u8> {
+    let image = image::DynamicImage::new(width, height, color);
+    let image = image.brighten(i32::from(value));
+    let mut out = Cursor::new(Vec::new());
+    image.write_to(&mut out, image::ImageFormat::Png).unwrap();
+    out.into_inner()
+}
+
+fn npy(descr: &str, shape: &str, data: &[u8]) -> Vec<u8> {
+    let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}\n");
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend((header.len() as u16).to_le_bytes());
+    bytes.extend(header.as_bytes());
+    bytes.extend(data);
+    bytes
+}
+
+fn npz(arrays: &[(&str, Vec<u8>)], method: CompressionMethod) -> Vec<u8> {
+    let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, bytes) in arrays {
+        let options = FileOptions::default().compression_method(method);
+        zip.start_file(format!("{name}.npy"), options).unwrap();
+        zip.write_all(bytes).unwrap();
+    }
+    zip.finish().unwrap().into_inner()
+}
+
+fn floats(values: &[f32]) -> Vec<u8> {
+    values.iter().flat_map(|v| v.to_le_bytes()).collect()
+}
+
+fn batch() -> WorldBatch {
+    WorldBatch {
+        shape: ImageShape {
+            channels: 1,
+            height: 2,
+            width: 2,
+        },
+        x: vec![-1.5, 0.25, 1e-30, 3.0, 0.0, -0.0, 1.0, 2.0],
+        classes: 3,
+        y: Some(vec![2, 0]),
+        posterior: Some(vec![0.0, 0.25, 0.75, 1.0, 0.0, 0.0]),
+        logp: Some(vec![f64::NEG_INFINITY, -1e5, -2.5, 0.1, 0.2, 0.3]),
+        aleatoric: Some(vec![0.562, 0.0]),
+    }
+}
+
+#[test]
+fn data_idx_plain_and_gzipped_are_equal() {
+    let folder = tempfile::tempdir().unwrap();
+    let values: Vec<u8> = (0..24).collect();
+    let images = put(
+        folder.path(),
+        "train-images-idx3-ubyte",
+        &idx(&[4, 2, 3], &values),
+    );
+    assert_eq!(read_idx(&images, None).unwrap().labels, None);
+    put(
+        folder.path(),
+        "train-labels-idx1-ubyte",
+        &idx(&[4], &[0, 9, 1, 2]),
+    );
+    let plain = read_idx(&images, None).unwrap();
+    assert_eq!(
+        (plain.len(), plain.shape.to_string()),
+        (4, "1×2×3".to_owned())
+    );
+    assert_eq!(plain.image(1), &values[6..12]);
+    assert_eq!(plain.labels.as_deref(), Some(&[0, 9, 1, 2][..]));
+    assert_eq!(plain.class_names.len(), 10);
+    // Recognised by content, whatever the name says.
+    let odd = put(folder.path(), "digits", &gzip(&idx(&[4, 2, 3], &values)));
+    let labels = put(folder.path(), "classes", &gzip(&idx(&[4], &[0, 9, 1, 2])));
+    let zipped = read_idx(&odd, Some(&labels)).unwrap();
+    assert_eq!(
+        (&zipped.pixels, &zipped.labels),
+        (&plain.pixels, &plain.labels)
+    );
+    assert_eq!(pixels(&odd).pixels, plain.pixels);
+    assert_eq!(open_dataset(folder.path(), Split::Train).unwrap(), plain);
+    fails(
+        open_dataset(folder.path(), Split::Test),
+        folder.path(),
+        "has a train split, but no test split",
+    );
+}
+
+#[test]
+fn data_idx_damage_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str, bytes: &[u8]| put(folder.path(), name, bytes);
+    let whole = idx(&[2, 2, 2], &[1; 8]);
+    let path = at("cut-images-idx3-ubyte", &whole);
+    for cut in 0..whole.len() {
+        at("cut-images-idx3-ubyte", &whole[..cut]);
+        fails(
+            read_idx(&path, None),
+            &path,
+            &format!("byte {cut}: truncated"),
+        );
+        fails(open(&path), &path, "truncated");
+    }
+    let zipped = gzip(&whole);
+    for cut in 0..zipped.len() {
+        let path = at("cut-images-idx3-ubyte.gz", &zipped[..cut]);
+        assert!(read_idx(&path, None).is_err(), "cut at {cut}");
+    }
+    let path = at("long-images-idx3-ubyte", &[&whole[..], &[0]].concat());
+    fails(read_idx(&path, None), &path, "byte 24: trailing bytes");
+    let labels = at("a-labels-idx1-ubyte", &idx(&[3], &[0, 1, 2]));
+    fails(
+        read_idx(&labels, None),
+        &labels,
+        "label file, not an image file",
+    );
+    let images = at("a-images-idx3-ubyte", &whole);
+    fails(read_idx(&images, None), &labels, "3 labels, but");
+    fails(
+        read_idx(&images, Some(&images)),
+        &images,
+        "image file, not a label file",
+    );
+    fails(
+        read_idx(&at("p", b"\x89PNG\r\n"), None),
+        Path::new("p"),
+        "not an IDX file",
+    );
+    fails(
+        read_idx(&at("none", &idx(&[0, 28, 28], &[])), None),
+        Path::new("none"),
+        "0 images",
+    );
+    fails(
+        read_idx(folder.path(), None),
+        folder.path(),
+        "not a regular file",
+    );
+}
+
+#[test]
+fn data_idx_huge_headers_fail_fast() {
+    let folder = tempfile::tempdir().unwrap();
+    let start = Instant::now();
+    let max = u32::MAX;
+    for sizes in [[max, max, max], [max, max, 1], [max, 28, 28], [max, 1, 1]] {
+        for bytes in [idx(&sizes, &[0; 100]), gzip(&idx(&sizes, &[0; 100]))] {
+            let path = put(folder.path(), "huge-images-idx3-ubyte", &bytes);
+            assert!(read_idx(&path, None).is_err());
+        }
+    }
+    // A gzip of 64 MiB zeros behind a header of 8 bytes is not unpacked.
+    let bomb = gzip(&idx(&[2, 2, 2], &vec![0; 1 << 26]));
+    let path = put(folder.path(), "bomb-images-idx3-ubyte.gz", &bomb);
+    fails(read_idx(&path, None), &path, "trailing bytes");
+    assert!(start.elapsed().as_secs() < 10);
+}
+
+#[test]
+fn data_cifar_both_kinds() {
+    let folder = tempfile::tempdir().unwrap();
+    let record = |head: &[u8], value: u8| [head, &[value; 3072]].concat();
+    let one = put(
+        folder.path(),
+        "data_batch_1.bin",
+        &[record(&[3], 7), record(&[9], 8)].concat(),
+    );
+    let two = put(folder.path(), "data_batch_2.bin", &record(&[0], 9));
+    put(folder.path(), "test_batch.bin", &record(&[1], 1));
+    let train = pixels(folder.path());
+    assert_eq!(train.labels.as_deref(), Some(&[3, 9, 0][..]));
+    assert_eq!(
+        (
+            train.image(1)[0],
+            train.image(2)[3071],
+            &*train.class_names[3]
+        ),
+        (8, 9, "cat")
+    );
+    assert_eq!(
+        open_dataset(folder.path(), Split::Test).unwrap().labels,
+        Some(vec![1])
+    );
+    put(
+        folder.path(),
+        "batches.meta.txt",
+        b"a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n\n",
+    );
+    assert_eq!(
+        read_cifar10(&[one.clone(), two.clone()])
+            .unwrap()
+            .class_names[3],
+        "d"
+    );
+
+    let fine = put(folder.path(), "hundred/train.bin", &record(&[19, 99], 5));
+    let hundred = pixels(&fine);
+    assert_eq!(
+        (hundred.labels, &*hundred.class_names[99]),
+        (Some(vec![99]), "class 99")
+    );
+    assert_eq!(
+        pixels(&put(folder.path(), "other.bin", &record(&[19, 98], 5))).labels,
+        Some(vec![98])
+    );
+
+    let bad = put(
+        folder.path(),
+        "bad.bin",
+        &[record(&[3], 7), record(&[10], 8)].concat(),
+    );
+    fails(
+        read_cifar10(std::slice::from_ref(&bad)),
+        &bad,
+        "byte 3073: record 1 has label 10",
+    );
+    let coarse = put(folder.path(), "coarse.bin", &record(&[1, 100], 7));
+    fails(
+        read_cifar100(&coarse),
+        &coarse,
+        "byte 1: record 0 has label 100",
+    );
+    for length in [0, 1, 3072, 3074, 6145] {
+        let cut = put(folder.path(), "cut_batch.bin", &vec![0; length]);
+        fails(open(&cut), &cut, "whole CIFAR-10 records");
+    }
+    assert!(read_cifar10(&[]).is_err());
+}
+
+#[test]
+fn data_folder_follows_torchvision() {
+    use image::ColorType::{L8, Rgb8, Rgba8};
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("images");
+    let add = |name: &str, value, color| put(&root, name, &png(2, 3, value, color));
+    add("cat/b.PNG", 2, L8);
+    add("cat/a/z.png", 3, L8);
+    add("cat/a-c.png", 1, L8);
+    add("Bird/x.png", 4, L8);
+    put(&root, "cat/notes.txt", b"no image");
+    let grey = read_folder(&root).unwrap();
+    assert_eq!(
+        (grey.shape.channels, &grey.class_names[..]),
+        (1, &["Bird".to_owned(), "cat".to_owned()][..])
+    );
+    // sorted(os.walk): the folder itself first, then its subfolders.
+    assert_eq!(
+        grey.ids,
+        ["Bird/x.png", "cat/a-c.png", "cat/b.PNG", "cat/a/z.png"]
+    );
+    assert_eq!(grey.labels.as_deref(), Some(&[0, 1, 1, 1][..]));
+    assert_eq!(
+        grey.pixels
+            .chunks(6)
+            .map(|image| image[0])
+            .collect::<Vec<_>>(),
+        [4, 1, 2, 3]
+    );
+    // One colour image, and all become RGB; transparency is dropped.
+    add("cat/a/y.png", 9, Rgba8);
+    let rgb = pixels(&root);
+    assert_eq!(rgb.shape.to_string(), "3×2×3");
+    assert_eq!((rgb.image(0), rgb.image(3)), (&[4; 18][..], &[9; 18][..]));
+
+    let odd = put(&root, "cat/odd.png", &png(3, 2, 0, Rgb8));
+    fails(read_folder(&root), &odd, "is 3×2 pixels");
+    fs::write(&odd, b"this is text").unwrap();
+    fails(read_folder(&root), &odd, "not an image");
+    fs::remove_file(&odd).unwrap();
+    fs::create_dir(root.join("dog")).unwrap();
+    fails(read_folder(&root), &root.join("dog"), "without images");
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink("..", root.join("dog/loop")).unwrap();
+        fails(read_folder(&root), Path::new("loop"), "leads back");
+    }
+}
+
+#[test]
+fn data_folder_flat_empty_and_split() {
+    let folder = tempfile::tempdir().unwrap();
+    fails(open(folder.path()), folder.path(), "holds no images");
+    let image = |name: &str| put(folder.path(), name, &png(2, 2, 5, image::ColorType::L8));
+    let single = image("flat/1.png");
+    image("flat/0.png");
+    let flat = pixels(&folder.path().join("flat"));
+    assert_eq!(
+        (flat.labels, flat.ids, flat.class_names.len()),
+        (None, vec!["0.png".into(), "1.png".into()], 0)
+    );
+    assert_eq!(pixels(&single).ids, ["1.png"]);
+    image("split/train/a/1.png");
+    image("split/train/b/1.png");
+    image("split/test/b/1.png");
+    let split = |split| {
+        open_dataset(&folder.path().join("split"), split)
+            .unwrap()
+            .len()
+    };
+    assert_eq!((split(Split::Train), split(Split::Test)), (2, 1));
+    image("vehicles/bus/1.png");
+    image("vehicles/train/1.png");
+    assert_eq!(
+        pixels(&folder.path().join("vehicles")).class_names,
+        ["bus", "train"]
+    );
+    let text = put(folder.path(), "notes.txt", b"hello, this is no image");
+    fails(open(&text), &text, "supported are NumPy archives");
+    let missing = folder.path().join("missing.png");
+    fails(open(&missing), &missing, "No such file");
+    // A PNG header of 2^31-1 squared allocates nothing.
+    let mut huge = png(1, 1, 0, image::ColorType::L8);
+    huge[16..24].copy_from_slice(&[0x7f, 0xff, 0xff, 0xff, 0x7f, 0xff, 0xff, 0xff]);
+    let huge = put(folder.path(), "huge.png", &huge);
+    fails(open(&huge), &huge, "image");
+}
+
+#[test]
+fn data_png_round_trip() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rgb.png");
+    let shape = ImageShape {
+        channels: 3,
+        height: 2,
+        width: 2,
+    };
+    let values: Vec<u8> = (0..12).collect();
+    write_png(&path, shape, &values).unwrap();
+    assert_eq!((pixels(&path).shape, pixels(&path).pixels), (shape, values));
+    fails(write_png(&path, shape, &[0; 11]), &path, "11 values");
+}
+
+#[test]
+fn data_npz_round_trip_is_exact_and_repeatable() {
+    let folder = tempfile::tempdir().unwrap();
+    let (a, b) = (folder.path().join("a.npz"), folder.path().join("b.npz"));
+    write_npz(&a, &batch()).unwrap();
+    write_npz(&b, &batch()).unwrap();
+    assert_eq!(fs::read(&a).unwrap(), fs::read(&b).unwrap());
+    match open(&a).unwrap() {
+        Input::World(read) => assert_eq!(read, batch()),
+        Input::Pixels(_) => panic!("floats are world space"),
+    }
+    fails(
+        open_dataset(&a, Split::Train),
+        &a,
+        "8-bit images are needed",
+    );
+    let nan = WorldBatch {
+        x: vec![0.0, 0.0, 0.0, 0.0, f32::NAN, 0.0, 0.0, 0.0],
+        ..batch()
+    };
+    fails(write_npz(&a, &nan), &a, "array x: image 1 is not finite");
+    fails(
+        write_npz(
+            &a,
+            &WorldBatch {
+                y: Some(vec![0, 3]),
+                ..batch()
+            },
+        ),
+        &a,
+        "array y: image 1",
+    );
+    assert!(read_npz(&a).is_ok(), "a refused write leaves the old file");
+}
+
+#[test]
+fn data_npz_pixels_in_their_layouts() {
+    let folder = tempfile::tempdir().unwrap();
+    let labels = npy("<i4", "(2, 1)", &[1, 0, 0, 0, 4, 0, 0, 0]);
+    for (shape, channels, first) in [
+        ("(2, 2, 3)", 1, 1),
+        ("(2, 1, 2, 3)", 1, 1),
+        ("(2, 2, 1, 3)", 3, 3),
+    ] {
+        let data: Vec<u8> = (0..12).collect();
+        let arrays = [
+            ("x_train", npy("|u1", shape, &data)),
+            ("y_train", labels.clone()),
+            ("x_test", npy("|u1", "(1, 1, 1)", &[7])),
+        ];
+        let path = put(
+            folder.path(),
+            "digits.npz",
+            &npz(&arrays, CompressionMethod::Deflated),
+        );
+        let train = pixels(&path);
+        assert_eq!((train.shape.channels, train.pixels[1]), (channels, first));
+        assert_eq!(
+            (train.labels.as_deref(), train.class_names.len()),
+            (Some(&[1, 4][..]), 5)
+        );
+        assert_eq!(open_dataset(&path, Split::Test).unwrap().pixels, [7]);
+    }
+}
+
+#[test]
+fn data_npz_damage_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("bad.npz");
+    let x = npy("<f4", "(1, 1, 1, 2)", &floats(&[0.5, 1.0]));
+    let cases = [
+        (vec![], "among the arrays: none"),
+        (
+            vec![("y", npy("<i8", "(1,)", &[0; 8]))],
+            "among the arrays: y",
+        ),
+        (
+            vec![("x", npy("<i4", "(1, 1, 1, 2)", &[0; 8]))],
+            "array x: type integer",
+        ),
+        (
+            vec![("x", npy("<f2", "(1, 1, 1, 4)", &[0; 8]))],
+            "array x: type <f2",
+        ),
+        (
+            vec![("x", npy("<f4", "(1, 2)", &[0; 8]))],
+            "array x: shape [1, 2]",
+        ),
+        (
+            vec![("x", npy("<f4", "(1, 1, 1, 3)", &[0; 8]))],
+            "array x: shape [1, 1, 1, 3] of type <f4 needs 12 bytes",
+        ),
+        (
+            vec![("x", npy("<f4", "(99999999999, 3, 64, 64)", &[0; 8]))],
+            "array x: shape",
+        ),
+        (
+            vec![("x", npy("<f4", "(0, 1, 1099511627776, 1099511627776)", &[]))],
+            "array x: shape",
+        ),
+        (
+            vec![(
+                "x",
+                npy("<f4", "(2, 1, 1, 1)", &floats(&[0.0, f32::INFINITY])),
+            )],
+            "array x: image 1 is not finite",
+        ),
+        (
+            vec![("x", npy("<f8", "(1, 1, 1, 1)", &1e300f64.to_le_bytes()))],
+            "array x: image 0 is not finite",
+        ),
+        (
+            vec![("x", x.clone()), ("y", npy("<f4", "(1,)", &[0; 4]))],
+            "array y: float32 of shape [1]",
+        ),
+        (
+            vec![("x", x.clone()), ("y", npy("<i8", "(2,)", &[0; 16]))],
+            "array y: 2 values",
+        ),
+        (
+            vec![
+                ("x", x.clone()),
+                ("posterior", npy("<f4", "(1, 1)", &floats(&[1.5]))),
+            ],
+            "array posterior: image 0",
+        ),
+        (
+            vec![
+                ("x", x.clone()),
+                ("posterior", npy("<f4", "(1,)", &floats(&[1.0]))),
+            ],
+            "array posterior: float32 of shape [1]",
+        ),
+        (
+            vec![
+                ("x", x.clone()),
+                ("logp", npy("<f4", "(1, 1)", &floats(&[f32::NAN]))),
+            ],
+            "array logp: image 0",
+        ),
+        (
+            vec![("x", npy("|u1", "(1, 5, 2, 2)", &[0; 20]))],
+            "array x: shape [1, 5, 2, 2]",
+        ),
+        (
+            vec![
+                ("images", npy("|u1", "(1, 1, 1)", &[0])),
+                ("labels", npy("<i8", "(1,)", &[0xff; 8])),
+            ],
+            "array labels: image 0 has label -1",
+        ),
+    ];
+    for (arrays, cause) in cases {
+        for method in [CompressionMethod::Stored, CompressionMethod::Deflated] {
+            fs::write(&path, npz(&arrays, method)).unwrap();
+            fails(read_npz(&path), &path, cause);
+        }
+    }
+    write_npz(&path, &batch()).unwrap();
+    let whole = fs::read(&path).unwrap();
+    for cut in 0..whole.len() {
+        fs::write(&path, &whole[..cut]).unwrap();
+        assert!(open(&path).is_err(), "cut at {cut}");
+    }
+}
+
+/// A few bytes changed at random: an error or a dataset, never a panic, and never a long wait.
+#[test]
+fn data_random_corruption_never_panics() {
+    let folder = tempfile::tempdir().unwrap();
+    let jpeg = {
+        let mut out = Cursor::new(Vec::new());
+        image::DynamicImage::new_rgb8(16, 16)
+            .write_to(&mut out, image::ImageFormat::Jpeg)
+            .unwrap();
+        out.into_inner()
+    };
+    write_npz(&folder.path().join("whole.npz"), &batch()).unwrap();
+    let stored = fs::read(folder.path().join("whole.npz")).unwrap();
+    let x = npy("<f4", "(2, 1, 4, 4)", &floats(&[0.5; 32]));
+    let images = idx(&[3, 4, 4], &[9; 48]);
+    let seeds = [
+        ("a-images-idx3-ubyte", images.clone()),
+        ("b-images-idx3-ubyte.gz", gzip(&images)),
+        ("c-labels-idx1-ubyte", idx(&[3], &[1, 2, 3])),
+        ("d_batch.bin", vec![1; 3073]),
+        ("e.npz", stored),
+        ("f.npz", npz(&[("x", x)], CompressionMethod::Deflated)),
+        ("g.png", png(8, 8, 3, image::ColorType::Rgb8)),
+        ("h.jpg", jpeg),
+    ];
+    for (kind, (name, whole)) in seeds.iter().enumerate() {
+        for case in 0..300 {
+            let mut rng = Seed(1).split(name).rng(case);
+            let mut bytes = whole.clone();
+            for _ in 0..rng.random_range(1..=4) {
+                let at = rng.random_range(0..bytes.len());
+                bytes[at] = rng.random();
+            }
+            let path = put(folder.path(), name, &bytes);
+            let start = Instant::now();
+            let read = std::panic::catch_unwind(|| open(&path));
+            assert!(read.is_ok(), "format {kind}, case {case} panicked");
+            assert!(
+                start.elapsed().as_secs() < 20,
+                "format {kind}, case {case} took {:?}",
+                start.elapsed()
+            );
+        }
+    }
+}
+
+#[test]
+fn data_real_mnist() {
+    let data = std::env::var_os("BAYESCOPE_DATA").map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data"),
+        PathBuf::from,
+    );
+    let folder = data.join("mnist");
+    if !folder.is_dir() {
+        println!(
+            "skipped: no MNIST in {} (set BAYESCOPE_DATA to the folder that holds mnist/)",
+            data.display()
+        );
+        return;
+    }
+    for split in [Split::Train, Split::Test] {
+        let digits = open_dataset(&folder, split).unwrap();
+        assert_eq!(
+            (digits.len(), digits.shape.to_string()),
+            (10_000, "1×28×28".to_owned())
+        );
+        assert_eq!(
+            digits.class_names,
+            ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"]
+        );
+        let mean =
+            digits.pixels.iter().map(|&v| f64::from(v)).sum::<f64>() / digits.pixels.len() as f64;
+        assert!((32.0..35.0).contains(&mean), "mean grey value {mean}");
+    }
+    let test = open_dataset(&folder, Split::Test).unwrap();
+    let ones = test
+        .labels
+        .iter()
+        .flatten()
+        .filter(|&&label| label == 1)
+        .count();
+    assert_eq!(ones, 1_135, "the official test set has 1,135 ones");
+    assert_eq!(
+        test.pad_to(32)
+            .unwrap()
+            .to_channels(3)
+            .unwrap()
+            .shape
+            .to_string(),
+        "3×32×32"
+    );
+}
