@@ -1,0 +1,6 @@
+//! The data room from outside: files as users have them, whole, damaged, swapped and hostile.
+
+mod damage;
+mod files;
+mod numpy;
+mod whole;
