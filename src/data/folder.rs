@@ -6,8 +6,11 @@
 //! (first frame), and a flat folder without classes.
 //!
 //! Pixels are as PIL's `convert` gives them: transparency is dropped (not blended with any background), palettes are
-//! resolved, EXIF rotation is ignored. When every file is stored as grey the dataset has 1 channel; one colour file, and
+//! resolved, 16-bit values scaled to 8, EXIF rotation is ignored. When every file is stored as grey the dataset has 1 channel; one colour file, and
 //! every image has 3. What counts is how a file is stored, not whether its colours happen to be greys.
+//!
+//! JPEG decoders differ: against libjpeg-turbo (Pillow) on the 10,000 CIFAR-10 test images as JPEG, 22 % of the values
+//! differ, by 0.3 levels of 255 on average over all values and by 5 at most.
 
 use std::path::{Path, PathBuf};
 

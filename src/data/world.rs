@@ -11,6 +11,8 @@ use super::npy::MAGIC;
 use super::write::replace_file;
 use crate::error::{Error, Result};
 
+/// How far above 1 a probability in f32 may lie, as sums of exponentials in f32 do.
+const ROUNDING: f32 = 1e-4;
 /// Bytes encoded at a time.
 const CHUNK: usize = 1 << 18;
 
@@ -25,7 +27,7 @@ pub struct WorldBatch {
     pub classes: usize,
     /// Class of each image, [N]; within 0..K where K is known.
     pub y: Option<Vec<i64>>,
-    /// p(y|x), [N, K], each within [0, 1].
+    /// p(y|x), [N, K], each within [0, 1] up to rounding (1e-4).
     pub posterior: Option<Vec<f32>>,
     /// log p(x|y) in nats, total, [N, K]; −∞ is allowed.
     pub logp: Option<Vec<f64>>,
@@ -73,7 +75,7 @@ impl WorldBatch {
         let known = |label: &i64| k == 0 || usize::try_from(*label).is_ok_and(|label| label < k);
         check_part("y", self.y.as_deref(), n, 1, known)?;
         check_part("posterior", self.posterior.as_deref(), n, k, |p| {
-            (0.0..=1.0).contains(p)
+            (0.0..=1.0 + ROUNDING).contains(p)
         })?;
         check_part("logp", self.logp.as_deref(), n, k, |l| {
             !l.is_nan() && *l < f64::INFINITY

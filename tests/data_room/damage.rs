@@ -75,19 +75,18 @@ fn data_idx_huge_headers_fail_fast() {
             assert!(read_idx(&path, None).is_err());
         }
     }
-    // A gzip of 64 MiB zeros behind a header of 8 bytes is not unpacked.
+    // A gzip of 64 MiB zeros behind a header that announces 8 bytes is not unpacked.
     let bomb = gzip(&idx(&[2, 2, 2], &vec![0; 1 << 26]));
     let path = put(folder.path(), "bomb-images-idx3-ubyte.gz", &bomb);
     fails(read_idx(&path, None), &path, "trailing bytes");
     assert!(start.elapsed().as_secs() < 10);
 }
 
-#[test]
-fn data_npz_damage_is_named() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("bad.npz");
-    let x = npy("<f4", "(1, 1, 1, 2)", &floats(&[0.5, 1.0]));
-    let cases = [
+/// Arrays with one fault each, and what its message says.
+type Fault = (Vec<(&'static str, Vec<u8>)>, &'static str);
+
+fn faulty_images() -> Vec<Fault> {
+    vec![
         (vec![], "among the arrays: none"),
         (
             vec![("y", npy("<i8", "(1,)", &[0; 8]))],
@@ -128,6 +127,12 @@ fn data_npz_damage_is_named() {
             vec![("x", npy("<f8", "(1, 1, 1, 1)", &1e300f64.to_le_bytes()))],
             "array x: image 0 is not finite",
         ),
+    ]
+}
+
+fn faulty_companions() -> Vec<Fault> {
+    let x = npy("<f4", "(1, 1, 1, 2)", &floats(&[0.5, 1.0]));
+    vec![
         (
             vec![("x", x.clone()), ("y", npy("<f4", "(1,)", &[0; 4]))],
             "array y: float32 of shape [1]",
@@ -168,13 +173,25 @@ fn data_npz_damage_is_named() {
             ],
             "array labels: image 0 has label -1",
         ),
-    ];
-    for (arrays, cause) in cases {
+    ]
+}
+
+#[test]
+fn data_npz_damage_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("bad.npz");
+    for (arrays, cause) in faulty_images().into_iter().chain(faulty_companions()) {
         for method in [CompressionMethod::Stored, CompressionMethod::Deflated] {
             fs::write(&path, npz(&arrays, method)).unwrap();
             fails(read_npz(&path), &path, cause);
         }
     }
+}
+
+#[test]
+fn data_npz_truncation_is_seen() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cut.npz");
     write_npz(&path, &batch()).unwrap();
     let whole = fs::read(&path).unwrap();
     for cut in 0..whole.len() {

@@ -95,7 +95,12 @@ fn data_cifar_both_kinds() {
         pixels(&put(folder.path(), "other.bin", &record(&[19, 98], 5))).labels,
         Some(vec![98])
     );
+}
 
+#[test]
+fn data_cifar_damage_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let record = |head: &[u8], value: u8| [head, &[value; 3072]].concat();
     let bad = put(
         folder.path(),
         "bad.bin",
