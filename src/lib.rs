@@ -8,6 +8,10 @@
 //! `units, error → data → flow → oracle → run → worker → {cli, gui}` (`device` stands beside `data`).
 #![warn(missing_docs)]
 
+pub mod cli;
 pub mod data;
 pub mod error;
+pub mod events;
+pub mod flow;
+pub mod oracle;
 pub mod units;

@@ -1,1 +1,5 @@
-fn main(){}
+//! Parses arguments and picks a face.
+
+fn main() -> std::process::ExitCode {
+    bayescope::cli::main()
+}

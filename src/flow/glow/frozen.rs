@@ -1,0 +1,167 @@
+//! A Glow that no longer changes, as the shared-map flow of a world.
+
+use burn::tensor::{DType, Device, Tensor, TensorData};
+
+use super::matrix::{invert, to_host, to_matrix};
+use super::{Affine, Glow, GlowConfig, Step, decode, encode};
+use crate::data::ImageShape;
+use crate::error::{Error, Result};
+use crate::flow::base::GaussianBase;
+use crate::flow::preprocess::BoundedLogit;
+use crate::flow::weights::Weights;
+use crate::flow::{Decoded, Flow, Precision, Scores};
+use crate::units::{ClassId, Tau};
+
+/// Base-space images and the log-determinant of the map that led there.
+#[derive(Debug, Clone)]
+pub struct Encoded {
+    /// z, [N, D].
+    pub z: Vec<f64>,
+    /// log |det ∂z/∂x|, preprocessing included, [N], nats.
+    pub log_det: Vec<f64>,
+}
+
+/// A frozen conditional Glow: weights folded, 1×1 convolutions inverted, base distribution on the host in f64.
+#[derive(Debug)]
+pub struct GlowFlow {
+    config: GlowConfig,
+    device: Device,
+    dtype: DType,
+    levels: Vec<Vec<Step>>,
+    unmix: Vec<Vec<Affine>>,
+    /// Σ over steps of H·W·(Σ logs + log |det W|), f64.
+    constant_log_det: f64,
+    logit: BoundedLogit,
+    base: GaussianBase,
+}
+
+impl GlowFlow {
+    /// Freezes named arrays on `device`.
+    ///
+    /// # Errors
+    /// When an array is missing or misshapen, or a 1×1 convolution is singular.
+    pub fn new(config: &GlowConfig, weights: Weights, device: &Device, precision: Precision) -> Result<Self> {
+        Self::freeze(config, &Glow::from_weights(config, weights, device, precision)?)
+    }
+
+    /// Freezes a Glow where it is.
+    ///
+    /// # Errors
+    /// When a 1×1 convolution is singular or the device fails.
+    pub fn freeze(config: &GlowConfig, glow: &Glow) -> Result<Self> {
+        let mut levels = Vec::new();
+        let mut unmix = Vec::new();
+        let mut constant_log_det = 0.0;
+        for (l, level) in glow.levels.iter().enumerate() {
+            let shape = config.level_shape(l);
+            let steps: Vec<Step> = level.steps.iter().map(super::FlowStep::fold).collect();
+            unmix.push(steps.iter().map(|step| step.mix.inverse()).collect::<Result<Vec<_>>>()?);
+            levels.push(steps);
+            for step in &level.steps {
+                let (_, log_det) = invert(&to_matrix(&step.conv.weight.val())?)?;
+                let logs: f64 = to_host(step.norm.logs.val())?.iter().sum();
+                constant_log_det += (shape.height * shape.width) as f64 * (logs + log_det);
+            }
+        }
+        let bounds = to_host(glow.bounds.val())?;
+        Ok(Self {
+            config: *config,
+            device: glow.means.val().device(),
+            dtype: glow.means.val().dtype(),
+            levels,
+            unmix,
+            constant_log_det,
+            logit: BoundedLogit { bounds: bounds.first().copied().unwrap_or(f64::NAN) },
+            base: GaussianBase::new(to_host(glow.means.val())?, &to_host(glow.cov_diag.val())?),
+        })
+    }
+
+    /// The base distribution.
+    pub fn base(&self) -> &GaussianBase {
+        &self.base
+    }
+
+    /// Base-space images of world-space x (NCHW).
+    ///
+    /// # Errors
+    /// When an image is outside the support of the logit map, or the device fails.
+    pub fn encode(&self, x: &[f32]) -> Result<Encoded> {
+        let dims = self.config.shape.dims();
+        let (y, mut log_det) = self.logit.forward(x, dims);
+        if let Some(i) = y.chunks(dims).position(|y| y.iter().any(|v| !v.is_finite())) {
+            return Err(Error::input(format!(
+                "image {i} has values outside ({:.4}, {:.4}), where this world has no density: is x in its world space (dequantised pixels in [0, 1])?",
+                0.5 - 0.5 / self.logit.bounds,
+                0.5 + 0.5 / self.logit.bounds
+            )));
+        }
+        let (z, partial) = encode(&self.levels, self.upload(y));
+        self.add_log_dets(&mut log_det, partial)?;
+        Ok(Encoded { z: to_host(z)?, log_det })
+    }
+
+    /// World-space images of z [N, D] and log |det ∂z/∂x| there: the inverse of [`Self::encode`].
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn decode_base(&self, z: Vec<f64>) -> Result<(Vec<f32>, Vec<f64>)> {
+        let dims = self.config.shape.dims();
+        let (y, partial) = decode(&self.levels, &self.unmix, self.upload(z));
+        let (x, mut log_det) = self.logit.inverse(&to_host(y)?, dims);
+        self.add_log_dets(&mut log_det, partial)?;
+        Ok((x, log_det))
+    }
+
+    /// Host values [N·D] as a tensor of this flow's shape and precision.
+    fn upload(&self, values: Vec<f64>) -> Tensor<4> {
+        let ImageShape { channels, height, width } = self.config.shape;
+        let shape = [values.len() / self.config.shape.dims(), channels, height, width];
+        let data = match self.dtype {
+            DType::F64 => TensorData::new(values, shape),
+            _ => TensorData::new(values.iter().map(|&v| v as f32).collect::<Vec<_>>(), shape),
+        };
+        Tensor::from_data(data, (&self.device, self.dtype))
+    }
+
+    /// Adds the couplings' partial sums (short sums over channels from the device, summed over positions in f64 here)
+    /// and the constant part.
+    fn add_log_dets(&self, log_det: &mut [f64], partial: Tensor<2>) -> Result<()> {
+        let [_, positions] = partial.dims();
+        let partial = to_host(partial)?;
+        for (total, partial) in log_det.iter_mut().zip(partial.chunks(positions)) {
+            *total += partial.iter().sum::<f64>() + self.constant_log_det;
+        }
+        Ok(())
+    }
+
+    fn scores(&self, z: &[f64], log_det: Vec<f64>) -> Scores {
+        Scores {
+            classes: self.config.classes,
+            dims: self.config.shape.dims(),
+            quad: self.base.distances(z),
+            log_det,
+            log_norm: self.base.log_norm(),
+        }
+    }
+}
+
+impl Flow for GlowFlow {
+    fn shape(&self) -> ImageShape {
+        self.config.shape
+    }
+
+    fn classes(&self) -> usize {
+        self.config.classes
+    }
+
+    fn score(&self, x: &[f32]) -> Result<Scores> {
+        let encoded = self.encode(x)?;
+        Ok(self.scores(&encoded.z, encoded.log_det))
+    }
+
+    fn decode(&self, noise: &[f32], classes: &[ClassId], tau: Tau) -> Result<Decoded> {
+        let z = self.base.place(noise, classes, tau);
+        let (x, log_det) = self.decode_base(z.clone())?;
+        Ok(Decoded { x, scores: self.scores(&z, log_det) })
+    }
+}

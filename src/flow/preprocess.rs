@@ -1,0 +1,135 @@
+//! The bounded logit map between dequantised pixels v and the space a Glow works in (EBO's code, `_pre_process`; Dinh et
+//! al. 2017 §4.1), and the ways of turning 8-bit pixels into v.
+//!
+//! y = logit(p), p = ((2v − 1)b + 1)/2 with b = 0.9. Its log-determinant is part of the density and is computed in f64
+//! on the host: no gradient ever flows through it.
+
+use rand::distr::{Distribution, StandardUniform};
+use rayon::prelude::*;
+
+use crate::units::Seed;
+
+/// The bounded logit map; `bounds` is b.
+#[derive(Debug, Clone, Copy)]
+pub struct BoundedLogit {
+    /// b, the share of (0, 1) that pixels fill.
+    pub bounds: f64,
+}
+
+impl BoundedLogit {
+    /// y and the log-determinant Σ_d log |dy/dv| of each image of D = `dims` dimensions, [N].
+    ///
+    /// v outside the open interval on which the map is defined gives non-finite numbers, which the caller reports.
+    pub fn forward(self, v: &[f32], dims: usize) -> (Vec<f64>, Vec<f64>) {
+        let mut y = vec![0f64; v.len()];
+        let log_det = y
+            .par_chunks_mut(dims)
+            .zip(v.par_chunks(dims))
+            .map(|(y, v)| y.iter_mut().zip(v).map(|(y, &v)| self.point(f64::from(v), y)).sum())
+            .collect();
+        (y, log_det)
+    }
+
+    /// One dimension: writes y, returns log |dy/dv| = log b − log p − log(1 − p).
+    fn point(self, v: f64, y: &mut f64) -> f64 {
+        let p = ((2.0 * v - 1.0) * self.bounds + 1.0) / 2.0;
+        let (log_p, log_q) = (p.ln(), (-p).ln_1p());
+        *y = log_p - log_q;
+        self.bounds.ln() - log_p - log_q
+    }
+
+    /// v and the log-determinant Σ_d log |dy/dv| of each image at that v, [N]. Undoes the bounds, so v may lie a little
+    /// outside [0, 1] and is kept as it is.
+    pub fn inverse(self, y: &[f64], dims: usize) -> (Vec<f32>, Vec<f64>) {
+        let mut v = vec![0f32; y.len()];
+        let log_det = v
+            .par_chunks_mut(dims)
+            .zip(y.par_chunks(dims))
+            .map(|(v, y)| {
+                let pairs = v.iter_mut().zip(y);
+                pairs
+                    .map(|(v, &y)| {
+                        // p = σ(y): log p = −softplus(−y), log(1 − p) = −softplus(y), exact in both tails.
+                        let (log_p, log_q) = (-softplus(-y), -softplus(y));
+                        *v = (((2.0 * log_p.exp() - 1.0) / self.bounds + 1.0) / 2.0) as f32;
+                        self.bounds.ln() - log_p - log_q
+                    })
+                    .sum()
+            })
+            .collect();
+        (v, log_det)
+    }
+}
+
+/// log(1 + e^y) without overflow.
+fn softplus(y: f64) -> f64 {
+    y.max(0.0) + (-y.abs()).exp().ln_1p()
+}
+
+/// How an 8-bit pixel becomes a real number: a data step, never part of `log_prob` (SCIENCE §1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Dequantisation {
+    /// v = (pixel + ½)/256: the default for images from outside.
+    MidPoint,
+    /// v = (pixel + u)/256, u uniform on [0, 1), seeded per image.
+    Uniform(Seed),
+}
+
+impl Dequantisation {
+    /// v of each 8-bit pixel. `first` is the running number of the first image, so that an image gets the same noise in
+    /// whatever batch it comes.
+    pub fn apply(self, pixels: &[u8], dims: usize, first: usize) -> Vec<f32> {
+        let mut v = vec![0f32; pixels.len()];
+        let images = v.par_chunks_mut(dims).zip(pixels.par_chunks(dims)).enumerate();
+        images.for_each(|(i, (v, pixels))| match self {
+            Self::MidPoint => v.iter_mut().zip(pixels).for_each(|(v, &p)| *v = (f32::from(p) + 0.5) / 256.0),
+            Self::Uniform(seed) => {
+                let mut rng = seed.rng((first + i) as u64);
+                for (v, &p) in v.iter_mut().zip(pixels) {
+                    let u: f32 = StandardUniform.sample(&mut rng);
+                    *v = (f32::from(p) + u) / 256.0;
+                }
+            }
+        });
+        v
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOGIT: BoundedLogit = BoundedLogit { bounds: 0.9 };
+
+    #[test]
+    fn the_inverse_undoes_the_map_and_agrees_on_the_log_det() {
+        let v: Vec<f32> = (0..=64).map(|i| -0.02 + 1.04 * i as f32 / 64.0).collect();
+        let (y, forward) = LOGIT.forward(&v, v.len());
+        let (back, inverse) = LOGIT.inverse(&y, v.len());
+        assert!(v.iter().zip(&back).all(|(a, b)| (a - b).abs() < 1e-7));
+        assert!((forward[0] - inverse[0]).abs() < 1e-10);
+    }
+
+    #[test]
+    fn the_log_det_is_the_derivative() {
+        let h = 1e-6;
+        for v in [0.003, 0.2, 0.5, 0.97] {
+            let mut y = [0.0; 3];
+            let log_det = LOGIT.point(v, &mut y[0]);
+            LOGIT.point(v - h, &mut y[1]);
+            LOGIT.point(v + h, &mut y[2]);
+            assert!((((y[2] - y[1]) / (2.0 * h)).ln() - log_det).abs() < 1e-8);
+        }
+    }
+
+    #[test]
+    fn dequantisation_does_not_depend_on_the_batch() {
+        let pixels: Vec<u8> = (0..=255).collect();
+        let uniform = Dequantisation::Uniform(Seed(3));
+        let whole = uniform.apply(&pixels, 64, 0);
+        assert_eq!(whole[128..192], uniform.apply(&pixels[128..192], 64, 2)[..]);
+        assert!(whole.iter().zip(&pixels).all(|(v, &p)| (v * 256.0).floor() == f32::from(p)));
+        assert_eq!(Dequantisation::MidPoint.apply(&[0, 255], 2, 0), [0.5 / 256.0, 255.5 / 256.0]);
+    }
+}

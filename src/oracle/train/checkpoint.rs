@@ -1,0 +1,108 @@
+//! State of a training run on disk: one folder per checkpoint, written beside and renamed into place, so that a kill at
+//! any moment leaves the last complete one.
+
+use std::path::{Path, PathBuf};
+
+use burn::optim::ModuleOptimizer;
+use serde::{Deserialize, Serialize};
+
+use super::step::adam;
+use crate::data::write_atomically;
+use crate::error::{Error, Result};
+use crate::flow::weights::{Storage, Weights};
+
+/// The best epoch so far, by held-out NLL.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Best {
+    /// Epoch, from 1.
+    pub epoch: usize,
+    /// Mean held-out −log p(x|y), nats per image, 8-bit pixels.
+    pub nll: f64,
+}
+
+/// Scalars of the run's state.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    /// Epochs finished.
+    pub epoch: usize,
+    /// Best epoch so far.
+    pub best: Option<Best>,
+    /// Seconds of training in all sittings.
+    pub seconds: f64,
+}
+
+/// Everything a run needs to go on exactly where it was.
+pub struct Checkpoint {
+    /// Scalars.
+    pub state: State,
+    /// Parameters.
+    pub weights: Weights,
+    /// Their moving average.
+    pub average: Weights,
+    /// The optimizer with its moments.
+    pub optimizer: ModuleOptimizer,
+}
+
+const PREFIX: &str = "checkpoint-";
+
+fn folders(run: &Path) -> Result<Vec<(usize, PathBuf)>> {
+    let entries = std::fs::read_dir(run).map_err(|e| Error::io(run, e))?;
+    let mut found: Vec<(usize, PathBuf)> = entries
+        .filter_map(|entry| {
+            let path = entry.ok()?.path();
+            let epoch = path.file_name()?.to_str()?.strip_prefix(PREFIX)?.parse().ok()?;
+            Some((epoch, path))
+        })
+        .collect();
+    found.sort();
+    Ok(found)
+}
+
+/// The newest checkpoint of a run folder, if there is one.
+///
+/// # Errors
+/// Names the file that cannot be read.
+pub fn load(run: &Path) -> Result<Option<Checkpoint>> {
+    let Some((_, folder)) = folders(run)?.pop() else { return Ok(None) };
+    let read = |name: &str| {
+        let path = folder.join(name);
+        std::fs::read(&path).map_err(|e| Error::io(&path, e))
+    };
+    let state_path = folder.join("state.json");
+    let state = serde_json::from_slice(&read("state.json")?).map_err(|e| Error::file(&state_path, e.to_string()))?;
+    let moments = burn::tensor::Bytes::from_bytes_vec(read("optimizer.bpk")?);
+    Ok(Some(Checkpoint {
+        state,
+        weights: Weights::read(&folder.join("weights.safetensors"))?,
+        average: Weights::read(&folder.join("average.safetensors"))?,
+        optimizer: adam()
+            .from_bytes(moments)
+            .map_err(|e| Error::file(folder.join("optimizer.bpk"), e.to_string()))?,
+    }))
+}
+
+/// Writes a checkpoint and then removes older ones.
+///
+/// # Errors
+/// Names the file that cannot be written; the checkpoint before stays.
+pub fn save(run: &Path, checkpoint: &Checkpoint) -> Result<()> {
+    let folder = run.join(format!("{PREFIX}{:05}", checkpoint.state.epoch));
+    let partial = run.join("unfinished-checkpoint");
+    if partial.exists() {
+        std::fs::remove_dir_all(&partial).map_err(|e| Error::io(&partial, e))?;
+    }
+    std::fs::create_dir_all(&partial).map_err(|e| Error::io(&partial, e))?;
+    checkpoint.weights.write(&partial.join("weights.safetensors"), Storage::F32)?;
+    checkpoint.average.write(&partial.join("average.safetensors"), Storage::F32)?;
+    let moments = checkpoint.optimizer.into_bytes().map_err(|e| Error::file(&partial, e.to_string()))?;
+    write_atomically(&partial.join("optimizer.bpk"), |file| file.write_all(&moments))?;
+    let state = serde_json::to_vec_pretty(&checkpoint.state).map_err(|e| Error::file(&partial, e.to_string()))?;
+    write_atomically(&partial.join("state.json"), |file| file.write_all(&state))?;
+    std::fs::rename(&partial, &folder).map_err(|e| Error::io(&folder, e))?;
+    for (epoch, old) in folders(run)? {
+        if epoch < checkpoint.state.epoch {
+            std::fs::remove_dir_all(&old).map_err(|e| Error::io(&old, e))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,198 @@
+//! What a training run is told: one TOML file, saved with its results.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::units::Seed;
+
+/// A training run of a conditional Glow. Defaults are EBO's settings where EBO states them, sized for a CPU.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrainSpec {
+    /// Name of the oracle.
+    pub name: String,
+    /// Where the images come from.
+    pub data: DataSpec,
+    /// The flow.
+    #[serde(default)]
+    pub model: ModelSpec,
+    /// The optimisation.
+    #[serde(default)]
+    pub training: OptimSpec,
+}
+
+/// The images of a training run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DataSpec {
+    /// Folder of any supported format, with a training and, if there is one, a test part.
+    pub path: PathBuf,
+    /// Side the images are padded to with zeros, as EBO does; a multiple of 2^levels.
+    #[serde(default = "default_side")]
+    pub pad_to: usize,
+    /// Images set apart from the training part to choose the best epoch by. The test part is never used for that.
+    #[serde(default = "default_held_out")]
+    pub held_out: usize,
+    /// Use only the first so many images of the training part.
+    #[serde(default)]
+    pub limit: Option<usize>,
+}
+
+fn default_side() -> usize {
+    32
+}
+
+fn default_held_out() -> usize {
+    500
+}
+
+/// Size of the Glow. EBO §4.1: levels 3, steps 16, hidden 512.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ModelSpec {
+    /// Channels of the hidden layers of the coupling networks.
+    pub hidden: usize,
+    /// Levels L.
+    pub levels: usize,
+    /// Steps K of each level.
+    pub steps: usize,
+}
+
+impl Default for ModelSpec {
+    fn default() -> Self {
+        Self { hidden: 64, levels: 3, steps: 8 }
+    }
+}
+
+/// Where the classification loss takes its logits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Classification {
+    /// EBO's: a linear layer on z, thrown away after training.
+    LinearHead,
+    /// The flow's own exact posterior, which is what the world is used for.
+    Posterior,
+}
+
+/// The optimisation: Adam on (NLL + λ·CE)/D.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct OptimSpec {
+    /// Passes over the training images.
+    pub epochs: usize,
+    /// Images in one step.
+    pub batch: usize,
+    /// Pieces a batch is cut into that run side by side: the cores of a CPU, 1 on a GPU. Part of the spec because sums in
+    /// another order round differently.
+    pub shards: usize,
+    /// Peak learning rate.
+    pub learning_rate: f64,
+    /// Images over which the learning rate rises linearly.
+    pub warm_up_images: usize,
+    /// Share of the peak at which the cosine decay ends.
+    pub final_rate: f64,
+    /// λ, weight of the classification loss in nats beside the NLL in nats per image (EBO tries 0.01 to 10).
+    pub lambda: f64,
+    /// What λ weighs.
+    pub classification: Classification,
+    /// The global gradient norm is clipped to this; 0 switches clipping off.
+    pub max_grad_norm: f64,
+    /// Decay per step of the exponential moving average of the weights that is evaluated and kept.
+    pub ema_decay: f64,
+    /// Standard deviation of the initial class means.
+    pub mean_std: f32,
+    /// Seed of everything random.
+    pub seed: Seed,
+}
+
+impl Default for OptimSpec {
+    fn default() -> Self {
+        Self {
+            epochs: 30,
+            batch: 64,
+            shards: 2,
+            learning_rate: 1e-3,
+            warm_up_images: 10_000,
+            final_rate: 0.02,
+            lambda: 10.0,
+            classification: Classification::Posterior,
+            max_grad_norm: 10.0,
+            ema_decay: 0.998,
+            mean_std: 0.1,
+            seed: Seed(0),
+        }
+    }
+}
+
+impl TrainSpec {
+    /// Reads a spec file. A relative data path is taken from the folder of the file.
+    ///
+    /// # Errors
+    /// Names the file, the line and the field.
+    pub fn read(path: &Path) -> Result<Self> {
+        let text = std::fs::read_to_string(path).map_err(|e| Error::io(path, e))?;
+        let mut spec: Self = toml::from_str(&text).map_err(|e| Error::file(path, e.to_string()))?;
+        if let (true, Some(folder)) = (spec.data.path.is_relative(), path.parent()) {
+            spec.data.path = folder.join(&spec.data.path);
+        }
+        spec.validate().map_err(|e| Error::file(path, e.to_string()))?;
+        Ok(spec)
+    }
+
+    /// Whether a run of this spec can start.
+    ///
+    /// # Errors
+    /// Says which number is wrong.
+    pub fn validate(&self) -> Result<()> {
+        let t = &self.training;
+        let checks = [
+            (t.epochs > 0, "training.epochs must be at least 1"),
+            (t.batch > 0, "training.batch must be at least 1"),
+            (t.shards > 0, "training.shards must be at least 1"),
+            (t.learning_rate > 0.0 && t.learning_rate.is_finite(), "training.learning_rate must be a number > 0"),
+            ((0.0..=1.0).contains(&t.final_rate), "training.final_rate must lie between 0 and 1"),
+            ((0.0..1.0).contains(&t.ema_decay), "training.ema_decay must lie in [0, 1)"),
+            (t.lambda >= 0.0 && t.lambda.is_finite(), "training.lambda must be a number ≥ 0"),
+            (t.max_grad_norm >= 0.0, "training.max_grad_norm must be ≥ 0"),
+            (self.data.held_out > 0, "data.held_out must be at least 1: the best epoch is chosen on it"),
+        ];
+        match checks.iter().find(|(fine, _)| !fine) {
+            Some((_, complaint)) => Err(Error::input(*complaint)),
+            None => Ok(()),
+        }
+    }
+
+    /// Learning rate of a step: linear warm-up, then a cosine down to `final_rate` of the peak.
+    pub fn learning_rate(&self, step: usize, steps_per_epoch: usize) -> f64 {
+        let t = &self.training;
+        let warm_up = (t.warm_up_images as f64 / t.batch as f64).max(1.0);
+        let total = (t.epochs * steps_per_epoch) as f64;
+        let step = step as f64 + 1.0;
+        let rise = (step / warm_up).min(1.0);
+        let share = ((step - warm_up) / (total - warm_up).max(1.0)).clamp(0.0, 1.0);
+        let fall = 0.5 * (1.0 + (std::f64::consts::PI * share).cos());
+        t.learning_rate * rise * (t.final_rate + (1.0 - t.final_rate) * fall)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_learning_rate_rises_falls_and_ends_where_told() {
+        let spec: TrainSpec = toml::from_str("name = 'x'\n[data]\npath = 'd'\n[training]\nepochs = 10\nbatch = 100").unwrap();
+        let rates: Vec<f64> = (0..1000).map(|s| spec.learning_rate(s, 100)).collect();
+        assert!(rates[..99].is_sorted());
+        assert!(rates[100..].is_sorted_by(|a, b| a >= b));
+        assert!((rates[99] - 1e-3).abs() < 1e-9 && (rates[999] - 2e-5).abs() < 1e-7);
+    }
+
+    #[test]
+    fn a_misspelt_field_is_named() {
+        let error = toml::from_str::<TrainSpec>("name = 'x'\n[data]\npath = 'd'\npadto = 3").unwrap_err();
+        assert!(error.to_string().contains("padto"));
+    }
+}

@@ -1,0 +1,246 @@
+//! A world: a frozen flow, its preprocessing, a class prior π, a base temperature τ and a posterior smoothing T; a
+//! complete joint distribution p(x, y) (SCIENCE §1).
+
+use rand::distr::{Distribution, StandardUniform};
+use rand_distr::StandardNormal;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::data::{Dataset, ImageShape, WorldBatch};
+use crate::error::{Error, Result};
+use crate::events::{Events, Progress};
+use crate::flow::preprocess::Dequantisation;
+use crate::flow::{Flow, Scores};
+use crate::oracle::posterior::{Posterior, Prior, draw};
+use crate::units::{ClassId, Seed, Smoothing, Tau};
+
+/// The knobs of a world.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Settings {
+    /// Base temperature τ.
+    pub tau: Tau,
+    /// Posterior smoothing T.
+    pub smoothing: Smoothing,
+    /// Class prior π.
+    pub prior: Prior,
+}
+
+impl Settings {
+    /// τ = 1, T = 1, uniform prior.
+    pub fn default_for(classes: usize) -> Self {
+        Self { tau: Tau::ONE, smoothing: Smoothing::ONE, prior: Prior::uniform(classes) }
+    }
+}
+
+/// Which samples: counter-based, so that sample i is the same image in every batch and for every n.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SampleSpec {
+    /// Number of images.
+    pub n: usize,
+    /// All from this class, or from the prior.
+    pub class: Option<ClassId>,
+    /// Seed of classes, latents and labels.
+    pub seed: Seed,
+}
+
+/// One image of a world with everything known about it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sample {
+    /// Running number under its seed.
+    pub index: usize,
+    /// The class y₀ whose density x was drawn from.
+    pub source: ClassId,
+    /// The label y: y₀ at T = 1; drawn from p_T(·|x) otherwise, so that (x, y) follow the joint world.
+    pub label: ClassId,
+    /// World-space image, CHW.
+    pub x: Vec<f32>,
+    /// Its exact posterior.
+    pub posterior: Posterior,
+}
+
+/// A flow with the names of its classes.
+pub struct World {
+    flow: Box<dyn Flow>,
+    class_names: Vec<String>,
+    batch: usize,
+}
+
+/// Standard normal latents of images `first..first + n`, NCHW.
+pub fn latents(seed: Seed, first: usize, n: usize, dims: usize) -> Vec<f32> {
+    let mut noise = vec![0f32; n * dims];
+    noise.par_chunks_mut(dims).enumerate().for_each(|(i, noise)| {
+        let mut rng = seed.rng((first + i) as u64);
+        noise.fill_with(|| StandardNormal.sample(&mut rng));
+    });
+    noise
+}
+
+fn uniform(seed: Seed, index: usize) -> f64 {
+    StandardUniform.sample(&mut seed.rng(index as u64))
+}
+
+impl World {
+    /// From a flow, the names of its classes, and the number of images one pass of the device should hold.
+    ///
+    /// # Errors
+    /// When the names do not match the flow.
+    pub fn new(flow: Box<dyn Flow>, class_names: Vec<String>, batch: usize) -> Result<Self> {
+        if class_names.len() != flow.classes() {
+            let (names, classes) = (class_names.len(), flow.classes());
+            return Err(Error::input(format!("{names} class names for {classes} classes")));
+        }
+        Ok(Self { flow, class_names, batch: batch.max(1) })
+    }
+
+    /// Names of the classes.
+    pub fn class_names(&self) -> &[String] {
+        &self.class_names
+    }
+
+    /// Shape of the images.
+    pub fn shape(&self) -> ImageShape {
+        self.flow.shape()
+    }
+
+    /// The flow.
+    pub fn flow(&self) -> &dyn Flow {
+        self.flow.as_ref()
+    }
+
+    /// Images in one pass of the device.
+    pub fn batch(&self) -> usize {
+        self.batch
+    }
+
+    fn check(&self, settings: &Settings) -> Result<()> {
+        let (given, needed) = (settings.prior.classes(), self.flow.classes());
+        if given == needed {
+            return Ok(());
+        }
+        Err(Error::input(format!("the class prior has {given} entries, this world {needed} classes")))
+    }
+
+    /// The posterior of image `i` of `scores`.
+    pub fn posterior(&self, scores: &Scores, i: usize, settings: &Settings) -> Posterior {
+        Posterior::new(scores.log_likelihoods(i, settings.tau), &settings.prior, settings.smoothing)
+    }
+
+    /// The class y₀ of sample `index`.
+    fn source(&self, spec: &SampleSpec, settings: &Settings, index: usize) -> ClassId {
+        spec.class.unwrap_or_else(|| {
+            draw(settings.prior.probabilities(), uniform(spec.seed.split("classes"), index))
+        })
+    }
+
+    /// Samples `first..first + n` of `spec`, one pass of the device.
+    ///
+    /// # Errors
+    /// When the class or the prior does not fit, or the device fails.
+    pub fn sample_batch(&self, spec: &SampleSpec, settings: &Settings, first: usize, n: usize) -> Result<Vec<Sample>> {
+        let indices: Vec<usize> = (first..first + n).collect();
+        self.sample_indices(spec, settings, &indices)
+    }
+
+    /// The samples of the given running numbers, one pass of the device.
+    ///
+    /// # Errors
+    /// As [`Self::sample_batch`].
+    pub fn sample_indices(&self, spec: &SampleSpec, settings: &Settings, indices: &[usize]) -> Result<Vec<Sample>> {
+        self.check(settings)?;
+        if let Some(class) = spec.class.filter(|&class| class >= self.flow.classes()) {
+            return Err(Error::input(format!("class {class} is not among the {} of this world", self.flow.classes())));
+        }
+        let dims = self.shape().dims();
+        let classes: Vec<ClassId> = indices.iter().map(|&i| self.source(spec, settings, i)).collect();
+        let seed = spec.seed.split("latents");
+        let noise: Vec<f32> = indices.par_iter().flat_map_iter(|&i| latents(seed, i, 1, dims)).collect();
+        let decoded = self.flow.decode(&noise, &classes, settings.tau)?;
+        let images = decoded.x.chunks(dims).zip(indices).zip(&classes).enumerate();
+        let samples = images.map(|(i, ((x, &index), &source))| {
+            let posterior = self.posterior(&decoded.scores, i, settings);
+            let label = if settings.smoothing == Smoothing::ONE {
+                source
+            } else {
+                posterior.draw(uniform(spec.seed.split("labels"), index))
+            };
+            Sample { index, source, label, x: x.to_vec(), posterior }
+        });
+        Ok(samples.collect())
+    }
+
+    /// All samples of `spec`, batch after batch into `sink`; memory holds one batch.
+    ///
+    /// # Errors
+    /// As [`Self::sample_batch`], whatever the sink returns, and [`Error::Cancelled`].
+    pub fn sample(
+        &self,
+        spec: &SampleSpec,
+        settings: &Settings,
+        sink: &mut dyn FnMut(Vec<Sample>) -> Result<()>,
+        events: &mut dyn Events<Progress>,
+    ) -> Result<()> {
+        for first in (0..spec.n).step_by(self.batch) {
+            let n = self.batch.min(spec.n - first);
+            sink(self.sample_batch(spec, settings, first, n)?)?;
+            events.report(Progress { done: first + n, total: spec.n })?;
+        }
+        Ok(())
+    }
+
+    /// Statistics of world-space images `x` (NCHW), batch after batch.
+    ///
+    /// # Errors
+    /// When an image has no density in this world, the device fails, or the caller stops.
+    pub fn score(&self, x: &[f32], events: &mut dyn Events<Progress>) -> Result<Scores> {
+        let dims = self.shape().dims();
+        let total = x.len() / dims;
+        let mut all: Option<Scores> = None;
+        let mut done = 0;
+        for chunk in x.chunks(self.batch * dims) {
+            let scores = self.flow.score(chunk).map_err(|error| renumber(error, done))?;
+            done += scores.len();
+            match &mut all {
+                Some(all) => all.append(scores),
+                None => all = Some(scores),
+            }
+            events.report(Progress { done, total })?;
+        }
+        all.ok_or_else(|| Error::input("no images"))
+    }
+
+    /// 8-bit images as this world sees them: grey or RGB and zero-padded to its shape, dequantised.
+    ///
+    /// # Errors
+    /// When they are larger than the world's images.
+    pub fn map_in(&self, images: Dataset, dequantisation: Dequantisation) -> Result<Vec<f32>> {
+        let shape = self.shape();
+        let images = images.to_channels(shape.channels)?;
+        let images = if images.shape == shape { images } else { images.pad_to(shape.width)? };
+        if images.shape != shape {
+            return Err(Error::input(format!("{}: {} images do not fit this world of {shape}", images.name, images.shape)));
+        }
+        Ok(dequantisation.apply(&images.pixels, shape.dims(), 0))
+    }
+}
+
+/// An error about image i of a batch, told as image i of the whole.
+fn renumber(error: Error, first: usize) -> Error {
+    match error {
+        Error::Input(text) => Error::Input(if first == 0 { text } else { format!("{text} (counted from image {first})") }),
+        other => other,
+    }
+}
+
+/// Samples as arrays for a file.
+pub fn to_world_batch(shape: ImageShape, classes: usize, samples: &[Sample]) -> WorldBatch {
+    let posteriors = || samples.iter().map(|s| &s.posterior);
+    WorldBatch {
+        shape,
+        x: samples.iter().flat_map(|s| s.x.iter().copied()).collect(),
+        classes,
+        y: Some(samples.iter().map(|s| s.label as i64).collect()),
+        posterior: Some(posteriors().flat_map(|p| p.probabilities.iter().map(|&p| p as f32)).collect()),
+        logp: Some(posteriors().flat_map(|p| p.log_likelihood.iter().copied()).collect()),
+        aleatoric: Some(posteriors().map(|p| p.entropy_nats).collect()),
+    }
+}
