@@ -10,8 +10,10 @@
 
 pub mod cli;
 pub mod data;
+pub mod device;
 pub mod error;
 pub mod events;
 pub mod flow;
 pub mod oracle;
 pub mod units;
+pub mod worker;

@@ -16,7 +16,19 @@ use crate::flow::weights::Weights;
 /// # Errors
 /// Names the file and the array that is missing or misshapen.
 pub fn read_glow(path: &Path) -> Result<(GlowConfig, Weights)> {
-    let weights = strip_prefixes(Weights::read(path)?);
+    glow_of(path, Weights::read(path)?)
+}
+
+/// [`read_glow`] of a safetensors file that is already in memory; `path` is its name in messages.
+///
+/// # Errors
+/// As [`read_glow`].
+pub fn glow_from_bytes(path: &Path, bytes: &[u8]) -> Result<(GlowConfig, Weights)> {
+    glow_of(path, Weights::from_safetensors(path, bytes)?)
+}
+
+fn glow_of(path: &Path, weights: Weights) -> Result<(GlowConfig, Weights)> {
+    let weights = strip_prefixes(weights);
     let config = infer_glow(&weights).map_err(|cause| {
         Error::file(path, format!("not a conditional Glow of the DataHardness layout: {cause}"))
     })?;

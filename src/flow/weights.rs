@@ -80,16 +80,26 @@ impl Weights {
     /// Names the file and what is wrong with it.
     pub fn read(path: &Path) -> Result<Self> {
         let is_safetensors = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("safetensors"));
-        let weights = if is_safetensors { Self::read_safetensors(path) } else { Self::read_pytorch(path) }?;
-        match weights.first_non_finite() {
+        if is_safetensors {
+            let bytes = std::fs::read(path).map_err(|e| Error::io(path, e))?;
+            return Self::from_safetensors(path, &bytes);
+        }
+        Self::read_pytorch(path)?.all_finite(path)
+    }
+
+    fn all_finite(self, path: &Path) -> Result<Self> {
+        match self.first_non_finite() {
             Some(name) => Err(Error::file(path, format!("array '{name}' holds NaN or infinity"))),
-            None => Ok(weights),
+            None => Ok(self),
         }
     }
 
-    fn read_safetensors(path: &Path) -> Result<Self> {
-        let bytes = std::fs::read(path).map_err(|e| Error::io(path, e))?;
-        let file = SafeTensors::deserialize(&bytes)
+    /// Reads a safetensors file that is already in memory; `path` is its name in messages.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn from_safetensors(path: &Path, bytes: &[u8]) -> Result<Self> {
+        let file = SafeTensors::deserialize(bytes)
             .map_err(|e| Error::file(path, format!("not a safetensors file, or cut short: {e}")))?;
         let mut weights = BTreeMap::new();
         for (name, view) in file.iter() {
@@ -103,7 +113,7 @@ impl Weights {
             };
             weights.insert(name.to_owned(), HostTensor::new(view.shape(), values));
         }
-        Ok(Self(weights))
+        Self(weights).all_finite(path)
     }
 
     fn read_pytorch(path: &Path) -> Result<Self> {

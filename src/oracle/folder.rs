@@ -1,0 +1,234 @@
+//! An oracle on disk: `oracle.json` beside `weights.safetensors` (DESIGN §3), and opening whatever names one.
+
+use std::path::Path;
+
+use burn::tensor::Device;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::data::write_atomically;
+use crate::error::{Error, Result};
+use crate::flow::Precision;
+use crate::flow::glow::{GlowConfig, GlowFlow};
+use crate::flow::import::read_glow;
+use crate::flow::weights::{Storage, Weights};
+use crate::oracle::evaluate::Evaluation;
+use crate::oracle::library;
+use crate::oracle::train::{TrainSpec, Trained};
+use crate::oracle::world::World;
+
+/// Name of the description inside an oracle folder.
+pub const DESCRIPTION: &str = "oracle.json";
+/// Name of the weights inside an oracle folder.
+pub const WEIGHTS: &str = "weights.safetensors";
+
+/// What is known about an oracle: the content of `oracle.json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OracleInfo {
+    /// Version of this description.
+    pub format: u32,
+    /// Its name.
+    pub name: String,
+    /// `glow`: one invertible map for all classes (EBO).
+    pub family: String,
+    /// The flow.
+    pub architecture: GlowConfig,
+    /// Names of the classes.
+    pub class_names: Vec<String>,
+    /// How 8-bit pixels enter its world.
+    pub preprocessing: String,
+    /// SHA-256 of the weights: identifies the world.
+    pub weights_sha256: String,
+    /// Format of the stored numbers.
+    pub storage: String,
+    /// Its training, where it was trained here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub training: Option<TrainingRecord>,
+}
+
+/// Where an oracle comes from and what it achieved.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TrainingRecord {
+    /// What the images were.
+    pub data: String,
+    /// Images trained on.
+    pub images: usize,
+    /// The spec, seed included.
+    pub spec: TrainSpec,
+    /// The epoch that was kept, from 1.
+    pub epoch: usize,
+    /// Seconds of training.
+    pub seconds: f64,
+    /// What computed.
+    pub device: String,
+    /// Day the oracle was written, ISO 8601.
+    pub finished: String,
+    /// The part of the training images that chose the epoch.
+    pub held_out: Evaluation,
+    /// The test images, which chose nothing.
+    pub test: Option<Evaluation>,
+    /// What rounding the weights for storage did.
+    pub storage_drift: Option<StorageDrift>,
+}
+
+/// Differences between a flow and its stored, rounded form on the same images.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StorageDrift {
+    /// Images compared.
+    pub images: usize,
+    /// Largest change of a posterior probability.
+    pub max_posterior: f64,
+    /// Mean change of a posterior probability's largest component per image.
+    pub mean_posterior: f64,
+    /// Largest change of log p(x|y), nats.
+    pub max_log_likelihood: f64,
+    /// Images whose decision changed.
+    pub decisions_changed: usize,
+}
+
+/// An opened oracle: its world and its description.
+pub struct Oracle {
+    /// What is known about it.
+    pub info: OracleInfo,
+    /// The flow with its names.
+    pub world: World,
+}
+
+impl OracleInfo {
+    /// Builds the world of these weights on a device.
+    ///
+    /// # Errors
+    /// When the weights do not fit, or the device fails.
+    pub fn build(self, weights: Weights, device: &Device, precision: Precision, batch: usize) -> Result<Oracle> {
+        let flow = GlowFlow::new(&self.architecture, weights, device, precision)?;
+        let world = World::new(Box::new(flow), self.class_names.clone(), batch)?;
+        Ok(Oracle { info: self, world })
+    }
+}
+
+/// Opens a bundled name, an oracle folder, or a public checkpoint file as it is.
+///
+/// # Errors
+/// Names the file and what is wrong with it, or what would have been accepted.
+pub fn open(oracle: &str, device: &Device, precision: Precision, batch: usize) -> Result<Oracle> {
+    let (info, weights) = read(oracle)?;
+    info.build(weights, device, precision, batch)
+}
+
+/// The description and weights that a name or path stands for.
+///
+/// # Errors
+/// As [`open`].
+pub fn read(oracle: &str) -> Result<(OracleInfo, Weights)> {
+    if let Some(bundled) = library::find(oracle) {
+        return bundled.read();
+    }
+    let path = Path::new(oracle);
+    if path.is_dir() {
+        return read_folder(path);
+    }
+    if path.is_file() {
+        return read_checkpoint(path);
+    }
+    let names = library::names().join(", ");
+    Err(Error::input(format!(
+        "'{oracle}' is no oracle: give a bundled name ({names}), an oracle folder, or a checkpoint file (.safetensors, .pth, .pth.tar)"
+    )))
+}
+
+fn read_folder(folder: &Path) -> Result<(OracleInfo, Weights)> {
+    let path = folder.join(DESCRIPTION);
+    let text = std::fs::read(&path).map_err(|e| Error::io(&path, e))?;
+    let info: OracleInfo = serde_json::from_slice(&text).map_err(|e| Error::file(&path, e.to_string()))?;
+    let weights_path = folder.join(WEIGHTS);
+    let bytes = std::fs::read(&weights_path).map_err(|e| Error::io(&weights_path, e))?;
+    check_hash(&weights_path, &bytes, &info)?;
+    let (config, weights) = read_glow(&weights_path)?;
+    check_architecture(&path, &config, &info)?;
+    Ok((info, weights))
+}
+
+/// The weights must be the ones described.
+pub(crate) fn check_hash(path: &Path, bytes: &[u8], info: &OracleInfo) -> Result<()> {
+    if sha256(bytes) == info.weights_sha256 {
+        return Ok(());
+    }
+    Err(Error::file(path, "is not the file described in oracle.json (its SHA-256 differs): copy both again"))
+}
+
+fn check_architecture(path: &Path, config: &GlowConfig, info: &OracleInfo) -> Result<()> {
+    if *config == info.architecture {
+        return Ok(());
+    }
+    Err(Error::file(path, format!("describes {:?}, the weights are {config:?}", info.architecture)))
+}
+
+fn read_checkpoint(path: &Path) -> Result<(OracleInfo, Weights)> {
+    let bytes = std::fs::read(path).map_err(|e| Error::io(path, e))?;
+    let (config, weights) = read_glow(path)?;
+    let name = path.file_name().map_or_else(|| "checkpoint".into(), |name| name.to_string_lossy().into_owned());
+    let info = OracleInfo {
+        format: 1,
+        name,
+        family: "glow".into(),
+        architecture: config,
+        class_names: (0..config.classes).map(|c| c.to_string()).collect(),
+        preprocessing: PREPROCESSING.into(),
+        weights_sha256: sha256(&bytes),
+        storage: "as published".into(),
+        training: None,
+    };
+    Ok((info, weights))
+}
+
+/// How every Glow's 8-bit pixels are mapped in.
+pub const PREPROCESSING: &str =
+    "zero-padded to the flow's side, v = (pixel + u)/256 with u = ½ (images from outside) or uniform (training), bounded logit inside the flow";
+
+/// Lower-case hexadecimal SHA-256.
+pub fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Writes a trained flow as an oracle folder, its weights rounded to f16, and returns its description.
+///
+/// # Errors
+/// Names the file that cannot be written.
+pub fn write(
+    folder: &Path,
+    spec: &TrainSpec,
+    trained: &Trained,
+    device: &str,
+    finished: &str,
+    drift: StorageDrift,
+) -> Result<OracleInfo> {
+    std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
+    let bytes = trained.weights.to_safetensors(Storage::F16)?;
+    let info = OracleInfo {
+        format: 1,
+        name: spec.name.clone(),
+        family: "glow".into(),
+        architecture: trained.config,
+        class_names: trained.class_names.clone(),
+        preprocessing: PREPROCESSING.into(),
+        weights_sha256: sha256(&bytes),
+        storage: "float16".into(),
+        training: Some(TrainingRecord {
+            data: spec.data.path.display().to_string(),
+            images: trained.images,
+            spec: spec.clone(),
+            epoch: trained.epoch,
+            seconds: trained.seconds,
+            device: device.into(),
+            finished: finished.into(),
+            held_out: trained.held_out.clone(),
+            test: trained.test.clone(),
+            storage_drift: Some(drift),
+        }),
+    };
+    write_atomically(&folder.join(WEIGHTS), |file| file.write_all(&bytes))?;
+    let path = folder.join(DESCRIPTION);
+    let text = serde_json::to_vec_pretty(&info).map_err(|e| Error::file(&path, e.to_string()))?;
+    write_atomically(&path, |file| file.write_all(&text))?;
+    Ok(info)
+}

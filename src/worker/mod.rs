@@ -1,0 +1,3 @@
+//! The one named thread that owns the device.
+
+pub mod protocol;

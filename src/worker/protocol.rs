@@ -1,0 +1,241 @@
+//! What the faces and the worker say to each other.
+//!
+//! Two lanes lead out of the worker: small typed facts ([`Event`]) through a bounded channel, and pictures
+//! ([`GalleryUpdate`], [`Inspection`]) through newest-wins slots. Slider-driven requests ([`GalleryRequest`],
+//! [`InspectRequest`]) wait in slots of their own: only the newest runs.
+
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::data::ImageShape;
+use crate::device::{DeviceChoice, DeviceReport};
+use crate::events::Progress;
+use crate::oracle::folder::OracleInfo;
+use crate::oracle::posterior::Posterior;
+use crate::oracle::train::{TrainEvent, TrainSpec};
+use crate::oracle::world::{SampleSpec, Settings};
+use crate::units::{ClassId, Tau};
+
+/// Which gallery the user looks at. A newer one replaces an older one; the worker stops the older between two batches.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GalleryRequest {
+    /// Running number of requests; updates carry it.
+    pub generation: u64,
+    /// Which samples.
+    pub spec: SampleSpec,
+    /// The world's knobs.
+    pub settings: Settings,
+    /// Running numbers of the samples in view now, computed first; the others follow.
+    pub first: Vec<usize>,
+}
+
+/// One image of the gallery.
+#[derive(Debug, Clone)]
+pub struct Tile {
+    /// Running number under its seed.
+    pub index: usize,
+    /// The class y₀ it was drawn from.
+    pub source: ClassId,
+    /// Its label y.
+    pub label: ClassId,
+    /// 8-bit picture for the eye, CHW (clipped and quantised: not the world-space image).
+    pub pixels: Vec<u8>,
+    /// Exact posterior of the world-space image.
+    pub posterior: Arc<Posterior>,
+}
+
+/// New tiles of the gallery of one generation; updates of one generation add up until they are taken.
+#[derive(Debug, Clone)]
+pub struct GalleryUpdate {
+    /// The request they answer.
+    pub generation: u64,
+    /// Shape of the pictures.
+    pub shape: ImageShape,
+    /// The tiles, in any order.
+    pub tiles: Vec<Tile>,
+    /// Tiles of this generation delivered so far, these included, of how many.
+    pub progress: Progress,
+}
+
+/// What the inspector shows.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Subject {
+    /// A sample of the world.
+    Sample {
+        /// Which samples it is one of.
+        spec: SampleSpec,
+        /// Its running number.
+        index: usize,
+    },
+    /// An image from outside, by its running number in the last [`Event::External`].
+    External(usize),
+}
+
+/// Asks for everything about one image.
+#[derive(Debug, Clone, PartialEq)]
+pub struct InspectRequest {
+    /// Running number of requests; the answer carries it.
+    pub generation: u64,
+    /// The image.
+    pub subject: Subject,
+    /// The world's knobs.
+    pub settings: Settings,
+    /// Temperatures at which the same latent is shown (samples only).
+    pub taus: Vec<Tau>,
+}
+
+/// Everything about one image.
+#[derive(Debug, Clone)]
+pub struct Inspection {
+    /// The request this answers.
+    pub generation: u64,
+    /// The image.
+    pub subject: Subject,
+    /// Shape of the pictures.
+    pub shape: ImageShape,
+    /// Itself.
+    pub tile: Tile,
+    /// The same latent at other temperatures; empty for an image from outside.
+    pub morph: Vec<(Tau, Tile)>,
+}
+
+/// Identifies a job while the program runs.
+pub type JobId = u64;
+
+/// Work that takes long enough to be watched.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Job {
+    /// Open an oracle: a bundled name, an oracle folder or a public checkpoint.
+    OpenOracle(String),
+    /// Compute on another device (the open oracle moves along).
+    UseDevice(DeviceChoice),
+    /// Read images from files or a folder, map them into the world and compute their posteriors.
+    Classify {
+        /// Image files, a folder, an IDX, CIFAR or npz file.
+        paths: Vec<PathBuf>,
+        /// The world's knobs.
+        settings: Settings,
+    },
+    /// Write samples to a `.npz` file, a `.png` contact sheet or a folder of PNGs.
+    Save {
+        /// Which samples.
+        spec: SampleSpec,
+        /// Running numbers of those to write; all of `spec` where empty.
+        indices: Vec<usize>,
+        /// The world's knobs.
+        settings: Settings,
+        /// Where to.
+        path: PathBuf,
+    },
+    /// Train an oracle in a folder.
+    Train {
+        /// What.
+        spec: Box<TrainSpec>,
+        /// Where.
+        folder: PathBuf,
+    },
+}
+
+impl Job {
+    /// A short name for the list of jobs.
+    pub fn title(&self) -> String {
+        match self {
+            Self::OpenOracle(name) => format!("Open {name}"),
+            Self::UseDevice(choice) => format!("Switch to device {choice}"),
+            Self::Classify { paths, .. } => match paths.as_slice() {
+                [path] => format!("Posterior of {}", path.display()),
+                paths => format!("Posterior of {} files", paths.len()),
+            },
+            Self::Save { path, .. } => format!("Save {}", path.display()),
+            Self::Train { spec, .. } => format!("Train {}", spec.name),
+        }
+    }
+}
+
+/// How a job ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// Done; a sentence about the result.
+    Done(String),
+    /// Stopped by the user.
+    Cancelled,
+    /// Failed; the message names file and cause.
+    Failed(String),
+}
+
+/// A small fact.
+#[derive(Debug, Clone)]
+pub enum Event {
+    /// The device that computes from now on, and why.
+    Device(DeviceReport),
+    /// Another oracle is open.
+    Oracle(Arc<OracleInfo>),
+    /// A job left the queue.
+    JobStarted {
+        /// Which.
+        id: JobId,
+    },
+    /// A job came further.
+    JobProgress {
+        /// Which.
+        id: JobId,
+        /// How far.
+        progress: Progress,
+        /// A word about the present step.
+        note: String,
+    },
+    /// A job ended.
+    JobEnded {
+        /// Which.
+        id: JobId,
+        /// How.
+        outcome: Outcome,
+    },
+    /// A training run reports.
+    Train(Box<TrainEvent>),
+    /// Images from outside and their posteriors replace those of before.
+    External {
+        /// Where they came from.
+        name: String,
+        /// Shape of the pictures.
+        shape: ImageShape,
+        /// A name for each.
+        ids: Vec<String>,
+        /// The images; `label` is the dataset's label where it has one, otherwise the decision.
+        tiles: Vec<Tile>,
+        /// Whether `label` is a label.
+        labelled: bool,
+    },
+    /// A gallery or inspection request could not be answered.
+    Failed(String),
+    /// The worker panicked; a new one took over, with the oracle opened again.
+    Restarted {
+        /// What the panic said.
+        reason: String,
+    },
+}
+
+/// Sample numbers `range`, the ones in `first` leading.
+pub fn order(first: &[usize], range: Range<usize>) -> Vec<usize> {
+    let mut lead: Vec<usize> = Vec::with_capacity(range.len());
+    let mut seen = vec![false; range.len()];
+    for &index in first.iter().filter(|index| range.contains(index)) {
+        if !std::mem::replace(&mut seen[index - range.start], true) {
+            lead.push(index);
+        }
+    }
+    lead.extend(range.clone().filter(|index| !seen[index - range.start]));
+    lead
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_view_comes_first_and_everything_comes_once() {
+        assert_eq!(order(&[4, 2, 4, 9], 0..6), [4, 2, 0, 1, 3, 5]);
+        assert_eq!(order(&[], 2..4), [2, 3]);
+    }
+}
