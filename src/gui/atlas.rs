@@ -1,0 +1,138 @@
+//! Thumbnails packed into large textures, so that thousands of images are a handful of draw calls. A tile is uploaded
+//! when it is looked at and has changed.
+
+use eframe::egui::{self, Color32, ColorImage, Mesh, Rect, TextureHandle, TextureOptions, pos2, vec2};
+
+use super::session::gallery::Gallery;
+use super::theme;
+use crate::data::ImageShape;
+
+/// Side of a page, pixels.
+const PAGE: usize = 1024;
+/// Pixels are squares, not smears.
+pub const NEAREST: TextureOptions = TextureOptions::NEAREST;
+
+/// CHW bytes as a picture.
+pub fn picture(shape: ImageShape, pixels: &[u8]) -> ColorImage {
+    let area = shape.height * shape.width;
+    let plane = |channel: usize| &pixels[channel * area..(channel + 1) * area];
+    let colours: Vec<Color32> = if pixels.len() < shape.dims() {
+        vec![theme::EMPTY; area]
+    } else if shape.channels >= 3 {
+        let (r, g, b) = (plane(0), plane(1), plane(2));
+        (0..area).map(|i| theme::pixel(r[i], g[i], b[i])).collect()
+    } else {
+        plane(0).iter().map(|&v| theme::pixel(v, v, v)).collect()
+    };
+    ColorImage::new([shape.width, shape.height], colours)
+}
+
+/// The textures of one gallery.
+#[derive(Default)]
+pub struct Atlas {
+    shape: Option<ImageShape>,
+    pages: Vec<TextureHandle>,
+    stamps: Vec<u64>,
+}
+
+impl Atlas {
+    fn side(shape: ImageShape) -> usize {
+        PAGE.max(shape.width).max(shape.height)
+    }
+
+    fn per_page(shape: ImageShape) -> usize {
+        let side = Self::side(shape);
+        (side / shape.width) * (side / shape.height)
+    }
+
+    /// Page and corner of image `index`.
+    fn place(shape: ImageShape, index: usize) -> (usize, [usize; 2]) {
+        let columns = Self::side(shape) / shape.width;
+        let (page, cell) = (index / Self::per_page(shape), index % Self::per_page(shape));
+        (page, [cell % columns * shape.width, cell / columns * shape.height])
+    }
+
+    /// Uploads what is out of date among `visible`, at most `budget` tiles. Returns how many are left for later frames.
+    pub fn prepare(&mut self, ctx: &egui::Context, gallery: &Gallery, visible: &[usize], budget: usize) -> usize {
+        let Some(shape) = gallery.shape() else { return 0 };
+        if self.shape != Some(shape) {
+            *self = Self { shape: Some(shape), ..Self::default() };
+        }
+        let stale = visible.iter().filter_map(|&index| {
+            let slot = gallery.get(index)?;
+            (self.stamps.get(index) != Some(&slot.stamp)).then_some((index, slot))
+        });
+        let stale: Vec<_> = stale.collect();
+        for (index, slot) in stale.iter().take(budget) {
+            let (page, corner) = Self::place(shape, *index);
+            while self.pages.len() <= page {
+                let side = Self::side(shape);
+                let blank = ColorImage::filled([side, side], theme::EMPTY);
+                self.pages.push(ctx.load_texture(format!("atlas {}", self.pages.len()), blank, NEAREST));
+            }
+            self.pages[page].set_partial(corner, picture(shape, &slot.tile.pixels), NEAREST);
+            if self.stamps.len() <= *index {
+                self.stamps.resize(index + 1, 0);
+            }
+            self.stamps[*index] = slot.stamp;
+        }
+        stale.len().saturating_sub(budget)
+    }
+
+    /// Adds image `index` to the meshes of its page; `false` while it has no texture.
+    pub fn add(&self, meshes: &mut Meshes, index: usize, rect: Rect, tint: Color32) -> bool {
+        let Some(shape) = self.shape else { return false };
+        if self.stamps.get(index).is_none_or(|&stamp| stamp == 0) {
+            return false;
+        }
+        let (page, [x, y]) = Self::place(shape, index);
+        let Some(texture) = self.pages.get(page) else { return false };
+        let scale = 1.0 / Self::side(shape) as f32;
+        let corner = pos2(x as f32, y as f32) * scale;
+        let uv = Rect::from_min_size(corner, vec2(shape.width as f32, shape.height as f32) * scale);
+        if meshes.0.len() <= page {
+            meshes.0.resize_with(page + 1, || None);
+        }
+        let mesh = meshes.0[page].get_or_insert_with(|| Mesh::with_texture(texture.id()));
+        mesh.add_rect_with_uv(rect, uv, tint);
+        true
+    }
+}
+
+/// One mesh per page.
+#[derive(Default)]
+pub struct Meshes(Vec<Option<Mesh>>);
+
+impl Meshes {
+    /// Paints them.
+    pub fn paint(self, painter: &egui::Painter) {
+        for mesh in self.0.into_iter().flatten() {
+            painter.add(mesh);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_do_not_overlap() {
+        let shape = ImageShape { channels: 1, height: 30, width: 100 };
+        let per_page = Atlas::per_page(shape);
+        assert_eq!(per_page, 10 * 34);
+        let mut seen = std::collections::HashSet::new();
+        for index in 0..2 * per_page {
+            let (page, [x, y]) = Atlas::place(shape, index);
+            assert!(x + 100 <= PAGE && y + 30 <= PAGE && x % 100 == 0 && y % 30 == 0);
+            assert!(seen.insert((page, x, y)));
+        }
+    }
+
+    #[test]
+    fn channels_come_out_in_their_places() {
+        let shape = ImageShape { channels: 3, height: 1, width: 2 };
+        let image = picture(shape, &[1, 2, 3, 4, 5, 6]);
+        assert_eq!(image.pixels, [theme::pixel(1, 3, 5), theme::pixel(2, 4, 6)]);
+    }
+}

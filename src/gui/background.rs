@@ -1,0 +1,120 @@
+//! The two things that would hold up a frame and are not the engine's: the desktop's file dialogs, which wait for a
+//! person, and listing the graphics adapters, which waits for drivers. Each runs on a thread that lives as long as the
+//! answer takes; the only threads and channels of the window.
+
+use std::future::Future;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
+
+use eframe::egui;
+use rfd::{AsyncFileDialog, FileHandle};
+
+use crate::device::{self, Candidate};
+
+/// What a path is wanted for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// Files to open.
+    OpenFiles,
+    /// A folder to open.
+    OpenFolder,
+    /// A file to save samples to.
+    Save,
+    /// The spec of a training run.
+    TrainSpec,
+    /// The folder of a training run.
+    TrainFolder,
+}
+
+/// An answer on its way from a thread.
+pub struct Errand<T>(Option<Receiver<T>>);
+
+impl<T> Default for Errand<T> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<T: Send + 'static> Errand<T> {
+    fn start(ctx: &egui::Context, name: &str, work: impl FnOnce() -> T + Send + 'static) -> Self {
+        let (sender, receiver) = channel();
+        let ctx = ctx.clone();
+        let thread = std::thread::Builder::new().name(name.into()).spawn(move || {
+            // The window may be gone by now: nobody to tell.
+            let _ = sender.send(work());
+            ctx.request_repaint();
+        });
+        Self(thread.is_ok().then_some(receiver))
+    }
+
+    /// The answer, once.
+    pub fn poll(&mut self) -> Option<T> {
+        let answer = self.0.as_ref()?.try_recv().ok()?;
+        self.0 = None;
+        Some(answer)
+    }
+
+    /// Whether an answer is still to come.
+    pub fn waiting(&self) -> bool {
+        self.0.is_some()
+    }
+}
+
+/// Paths chosen in a dialog; empty when it was closed.
+pub type Chosen = (Purpose, Vec<PathBuf>);
+
+/// Opens the desktop's dialog. The request is made here, where macOS wants it; only the waiting is done elsewhere.
+pub fn browse(ctx: &egui::Context, purpose: Purpose) -> Errand<Chosen> {
+    let dialog = AsyncFileDialog::new();
+    let one = |handle: Option<FileHandle>| handle.map(|handle| handle.path().to_owned()).into_iter().collect();
+    match purpose {
+        Purpose::OpenFiles => {
+            let answer = dialog.set_title("Open images or an oracle").pick_files();
+            Errand::start(ctx, "file dialog", move || {
+                let handles = block_on(answer).unwrap_or_default();
+                (purpose, handles.iter().map(|handle| handle.path().to_owned()).collect())
+            })
+        }
+        Purpose::OpenFolder | Purpose::TrainFolder => {
+            let answer = dialog.set_title("Choose a folder").pick_folder();
+            Errand::start(ctx, "file dialog", move || (purpose, one(block_on(answer))))
+        }
+        Purpose::TrainSpec => {
+            let answer = dialog.set_title("Choose a training spec").add_filter("TOML", &["toml"]).pick_file();
+            Errand::start(ctx, "file dialog", move || (purpose, one(block_on(answer))))
+        }
+        Purpose::Save => {
+            let dialog = dialog.set_title("Save samples").set_file_name("samples.npz");
+            let answer = dialog.add_filter("Samples", &["npz", "png"]).save_file();
+            Errand::start(ctx, "file dialog", move || (purpose, one(block_on(answer))))
+        }
+    }
+}
+
+/// Lists every way to compute on this machine.
+pub fn list_devices(ctx: &egui::Context) -> Errand<Vec<Candidate>> {
+    Errand::start(ctx, "list devices", device::candidates)
+}
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+fn block_on<F: Future>(future: F) -> F::Output {
+    let mut future = std::pin::pin!(future);
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut context = Context::from_waker(&waker);
+    loop {
+        match future.as_mut().poll(&mut context) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => std::thread::park(),
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! Everything a user can do, its keys, and the same as a command line.
+
+use std::path::{Path, PathBuf};
+
+use eframe::egui::{Key, KeyboardShortcut, Modifiers};
+
+use crate::device::DeviceChoice;
+use crate::oracle::train::TrainSpec;
+use crate::worker::protocol::JobId;
+
+use super::background::Purpose;
+use super::prefs::{Look, Prefs};
+use super::session::Session;
+use super::view::Source;
+
+/// One step through the gallery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// To the previous image.
+    Left,
+    /// To the next image.
+    Right,
+    /// One row up.
+    Up,
+    /// One row down.
+    Down,
+    /// One page up.
+    PageUp,
+    /// One page down.
+    PageDown,
+    /// To the first image.
+    Home,
+    /// To the last image.
+    End,
+}
+
+/// A user's action.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Command {
+    /// Open the list of commands.
+    Palette,
+    /// Ask what to open.
+    Open,
+    /// Open oracles, classify images.
+    OpenPaths(Vec<PathBuf>),
+    /// Open an oracle.
+    OpenOracle(String),
+    /// Ask where to save.
+    Save,
+    /// Save the selected samples, or all.
+    SaveTo(PathBuf),
+    /// Take a change back.
+    Undo,
+    /// Make it again.
+    Redo,
+    /// Other latents, classes and labels.
+    NewSamples,
+    /// Whole screen and back.
+    Fullscreen,
+    /// Frame times.
+    Overlay,
+    /// Close what is on top.
+    Escape,
+    /// Walk the gallery; extending the selection or not.
+    Walk(Step, bool),
+    /// Show the image under the cursor in the inspector.
+    Inspect,
+    /// Select everything shown.
+    SelectAll,
+    /// Select nothing.
+    SelectNone,
+    /// Bring a panel to the front.
+    ShowPanel(&'static str),
+    /// Light or dark.
+    Theme(Look),
+    /// World card on or off.
+    ToggleWorldCard,
+    /// Inspector on or off.
+    ToggleInspector,
+    /// Panels where they were first.
+    ResetLayout,
+    /// τ = 1, T = 1, uniform π.
+    ResetKnobs,
+    /// Uniform π.
+    UniformPrior,
+    /// Linear or logarithmic posterior bars.
+    ToggleLogBars,
+    /// Compute elsewhere.
+    UseDevice(DeviceChoice),
+    /// World samples or images from outside.
+    ShowSource(Source),
+    /// Start a training run.
+    Train(Box<TrainSpec>, PathBuf),
+    /// Ask for a path in the desktop's own dialog.
+    Browse(Purpose),
+    /// Stop a job.
+    Cancel(JobId),
+    /// Pause a job or let it go on.
+    SetPaused(JobId, bool),
+    /// Forget jobs that are over.
+    ClearJobs,
+    /// The gallery as a command line, to the clipboard.
+    CopyCommand,
+    /// The inspected image's figures, to the clipboard.
+    CopyValues,
+    /// Anything, to the clipboard.
+    CopyText(String),
+    /// Forget the log.
+    ClearLog,
+    /// Close the window.
+    Quit,
+}
+
+/// A line of the palette.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// What it does.
+    pub title: String,
+    /// Its keys.
+    pub shortcut: Option<KeyboardShortcut>,
+    /// Does it.
+    pub command: Command,
+}
+
+const CTRL: Modifiers = Modifiers::COMMAND;
+const CTRL_SHIFT: Modifiers = Modifiers { shift: true, ..Modifiers::COMMAND };
+
+/// Keys that work wherever the focus is, except that text fields keep their own undo.
+pub fn global_keys() -> Vec<(KeyboardShortcut, Command)> {
+    let key = KeyboardShortcut::new;
+    vec![
+        (key(CTRL, Key::P), Command::Palette),
+        (key(CTRL, Key::O), Command::Open),
+        (key(CTRL, Key::S), Command::Save),
+        (key(CTRL_SHIFT, Key::Z), Command::Redo),
+        (key(CTRL, Key::Y), Command::Redo),
+        (key(CTRL, Key::Z), Command::Undo),
+        (key(CTRL, Key::Q), Command::Quit),
+        (key(Modifiers::NONE, Key::F11), Command::Fullscreen),
+        (key(Modifiers::NONE, Key::F12), Command::Overlay),
+    ]
+}
+
+/// Keys that work when nothing that takes keys has the focus.
+pub fn gallery_keys() -> Vec<(KeyboardShortcut, Command)> {
+    let steps = [
+        (Key::ArrowLeft, Step::Left),
+        (Key::ArrowRight, Step::Right),
+        (Key::ArrowUp, Step::Up),
+        (Key::ArrowDown, Step::Down),
+        (Key::PageUp, Step::PageUp),
+        (Key::PageDown, Step::PageDown),
+        (Key::Home, Step::Home),
+        (Key::End, Step::End),
+    ];
+    let key = KeyboardShortcut::new;
+    let extending = steps.map(|(arrow, step)| (key(Modifiers::SHIFT, arrow), Command::Walk(step, true)));
+    let walking = steps.map(|(arrow, step)| (key(Modifiers::NONE, arrow), Command::Walk(step, false)));
+    let mut keys = Vec::from(extending);
+    keys.extend(walking);
+    keys.extend([
+        (key(CTRL, Key::A), Command::SelectAll),
+        (key(Modifiers::NONE, Key::Space), Command::NewSamples),
+        (key(Modifiers::NONE, Key::Enter), Command::Inspect),
+        (key(Modifiers::NONE, Key::Escape), Command::Escape),
+    ]);
+    keys
+}
+
+/// The keys of a command.
+pub fn shortcut(command: &Command) -> Option<KeyboardShortcut> {
+    let keys = global_keys().into_iter().chain(gallery_keys());
+    keys.into_iter().find(|(_, other)| other == command).map(|(keys, _)| keys)
+}
+
+/// Everything the palette offers now.
+pub fn palette(panels: &[(&'static str, &'static str)], devices: &[DeviceChoice]) -> Vec<Entry> {
+    let mut all: Vec<(String, Command)> = [
+        ("Open images or an oracle…", Command::Open),
+        ("Save samples…", Command::Save),
+        ("New samples", Command::NewSamples),
+        ("Reset τ, T and prior", Command::ResetKnobs),
+        ("Uniform class prior", Command::UniformPrior),
+        ("Undo", Command::Undo),
+        ("Redo", Command::Redo),
+        ("Select all shown images", Command::SelectAll),
+        ("Select nothing", Command::SelectNone),
+        ("Show world samples", Command::ShowSource(Source::World)),
+        ("Show images from outside", Command::ShowSource(Source::Outside)),
+        ("Switch between linear and logarithmic bars", Command::ToggleLogBars),
+        ("Copy as command", Command::CopyCommand),
+        ("Copy values of the inspected image", Command::CopyValues),
+        ("Show or hide the world card", Command::ToggleWorldCard),
+        ("Show or hide the inspector", Command::ToggleInspector),
+        ("Theme: as the desktop", Command::Theme(Look::System)),
+        ("Theme: light", Command::Theme(Look::Light)),
+        ("Theme: dark", Command::Theme(Look::Dark)),
+        ("Fullscreen", Command::Fullscreen),
+        ("Frame times", Command::Overlay),
+        ("Reset the layout", Command::ResetLayout),
+        ("Clear finished jobs", Command::ClearJobs),
+        ("Clear the log", Command::ClearLog),
+        ("Quit", Command::Quit),
+    ]
+    .map(|(title, command)| (title.to_owned(), command))
+    .into();
+    all.extend(panels.iter().map(|(id, title)| (format!("Show panel: {title}"), Command::ShowPanel(id))));
+    let bundled = crate::oracle::library::names();
+    all.extend(bundled.iter().map(|name| (format!("Open oracle: {name}"), Command::OpenOracle((*name).into()))));
+    all.extend(devices.iter().map(|choice| (format!("Compute on: {choice}"), Command::UseDevice(*choice))));
+    let entry = |(title, command)| Entry { title, shortcut: shortcut(&command), command };
+    all.into_iter().map(entry).collect()
+}
+
+/// The gallery as a command line.
+pub fn sample_command(session: &Session, prefs: &Prefs, selected: usize) -> String {
+    let oracle = quote(&session.oracle_name);
+    let mut text = format!("bayescope sample {oracle} --n {} --seed {}", prefs.n, prefs.seed);
+    text += &knobs(prefs);
+    text += " --out samples.npz";
+    if selected > 1 {
+        text += &format!("  # the window had {selected} of them selected");
+    }
+    text
+}
+
+/// The posteriors of images from outside as a command line.
+pub fn posterior_command(session: &Session, prefs: &Prefs) -> String {
+    let paths: Vec<String> = session.external_paths.iter().map(|path| quote(&path.display().to_string())).collect();
+    format!("bayescope posterior {} {}{} --json", quote(&session.oracle_name), paths.join(" "), knobs(prefs))
+}
+
+fn knobs(prefs: &Prefs) -> String {
+    let mut text = format!(" --tau {}", prefs.tau);
+    if prefs.smoothing != 1.0 {
+        text += &format!(" --smoothing {}", prefs.smoothing);
+    }
+    if !prefs.prior_is_uniform() {
+        let prior: Vec<String> = prefs.prior.iter().map(|p| format!("{p:.6}")).collect();
+        text += &format!(" --prior {}", prior.join(","));
+    }
+    text
+}
+
+/// For a POSIX shell.
+fn quote(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=+@".contains(c);
+    if !word.is_empty() && word.chars().all(plain) { word.into() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}
+
+/// What dropped, typed or chosen paths stand for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Opened {
+    /// A folder or checkpoint to open as an oracle.
+    Oracle(PathBuf),
+    /// Images.
+    Images(Vec<PathBuf>),
+}
+
+/// An oracle among the paths goes first; the rest are images.
+pub fn sort_paths(paths: Vec<PathBuf>) -> Vec<Opened> {
+    let (oracles, images): (Vec<_>, Vec<_>) = paths.into_iter().partition(|path| is_oracle(path));
+    let mut opened: Vec<Opened> = oracles.into_iter().take(1).map(Opened::Oracle).collect();
+    if !images.is_empty() {
+        opened.push(Opened::Images(images));
+    }
+    opened
+}
+
+fn is_oracle(path: &Path) -> bool {
+    let extension = path.extension().map(|e| e.to_ascii_lowercase());
+    let checkpoint = ["pth", "pt", "tar", "safetensors"].iter().any(|e| extension.as_deref() == Some((*e).as_ref()));
+    checkpoint || path.join(crate::oracle::folder::DESCRIPTION).is_file()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_can_be_pasted_into_a_shell() {
+        let session = Session { oracle_name: "my oracles/it's".into(), ..Session::default() };
+        let mut prefs = Prefs { prior: vec![0.5; 2], tau: 0.75, seed: 4, ..Prefs::default() };
+        let text = sample_command(&session, &prefs, 0);
+        assert_eq!(text, r"bayescope sample 'my oracles/it'\''s' --n 400 --seed 4 --tau 0.75 --out samples.npz");
+        prefs.prior = vec![0.9, 0.1];
+        assert!(sample_command(&session, &prefs, 0).contains("--prior 0.900000,0.100000"));
+    }
+
+    #[test]
+    fn paths_are_told_apart_by_what_they_are() {
+        let opened = sort_paths(["a.png", "glow.pth.tar", "b.safetensors"].map(PathBuf::from).into());
+        assert_eq!(opened, [Opened::Oracle("glow.pth.tar".into()), Opened::Images(vec!["a.png".into()])]);
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(sort_paths(vec![folder.path().into()]), [Opened::Images(vec![folder.path().into()])]);
+        std::fs::write(folder.path().join("oracle.json"), "{}").unwrap();
+        assert_eq!(sort_paths(vec![folder.path().into()]), [Opened::Oracle(folder.path().into())]);
+    }
+
+    #[test]
+    fn no_key_means_two_things() {
+        let mut keys: Vec<_> = global_keys().into_iter().chain(gallery_keys()).map(|(key, _)| key).collect();
+        let all = keys.len();
+        keys.sort_by_key(|key| format!("{key:?}"));
+        keys.dedup();
+        assert_eq!(keys.len(), all);
+    }
+}

@@ -1,0 +1,23 @@
+//! What the window asks of whoever computes. Nothing here waits: requests are dropped off, answers are picked up.
+
+use crate::worker::protocol::{Event, GalleryRequest, GalleryUpdate, InspectRequest, Inspection, Job, JobId};
+
+/// The worker as the window sees it; tests put a fake in its place.
+pub trait Engine {
+    /// Queues a job.
+    fn submit(&self, job: Job) -> JobId;
+    /// Asks for a gallery. The newest request wins.
+    fn show(&self, request: GalleryRequest);
+    /// Asks for everything about one image. The newest request wins.
+    fn inspect(&self, request: InspectRequest);
+    /// Stops a job soon, or takes it from the queue.
+    fn cancel(&self, id: JobId);
+    /// Pauses a job or lets it go on.
+    fn set_paused(&self, id: JobId, paused: bool);
+    /// The next small fact, if there is one.
+    fn poll(&self) -> Option<Event>;
+    /// The gallery tiles that arrived since the last call.
+    fn take_gallery(&self) -> Option<GalleryUpdate>;
+    /// The newest inspection, if one arrived since the last call.
+    fn take_inspection(&self) -> Option<Inspection>;
+}

@@ -1,0 +1,120 @@
+//! Numbers as people read them. Units are the caller's to add.
+
+/// Four significant digits; powers of ten for the very small and very large.
+pub fn sig4(value: f64) -> String {
+    if value.is_nan() {
+        return "undefined".into();
+    }
+    if value.is_infinite() {
+        return if value > 0.0 { "∞".into() } else { "-∞".into() };
+    }
+    if value == 0.0 {
+        return "0".into();
+    }
+    let magnitude = value.abs().log10().floor();
+    if !(-4.0..6.0).contains(&magnitude) {
+        return format!("{value:.3e}");
+    }
+    let decimals = (3.0 - magnitude).max(0.0) as usize;
+    format!("{value:.decimals$}")
+}
+
+/// The probability e^l, also where it is too small for a floating-point number.
+pub fn exp_sig4(l: f64) -> String {
+    if l > -600.0 || l == f64::NEG_INFINITY || l.is_nan() {
+        return sig4(l.exp());
+    }
+    let log10 = l / std::f64::consts::LN_10;
+    let mut exponent = log10.floor();
+    let mut mantissa = 10f64.powf(log10 - exponent);
+    if mantissa >= 9.9995 {
+        mantissa = 1.0;
+        exponent += 1.0;
+    }
+    format!("{mantissa:.3}e{exponent}")
+}
+
+/// A log-density: two decimals, since differences of nats decide posteriors.
+pub fn nats(value: f64) -> String {
+    if value.is_finite() { format!("{value:.2}") } else { sig4(value) }
+}
+
+/// A mean with its standard error, both to two digits of the error.
+pub fn plus_minus(mean: f64, std_error: f64) -> String {
+    if !(std_error.is_finite() && std_error > 0.0) {
+        return sig4(mean);
+    }
+    let decimals = (1.0 - std_error.log10().floor()).clamp(0.0, 9.0) as usize;
+    format!("{mean:.decimals$} ± {std_error:.decimals$}")
+}
+
+/// The same for a share, in per cent.
+pub fn percent_plus_minus(share: f64, std_error: f64) -> String {
+    format!("{} %", plus_minus(100.0 * share, 100.0 * std_error))
+}
+
+/// A time span, in the two units that matter.
+pub fn duration(secs: f64) -> String {
+    let whole = secs.max(0.0).round() as u64;
+    match whole {
+        0..60 => format!("{whole} s"),
+        60..3600 => format!("{} min {:02} s", whole / 60, whole % 60),
+        _ => format!("{} h {:02} min", whole / 3600, whole % 3600 / 60),
+    }
+}
+
+/// Thousands apart.
+pub fn count(n: usize) -> String {
+    let digits = n.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn four_digits_whatever_the_size() {
+        let pairs = [
+            (0.12345678, "0.1235"),
+            (1.0, "1.000"),
+            (0.000123456, "0.0001235"),
+            (0.0000123456, "1.235e-5"),
+            (123456.0, "123456"),
+            (-3.21987, "-3.220"),
+            (0.0, "0"),
+            (f64::NEG_INFINITY, "-∞"),
+        ];
+        for (value, text) in pairs {
+            assert_eq!(sig4(value), text);
+        }
+    }
+
+    #[test]
+    fn probabilities_below_what_floats_hold_keep_their_digits() {
+        assert_eq!(exp_sig4(-1000.0), "5.076e-435");
+        assert_eq!(exp_sig4(0.5f64.ln()), "0.5000");
+        assert_eq!(exp_sig4(f64::NEG_INFINITY), "0");
+        assert_eq!(exp_sig4(-2000.0 * std::f64::consts::LN_10), "1.000e-2000");
+    }
+
+    #[test]
+    fn errors_set_the_digits() {
+        assert_eq!(plus_minus(0.123456, 0.00345), "0.1235 ± 0.0035");
+        assert_eq!(plus_minus(1234.6, 21.0), "1235 ± 21");
+        assert_eq!(percent_plus_minus(0.9731, 0.0016), "97.31 ± 0.16 %");
+    }
+
+    #[test]
+    fn spans_and_counts() {
+        assert_eq!([5.4, 200.0, 3840.0].map(duration), ["5 s", "3 min 20 s", "1 h 04 min"]);
+        assert_eq!([7, 1234, 1234567].map(count), ["7", "1,234", "1,234,567"]);
+    }
+}

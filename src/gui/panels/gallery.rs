@@ -1,0 +1,268 @@
+//! The gallery: every image of the world or from outside as a thumbnail.
+
+use std::sync::Arc;
+
+use eframe::egui::{self, ComboBox, Rect, Response, Sense, Slider, Stroke, StrokeKind, Ui, WidgetInfo, pos2, vec2};
+
+use super::{Cx, Panel};
+use crate::gui::atlas::{Atlas, Meshes};
+use crate::gui::command::Command;
+use crate::gui::format;
+use crate::gui::prefs::{Sort, THUMBNAILS};
+use crate::gui::session::gallery::{Arrangement, Gallery, Slot};
+use crate::gui::theme::{TILE_GAP, Theme, UNTINTED};
+use crate::gui::view::{Click, Source};
+use crate::gui::widgets::{empty_state, hint};
+
+/// Name of the panel.
+pub const ID: &str = "gallery";
+/// Tiles uploaded in one frame.
+const UPLOADS: usize = 160;
+
+/// The gallery and its textures.
+#[derive(Default)]
+pub struct GalleryPanel {
+    world: Atlas,
+    outside: Atlas,
+}
+
+impl Panel for GalleryPanel {
+    fn id(&self) -> &'static str {
+        ID
+    }
+
+    fn title(&self) -> &'static str {
+        "Gallery"
+    }
+
+    fn ui(&mut self, ui: &mut Ui, cx: &mut Cx) {
+        controls(ui, cx);
+        let arrangement = cx.view.arrangement(cx.session, cx.prefs);
+        count_line(ui, cx, &arrangement);
+        ui.separator();
+        cx.view.in_view.clear();
+        let gallery = cx.view.gallery(cx.session);
+        match gallery.filter(|_| !arrangement.order.is_empty()) {
+            Some(gallery) => self.grid(ui, cx, gallery, &arrangement),
+            None => nothing(ui, cx, &arrangement),
+        }
+    }
+}
+
+fn controls(ui: &mut Ui, cx: &mut Cx) {
+    ui.horizontal_wrapped(|ui| {
+        let outside = cx.session.external.as_ref().map_or(0, |external| external.ids.len());
+        for (source, text) in [(Source::World, "World samples".into()), (Source::Outside, format!("From outside ({outside})"))]
+        {
+            if ui.selectable_label(cx.view.source == source, text).clicked() {
+                cx.commands.push(Command::ShowSource(source));
+            }
+        }
+        ui.separator();
+        class_filter(ui, cx);
+        let label = ui.label("Sort by");
+        let combo = ComboBox::from_id_salt("sort").width(100.0).selected_text(cx.prefs.sort.name());
+        let response = combo.show_ui(ui, |ui| {
+            for sort in Sort::ALL {
+                ui.selectable_value(&mut cx.prefs.sort, sort, sort.name());
+            }
+        });
+        response.response.labelled_by(label.id);
+        let direction = if cx.prefs.descending { "descending" } else { "ascending" };
+        if ui.button(direction).on_hover_text("Smallest or largest first").clicked() {
+            cx.prefs.descending = !cx.prefs.descending;
+        }
+        ui.separator();
+        let label = ui.label("Size");
+        ui.spacing_mut().slider_width = 90.0;
+        let slider = Slider::new(&mut cx.prefs.thumbnail, THUMBNAILS).fixed_decimals(0).suffix(" pt").show_value(false);
+        ui.add(slider).labelled_by(label.id);
+    });
+}
+
+fn class_filter(ui: &mut Ui, cx: &mut Cx) {
+    let label = ui.label("Label");
+    let shown = cx.prefs.class_filter.map_or("all classes", |class| cx.session.class_name(class)).to_owned();
+    let combo = ComboBox::from_id_salt("class filter").width(90.0).truncate().selected_text(shown);
+    let response = combo.show_ui(ui, |ui| {
+        ui.selectable_value(&mut cx.prefs.class_filter, None, "all classes");
+        for (class, name) in cx.session.class_names().iter().enumerate() {
+            ui.selectable_value(&mut cx.prefs.class_filter, Some(class), name);
+        }
+    });
+    response.response.labelled_by(label.id);
+}
+
+fn count_line(ui: &mut Ui, cx: &Cx, arrangement: &Arrangement) {
+    let Arrangement { order, total, mismatches } = arrangement;
+    if *total == 0 {
+        return;
+    }
+    let mut text = format!(
+        "showing {} of {} · {} where label ≠ Bayes decision",
+        format::count(order.len()),
+        format::count(*total),
+        format::count(*mismatches)
+    );
+    match (cx.view.source, &cx.session.external) {
+        (Source::World, _) if !cx.session.gallery.complete() => {
+            let progress = cx.session.gallery.progress();
+            text += &format!(" · {} of {} computed", format::count(progress.done), format::count(progress.total));
+        }
+        (Source::Outside, Some(external)) if !external.labelled => {
+            text = format!("showing {} of {} · no labels given, shown by decision", order.len(), total);
+        }
+        _ => {}
+    }
+    if cx.view.selection.len() > 1 {
+        text += &format!(" · {} selected", format::count(cx.view.selection.len()));
+    }
+    ui.label(text);
+}
+
+fn nothing(ui: &mut Ui, cx: &mut Cx, arrangement: &Arrangement) {
+    if let (true, Some(class)) = (arrangement.total > 0, cx.prefs.class_filter) {
+        let name = cx.session.class_name(class).to_owned();
+        empty_state(ui, &format!("No image has the label {name}"), "Choose another label above.");
+        ui.vertical_centered(|ui| {
+            if ui.button("Show all classes").clicked() {
+                cx.prefs.class_filter = None;
+            }
+        });
+        return;
+    }
+    match cx.view.source {
+        Source::Outside => empty_state(
+            ui,
+            "No images from outside yet",
+            "Drop image files, a folder or an .npz here, or press Ctrl+O, to see their exact posteriors in this world.",
+        ),
+        Source::World if cx.session.oracle.is_some() => empty_state(ui, "Drawing the first samples…", ""),
+        Source::World if cx.session.jobs.iter().any(|job| job.failed()) => {
+            empty_state(ui, "No oracle is open", "See the jobs below for the reason; choose another with Ctrl+O.");
+        }
+        Source::World => empty_state(ui, "Opening the oracle…", "Choose another on the left, or press Ctrl+O."),
+    }
+}
+
+/// Where the tiles lie.
+struct Raster {
+    columns: usize,
+    side: f32,
+    pitch: f32,
+    rows: usize,
+}
+
+impl Raster {
+    fn new(width: f32, side: f32, images: usize) -> Self {
+        let pitch = side + TILE_GAP;
+        let columns = (((width + TILE_GAP) / pitch) as usize).max(1);
+        Self { columns, side, pitch, rows: images.div_ceil(columns) }
+    }
+
+    fn rect(&self, origin: egui::Pos2, place: usize) -> Rect {
+        let (row, column) = (place / self.columns, place % self.columns);
+        let corner = vec2(column as f32, row as f32) * self.pitch;
+        Rect::from_min_size(origin + corner, vec2(self.side, self.side))
+    }
+}
+
+impl GalleryPanel {
+    fn grid(&mut self, ui: &mut Ui, cx: &mut Cx, gallery: &Gallery, arrangement: &Arc<Arrangement>) {
+        let order = &arrangement.order;
+        let reveal = std::mem::take(&mut cx.view.reveal);
+        let cursor = cx.view.cursor.filter(|_| reveal).and_then(|c| order.iter().position(|&index| index == c));
+        let scroll = egui::ScrollArea::vertical().auto_shrink([false, false]).id_salt(cx.view.source);
+        scroll.show_viewport(ui, |ui, viewport| {
+            let raster = Raster::new(ui.available_width() - 4.0, cx.prefs.thumbnail, order.len());
+            ui.set_height(raster.rows as f32 * raster.pitch);
+            // Room for the outlines of the first row and column.
+            let origin = ui.max_rect().min + vec2(2.0, 2.0);
+            cx.view.columns = raster.columns;
+            cx.view.page_rows = ((viewport.height() / raster.pitch) as usize).max(1);
+            if let Some(place) = cursor {
+                ui.scroll_to_rect(raster.rect(origin, place).expand(TILE_GAP), None);
+            }
+            let first = (viewport.min.y / raster.pitch).max(0.0) as usize * raster.columns;
+            let last = (((viewport.max.y / raster.pitch).max(0.0) as usize + 1) * raster.columns).min(order.len());
+            let visible = order.get(first..last).unwrap_or_default();
+            cx.view.in_view.extend_from_slice(visible);
+            let atlas = match cx.view.source {
+                Source::World => &mut self.world,
+                Source::Outside => &mut self.outside,
+            };
+            if atlas.prepare(ui.ctx(), gallery, visible, UPLOADS) > 0 {
+                ui.ctx().request_repaint();
+            }
+            paint(ui, cx, gallery, atlas, visible.iter().enumerate().map(|(i, &index)| (index, raster.rect(origin, first + i))));
+        });
+    }
+}
+
+fn paint(ui: &mut Ui, cx: &mut Cx, gallery: &Gallery, atlas: &Atlas, tiles: impl Iterator<Item = (usize, Rect)> + Clone) {
+    let theme = Theme::of(ui);
+    let classes = cx.session.class_names().len();
+    let mut meshes = Meshes::default();
+    for (index, rect) in tiles.clone() {
+        if !atlas.add(&mut meshes, index, rect, UNTINTED) {
+            ui.painter().rect_filled(rect, 0.0, theme.placeholder());
+        }
+    }
+    meshes.paint(ui.painter());
+    for (index, rect) in tiles {
+        let Some(slot) = gallery.get(index) else { continue };
+        let strip = Rect::from_min_max(pos2(rect.min.x, rect.max.y - 3.0), rect.max);
+        ui.painter().rect_filled(strip, 0.0, theme.class(slot.tile.label, classes));
+        outline(ui, theme, rect, slot, cx.view.selection.contains(&index), cx.view.cursor == Some(index));
+        let response = ui.interact(rect, ui.id().with(("tile", index)), Sense::CLICK);
+        let response = describe(response, cx, index, slot);
+        if response.clicked() {
+            let modifiers = ui.input(|input| input.modifiers);
+            let click = match modifiers {
+                m if m.shift => Click::Range,
+                m if m.command => Click::Toggle,
+                _ => Click::Only,
+            };
+            cx.view.click(index, click);
+            if response.double_clicked() {
+                cx.commands.push(Command::Inspect);
+            }
+        }
+    }
+}
+
+fn outline(ui: &Ui, theme: Theme, rect: Rect, slot: &Slot, selected: bool, cursor: bool) {
+    let mismatch = slot.tile.label != slot.tile.posterior.decision;
+    if mismatch {
+        ui.painter().rect_stroke(rect, 0.0, Stroke::new(2.0, theme.mismatch()), StrokeKind::Inside);
+    }
+    if selected || cursor {
+        let width = if cursor { 3.0 } else { 2.0 };
+        ui.painter().rect_stroke(rect, 0.0, Stroke::new(width, theme.accent()), StrokeKind::Outside);
+    }
+}
+
+/// Name, for screen readers and tests, and tooltip of a tile.
+fn describe(response: Response, cx: &Cx, index: usize, slot: &Slot) -> Response {
+    let class = |class| cx.session.class_name(class);
+    let posterior = &slot.tile.posterior;
+    let name = match (cx.view.source, &cx.session.external) {
+        (Source::Outside, Some(external)) => external.ids.get(index).cloned().unwrap_or_default(),
+        _ => format!("Sample {index}"),
+    };
+    response.widget_info(|| {
+        let text = format!("{name}, label {}, decision {}", class(slot.tile.label), class(posterior.decision));
+        WidgetInfo::selected(egui::Role::Button, true, cx.view.selection.contains(&index), text)
+    });
+    response.on_hover_ui(|ui| {
+        ui.strong(&name);
+        let p = format::exp_sig4(posterior.log_probabilities[posterior.decision]);
+        ui.label(format!("label {}", class(slot.tile.label)));
+        ui.label(format!("Bayes decision {}, p = {p}", class(posterior.decision)));
+        ui.label(format!("entropy {} nats", format::sig4(posterior.entropy_nats)));
+        if slot.tile.label != posterior.decision {
+            ui.colored_label(Theme::of(ui).mismatch(), "label ≠ Bayes decision");
+        }
+        hint(ui, "strip: colour of the label");
+    })
+}

@@ -1,0 +1,60 @@
+//! The log: what happened, when, how bad.
+
+use eframe::egui::{self, RichText, Ui};
+
+use super::{Cx, Panel};
+use crate::gui::command::Command;
+use crate::gui::session::log::Level;
+use crate::gui::theme::Theme;
+use crate::gui::widgets::empty_state;
+
+/// The log.
+#[derive(Default)]
+pub struct LogPanel {
+    least: Option<Level>,
+}
+
+impl Panel for LogPanel {
+    fn id(&self) -> &'static str {
+        "log"
+    }
+
+    fn title(&self) -> &'static str {
+        "Log"
+    }
+
+    fn ui(&mut self, ui: &mut Ui, cx: &mut Cx) {
+        ui.horizontal(|ui| {
+            for (least, text) in [(None, "All"), (Some(Level::Warning), "Warnings and errors")] {
+                ui.selectable_value(&mut self.least, least, text);
+            }
+            ui.separator();
+            if ui.button("Copy log").clicked() {
+                cx.commands.push(Command::CopyText(cx.session.log.to_text()));
+            }
+            if ui.button("Clear log").clicked() {
+                cx.commands.push(Command::ClearLog);
+            }
+        });
+        ui.separator();
+        if cx.session.log.iter().len() == 0 {
+            empty_state(ui, "Nothing has happened yet", "");
+            return;
+        }
+        let theme = Theme::of(ui);
+        egui::ScrollArea::vertical().auto_shrink([false, false]).stick_to_bottom(true).show(ui, |ui| {
+            for entry in cx.session.log.iter().filter(|entry| self.least.is_none_or(|least| entry.level >= least)) {
+                let colour = match entry.level {
+                    Level::Info => theme.weak(),
+                    Level::Warning => theme.warning(),
+                    Level::Error => theme.error(),
+                };
+                ui.horizontal_top(|ui| {
+                    ui.label(RichText::new(format!("{} UTC", entry.time())).monospace().color(theme.weak()));
+                    ui.label(RichText::new(format!("{:<7}", entry.level.name())).monospace().color(colour));
+                    ui.add(egui::Label::new(&entry.text).wrap());
+                });
+            }
+        });
+    }
+}

@@ -1,0 +1,106 @@
+//! The docked panels. One list feeds the tabs, the palette and the tests: a new panel is one file and one line here.
+
+pub mod gallery;
+mod log;
+mod training;
+
+use eframe::egui::{self, Ui, WidgetText};
+use egui_tiles::{Tile, TileId, Tree, UiResponse};
+use serde::{Deserialize, Serialize};
+
+use super::command::Command;
+use super::prefs::Prefs;
+use super::session::Session;
+use super::view::View;
+use crate::device::Candidate;
+
+/// What a panel sees and where it leaves its wishes.
+pub struct Cx<'a> {
+    /// What is known of the engine.
+    pub session: &'a Session,
+    /// What the user has set; edited in place, undone as a whole.
+    pub prefs: &'a mut Prefs,
+    /// What is looked at.
+    pub view: &'a mut View,
+    /// Every way to compute, once they are listed.
+    pub devices: &'a [Candidate],
+    /// What the user wants done.
+    pub commands: &'a mut Vec<Command>,
+}
+
+/// A docked panel.
+pub trait Panel {
+    /// Names it in saved layouts.
+    fn id(&self) -> &'static str;
+    /// Its tab.
+    fn title(&self) -> &'static str;
+    /// Paints it.
+    fn ui(&mut self, ui: &mut Ui, cx: &mut Cx);
+}
+
+/// Every panel, in the order of the tabs.
+pub fn registry() -> Vec<Box<dyn Panel>> {
+    vec![
+        Box::<gallery::GalleryPanel>::default(),
+        Box::<training::TrainingPanel>::default(),
+        Box::<log::LogPanel>::default(),
+    ]
+}
+
+/// A panel in a saved layout.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pane(pub String);
+
+/// All panels as tabs.
+pub fn default_layout(panels: &[Box<dyn Panel>]) -> Tree<Pane> {
+    let panes: Vec<Pane> = panels.iter().map(|panel| Pane(panel.id().into())).collect();
+    let mut tree = Tree::new_tabs("panels", panes);
+    activate(&mut tree, gallery::ID);
+    tree
+}
+
+/// A saved layout, if it still shows every panel there is.
+pub fn restore_layout(saved: Option<Tree<Pane>>, panels: &[Box<dyn Panel>]) -> Tree<Pane> {
+    let complete = |tree: &Tree<Pane>| {
+        let shown = |id: &str| tree.tiles.tiles().any(|tile| matches!(tile, Tile::Pane(pane) if pane.0 == id));
+        panels.iter().all(|panel| shown(panel.id()))
+    };
+    saved.filter(complete).unwrap_or_else(|| default_layout(panels))
+}
+
+/// Brings a panel to the front.
+pub fn activate(tree: &mut Tree<Pane>, id: &str) {
+    tree.make_active(|_, tile| matches!(tile, Tile::Pane(pane) if pane.0 == id));
+}
+
+/// Shows the docked panels.
+pub fn show(ui: &mut Ui, tree: &mut Tree<Pane>, panels: &mut [Box<dyn Panel>], cx: &mut Cx) {
+    tree.ui(&mut Dock { panels, cx }, ui);
+}
+
+struct Dock<'a, 'b> {
+    panels: &'a mut [Box<dyn Panel>],
+    cx: &'a mut Cx<'b>,
+}
+
+impl egui_tiles::Behavior<Pane> for Dock<'_, '_> {
+    fn pane_ui(&mut self, ui: &mut Ui, _: TileId, pane: &mut Pane) -> UiResponse {
+        if let Some(panel) = self.panels.iter_mut().find(|panel| panel.id() == pane.0) {
+            egui::Frame::new().inner_margin(8.0).show(ui, |ui| panel.ui(ui, self.cx));
+        }
+        UiResponse::None
+    }
+
+    fn tab_title_for_pane(&mut self, pane: &Pane) -> WidgetText {
+        let panel = self.panels.iter().find(|panel| panel.id() == pane.0);
+        panel.map_or_else(|| pane.0.as_str(), |panel| panel.title()).into()
+    }
+
+    fn retain_pane(&mut self, pane: &Pane) -> bool {
+        self.panels.iter().any(|panel| panel.id() == pane.0)
+    }
+
+    fn simplification_options(&self) -> egui_tiles::SimplificationOptions {
+        egui_tiles::SimplificationOptions { all_panes_must_have_tabs: true, ..Default::default() }
+    }
+}

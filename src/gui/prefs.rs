@@ -1,0 +1,285 @@
+//! What the user has set: saved between sessions, and undoable.
+
+use serde::{Deserialize, Serialize};
+
+use crate::device::DeviceChoice;
+use crate::oracle::library;
+use crate::oracle::posterior::Prior;
+use crate::oracle::world::{SampleSpec, Settings};
+use crate::units::{ClassId, Seed, Smoothing, Tau};
+
+/// Largest base temperature that can be typed.
+pub const MAX_TAU: f64 = 10.0;
+/// Most samples a gallery holds.
+pub const MAX_SAMPLES: usize = 10_000;
+/// Thumbnail sides, points.
+pub const THUMBNAILS: std::ops::RangeInclusive<f32> = 24.0..=160.0;
+
+/// What the gallery is sorted by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+pub enum Sort {
+    /// Running number.
+    #[default]
+    Index,
+    /// H(p(y|x)).
+    Entropy,
+    /// log p(x).
+    LogPx,
+    /// Lead of the best class over the second.
+    Margin,
+    /// Label.
+    Class,
+}
+
+impl Sort {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Index, Self::Entropy, Self::LogPx, Self::Margin, Self::Class];
+
+    /// As the user reads it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Index => "index",
+            Self::Entropy => "entropy (nats)",
+            Self::LogPx => "log p(x) (nats)",
+            Self::Margin => "margin",
+            Self::Class => "class",
+        }
+    }
+}
+
+/// Light or dark.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Look {
+    /// As the desktop has it.
+    #[default]
+    System,
+    /// Dark on light.
+    Light,
+    /// Light on dark.
+    Dark,
+}
+
+/// Everything the user has set.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Prefs {
+    /// Base temperature τ.
+    pub tau: f64,
+    /// Posterior smoothing T.
+    pub smoothing: f64,
+    /// Class prior π of the open oracle; sums to 1.
+    pub prior: Vec<f64>,
+    /// Seed of the samples.
+    pub seed: u64,
+    /// Number of samples.
+    pub n: usize,
+    /// Order of the gallery.
+    pub sort: Sort,
+    /// Largest first.
+    pub descending: bool,
+    /// Only images with this label.
+    pub class_filter: Option<ClassId>,
+    /// Side of a thumbnail, points.
+    pub thumbnail: f32,
+    /// Light or dark.
+    pub look: Look,
+    /// Posterior bars on a logarithmic scale.
+    pub log_bars: bool,
+    /// The oracle to open: a bundled name or a path.
+    pub oracle: String,
+    /// What to compute on.
+    pub device: DeviceChoice,
+    /// Whether the world card is shown.
+    pub world_card: bool,
+    /// Whether the inspector is shown.
+    pub inspector: bool,
+}
+
+impl Default for Prefs {
+    fn default() -> Self {
+        Self {
+            tau: 1.0,
+            smoothing: 1.0,
+            prior: Vec::new(),
+            seed: 0,
+            n: 400,
+            sort: Sort::Index,
+            descending: false,
+            class_filter: None,
+            thumbnail: 56.0,
+            look: Look::System,
+            log_bars: false,
+            oracle: library::DEFAULT.into(),
+            device: DeviceChoice::Auto,
+            world_card: true,
+            inspector: true,
+        }
+    }
+}
+
+impl Prefs {
+    /// Brings numbers from an older or damaged file back into range, and the prior to the oracle's classes.
+    pub fn fit(&mut self, classes: usize) {
+        self.tau = if self.tau.is_finite() { self.tau.clamp(0.0, MAX_TAU) } else { 1.0 };
+        if !(self.smoothing.is_finite() && self.smoothing > 0.0) {
+            self.smoothing = 1.0;
+        }
+        self.n = self.n.clamp(1, MAX_SAMPLES);
+        self.thumbnail = self.thumbnail.clamp(*THUMBNAILS.start(), *THUMBNAILS.end());
+        if self.prior.len() != classes || Prior::new(&self.prior).is_err() {
+            self.prior = vec![1.0 / classes as f64; classes];
+        }
+        self.class_filter = self.class_filter.filter(|&class| class < classes);
+    }
+
+    /// The world's knobs. Call [`Self::fit`] when the oracle changes.
+    pub fn settings(&self) -> Settings {
+        Settings {
+            tau: Tau::new(self.tau).unwrap_or(Tau::ONE),
+            smoothing: Smoothing::new(self.smoothing).unwrap_or(Smoothing::ONE),
+            prior: Prior::new(&self.prior).unwrap_or_else(|_| Prior::uniform(self.prior.len().max(1))),
+        }
+    }
+
+    /// Which samples the gallery holds.
+    pub fn spec(&self) -> SampleSpec {
+        SampleSpec { n: self.n, class: None, seed: Seed(self.seed) }
+    }
+
+    /// Sets π of one class; the others keep their proportions.
+    pub fn set_prior(&mut self, class: ClassId, value: f64) {
+        let value = value.clamp(0.0, 1.0);
+        let rest = 1.0 - self.prior[class];
+        let others = self.prior.len() - 1;
+        for (other, p) in self.prior.iter_mut().enumerate() {
+            if other == class {
+                *p = if others == 0 { 1.0 } else { value };
+            } else if rest > 1e-9 {
+                *p *= (1.0 - value) / rest;
+            } else {
+                *p = (1.0 - value) / others as f64;
+            }
+        }
+    }
+
+    /// π is 1/K for every class.
+    pub fn prior_is_uniform(&self) -> bool {
+        self.prior.iter().all(|p| (p * self.prior.len() as f64 - 1.0).abs() < 1e-9)
+    }
+
+    /// τ, T and π as the flow was trained.
+    pub fn reset_knobs(&mut self) {
+        self.tau = 1.0;
+        self.smoothing = 1.0;
+        self.prior = vec![1.0 / self.prior.len().max(1) as f64; self.prior.len()];
+    }
+}
+
+/// Undo and redo of [`Prefs`]. One step is everything that changed between two quiet moments (a drag, a typed number).
+#[derive(Debug, Default)]
+pub struct History {
+    past: Vec<Prefs>,
+    future: Vec<Prefs>,
+    settled: Option<Prefs>,
+}
+
+/// Steps that are kept.
+const DEPTH: usize = 200;
+
+impl History {
+    /// Called when nothing is being dragged.
+    pub fn settle(&mut self, prefs: &Prefs) {
+        match &mut self.settled {
+            Some(settled) if settled == prefs => {}
+            Some(settled) => {
+                let before = std::mem::replace(settled, prefs.clone());
+                if keep_the_open(&before, prefs) == *prefs {
+                    return;
+                }
+                self.past.push(before);
+                self.past.drain(..self.past.len().saturating_sub(DEPTH));
+                self.future.clear();
+            }
+            None => self.settled = Some(prefs.clone()),
+        }
+    }
+
+    /// One step back.
+    pub fn undo(&mut self, prefs: &mut Prefs) -> bool {
+        self.settle(prefs);
+        Self::step(&mut self.past, &mut self.future, &mut self.settled, prefs)
+    }
+
+    /// One step forward again.
+    pub fn redo(&mut self, prefs: &mut Prefs) -> bool {
+        self.settle(prefs);
+        Self::step(&mut self.future, &mut self.past, &mut self.settled, prefs)
+    }
+
+    /// Whether there is a step to take back, and one to take again.
+    pub fn available(&self) -> (bool, bool) {
+        (!self.past.is_empty(), !self.future.is_empty())
+    }
+
+    fn step(from: &mut Vec<Prefs>, to: &mut Vec<Prefs>, settled: &mut Option<Prefs>, prefs: &mut Prefs) -> bool {
+        let Some(state) = from.pop() else { return false };
+        to.push(prefs.clone());
+        *prefs = keep_the_open(&state, prefs);
+        *settled = Some(prefs.clone());
+        true
+    }
+}
+
+/// Undo turns knobs; it neither opens oracles nor switches devices.
+fn keep_the_open(state: &Prefs, now: &Prefs) -> Prefs {
+    let mut state = state.clone();
+    state.oracle.clone_from(&now.oracle);
+    state.device = now.device;
+    if state.prior.len() != now.prior.len() {
+        state.prior.clone_from(&now.prior);
+        state.class_filter = now.class_filter;
+    }
+    state
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prior_moves_with_its_others_in_proportion() {
+        let mut prefs = Prefs { prior: vec![0.5, 0.25, 0.25], ..Prefs::default() };
+        prefs.set_prior(0, 0.0);
+        assert_eq!(prefs.prior, [0.0, 0.5, 0.5]);
+        prefs.set_prior(0, 1.0);
+        prefs.set_prior(0, 0.4);
+        assert!((prefs.prior[1] - 0.3).abs() < 1e-12 && (prefs.prior.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn undo_takes_back_knobs_but_not_the_oracle() {
+        let mut history = History::default();
+        let mut prefs = Prefs::default();
+        history.settle(&prefs);
+        prefs.tau = 2.0;
+        history.settle(&prefs);
+        prefs.oracle = "other".into();
+        history.settle(&prefs);
+        assert!(history.undo(&mut prefs));
+        assert_eq!((prefs.tau, prefs.oracle.as_str()), (1.0, "other"));
+        assert!(!history.undo(&mut prefs));
+        assert!(history.redo(&mut prefs));
+        assert_eq!(prefs.tau, 2.0);
+        prefs.tau = 3.0;
+        history.settle(&prefs);
+        assert!(!history.redo(&mut prefs));
+    }
+
+    #[test]
+    fn damaged_preferences_come_back_into_range() {
+        let mut prefs = Prefs { tau: f64::NAN, smoothing: -1.0, n: 0, class_filter: Some(12), ..Prefs::default() };
+        prefs.fit(10);
+        assert_eq!((prefs.tau, prefs.smoothing, prefs.n, prefs.class_filter), (1.0, 1.0, 1, None));
+        assert!(prefs.prior_is_uniform());
+    }
+}

@@ -1,0 +1,268 @@
+//! The tiles on show: of the newest generation where they have arrived, older ones until then.
+
+use crate::data::ImageShape;
+use crate::events::Progress;
+use crate::units::ClassId;
+use crate::worker::protocol::{GalleryUpdate, Tile};
+
+use super::super::prefs::Sort;
+
+/// A tile and its age.
+#[derive(Debug, Clone)]
+pub struct Slot {
+    /// The tile.
+    pub tile: Tile,
+    /// The request that produced it.
+    pub generation: u64,
+    /// Grows with every replacement: tells whether a texture is out of date.
+    pub stamp: u64,
+}
+
+/// A mean and its standard error.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Estimate {
+    /// The mean.
+    pub mean: f64,
+    /// Its standard error.
+    pub std_error: f64,
+}
+
+/// Figures of the world estimated from one complete gallery.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Estimates {
+    /// Samples they rest on.
+    pub n: usize,
+    /// Mean entropy of the posteriors, nats.
+    pub entropy: Estimate,
+    /// E[1 − max p].
+    pub bayes_error: Estimate,
+}
+
+/// Images by running number.
+#[derive(Debug, Default)]
+pub struct Gallery {
+    shape: Option<ImageShape>,
+    slots: Vec<Option<Slot>>,
+    clock: u64,
+    generation: u64,
+    fresh: usize,
+    wanted: usize,
+    estimates: Option<Estimates>,
+}
+
+impl Gallery {
+    /// Images from outside: all there at once.
+    pub fn from_tiles(shape: ImageShape, tiles: Vec<Tile>, clock: u64) -> Self {
+        let mut gallery = Self { clock, ..Self::default() };
+        let total = tiles.len();
+        gallery.expect(1, total);
+        let tiles = tiles.into_iter().enumerate().map(|(index, tile)| Tile { index, ..tile }).collect();
+        gallery.take(GalleryUpdate { generation: 1, shape, tiles, progress: Progress { done: total, total } });
+        gallery
+    }
+
+    /// A request for `n` samples was sent.
+    pub fn expect(&mut self, generation: u64, n: usize) {
+        self.generation = generation;
+        self.wanted = n;
+        self.fresh = 0;
+        if self.slots.len() != n {
+            self.slots.resize(n, None);
+            self.clock += 1;
+        }
+    }
+
+    /// New tiles; older than what is on show they are dropped.
+    pub fn take(&mut self, update: GalleryUpdate) {
+        if self.shape != Some(update.shape) {
+            self.clear();
+            self.shape = Some(update.shape);
+        }
+        for tile in update.tiles {
+            let Some(slot) = self.slots.get_mut(tile.index) else { continue };
+            if slot.as_ref().is_some_and(|old| old.generation > update.generation) {
+                continue;
+            }
+            let first_time = slot.as_ref().is_none_or(|old| old.generation < update.generation);
+            self.fresh += usize::from(first_time && update.generation == self.generation);
+            self.clock += 1;
+            *slot = Some(Slot { tile, generation: update.generation, stamp: self.clock });
+        }
+        if self.complete() {
+            self.estimates = estimate(self.iter().map(|(_, slot)| slot));
+        }
+    }
+
+    /// Nothing on show: another oracle was opened.
+    pub fn clear(&mut self) {
+        self.slots.iter_mut().for_each(|slot| *slot = None);
+        self.clock += 1;
+        self.fresh = 0;
+        self.estimates = None;
+        self.shape = None;
+    }
+
+    /// Shape of the pictures, once there are any.
+    pub fn shape(&self) -> Option<ImageShape> {
+        self.shape
+    }
+
+    /// Image `index`, if it is there.
+    pub fn get(&self, index: usize) -> Option<&Slot> {
+        self.slots.get(index)?.as_ref()
+    }
+
+    /// What is there, by running number.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, &Slot)> {
+        self.slots.iter().enumerate().filter_map(|(index, slot)| Some((index, slot.as_ref()?)))
+    }
+
+    /// Grows whenever something changes.
+    pub fn revision(&self) -> u64 {
+        self.clock
+    }
+
+    /// Tiles of the newest request that are there.
+    pub fn progress(&self) -> Progress {
+        Progress { done: self.fresh, total: self.wanted }
+    }
+
+    /// Whether the newest request is answered in full.
+    pub fn complete(&self) -> bool {
+        self.wanted > 0 && self.fresh == self.wanted
+    }
+
+    /// Figures of the last complete gallery: a part of one is not a fair sample, what is in view comes first.
+    pub fn estimates(&self) -> Option<Estimates> {
+        self.estimates
+    }
+}
+
+fn estimate<'a>(slots: impl Iterator<Item = &'a Slot>) -> Option<Estimates> {
+    let (mut entropy, mut error) = (Moments::default(), Moments::default());
+    for slot in slots {
+        let posterior = &slot.tile.posterior;
+        entropy.add(posterior.entropy_nats);
+        error.add(1.0 - posterior.probabilities[posterior.decision].min(1.0));
+    }
+    let n = entropy.n;
+    Some(Estimates { n, entropy: entropy.estimate()?, bayes_error: error.estimate()? })
+}
+
+/// Welford's running mean and sum of squares.
+#[derive(Default)]
+struct Moments {
+    n: usize,
+    mean: f64,
+    squares: f64,
+}
+
+impl Moments {
+    fn add(&mut self, x: f64) {
+        self.n += 1;
+        let before = x - self.mean;
+        self.mean += before / self.n as f64;
+        self.squares += before * (x - self.mean);
+    }
+
+    fn estimate(&self) -> Option<Estimate> {
+        let n = self.n as f64;
+        (self.n > 1).then(|| Estimate { mean: self.mean, std_error: (self.squares / (n - 1.0) / n).sqrt() })
+    }
+}
+
+/// Which images are shown, in which order.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Arrangement {
+    /// Running numbers in order.
+    pub order: Vec<usize>,
+    /// Images there are in all.
+    pub total: usize,
+    /// Shown images whose label is not the Bayes decision.
+    pub mismatches: usize,
+}
+
+/// Filters and sorts; ties stay in the order of their numbers in both directions.
+pub fn arrange(gallery: &Gallery, sort: Sort, descending: bool, class: Option<ClassId>) -> Arrangement {
+    let total = gallery.iter().count();
+    let shown = gallery.iter().filter(|(_, slot)| class.is_none_or(|class| slot.tile.label == class));
+    let mut keyed: Vec<(f64, usize)> = Vec::with_capacity(total);
+    let mut mismatches = 0;
+    for (index, Slot { tile, .. }) in shown {
+        mismatches += usize::from(tile.label != tile.posterior.decision);
+        let key = match sort {
+            Sort::Index => index as f64,
+            Sort::Entropy => tile.posterior.entropy_nats,
+            Sort::LogPx => tile.posterior.log_px,
+            Sort::Margin => tile.posterior.margin,
+            Sort::Class => tile.label as f64,
+        };
+        keyed.push((key, index));
+    }
+    if descending {
+        keyed.sort_by(|a, b| b.0.total_cmp(&a.0));
+    } else {
+        keyed.sort_by(|a, b| a.0.total_cmp(&b.0));
+    }
+    Arrangement { order: keyed.into_iter().map(|(_, index)| index).collect(), total, mismatches }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::oracle::posterior::{Posterior, Prior};
+    use crate::units::Smoothing;
+
+    const SHAPE: ImageShape = ImageShape { channels: 1, height: 1, width: 1 };
+
+    fn tile(index: usize, lead: f64) -> Tile {
+        let posterior = Posterior::new(vec![lead, 0.0], &Prior::uniform(2), Smoothing::ONE);
+        Tile { index, source: 0, label: 0, pixels: vec![0], posterior: Arc::new(posterior) }
+    }
+
+    fn update(generation: u64, tiles: Vec<Tile>) -> GalleryUpdate {
+        GalleryUpdate { generation, shape: SHAPE, tiles, progress: Progress { done: 0, total: 0 } }
+    }
+
+    #[test]
+    fn old_tiles_stay_until_replaced_and_late_ones_are_dropped() {
+        let mut gallery = Gallery::default();
+        gallery.expect(1, 2);
+        gallery.take(update(1, vec![tile(0, 1.0), tile(1, 1.0)]));
+        assert!(gallery.complete() && gallery.estimates().is_some_and(|e| e.n == 2));
+        gallery.expect(2, 2);
+        gallery.take(update(2, vec![tile(0, -1.0)]));
+        gallery.take(update(1, vec![tile(0, 1.0)]));
+        assert_eq!(gallery.get(0).map(|slot| (slot.generation, slot.tile.posterior.decision)), Some((2, 1)));
+        assert_eq!(gallery.get(1).map(|slot| slot.generation), Some(1));
+        assert_eq!(gallery.progress(), Progress { done: 1, total: 2 });
+        gallery.expect(3, 1);
+        assert!(gallery.get(1).is_none());
+    }
+
+    #[test]
+    fn estimates_are_mean_and_standard_error() {
+        let mut gallery = Gallery::default();
+        gallery.expect(1, 2);
+        gallery.take(update(1, vec![tile(0, 0.0), tile(1, 800.0)]));
+        let estimates = gallery.estimates().unwrap();
+        assert!((estimates.bayes_error.mean - 0.25).abs() < 1e-12);
+        assert!((estimates.bayes_error.std_error - 0.25).abs() < 1e-12);
+        assert!((estimates.entropy.mean - 0.5 * 2f64.ln()).abs() < 1e-12);
+    }
+
+    #[test]
+    fn order_is_stable_in_both_directions() {
+        let mut gallery = Gallery::default();
+        gallery.expect(1, 4);
+        gallery.take(update(1, vec![tile(0, 0.5), tile(1, -2.0), tile(2, 0.5), tile(3, 0.0)]));
+        let margins = |descending| arrange(&gallery, Sort::Margin, descending, None).order;
+        assert_eq!(margins(false), [3, 0, 2, 1]);
+        assert_eq!(margins(true), [1, 0, 2, 3]);
+        let all = arrange(&gallery, Sort::Index, false, Some(0));
+        assert_eq!((all.mismatches, all.total), (1, 4));
+        assert!(arrange(&gallery, Sort::Index, false, Some(1)).order.is_empty());
+    }
+}

@@ -1,0 +1,194 @@
+//! Jobs as the window knows them.
+
+use std::time::{Duration, Instant};
+
+use crate::events::Progress;
+use crate::worker::protocol::{JobId, Outcome};
+
+/// Finished jobs leave the list after this long; failed ones stay.
+const LINGER: Duration = Duration::from_secs(12);
+
+/// Where a job stands.
+#[derive(Debug, Clone, PartialEq)]
+pub enum State {
+    /// Behind another.
+    Queued,
+    /// At work.
+    Running,
+    /// Held by the user.
+    Paused,
+    /// Over.
+    Ended(Outcome),
+}
+
+/// One job.
+#[derive(Debug, Clone)]
+pub struct JobView {
+    /// Which.
+    pub id: JobId,
+    /// Its short name.
+    pub title: String,
+    /// Where it stands.
+    pub state: State,
+    /// How far it is.
+    pub progress: Option<Progress>,
+    /// A word about the present step.
+    pub note: String,
+    /// Progress at a moment since which it ran without a pause.
+    baseline: Option<(Instant, usize)>,
+    ended: Option<Instant>,
+}
+
+impl JobView {
+    /// A job just submitted.
+    pub fn new(id: JobId, title: String) -> Self {
+        Self { id, title, state: State::Queued, progress: None, note: String::new(), baseline: None, ended: None }
+    }
+
+    /// Share done, 0 to 1.
+    pub fn fraction(&self) -> Option<f32> {
+        let Progress { done, total } = self.progress?;
+        (total > 0).then(|| done as f32 / total as f32)
+    }
+
+    /// Seconds left at the pace since the last pause.
+    pub fn eta_secs(&self, now: Instant) -> Option<f64> {
+        if self.state != State::Running {
+            return None;
+        }
+        let Progress { done, total } = self.progress?;
+        let (since, before) = self.baseline?;
+        let finished = done.checked_sub(before).filter(|&finished| finished > 0)?;
+        let elapsed = now.duration_since(since).as_secs_f64();
+        Some(elapsed * total.saturating_sub(done) as f64 / finished as f64)
+    }
+
+    /// Whether it is over.
+    pub fn ended(&self) -> bool {
+        self.ended.is_some()
+    }
+
+    /// Whether it ended badly.
+    pub fn failed(&self) -> bool {
+        matches!(self.state, State::Ended(Outcome::Failed(_)))
+    }
+
+    /// 1 while it matters, falling to 0 as a finished job leaves the list.
+    pub fn presence(&self, now: Instant) -> f32 {
+        match self.ended {
+            Some(ended) if !self.failed() => {
+                let left = LINGER.saturating_sub(now.duration_since(ended)).as_secs_f32();
+                (left / 3.0).min(1.0)
+            }
+            _ => 1.0,
+        }
+    }
+}
+
+/// The list of jobs, oldest first.
+#[derive(Debug, Default)]
+pub struct Jobs(Vec<JobView>);
+
+impl Jobs {
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &JobView> {
+        self.0.iter()
+    }
+
+    /// Those not over.
+    pub fn active(&self) -> impl Iterator<Item = &JobView> {
+        self.0.iter().filter(|job| !job.ended())
+    }
+
+    /// A job was submitted.
+    pub fn add(&mut self, id: JobId, title: String) {
+        self.0.push(JobView::new(id, title));
+    }
+
+    /// One of them.
+    pub fn get(&self, id: JobId) -> Option<&JobView> {
+        self.0.iter().find(|job| job.id == id)
+    }
+
+    fn get_mut(&mut self, id: JobId) -> Option<&mut JobView> {
+        self.0.iter_mut().find(|job| job.id == id)
+    }
+
+    /// It left the queue.
+    pub fn started(&mut self, id: JobId) {
+        if let Some(job) = self.get_mut(id)
+            && job.state == State::Queued
+        {
+            job.state = State::Running;
+        }
+    }
+
+    /// It came further.
+    pub fn progressed(&mut self, id: JobId, progress: Progress, note: String, now: Instant) {
+        let Some(job) = self.get_mut(id) else { return };
+        if job.state == State::Queued {
+            job.state = State::Running;
+        }
+        if job.baseline.is_none_or(|(_, before)| before > progress.done) {
+            job.baseline = Some((now, progress.done));
+        }
+        job.progress = Some(progress);
+        job.note = note;
+    }
+
+    /// It is over.
+    pub fn ended(&mut self, id: JobId, outcome: Outcome, now: Instant) {
+        if let Some(job) = self.get_mut(id) {
+            job.state = State::Ended(outcome);
+            job.ended = Some(now);
+        }
+    }
+
+    /// The user paused it or let it go on.
+    pub fn set_paused(&mut self, id: JobId, paused: bool) {
+        if let Some(job) = self.get_mut(id).filter(|job| !job.ended()) {
+            job.state = if paused { State::Paused } else { State::Running };
+            job.baseline = None;
+        }
+    }
+
+    /// Drops what has faded away. Whether something is still fading.
+    pub fn tidy(&mut self, now: Instant) -> bool {
+        self.0.retain(|job| job.presence(now) > 0.0);
+        self.0.iter().any(|job| job.ended() && !job.failed())
+    }
+
+    /// Drops all that are over.
+    pub fn clear_ended(&mut self) {
+        self.0.retain(|job| !job.ended());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_left_ignores_pauses_and_failures_stay() {
+        let mut jobs = Jobs::default();
+        jobs.add(1, "a".into());
+        let start = Instant::now();
+        let at = |secs| start + Duration::from_secs(secs);
+        jobs.started(1);
+        jobs.progressed(1, Progress { done: 10, total: 100 }, String::new(), at(0));
+        jobs.progressed(1, Progress { done: 20, total: 100 }, String::new(), at(10));
+        assert_eq!(jobs.get(1).unwrap().eta_secs(at(10)), Some(80.0));
+        jobs.set_paused(1, true);
+        assert_eq!(jobs.get(1).unwrap().eta_secs(at(500)), None);
+        jobs.set_paused(1, false);
+        jobs.progressed(1, Progress { done: 20, total: 100 }, String::new(), at(1000));
+        jobs.progressed(1, Progress { done: 60, total: 100 }, String::new(), at(1020));
+        assert_eq!(jobs.get(1).unwrap().eta_secs(at(1020)), Some(20.0));
+        jobs.ended(1, Outcome::Done("fine".into()), at(1030));
+        jobs.add(2, "b".into());
+        jobs.ended(2, Outcome::Failed("x.png: broken".into()), at(1030));
+        assert!(jobs.tidy(at(1035)));
+        assert!(!jobs.tidy(at(2000)));
+        assert_eq!(jobs.iter().map(|job| job.id).collect::<Vec<_>>(), [2]);
+    }
+}

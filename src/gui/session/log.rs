@@ -1,0 +1,79 @@
+//! The last messages, with time and level.
+
+use std::collections::VecDeque;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// How bad.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Goes as planned.
+    Info,
+    /// Should be looked at.
+    Warning,
+    /// Did not work.
+    Error,
+}
+
+impl Level {
+    /// As the log shows it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Info => "info",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// One message.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// Seconds since midnight, UTC.
+    pub second_of_day: u64,
+    /// How bad.
+    pub level: Level,
+    /// What.
+    pub text: String,
+}
+
+impl Entry {
+    /// hh:mm:ss.
+    pub fn time(&self) -> String {
+        let s = self.second_of_day;
+        format!("{:02}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60)
+    }
+}
+
+/// Messages that are kept.
+const DEPTH: usize = 2000;
+
+/// The last messages.
+#[derive(Debug, Default)]
+pub struct Log(VecDeque<Entry>);
+
+impl Log {
+    /// One more.
+    pub fn add(&mut self, level: Level, text: impl Into<String>) {
+        let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        if self.0.len() == DEPTH {
+            self.0.pop_front();
+        }
+        self.0.push_back(Entry { second_of_day: seconds % 86_400, level, text: text.into() });
+    }
+
+    /// Oldest first.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Entry> + ExactSizeIterator {
+        self.0.iter()
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// All lines as text.
+    pub fn to_text(&self) -> String {
+        let line = |entry: &Entry| format!("{} UTC  {:<7}  {}\n", entry.time(), entry.level.name(), entry.text);
+        self.0.iter().map(line).collect()
+    }
+}

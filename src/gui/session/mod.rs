@@ -1,0 +1,252 @@
+//! What is known of the engine: a fold of its events. No egui in here.
+
+pub mod gallery;
+pub mod jobs;
+pub mod log;
+pub mod train;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::device::DeviceReport;
+use crate::oracle::folder::OracleInfo;
+use crate::worker::protocol::{Event, GalleryUpdate, Inspection, Job, JobId, Outcome, Subject};
+
+use gallery::Gallery;
+use jobs::Jobs;
+use log::{Level, Log};
+use train::TrainHistory;
+
+/// Images from outside.
+#[derive(Debug)]
+pub struct External {
+    /// Where they came from.
+    pub name: String,
+    /// A name for each.
+    pub ids: Vec<String>,
+    /// The images.
+    pub gallery: Gallery,
+    /// Whether labels are labels; otherwise they repeat the decision.
+    pub labelled: bool,
+}
+
+/// Something the user should notice at once.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Notice {
+    /// How bad.
+    pub level: Level,
+    /// What.
+    pub text: String,
+}
+
+/// What is known of the engine.
+#[derive(Debug, Default)]
+pub struct Session {
+    /// What computes.
+    pub device: Option<DeviceReport>,
+    /// The open oracle.
+    pub oracle: Option<Arc<OracleInfo>>,
+    /// How the open oracle was asked for, where that is known: for commands.
+    pub oracle_name: String,
+    /// Samples of the world.
+    pub gallery: Gallery,
+    /// Images from outside.
+    pub external: Option<External>,
+    /// Paths of the last images from outside: for commands.
+    pub external_paths: Vec<PathBuf>,
+    /// Jobs.
+    pub jobs: Jobs,
+    /// The run of the training panel.
+    pub train: TrainHistory,
+    /// The newest inspection.
+    pub inspection: Option<Inspection>,
+    /// The log.
+    pub log: Log,
+    notices: Vec<Notice>,
+    clock: u64,
+    opening: Option<(JobId, String)>,
+    switching: Option<JobId>,
+}
+
+/// What an event means for the requests in flight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// Nothing.
+    None,
+    /// The gallery must be asked for again.
+    AskAgain,
+    /// Images from outside have come.
+    Outside,
+    /// The oracle that was asked for could not be opened: the one before is still open.
+    OracleRefused,
+    /// The device that was asked for cannot be used: the one before still computes.
+    DeviceRefused,
+}
+
+impl Session {
+    /// Names of the classes of the open oracle.
+    pub fn class_names(&self) -> &[String] {
+        self.oracle.as_ref().map_or(&[], |oracle| &oracle.class_names)
+    }
+
+    /// The name of a class.
+    pub fn class_name(&self, class: usize) -> &str {
+        self.class_names().get(class).map_or("?", String::as_str)
+    }
+
+    /// A job was submitted.
+    pub fn submitted(&mut self, id: JobId, job: &Job) {
+        self.jobs.add(id, job.title());
+        match job {
+            Job::OpenOracle(name) => self.opening = Some((id, name.clone())),
+            Job::UseDevice(_) => self.switching = Some(id),
+            Job::Classify { paths, .. } => self.external_paths.clone_from(paths),
+            Job::Train { spec, .. } => {
+                self.train = TrainHistory::begin(id, spec.data.pad_to, spec.training.epochs);
+            }
+            _ => {}
+        }
+        self.log.add(Level::Info, job.title());
+    }
+
+    /// Takes one event in.
+    pub fn take(&mut self, event: Event, now: Instant) -> Effect {
+        match event {
+            Event::Device(report) => {
+                self.log.add(Level::Info, format!("Computing on {} ({})", report.used.name, report.reason));
+                self.device = Some(report);
+                return Effect::AskAgain;
+            }
+            Event::Oracle(info) => {
+                self.open(info);
+                return Effect::AskAgain;
+            }
+            Event::JobStarted { id } => self.jobs.started(id),
+            Event::JobProgress { id, progress, note } => self.jobs.progressed(id, progress, note, now),
+            Event::JobEnded { id, outcome } => return self.ended(id, outcome, now),
+            Event::Train(event) => self.train.take(*event),
+            Event::External { name, shape, ids, tiles, labelled } => {
+                self.log.add(Level::Info, format!("{name}: {} images, exact posteriors", tiles.len()));
+                self.clock += 1 << 32;
+                let gallery = Gallery::from_tiles(shape, tiles, self.clock);
+                self.external = Some(External { name, ids, gallery, labelled });
+                return Effect::Outside;
+            }
+            Event::Failed(message) => self.notify(Level::Error, message),
+            Event::Restarted { reason } => {
+                self.notify(Level::Error, format!("The engine failed and was started again: {reason}"));
+                return Effect::AskAgain;
+            }
+        }
+        Effect::None
+    }
+
+    fn open(&mut self, info: Arc<OracleInfo>) {
+        self.log.add(Level::Info, format!("Oracle {}: {} classes", info.name, info.class_names.len()));
+        let same = self.oracle.as_ref().is_some_and(|old| old.weights_sha256 == info.weights_sha256);
+        if !same {
+            self.gallery.clear();
+            self.inspection = None;
+            self.external = None;
+        }
+        self.oracle_name = match &self.opening {
+            Some((_, name)) => name.clone(),
+            None if self.oracle_name.is_empty() => info.name.clone(),
+            None => self.oracle_name.clone(),
+        };
+        self.oracle = Some(info);
+    }
+
+    fn ended(&mut self, id: JobId, outcome: Outcome, now: Instant) -> Effect {
+        let title = self.jobs.get(id).map(|job| job.title.clone()).unwrap_or_default();
+        let opening = self.opening.take_if(|(opening, _)| *opening == id).is_some();
+        let switching = self.switching.take_if(|switching| *switching == id).is_some();
+        let done = matches!(outcome, Outcome::Done(_));
+        match &outcome {
+            Outcome::Done(text) => self.log.add(Level::Info, format!("{title}: {text}")),
+            Outcome::Cancelled => self.log.add(Level::Info, format!("{title}: cancelled")),
+            Outcome::Failed(text) => self.notify(Level::Error, text.clone()),
+        }
+        self.jobs.ended(id, outcome, now);
+        match (done, opening, switching) {
+            (false, true, _) => Effect::OracleRefused,
+            (false, _, true) => Effect::DeviceRefused,
+            _ => Effect::None,
+        }
+    }
+
+    /// New tiles.
+    pub fn take_gallery(&mut self, update: GalleryUpdate) {
+        self.gallery.take(update);
+    }
+
+    /// A new inspection.
+    pub fn take_inspection(&mut self, inspection: Inspection) {
+        if self.inspection.as_ref().is_none_or(|old| old.generation <= inspection.generation) {
+            self.inspection = Some(inspection);
+        }
+    }
+
+    /// The inspection of this image, if the newest is one of it.
+    pub fn inspection_of(&self, subject: &Subject) -> Option<&Inspection> {
+        self.inspection.as_ref().filter(|inspection| same_image(&inspection.subject, subject))
+    }
+
+    /// Logs something and shows it to the user.
+    pub fn notify(&mut self, level: Level, text: impl Into<String>) {
+        let text = text.into();
+        self.log.add(level, text.clone());
+        self.notices.push(Notice { level, text });
+    }
+
+    /// What the user should notice, once.
+    pub fn take_notices(&mut self) -> Vec<Notice> {
+        std::mem::take(&mut self.notices)
+    }
+}
+
+/// Whether two subjects are one latent: the number of samples beside it does not matter.
+fn same_image(a: &Subject, b: &Subject) -> bool {
+    match (a, b) {
+        (Subject::Sample { spec: sa, index: a }, Subject::Sample { spec: sb, index: b }) => {
+            a == b && sa.seed == sb.seed && sa.class == sb.class
+        }
+        (Subject::External(a), Subject::External(b)) => a == b,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::{Candidate, DeviceChoice};
+
+    fn report() -> DeviceReport {
+        let used =
+            Candidate { choice: DeviceChoice::Cpu, name: "CPU".into(), driver: "flex".into(), software: false };
+        DeviceReport { asked: DeviceChoice::Auto, used, reason: "no GPU was found".into() }
+    }
+
+    #[test]
+    fn a_failed_job_is_noticed_once_and_an_oracle_that_will_not_open_is_told() {
+        let mut session = Session::default();
+        let now = Instant::now();
+        assert_eq!(session.take(Event::Device(report()), now), Effect::AskAgain);
+        session.submitted(7, &Job::OpenOracle("broken".into()));
+        let outcome = Outcome::Failed("broken: no oracle".into());
+        assert_eq!(session.take(Event::JobEnded { id: 7, outcome }, now), Effect::OracleRefused);
+        assert_eq!(session.take_notices().len(), 1);
+        assert!(session.take_notices().is_empty());
+        assert!(session.jobs.get(7).unwrap().failed());
+        assert!(session.log.iter().any(|entry| entry.text.contains("broken")));
+    }
+
+    #[test]
+    fn a_restart_asks_for_the_gallery_again() {
+        let mut session = Session::default();
+        let restarted = Event::Restarted { reason: "index out of bounds".into() };
+        assert_eq!(session.take(restarted, Instant::now()), Effect::AskAgain);
+        assert_eq!(session.take_notices()[0].level, Level::Error);
+    }
+}

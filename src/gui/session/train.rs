@@ -1,0 +1,127 @@
+//! What a training run has reported so far.
+
+use crate::data::ImageShape;
+use crate::oracle::evaluate::Evaluation;
+use crate::oracle::train::TrainEvent;
+use crate::worker::protocol::JobId;
+
+/// One finished epoch.
+#[derive(Debug, Clone)]
+pub struct EpochPoint {
+    /// Epoch, from 1.
+    pub epoch: usize,
+    /// Mean training NLL, nats per image.
+    pub train_nll: f64,
+    /// On the held-out images.
+    pub held_out: Evaluation,
+}
+
+/// Images of fixed latents after an epoch.
+#[derive(Debug, Clone)]
+pub struct FixedSamples {
+    /// The epoch.
+    pub epoch: usize,
+    /// Shape of each.
+    pub shape: ImageShape,
+    /// 8-bit pictures, CHW.
+    pub pictures: Vec<Vec<u8>>,
+}
+
+/// The run the training panel shows.
+#[derive(Debug, Default)]
+pub struct TrainHistory {
+    /// Its job.
+    pub job: Option<JobId>,
+    /// Side of its images, from the spec.
+    pub side: usize,
+    /// Epochs in all.
+    pub epochs: usize,
+    /// A sentence about data and size.
+    pub headline: String,
+    /// Finished epochs.
+    pub points: Vec<EpochPoint>,
+    /// Training NLL of single steps against epochs, thinned.
+    pub steps: Vec<[f64; 2]>,
+    /// The best epoch so far.
+    pub best: Option<usize>,
+    /// Learning rate of the last step.
+    pub learning_rate: Option<f64>,
+    /// Steps that moved nothing because they were not finite.
+    pub skipped: usize,
+    /// Newest images of the fixed latents.
+    pub samples: Option<FixedSamples>,
+}
+
+/// Points kept of the curve of steps.
+const MAX_STEPS: usize = 4000;
+
+impl TrainHistory {
+    /// A run was submitted.
+    pub fn begin(job: JobId, side: usize, epochs: usize) -> Self {
+        Self { job: Some(job), side, epochs, ..Self::default() }
+    }
+
+    /// It reports.
+    pub fn take(&mut self, event: TrainEvent) {
+        match event {
+            TrainEvent::Started { images, held_out, parameters, resumed_at, epochs } => {
+                self.epochs = epochs;
+                self.headline = format!("{images} training images, {held_out} held out, {parameters} trained numbers");
+                if resumed_at > 0 {
+                    self.headline += &format!(", resumed after epoch {resumed_at}");
+                }
+            }
+            TrainEvent::Step { epoch, step, steps, loss, learning_rate } => {
+                self.learning_rate = Some(learning_rate);
+                let at = (epoch - 1) as f64 + step as f64 / steps.max(1) as f64;
+                self.steps.push([at, loss.nll]);
+                if self.steps.len() > MAX_STEPS {
+                    let mut keep = false;
+                    self.steps.retain(|_| {
+                        keep = !keep;
+                        keep
+                    });
+                }
+            }
+            TrainEvent::Skipped { .. } => self.skipped += 1,
+            TrainEvent::Epoch { epoch, epochs, train_nll, held_out, best, .. } => {
+                self.epochs = epochs;
+                if best {
+                    self.best = Some(epoch);
+                }
+                self.points.retain(|point| point.epoch < epoch);
+                self.points.push(EpochPoint { epoch, train_nll, held_out });
+            }
+            TrainEvent::Samples { epoch, x } => self.samples = pictures(epoch, self.side, &x),
+        }
+    }
+}
+
+/// World-space images for the eye. The report does not say how many channels they have: three if that leaves an even
+/// number of images (two of each class), one otherwise.
+fn pictures(epoch: usize, side: usize, x: &[f32]) -> Option<FixedSamples> {
+    let planes = x.len().checked_div(side * side)?;
+    if planes == 0 || planes * side * side != x.len() {
+        return None;
+    }
+    let channels = if planes.is_multiple_of(6) { 3 } else { 1 };
+    let shape = ImageShape { channels, height: side, width: side };
+    let byte = |v: &f32| (v.clamp(0.0, 1.0) * 255.0).round() as u8;
+    let pictures = x.chunks_exact(shape.dims()).map(|image| image.iter().map(byte).collect()).collect();
+    Some(FixedSamples { epoch, shape, pictures })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_are_clipped_and_cut_into_images() {
+        let mut history = TrainHistory::begin(1, 2, 3);
+        let x = [-1.0, 0.0, 0.5, 2.0].repeat(20);
+        history.take(TrainEvent::Samples { epoch: 1, x });
+        let samples = history.samples.unwrap();
+        assert_eq!(samples.pictures.len(), 20);
+        assert_eq!(samples.pictures[3], [0, 0, 128, 255]);
+    }
+}

@@ -1,0 +1,192 @@
+//! Colours and distances, light and dark. No other file of the window names a colour.
+
+use eframe::egui::ecolor::Hsva;
+use eframe::egui::{self, Color32, Stroke};
+
+use super::prefs::Look;
+
+/// How far a number or picture can be trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Badge {
+    /// Follows from the world without approximation, to the stated precision.
+    Exact,
+    /// Lies within a stated bound.
+    Bounded,
+    /// Comes with a standard error.
+    Estimated,
+    /// For the eye only.
+    Illustrative,
+}
+
+impl Badge {
+    /// The word on it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::Bounded => "bounded",
+            Self::Estimated => "estimated",
+            Self::Illustrative => "illustrative",
+        }
+    }
+}
+
+/// Gap between two thumbnails, points.
+pub const TILE_GAP: f32 = 3.0;
+/// Height of a posterior bar, points.
+pub const BAR_HEIGHT: f32 = 14.0;
+/// Space between two sections of a card, points.
+pub const SECTION_GAP: f32 = 10.0;
+
+/// The colours of one of the two themes.
+#[derive(Debug, Clone, Copy)]
+pub struct Theme {
+    dark: bool,
+}
+
+/// Ten hues that stay apart, for light and for dark grounds (after Tableau 10).
+const CLASSES: [[u32; 2]; 10] = [
+    [0x2f6fb0, 0x6aa5e0],
+    [0xd9730d, 0xf5a04a],
+    [0x2f8f3a, 0x67c46f],
+    [0xc23b3b, 0xf07a76],
+    [0x7a5bb5, 0xb59ae6],
+    [0x7d5440, 0xbf9480],
+    [0xc2549f, 0xf09acb],
+    [0x5f6670, 0xaab2bd],
+    [0x8a8a0f, 0xd0cf52],
+    [0x128c9c, 0x58cfdc],
+];
+
+fn rgb(hex: u32) -> Color32 {
+    let [_, r, g, b] = hex.to_be_bytes();
+    Color32::from_rgb(r, g, b)
+}
+
+impl Theme {
+    /// The theme this piece of the window is painted in.
+    pub fn of(ui: &egui::Ui) -> Self {
+        Self { dark: ui.visuals().dark_mode }
+    }
+
+    /// The theme of the whole window.
+    pub fn of_window(ctx: &egui::Context) -> Self {
+        Self { dark: ctx.global_style().visuals.dark_mode }
+    }
+
+    fn pick(self, light: u32, dark: u32) -> Color32 {
+        rgb(if self.dark { dark } else { light })
+    }
+
+    /// The colour of a class: fixed for the first ten, a wheel of hues in golden steps beyond.
+    pub fn class(self, class: usize, classes: usize) -> Color32 {
+        if classes <= CLASSES.len() {
+            let [light, dark] = CLASSES[class % CLASSES.len()];
+            return self.pick(light, dark);
+        }
+        let hue = (class as f32 * 0.618_034).fract();
+        let band = (class % 3) as f32 * 0.12;
+        let (saturation, value) = if self.dark { (0.45 + band, 0.92 - band) } else { (0.85 - band, 0.5 + band) };
+        Hsva::new(hue, saturation, value, 1.0).into()
+    }
+
+    /// Outline of images whose label is not the Bayes decision.
+    pub fn mismatch(self) -> Color32 {
+        self.pick(0xd1381f, 0xff7a5c)
+    }
+
+    /// Selection and focus.
+    pub fn accent(self) -> Color32 {
+        self.pick(0x1668c7, 0x5aa9ff)
+    }
+
+    /// Text that may be overlooked.
+    pub fn weak(self) -> Color32 {
+        self.pick(0x5c626b, 0x9aa2ad)
+    }
+
+    /// Went wrong.
+    pub fn error(self) -> Color32 {
+        self.pick(0xb42318, 0xff8a7a)
+    }
+
+    /// Should be looked at.
+    pub fn warning(self) -> Color32 {
+        self.pick(0x8a5a00, 0xf2c14e)
+    }
+
+    /// Went well.
+    pub fn good(self) -> Color32 {
+        self.pick(0x1f7a3d, 0x6fd08c)
+    }
+
+    /// The ground of a bar.
+    pub fn trough(self) -> Color32 {
+        self.pick(0xe3e6ea, 0x2c3138)
+    }
+
+    /// A place where a picture is still to come.
+    pub fn placeholder(self) -> Color32 {
+        self.pick(0xeceef1, 0x23272d)
+    }
+
+    /// The text of a badge.
+    pub fn badge(self, badge: Badge) -> Color32 {
+        match badge {
+            Badge::Exact => self.good(),
+            Badge::Bounded => self.accent(),
+            Badge::Estimated => self.warning(),
+            Badge::Illustrative => self.weak(),
+        }
+    }
+
+    /// Curves of a plot.
+    pub fn curve(self, n: usize) -> Color32 {
+        self.class(n, CLASSES.len())
+    }
+}
+
+/// Pictures are shown as they are, whatever the theme.
+pub const UNTINTED: Color32 = Color32::WHITE;
+/// What an atlas page holds before its first tile.
+pub const EMPTY: Color32 = Color32::TRANSPARENT;
+
+/// One pixel.
+pub fn pixel(r: u8, g: u8, b: u8) -> Color32 {
+    Color32::from_rgb(r, g, b)
+}
+
+/// Light or dark as the user wants it.
+pub fn preference(look: Look) -> egui::ThemePreference {
+    match look {
+        Look::System => egui::ThemePreference::System,
+        Look::Light => egui::ThemePreference::Light,
+        Look::Dark => egui::ThemePreference::Dark,
+    }
+}
+
+/// Sets egui's styles once.
+pub fn install(ctx: &egui::Context) {
+    for (kind, dark) in [(egui::Theme::Light, false), (egui::Theme::Dark, true)] {
+        let theme = Theme { dark };
+        ctx.style_mut_of(kind, |style| {
+            style.spacing.item_spacing = egui::vec2(8.0, 5.0);
+            style.spacing.button_padding = egui::vec2(8.0, 3.0);
+            style.spacing.slider_width = 130.0;
+            style.spacing.scroll = egui::style::ScrollStyle::solid();
+            style.interaction.tooltip_delay = 0.35;
+            let visuals = &mut style.visuals;
+            visuals.panel_fill = theme.pick(0xf7f8fa, 0x181b20);
+            visuals.window_fill = theme.pick(0xffffff, 0x1f2329);
+            visuals.extreme_bg_color = theme.pick(0xffffff, 0x101317);
+            visuals.selection.bg_fill = theme.pick(0xbcd9fb, 0x1f4e80);
+            visuals.selection.stroke = Stroke::new(1.0, theme.pick(0x0b3a70, 0xe6f1ff));
+            visuals.hyperlink_color = theme.accent();
+            visuals.error_fg_color = theme.error();
+            visuals.warn_fg_color = theme.warning();
+            visuals.slider_trailing_fill = true;
+            let text = theme.pick(0x20242a, 0xd7dce2);
+            visuals.widgets.noninteractive.fg_stroke.color = text;
+            visuals.widgets.inactive.fg_stroke.color = text;
+        });
+    }
+}

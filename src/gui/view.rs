@@ -1,0 +1,158 @@
+//! What is only looked at: cursor, selection, what is in view. Gone when the window closes.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::background::Purpose;
+use super::command::Step;
+use super::prefs::Prefs;
+use super::session::Session;
+use super::session::gallery::{Arrangement, Gallery, arrange};
+use crate::worker::protocol::Subject;
+
+/// Where the images on show come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Source {
+    /// Samples of the world.
+    #[default]
+    World,
+    /// Images from outside.
+    Outside,
+}
+
+/// How a click selects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Click {
+    /// This image alone.
+    Only,
+    /// This image too, or no longer.
+    Toggle,
+    /// Everything from the last plain click to here.
+    Range,
+}
+
+/// What is looked at.
+#[derive(Debug, Default)]
+pub struct View {
+    /// Which images.
+    pub source: Source,
+    /// The image the inspector shows.
+    pub cursor: Option<usize>,
+    /// Selected images.
+    pub selection: BTreeSet<usize>,
+    /// Where a range begins.
+    anchor: Option<usize>,
+    /// Columns of the gallery as last painted.
+    pub columns: usize,
+    /// Rows of a page as last painted.
+    pub page_rows: usize,
+    /// Images in view as last painted.
+    pub in_view: Vec<usize>,
+    /// The gallery should bring the cursor into view.
+    pub reveal: bool,
+    /// A path the user chose for a panel's field.
+    pub picked: Option<(Purpose, PathBuf)>,
+    arrangement: Arc<Arrangement>,
+    arranged: Option<Key>,
+}
+
+/// What an arrangement depends on.
+type Key = (u64, Source, super::prefs::Sort, bool, Option<usize>);
+
+impl View {
+    /// The images on show.
+    pub fn gallery<'a>(&self, session: &'a Session) -> Option<&'a Gallery> {
+        match self.source {
+            Source::World => Some(&session.gallery),
+            Source::Outside => session.external.as_ref().map(|external| &external.gallery),
+        }
+    }
+
+    /// Their order, computed again only when something it depends on changed.
+    pub fn arrangement(&mut self, session: &Session, prefs: &Prefs) -> Arc<Arrangement> {
+        let gallery = self.gallery(session);
+        let revision = gallery.map_or(0, Gallery::revision);
+        let key = (revision, self.source, prefs.sort, prefs.descending, prefs.class_filter);
+        if self.arranged != Some(key) {
+            let make = |gallery| arrange(gallery, prefs.sort, prefs.descending, prefs.class_filter);
+            self.arrangement = Arc::new(gallery.map(make).unwrap_or_default());
+            self.arranged = Some(key);
+        }
+        self.arrangement.clone()
+    }
+
+    /// Shows images from elsewhere.
+    pub fn show(&mut self, source: Source) {
+        if self.source != source {
+            self.source = source;
+            self.forget_selection();
+        }
+    }
+
+    /// Nothing selected, nothing inspected.
+    pub fn forget_selection(&mut self) {
+        self.selection.clear();
+        self.cursor = None;
+        self.anchor = None;
+    }
+
+    /// What the inspector should show.
+    pub fn subject(&self, prefs: &Prefs) -> Option<Subject> {
+        let index = self.cursor?;
+        Some(match self.source {
+            Source::World => Subject::Sample { spec: prefs.spec(), index },
+            Source::Outside => Subject::External(index),
+        })
+    }
+
+    /// A click on image `index`.
+    pub fn click(&mut self, index: usize, click: Click) {
+        match click {
+            Click::Only => {
+                self.selection = BTreeSet::from([index]);
+                self.anchor = Some(index);
+            }
+            Click::Toggle => {
+                if !self.selection.remove(&index) {
+                    self.selection.insert(index);
+                }
+                self.anchor = Some(index);
+            }
+            Click::Range => {
+                let place = |i: usize| self.arrangement.order.iter().position(|&other| other == i);
+                let from = self.anchor.and_then(place).or_else(|| place(index));
+                if let (Some(from), Some(to)) = (from, place(index)) {
+                    self.selection = self.arrangement.order[from.min(to)..=from.max(to)].iter().copied().collect();
+                }
+            }
+        }
+        self.cursor = Some(index);
+    }
+
+    /// Moves the cursor through the arrangement.
+    pub fn walk(&mut self, step: Step, extend: bool) {
+        let Some(last) = self.arrangement.order.len().checked_sub(1) else { return };
+        let at = self.cursor.and_then(|cursor| self.arrangement.order.iter().position(|&i| i == cursor));
+        let columns = self.columns.max(1);
+        let page = columns * self.page_rows.max(1);
+        let to = match (at, step) {
+            (_, Step::Home) | (None, _) => 0,
+            (_, Step::End) => last,
+            (Some(at), Step::Left) => at.saturating_sub(1),
+            (Some(at), Step::Right) => at + 1,
+            (Some(at), Step::Up) => at.checked_sub(columns).unwrap_or(at),
+            (Some(at), Step::Down) => if at + columns <= last { at + columns } else { at },
+            (Some(at), Step::PageUp) => at.saturating_sub(page),
+            (Some(at), Step::PageDown) => at + page,
+        };
+        let index = self.arrangement.order[to.min(last)];
+        self.click(index, if extend { Click::Range } else { Click::Only });
+        self.reveal = true;
+    }
+
+    /// Selects everything shown.
+    pub fn select_all(&mut self) {
+        self.selection = self.arrangement.order.iter().copied().collect();
+    }
+}

@@ -1,0 +1,87 @@
+//! Small widgets used in several places.
+
+use eframe::egui::{self, RichText, Ui};
+
+use super::theme::{Badge, SECTION_GAP, Theme};
+
+/// The mark that says how far a number or picture can be trusted.
+pub fn badge(ui: &mut Ui, badge: Badge, why: &str) {
+    let colour = Theme::of(ui).badge(badge);
+    let frame = egui::Frame::new().stroke(egui::Stroke::new(1.0, colour)).corner_radius(3.0);
+    let response = frame.inner_margin(egui::Margin::symmetric(4, 0)).show(ui, |ui| {
+        let text = RichText::new(badge.name()).small().color(colour);
+        ui.add(egui::Label::new(text).selectable(false).wrap_mode(egui::TextWrapMode::Extend));
+    });
+    response.response.on_hover_text(why);
+}
+
+/// A heading with a badge behind it.
+pub fn heading(ui: &mut Ui, text: &str, mark: Option<(Badge, &str)>) {
+    ui.add_space(SECTION_GAP);
+    ui.horizontal(|ui| {
+        ui.label(RichText::new(text).strong());
+        if let Some((kind, why)) = mark {
+            badge(ui, kind, why);
+        }
+    });
+}
+
+/// A line of a table of facts: a name, a value, and what it means.
+pub fn fact(ui: &mut Ui, name: &str, value: impl Into<String>, meaning: &str) {
+    let weak = Theme::of(ui).weak();
+    let label = ui.label(RichText::new(name).color(weak));
+    let value = ui.add(egui::Label::new(value.into()).wrap());
+    if !meaning.is_empty() {
+        label.on_hover_text(meaning);
+        value.on_hover_text(meaning);
+    }
+    ui.end_row();
+}
+
+/// A two-column table of facts.
+pub fn facts(ui: &mut Ui, name: &str, rows: impl FnOnce(&mut Ui)) {
+    egui::Grid::new(name).num_columns(2).spacing(egui::vec2(10.0, 3.0)).show(ui, rows);
+}
+
+/// Text that may be overlooked.
+pub fn hint(ui: &mut Ui, text: impl Into<String>) {
+    let weak = Theme::of(ui).weak();
+    ui.add(egui::Label::new(RichText::new(text.into()).color(weak).small()).wrap());
+}
+
+/// What an empty place says.
+pub fn empty_state(ui: &mut Ui, title: &str, what_to_do: &str) {
+    let room = (ui.available_height() * 0.35).clamp(12.0, 220.0);
+    ui.add_space(room);
+    ui.vertical_centered(|ui| {
+        ui.label(RichText::new(title).strong().size(16.0));
+        ui.label(RichText::new(what_to_do).color(Theme::of(ui).weak()));
+    });
+}
+
+/// Breaks text into lines of at most `width` characters where there are spaces or slashes.
+pub fn break_lines(text: &str, width: usize) -> String {
+    let mut out = String::with_capacity(text.len() + 8);
+    let mut column = 0;
+    for piece in text.split_inclusive([' ', '/', '\n']) {
+        let length = piece.chars().count();
+        if column > 0 && column + length > width {
+            out.push('\n');
+            column = 0;
+        }
+        out.push_str(piece);
+        column = if piece.ends_with('\n') { 0 } else { column + length };
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn long_messages_break_and_lose_nothing() {
+        let text = "/a/very/long/path/to/a/file.png: is not a picture that can be read";
+        let broken = super::break_lines(text, 20);
+        assert!(broken.lines().all(|line| line.chars().count() <= 20), "{broken}");
+        assert_eq!(broken.replace('\n', ""), text);
+    }
+}

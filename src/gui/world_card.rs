@@ -1,0 +1,231 @@
+//! The world card: which world this is, its knobs, and what its samples say about it.
+
+use eframe::egui::{self, ComboBox, DragValue, RichText, Slider, SliderClamping, Ui};
+
+use super::command::Command;
+use super::format;
+use super::panels::Cx;
+use super::prefs::{MAX_SAMPLES, MAX_TAU};
+use super::session::gallery::Estimates;
+use super::theme::{Badge, Theme};
+use super::widgets::{badge, fact, facts, heading, hint};
+use crate::device::DeviceChoice;
+use crate::oracle::evaluate::Evaluation;
+use crate::oracle::folder::OracleInfo;
+use crate::oracle::library;
+
+const EXACT: &str = "p(y|x) ∝ π_y p(x|y) of the float image, by the flow's own change of variables. Exact for this \
+                     world; computed in f32 with sums over dimensions in f64.";
+
+/// Shows the card.
+pub fn show(ui: &mut Ui, cx: &mut Cx) {
+    egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
+        oracle(ui, cx);
+        if cx.session.oracle.is_some() {
+            knobs(ui, cx);
+            prior(ui, cx);
+            samples(ui, cx);
+            estimates(ui, cx);
+        }
+        device(ui, cx);
+        ui.add_space(8.0);
+    });
+}
+
+fn oracle(ui: &mut Ui, cx: &mut Cx) {
+    heading(ui, "Oracle", None);
+    ui.horizontal(|ui| {
+        let current = short(&cx.prefs.oracle);
+        let combo = ComboBox::from_id_salt("oracle").width(150.0).truncate().selected_text(current);
+        let response = combo.show_ui(ui, |ui| {
+            for name in library::names() {
+                if ui.selectable_label(cx.prefs.oracle == name, name).clicked() {
+                    cx.commands.push(Command::OpenOracle(name.into()));
+                }
+            }
+        });
+        response.response.accessible_name("Oracle").on_hover_text(cx.prefs.oracle.clone());
+        if ui.button("Open…").on_hover_text("Open an oracle folder, a checkpoint or images (Ctrl+O)").clicked() {
+            cx.commands.push(Command::Open);
+        }
+    });
+    match cx.session.oracle.clone() {
+        Some(info) => oracle_facts(ui, &info),
+        None if cx.session.jobs.active().next().is_some() || cx.session.log.iter().len() < 2 => {
+            hint(ui, "Opening…");
+        }
+        None => hint(ui, "No oracle is open. Choose one above, or open a folder or checkpoint."),
+    }
+}
+
+fn short(oracle: &str) -> String {
+    let name = std::path::Path::new(oracle).file_name().map(|name| name.to_string_lossy().into_owned());
+    name.unwrap_or_else(|| oracle.to_owned())
+}
+
+fn oracle_facts(ui: &mut Ui, info: &OracleInfo) {
+    let a = &info.architecture;
+    facts(ui, "oracle facts", |ui| {
+        fact(ui, "Name", info.name.clone(), &format!("weights SHA-256 {}", info.weights_sha256));
+        let flow = format!("Glow, {} × {} steps, {} hidden", a.levels, a.steps, a.hidden);
+        fact(ui, "Flow", flow, "One invertible map for all classes; class y has base N(μ_y, τ²Σ).");
+        fact(ui, "Images", format!("{} (C×H×W)", a.shape), &info.preprocessing);
+        fact(ui, "Classes", format!("{}: {}", a.classes, preview(&info.class_names)), &info.class_names.join(", "));
+        let Some(training) = &info.training else { return };
+        let dims = a.shape.dims();
+        evaluation(ui, "Held-out NLL", &training.held_out, dims);
+        if let Some(test) = &training.test {
+            evaluation(ui, "Test NLL", test, dims);
+            let accuracy = format::percent_plus_minus(test.accuracy, test.accuracy_std_error);
+            let meaning = format!("Share of {} real test images whose Bayes decision is their label.", test.images);
+            fact(ui, "Test accuracy", accuracy, &meaning);
+        } else {
+            let held = &training.held_out;
+            let accuracy = format::percent_plus_minus(held.accuracy, held.accuracy_std_error);
+            fact(ui, "Held-out acc.", accuracy, "On the images that chose the epoch; no test part was given.");
+        }
+    });
+}
+
+fn preview(names: &[String]) -> String {
+    if names.len() <= 10 && names.iter().map(String::len).sum::<usize>() <= 12 {
+        return names.join(" ");
+    }
+    format!("{} … {}", names.first().map_or("", String::as_str), names.last().map_or("", String::as_str))
+}
+
+fn evaluation(ui: &mut Ui, name: &str, e: &Evaluation, dims: usize) {
+    let bits_error = e.nll_std_error / (dims as f64 * std::f64::consts::LN_2);
+    let nats = format::plus_minus(e.nll_nats, e.nll_std_error);
+    let bits = format::plus_minus(e.bits_per_dim, bits_error);
+    let meaning = format!(
+        "Mean -log p(x|y) of the true class over {} real images, in the space of 8-bit pixels, ± standard error.",
+        e.images
+    );
+    fact(ui, name, format!("{nats} nats/image\n{bits} bits/dim"), &meaning);
+}
+
+fn knobs(ui: &mut Ui, cx: &mut Cx) {
+    heading(ui, "World", Some((Badge::Exact, EXACT)));
+    let label = ui.label("Base temperature τ").on_hover_text(
+        "The base distribution's covariance × τ² (its standard deviation × τ). Changes images, likelihoods and \
+         posteriors. The same latents are used, so images morph. 1 is the trained world; type up to 10.",
+    );
+    let tau = Slider::new(&mut cx.prefs.tau, 0.0..=3.0).clamping(SliderClamping::Never).max_decimals(3);
+    ui.add(tau.suffix(" × std").drag_value_speed(0.01).update_while_editing(false)).labelled_by(label.id);
+    cx.prefs.tau = cx.prefs.tau.clamp(0.0, MAX_TAU);
+    ui.horizontal(|ui| {
+        let label = ui.label("Posterior smoothing T").on_hover_text(
+            "p_T(y|x) ∝ (π_y p(x|y))^(1/T), no unit. Changes posteriors and labels, not images. 1 is the posterior of \
+             the sampling itself. Labels are drawn from p_T.",
+        );
+        let speed = (cx.prefs.smoothing * 0.02).max(1e-4);
+        let field = DragValue::new(&mut cx.prefs.smoothing).range(1e-3..=1e6).speed(speed).max_decimals(4);
+        ui.add(field.update_while_editing(false)).labelled_by(label.id);
+    });
+    if ui.button("Reset τ, T and π").on_hover_text("τ = 1, T = 1, uniform prior").clicked() {
+        cx.commands.push(Command::ResetKnobs);
+    }
+}
+
+fn prior(ui: &mut Ui, cx: &mut Cx) {
+    let classes = cx.prefs.prior.len();
+    let title = if cx.prefs.prior_is_uniform() { "Class prior π (uniform)" } else { "Class prior π" };
+    ui.add_space(4.0);
+    egui::CollapsingHeader::new(title).id_salt("prior").show(ui, |ui| {
+        if ui.button("Uniform π").on_hover_text("π = 1/K for every class").clicked() {
+            cx.commands.push(Command::UniformPrior);
+        }
+        let mut changed = None;
+        egui::ScrollArea::vertical().max_height(260.0).id_salt("prior scroll").show(ui, |ui| {
+            let theme = Theme::of(ui);
+            for class in 0..classes {
+                ui.horizontal(|ui| {
+                    ui.spacing_mut().slider_width = 100.0;
+                    let name = RichText::new(cx.session.class_name(class)).color(theme.class(class, classes)).strong();
+                    let label = ui.add_sized([44.0, 18.0], egui::Label::new(name).truncate());
+                    let mut percent = 100.0 * cx.prefs.prior[class];
+                    let slider = Slider::new(&mut percent, 0.0..=100.0).suffix(" %").max_decimals(2);
+                    let slider = ui.add(slider.update_while_editing(false)).labelled_by(label.id);
+                    let slider = slider.accessible_name(format!("Prior of class {}", cx.session.class_name(class)));
+                    if slider.changed() {
+                        changed = Some((class, percent / 100.0));
+                    }
+                });
+            }
+        });
+        if let Some((class, value)) = changed {
+            cx.prefs.set_prior(class, value);
+        }
+        hint(ui, "The others keep their proportions; π sums to 100 %.");
+    });
+}
+
+fn samples(ui: &mut Ui, cx: &mut Cx) {
+    heading(ui, "Samples", Some((Badge::Illustrative, "Pictures are clipped and rounded to 8 bits for the eye.")));
+    let label = ui.label("Samples n (images)");
+    let slider = Slider::new(&mut cx.prefs.n, 1..=MAX_SAMPLES).logarithmic(true).update_while_editing(false);
+    ui.add(slider).labelled_by(label.id);
+    ui.horizontal(|ui| {
+        let label = ui.label("Seed");
+        let mut seed = cx.prefs.seed as f64;
+        let field = DragValue::new(&mut seed).range(0.0..=9e15).max_decimals(0).update_while_editing(false);
+        if ui.add(field).labelled_by(label.id).changed() {
+            cx.prefs.seed = seed as u64;
+        }
+        if ui.button("New samples").on_hover_text("Other classes, latents and labels (Space)").clicked() {
+            cx.commands.push(Command::NewSamples);
+        }
+    });
+}
+
+fn estimates(ui: &mut Ui, cx: &mut Cx) {
+    let gallery = &cx.session.gallery;
+    let Some(Estimates { n, entropy, bayes_error }) = gallery.estimates() else { return };
+    let why = format!("Mean over {n} samples of this world ± standard error.");
+    heading(ui, &format!("From {} samples", format::count(n)), Some((Badge::Estimated, &why)));
+    facts(ui, "estimates", |ui| {
+        let value = format!("{} nats", format::plus_minus(entropy.mean, entropy.std_error));
+        fact(ui, "Mean entropy", value, "Aleatoric uncertainty E_x[H(p(y|x))], from exact posteriors.");
+        let value = format::percent_plus_minus(bayes_error.mean, bayes_error.std_error);
+        fact(ui, "Bayes error", value, "E_x[1 - max_y p(y|x)], from exact posteriors: no classifier errs less.");
+    });
+    if !gallery.complete() {
+        let progress = gallery.progress();
+        hint(ui, format!("Of the settings before; {} of {} computed.", progress.done, progress.total));
+    }
+}
+
+fn device(ui: &mut Ui, cx: &mut Cx) {
+    heading(ui, "Device", None);
+    let selected = cx.prefs.device;
+    let combo = ComboBox::from_id_salt("device").width(220.0).truncate().selected_text(selected.to_string());
+    let response = combo.show_ui(ui, |ui| {
+        let mut offer = |ui: &mut Ui, choice: DeviceChoice, text: String| {
+            if ui.selectable_label(selected == choice, text).clicked() {
+                cx.commands.push(Command::UseDevice(choice));
+            }
+        };
+        offer(ui, DeviceChoice::Auto, "auto: the first GPU that works, otherwise the CPU".into());
+        for candidate in cx.devices {
+            offer(ui, candidate.choice, format!("{}: {} ({})", candidate.choice, candidate.name, candidate.driver));
+        }
+        if cx.devices.is_empty() {
+            offer(ui, DeviceChoice::Cpu, "cpu".into());
+        }
+    });
+    response.response.accessible_name("Device");
+    match &cx.session.device {
+        Some(report) => {
+            ui.label(&report.used.name).on_hover_text(&report.used.driver);
+            hint(ui, format!("Why: {}.", report.reason));
+        }
+        None => hint(ui, "Looking for a device…"),
+    }
+    ui.horizontal_wrapped(|ui| {
+        hint(ui, "Posteriors");
+        badge(ui, Badge::Exact, EXACT);
+        hint(ui, "pictures");
+        badge(ui, Badge::Illustrative, "8-bit display");
+    });
+}
