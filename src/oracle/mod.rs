@@ -1,6 +1,8 @@
 //! Oracles and worlds: frozen flows on disk, what can be asked of them, and how they are trained.
 
+pub mod classify;
 pub mod evaluate;
+pub mod export;
 pub mod folder;
 pub mod library;
 pub mod posterior;

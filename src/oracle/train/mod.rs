@@ -1,6 +1,7 @@
 //! Training a conditional Glow on a dataset (EBO §4.1): NLL plus λ times a classification loss.
 
 mod checkpoint;
+mod publish;
 mod spec;
 mod step;
 
@@ -24,6 +25,7 @@ use crate::units::Tau;
 
 use checkpoint::{Best, Checkpoint, State};
 pub use spec::{Classification, DataSpec, ModelSpec, OptimSpec, TrainSpec};
+pub use publish::{ORACLE, train_oracle};
 pub use step::StepLoss;
 use step::{Batch, adam, average, step, upload};
 
@@ -55,6 +57,8 @@ pub enum TrainEvent {
     Step {
         /// Epoch, from 1.
         epoch: usize,
+        /// Epochs in all.
+        epochs: usize,
         /// Step in the epoch, from 1.
         step: usize,
         /// Steps in an epoch.
@@ -235,7 +239,7 @@ impl<'a> Run<'a> {
                 sum += loss.nll * chosen.len() as f64;
                 seen += chosen.len();
                 self.average = average(self.average.clone(), &self.glow, self.decay((epoch - 1) * steps + k));
-                events.report(TrainEvent::Step { epoch, step: k + 1, steps, loss, learning_rate })?;
+                events.report(TrainEvent::Step { epoch, epochs: t.epochs, step: k + 1, steps, loss, learning_rate })?;
             } else {
                 skipped += 1;
                 events.report(TrainEvent::Skipped { epoch, step: k + 1 })?;
