@@ -6,5 +6,6 @@ pub mod export;
 pub mod folder;
 pub mod library;
 pub mod posterior;
+pub mod precision;
 pub mod train;
 pub mod world;
