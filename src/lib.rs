@@ -14,6 +14,8 @@ pub mod device;
 pub mod error;
 pub mod events;
 pub mod flow;
+#[cfg(feature = "gui")]
+pub mod gui;
 pub mod oracle;
 pub mod units;
 pub mod worker;

@@ -44,22 +44,25 @@ pub fn main() -> ExitCode {
     }
 }
 
-#[cfg(all())]
+#[cfg(not(feature = "gui"))]
 fn explore(_: Explore) -> Result<()> {
     Err(Error::input(
         "this build has no window (feature `gui` is off); try `bayescope sample mnist --n 64 --out digits.png` or `bayescope --help`",
     ))
 }
 
-#[cfg(any())]
+#[cfg(feature = "gui")]
 fn explore(args: Explore) -> Result<()> {
     crate::gui::run(crate::gui::Options {
         device: args.device.device,
-        oracle: args.oracle.unwrap_or_else(|| crate::oracle::library::DEFAULT.to_owned()),
+        oracle: args.oracle.unwrap_or_default(),
         open: args.files,
         screenshot: args.screenshot,
         frame_log: args.frame_log,
-        theme: args.theme.map(|theme| theme == args::Theme::Light),
+        theme: args.theme.map(|theme| match theme {
+            args::Theme::Light => crate::gui::Look::Light,
+            args::Theme::Dark => crate::gui::Look::Dark,
+        }),
         quit_after_secs: args.quit_after,
     })
 }

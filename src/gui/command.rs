@@ -279,7 +279,7 @@ mod tests {
 
     #[test]
     fn commands_can_be_pasted_into_a_shell() {
-        let session = Session { oracle_name: "my oracles/it's".into(), ..Session::default() };
+        let session = Session::opening("my oracles/it's");
         let mut prefs = Prefs { prior: vec![0.5; 2], tau: 0.75, seed: 4, ..Prefs::default() };
         let text = sample_command(&session, &prefs, 0);
         assert_eq!(text, r"bayescope sample 'my oracles/it'\''s' --n 400 --seed 4 --tau 0.75 --out samples.npz");

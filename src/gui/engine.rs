@@ -21,3 +21,37 @@ pub trait Engine {
     /// The newest inspection, if one arrived since the last call.
     fn take_inspection(&self) -> Option<Inspection>;
 }
+
+impl Engine for crate::worker::Worker {
+    fn submit(&self, job: Job) -> JobId {
+        Self::submit(self, job)
+    }
+
+    fn show(&self, request: GalleryRequest) {
+        Self::show(self, request);
+    }
+
+    fn inspect(&self, request: InspectRequest) {
+        Self::inspect(self, request);
+    }
+
+    fn cancel(&self, id: JobId) {
+        Self::cancel(self, id);
+    }
+
+    fn set_paused(&self, id: JobId, paused: bool) {
+        Self::set_paused(self, id, paused);
+    }
+
+    fn poll(&self) -> Option<Event> {
+        Self::poll(self)
+    }
+
+    fn take_gallery(&self) -> Option<GalleryUpdate> {
+        Self::take_gallery(self)
+    }
+
+    fn take_inspection(&self) -> Option<Inspection> {
+        Self::take_inspection(self)
+    }
+}

@@ -28,6 +28,7 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
             estimates(ui, cx);
         }
         device(ui, cx);
+        legend(ui);
         ui.add_space(8.0);
     });
 }
@@ -196,6 +197,20 @@ fn estimates(ui: &mut Ui, cx: &mut Cx) {
     }
 }
 
+fn legend(ui: &mut Ui) {
+    heading(ui, "What the marks mean", None);
+    ui.horizontal_wrapped(|ui| {
+        for (kind, why) in [
+            (Badge::Exact, "Follows from this world without approximation, to the stated precision."),
+            (Badge::Bounded, "Lies within a stated bound."),
+            (Badge::Estimated, "Estimated from samples, with its standard error."),
+            (Badge::Illustrative, "For the eye only: clipped, rounded to 8 bits or otherwise outside the world."),
+        ] {
+            badge(ui, kind, why);
+        }
+    });
+}
+
 fn device(ui: &mut Ui, cx: &mut Cx) {
     heading(ui, "Device", None);
     let selected = cx.prefs.device;
@@ -222,10 +237,4 @@ fn device(ui: &mut Ui, cx: &mut Cx) {
         }
         None => hint(ui, "Looking for a device…"),
     }
-    ui.horizontal_wrapped(|ui| {
-        hint(ui, "Posteriors");
-        badge(ui, Badge::Exact, EXACT);
-        hint(ui, "pictures");
-        badge(ui, Badge::Illustrative, "8-bit display");
-    });
 }

@@ -214,7 +214,7 @@ fn paint(ui: &mut Ui, cx: &mut Cx, gallery: &Gallery, atlas: &Atlas, tiles: impl
         let strip = Rect::from_min_max(pos2(rect.min.x, rect.max.y - 3.0), rect.max);
         ui.painter().rect_filled(strip, 0.0, theme.class(slot.tile.label, classes));
         outline(ui, theme, rect, slot, cx.view.selection.contains(&index), cx.view.cursor == Some(index));
-        let response = ui.interact(rect, ui.id().with(("tile", index)), Sense::CLICK);
+        let response = ui.interact(rect, ui.scope_id().with(("tile", index)), Sense::CLICK);
         let response = describe(response, cx, index, slot);
         if response.clicked() {
             let modifiers = ui.input(|input| input.modifiers);

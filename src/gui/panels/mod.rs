@@ -54,7 +54,7 @@ pub struct Pane(pub String);
 /// All panels as tabs.
 pub fn default_layout(panels: &[Box<dyn Panel>]) -> Tree<Pane> {
     let panes: Vec<Pane> = panels.iter().map(|panel| Pane(panel.id().into())).collect();
-    let mut tree = Tree::new_tabs("panels", panes);
+    let mut tree = Tree::new_tabs(egui::Id::unique("panels"), panes);
     activate(&mut tree, gallery::ID);
     tree
 }

@@ -67,7 +67,7 @@ impl TrainingPanel {
             ui.horizontal(|ui| {
                 let width = (ui.available_width() - 90.0).clamp(120.0, 560.0);
                 ui.add(TextEdit::singleline(value).desired_width(width)).accessible_name(name);
-                if ui.button("Browse…").accessible_name_of(format!("Browse for: {name}")).clicked() {
+                if ui.button("Browse…").accessible_name(format!("Browse for: {name}")).clicked() {
                     cx.commands.push(Command::Browse(purpose));
                 }
             });
@@ -104,17 +104,6 @@ impl TrainingPanel {
             let image = egui::Image::new((texture.id(), texture.size_vec2() * scale));
             ui.add(image.alt_text("Samples of fixed latents"));
         }
-    }
-}
-
-/// Names a button for screen readers where its text is not unique.
-trait AccessibleName {
-    fn accessible_name_of(self, name: String) -> Self;
-}
-
-impl AccessibleName for egui::Response {
-    fn accessible_name_of(self, name: String) -> Self {
-        self.accessible_name(name)
     }
 }
 

@@ -85,6 +85,11 @@ pub enum Effect {
 }
 
 impl Session {
+    /// The engine was started with this oracle.
+    pub fn opening(oracle: &str) -> Self {
+        Self { oracle_name: oracle.into(), ..Self::default() }
+    }
+
     /// Names of the classes of the open oracle.
     pub fn class_names(&self) -> &[String] {
         self.oracle.as_ref().map_or(&[], |oracle| &oracle.class_names)

@@ -71,7 +71,7 @@ impl TrainHistory {
                     self.headline += &format!(", resumed after epoch {resumed_at}");
                 }
             }
-            TrainEvent::Step { epoch, step, steps, loss, learning_rate } => {
+            TrainEvent::Step { epoch, step, steps, loss, learning_rate, .. } => {
                 self.learning_rate = Some(learning_rate);
                 let at = (epoch - 1) as f64 + step as f64 / steps.max(1) as f64;
                 self.steps.push([at, loss.nll]);

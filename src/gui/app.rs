@@ -1,0 +1,337 @@
+//! The window: drains what the engine sent, paints, does what the user asked, and tells the engine what is wanted now.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use eframe::egui::{self, CentralPanel, Frame, Panel as Side, ThemePreference, Ui};
+use egui_notify::Toasts;
+use egui_tiles::Tree;
+
+use super::background::{self, Chosen, Errand};
+use super::engine::Engine;
+use super::inspector::Inspector;
+use super::overlay::{FrameReport, FrameTimes};
+use super::palette::Palette;
+use super::panels::{self, Cx, Pane, Panel};
+use super::prefs::{History, Prefs};
+use super::prompt::Prompt;
+use super::session::log::Level;
+use super::session::{Effect, Session};
+use super::theme::{self, Theme};
+use super::view::{Click, Source, View};
+use super::wishes::Wishes;
+use super::{command, jobs, top_bar, widgets, world_card};
+use crate::device::Candidate;
+
+/// Longest time spent on the engine's events before a frame is painted.
+const DRAIN: Duration = Duration::from_millis(4);
+/// Where preferences and layout are kept.
+const PREFS: &str = "prefs";
+const LAYOUT: &str = "layout";
+
+/// The window.
+pub struct App {
+    pub(super) engine: Box<dyn Engine>,
+    pub(super) prefs: Prefs,
+    pub(super) history: History,
+    pub(super) session: Session,
+    pub(super) view: View,
+    pub(super) panels: Vec<Box<dyn Panel>>,
+    pub(super) layout: Tree<Pane>,
+    pub(super) wishes: Wishes,
+    pub(super) palette: Palette,
+    pub(super) prompt: Option<Prompt>,
+    pub(super) dialog: Errand<Chosen>,
+    pub(super) times: FrameTimes,
+    pub(super) commands: Vec<command::Command>,
+    inspector: Inspector,
+    devices: Vec<Candidate>,
+    listing: Errand<Vec<Candidate>>,
+    toasts: Toasts,
+    greeted: bool,
+    theme_set: Option<ThemePreference>,
+}
+
+impl App {
+    /// A window on an engine that was started with the oracle and device of `prefs`.
+    pub fn new(ctx: &egui::Context, prefs: Prefs, engine: Box<dyn Engine>) -> Self {
+        theme::install(ctx);
+        let panels = panels::registry();
+        let layout = panels::default_layout(&panels);
+        Self {
+            wishes: Wishes::new(&prefs),
+            session: Session::opening(&prefs.oracle),
+            engine,
+            prefs,
+            history: History::default(),
+            view: View::default(),
+            panels,
+            layout,
+            palette: Palette::default(),
+            prompt: None,
+            dialog: Errand::default(),
+            times: FrameTimes::default(),
+            commands: Vec::new(),
+            inspector: Inspector::default(),
+            devices: Vec::new(),
+            listing: Errand::default(),
+            toasts: Toasts::default(),
+            greeted: false,
+            theme_set: None,
+        }
+    }
+
+    /// Takes up the layout of the last time, and has the devices listed.
+    pub fn restore(&mut self, ctx: &egui::Context, storage: Option<&dyn eframe::Storage>) {
+        let saved = storage.and_then(|storage| eframe::get_value(storage, LAYOUT));
+        self.layout = panels::restore_layout(saved, &self.panels);
+        self.listing = background::list_devices(ctx);
+    }
+
+    /// The preferences of the last time.
+    pub fn saved_prefs(storage: Option<&dyn eframe::Storage>) -> Prefs {
+        storage.and_then(|storage| eframe::get_value(storage, PREFS)).unwrap_or_default()
+    }
+
+    /// Opens these as if they had been dropped.
+    pub fn open(&mut self, paths: Vec<PathBuf>) {
+        if !paths.is_empty() {
+            self.commands.push(command::Command::OpenPaths(paths));
+        }
+    }
+
+    /// What is known of the engine.
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// What the user has set.
+    pub fn prefs(&self) -> &Prefs {
+        &self.prefs
+    }
+
+    /// What is looked at.
+    pub fn view(&self) -> &View {
+        &self.view
+    }
+
+    /// Times of the frames so far.
+    pub fn frame_report(&self) -> FrameReport {
+        self.times.report()
+    }
+
+    /// Whether everything that was asked for is on show.
+    pub fn settled(&self) -> bool {
+        let inspected = match (self.view.cursor, self.view.subject(&self.prefs)) {
+            (Some(_), Some(subject)) => self.session.inspection_of(&subject).is_some(),
+            _ => true,
+        };
+        self.session.gallery.complete() && inspected
+    }
+
+    /// Names and titles of the panels.
+    pub fn panel_names(&self) -> Vec<(&'static str, &'static str)> {
+        self.panels.iter().map(|panel| (panel.id(), panel.title())).collect()
+    }
+
+    fn drain(&mut self, ctx: &egui::Context) {
+        let began = Instant::now();
+        while let Some(event) = self.engine.poll() {
+            let effect = self.session.take(event, began);
+            self.react(effect);
+            if began.elapsed() > DRAIN {
+                ctx.request_repaint();
+                break;
+            }
+        }
+        if let Some(update) = self.engine.take_gallery() {
+            self.session.take_gallery(update);
+            self.greet();
+        }
+        if let Some(inspection) = self.engine.take_inspection() {
+            self.session.take_inspection(inspection);
+        }
+    }
+
+    fn react(&mut self, effect: Effect) {
+        match effect {
+            Effect::None => {}
+            Effect::AskAgain => {
+                let classes = self.session.class_names().len();
+                if classes > 0 {
+                    self.prefs.fit(classes);
+                }
+                self.wishes.forget();
+                if self.view.source == Source::Outside && self.session.external.is_none() {
+                    self.view.show(Source::World);
+                }
+            }
+            Effect::Outside => {
+                self.view.show(Source::Outside);
+                self.view.forget_selection();
+                self.view.click(0, Click::Only);
+                self.prefs.class_filter = None;
+                panels::activate(&mut self.layout, panels::gallery::ID);
+            }
+            Effect::OracleRefused => {
+                self.prefs.oracle.clone_from(&self.session.oracle_name);
+                self.wishes.accept(&self.prefs);
+            }
+            Effect::DeviceRefused => {
+                if let Some(report) = &self.session.device {
+                    self.prefs.device = report.asked;
+                }
+                self.wishes.accept(&self.prefs);
+            }
+        }
+    }
+
+    /// Inspects the first sample of the session, so that the inspector shows what it is for.
+    fn greet(&mut self) {
+        if !self.greeted && self.session.gallery.get(0).is_some() && self.view.source == Source::World {
+            self.greeted = true;
+            if self.view.cursor.is_none() {
+                self.view.click(0, Click::Only);
+            }
+        }
+    }
+
+    fn errands(&mut self) {
+        if let Some(devices) = self.listing.poll() {
+            self.devices = devices;
+        }
+        if let Some((purpose, paths)) = self.dialog.poll() {
+            self.chosen(purpose, paths);
+        }
+    }
+
+    fn keys(&mut self, ctx: &egui::Context) {
+        let editing = ctx.text_edit_focused();
+        let modal = self.palette.is_open() || self.prompt.is_some();
+        let focused = ctx.memory(|memory| memory.focused().is_some());
+        for (keys, command) in command::global_keys() {
+            let own_undo = editing && matches!(command, command::Command::Undo | command::Command::Redo);
+            if !own_undo && ctx.input_mut(|input| input.consume_shortcut(&keys)) {
+                self.commands.push(command);
+            }
+        }
+        if modal || focused || egui::Popup::is_any_open(ctx) {
+            return;
+        }
+        for (keys, command) in command::gallery_keys() {
+            if ctx.input_mut(|input| input.consume_shortcut(&keys)) {
+                self.commands.push(command);
+            }
+        }
+    }
+
+    fn dropped(&mut self, ctx: &egui::Context) {
+        let paths: Vec<PathBuf> =
+            ctx.input(|input| input.raw.dropped_files.iter().map(|file| file.path().to_owned()).collect());
+        self.open(paths);
+    }
+
+    fn look(&mut self, ctx: &egui::Context) {
+        let wanted = theme::preference(self.prefs.look);
+        if self.theme_set != Some(wanted) || ctx.options(|options| options.theme_preference) != wanted {
+            ctx.set_theme(wanted);
+            self.theme_set = Some(wanted);
+        }
+    }
+
+    fn paint(&mut self, ui: &mut Ui) {
+        let names = self.panel_names();
+        let Self { session, prefs, view, devices, commands, inspector, layout, panels, history, .. } = self;
+        let cx = &mut Cx { session, prefs, view, devices, commands };
+        Side::top("top bar").show(ui, |ui| top_bar::show(ui, cx, &names, history.available()));
+        Side::bottom("status").show(ui, |ui| jobs::status(ui, cx));
+        if session.jobs.iter().next().is_some() {
+            Side::bottom("jobs").show(ui, |ui| jobs::show(ui, cx));
+        }
+        if cx.prefs.world_card {
+            let side = Side::left("world card").default_size(296.0).size_range(260.0..=420.0);
+            side.show(ui, |ui| world_card::show(ui, cx));
+        }
+        if cx.prefs.inspector {
+            let side = Side::right("inspector").default_size(352.0).size_range(280.0..=560.0);
+            side.show(ui, |ui| inspector.show(ui, cx));
+        }
+        CentralPanel::default().frame(Frame::new()).show(ui, |ui| panels::show(ui, layout, panels, cx));
+    }
+
+    fn on_top(&mut self, ui: &Ui) {
+        let ctx = ui.ctx();
+        let names = self.panel_names();
+        let devices: Vec<_> = self.devices.iter().map(|candidate| candidate.choice).collect();
+        if let Some(command) = self.palette.show(ctx, || command::palette(&names, &devices)) {
+            self.commands.push(command);
+        }
+        let waiting = self.dialog.waiting();
+        if let Some(prompt) = &mut self.prompt
+            && !prompt.show(ctx, waiting, &mut self.commands)
+        {
+            self.prompt = None;
+        }
+        let hovering = ctx.input(|input| !input.raw.hovered_files.is_empty());
+        if hovering {
+            let area = egui::Area::new(egui::Id::unique("drop here")).order(egui::Order::Foreground);
+            area.anchor(egui::Align2::CENTER_CENTER, egui::Vec2::ZERO).show(ctx, |ui| {
+                Frame::popup(ui.style()).inner_margin(24.0).show(ui, |ui| ui.heading("Drop to open"));
+            });
+        }
+        self.times.show(ctx);
+        let dark = Theme::of_window(ctx);
+        for notice in self.session.take_notices() {
+            let (sign, colour, secs) = match notice.level {
+                Level::Info => ("i", dark.accent(), 5),
+                Level::Warning => ("!", dark.warning(), 8),
+                Level::Error => ("!", dark.error(), 12),
+            };
+            let text = widgets::break_lines(&notice.text, 64);
+            let toast = self.toasts.custom(text, sign.into(), colour);
+            toast.duration(Duration::from_secs(secs)).closable(true);
+        }
+        self.toasts.show(ctx);
+    }
+
+    /// Says what the engine should compute now, if that is not what it was told last.
+    fn ask(&mut self) {
+        let Self { wishes, engine, session, prefs, view, .. } = self;
+        wishes.tell(engine.as_ref(), session, prefs, view);
+    }
+}
+
+impl eframe::App for App {
+    fn logic(&mut self, ctx: &egui::Context, _: &mut eframe::Frame) {
+        self.drain(ctx);
+        self.errands();
+        if self.session.jobs.tidy(Instant::now()) || self.session.jobs.active().next().is_some() {
+            ctx.request_repaint_after(Duration::from_millis(500));
+        }
+        self.ask();
+    }
+
+    fn ui(&mut self, ui: &mut Ui, _: &mut eframe::Frame) {
+        let began = Instant::now();
+        let ctx = ui.ctx().clone();
+        self.look(&ctx);
+        self.keys(&ctx);
+        self.dropped(&ctx);
+        self.obey(&ctx);
+        self.paint(ui);
+        self.on_top(ui);
+        if self.obey(&ctx) {
+            ctx.request_repaint();
+        }
+        if !ctx.input(|input| input.pointer.any_down()) {
+            self.history.settle(&self.prefs);
+        }
+        self.ask();
+        self.times.frame(began);
+    }
+
+    fn save(&mut self, storage: &mut dyn eframe::Storage) {
+        eframe::set_value(storage, PREFS, &self.prefs);
+        eframe::set_value(storage, LAYOUT, &self.layout);
+    }
+}

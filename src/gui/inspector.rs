@@ -1,0 +1,236 @@
+//! The inspector: everything about the image under the cursor.
+
+use eframe::egui::{self, Image, Rect, RichText, Sense, TextureHandle, Ui, vec2};
+
+use super::atlas::{NEAREST, picture};
+use super::command::Command;
+use super::format;
+use super::panels::Cx;
+use super::session::Session;
+use super::theme::{BAR_HEIGHT, Badge, Theme};
+use super::view::{Source, View};
+use super::widgets::{badge, fact, facts, heading, hint};
+use crate::data::ImageShape;
+use crate::oracle::posterior::Posterior;
+use crate::units::{Nats, Tau};
+use crate::worker::protocol::{Inspection, Tile};
+
+/// Temperatures at which the same latent is shown.
+pub const MORPH: [f64; 5] = [0.25, 0.5, 1.0, 1.5, 2.0];
+/// Smallest probability a logarithmic bar shows.
+const LOG_FLOOR: f64 = -12.0;
+
+/// The textures of the inspected image.
+#[derive(Default)]
+pub struct Inspector {
+    large: Option<(u64, Source, usize, TextureHandle)>,
+    morph: Option<(u64, Vec<TextureHandle>)>,
+}
+
+/// The inspected image's tile, from the gallery.
+fn inspected<'a>(session: &'a Session, view: &View) -> Option<(usize, u64, ImageShape, &'a Tile)> {
+    let index = view.cursor?;
+    let gallery = view.gallery(session)?;
+    let slot = gallery.get(index)?;
+    Some((index, slot.stamp, gallery.shape()?, &slot.tile))
+}
+
+impl Inspector {
+    /// Shows the inspector.
+    pub fn show(&mut self, ui: &mut Ui, cx: &mut Cx) {
+        heading(ui, "Inspector", None);
+        let session = cx.session;
+        let Some((index, stamp, shape, tile)) = inspected(session, cx.view) else {
+            ui.add_space(24.0);
+            hint(ui, "Click an image in the gallery, or walk there with the arrow keys.");
+            return;
+        };
+        egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
+            ui.label(RichText::new(name(session, cx.view.source, index)).size(15.0).strong());
+            self.summary(ui, cx, index, stamp, shape, tile);
+            posterior(ui, cx, &tile.posterior);
+            if cx.view.source == Source::World {
+                self.morph(ui, cx, tile);
+            }
+            ui.add_space(8.0);
+            ui.horizontal_wrapped(|ui| {
+                if ui.button("Copy values").on_hover_text("As tab-separated text").clicked() {
+                    cx.commands.push(Command::CopyValues);
+                }
+                if ui.button("Copy as command").on_hover_text("The same on the command line").clicked() {
+                    cx.commands.push(Command::CopyCommand);
+                }
+            });
+        });
+    }
+
+    fn summary(&mut self, ui: &mut Ui, cx: &Cx, index: usize, stamp: u64, shape: ImageShape, tile: &Tile) {
+        let key = (stamp, cx.view.source, index);
+        if self.large.as_ref().is_none_or(|(stamp, source, index, _)| (*stamp, *source, *index) != key) {
+            let texture = ui.ctx().load_texture("inspected", picture(shape, &tile.pixels), NEAREST);
+            self.large = Some((stamp, cx.view.source, index, texture));
+        }
+        ui.horizontal_top(|ui| {
+            ui.vertical(|ui| {
+                if let Some((.., texture)) = &self.large {
+                    let side = (ui.available_width() * 0.42).clamp(96.0, 192.0);
+                    let aspect = shape.height as f32 / shape.width as f32;
+                    let image = Image::new((texture.id(), vec2(side, side * aspect)));
+                    ui.add(image.alt_text(name(cx.session, cx.view.source, index)));
+                }
+                badge(ui, Badge::Illustrative, "Clipped and rounded to 8 bits for the eye; the figures are of the float image.");
+            });
+            figures(ui, cx, shape, tile);
+        });
+        if tile.label != tile.posterior.decision && labelled(cx) {
+            let class = |class| cx.session.class_name(class);
+            let text = format!("label {} ≠ Bayes decision {}", class(tile.label), class(tile.posterior.decision));
+            ui.colored_label(Theme::of(ui).mismatch(), text);
+        }
+    }
+
+    fn morph(&mut self, ui: &mut Ui, cx: &mut Cx, tile: &Tile) {
+        heading(ui, "The same latent at other τ", None);
+        let Some(subject) = cx.view.subject(cx.prefs) else { return };
+        let Some(inspection) = cx.session.inspection_of(&subject).filter(|one| one.tile.source == tile.source) else {
+            hint(ui, "Computing…");
+            return;
+        };
+        self.upload(ui, inspection);
+        let Some((_, textures)) = &self.morph else { return };
+        let side = ((ui.available_width() - 4.0 * 6.0) / MORPH.len() as f32).clamp(32.0, 80.0);
+        ui.horizontal_top(|ui| {
+            ui.spacing_mut().item_spacing.x = 6.0;
+            for ((tau, tile), texture) in inspection.morph.iter().zip(textures) {
+                ui.vertical(|ui| one_tau(ui, cx, side, *tau, tile, texture));
+            }
+        });
+        hint(ui, "Click one to set τ.");
+    }
+
+    fn upload(&mut self, ui: &Ui, inspection: &Inspection) {
+        if self.morph.as_ref().is_some_and(|(generation, _)| *generation == inspection.generation) {
+            return;
+        }
+        let load = |(_, tile): &(Tau, Tile)| {
+            ui.ctx().load_texture("morph", picture(inspection.shape, &tile.pixels), NEAREST)
+        };
+        self.morph = Some((inspection.generation, inspection.morph.iter().map(load).collect()));
+    }
+}
+
+fn one_tau(ui: &mut Ui, cx: &mut Cx, side: f32, tau: Tau, tile: &Tile, texture: &TextureHandle) {
+    ui.set_width(side);
+    let text = format!("τ = {}", tau.get());
+    let decision = cx.session.class_name(tile.posterior.decision);
+    let p = format::exp_sig4(tile.posterior.log_probabilities[tile.posterior.decision]);
+    let image = Image::new((texture.id(), vec2(side, side))).sense(Sense::click()).alt_text(format!("Set {text}"));
+    let response = ui.add(image).on_hover_text(format!("{text}: decision {decision}, p = {p}\nClick to set τ"));
+    if response.clicked() {
+        cx.prefs.tau = tau.get();
+    }
+    ui.add(egui::Label::new(RichText::new(text).small()).selectable(false));
+    let colour = Theme::of(ui).class(tile.posterior.decision, cx.session.class_names().len());
+    ui.add(egui::Label::new(RichText::new(decision).strong().color(colour)).truncate().selectable(false));
+}
+
+fn labelled(cx: &Cx) -> bool {
+    match cx.view.source {
+        Source::World => true,
+        Source::Outside => cx.session.external.as_ref().is_some_and(|external| external.labelled),
+    }
+}
+
+fn name(session: &Session, source: Source, index: usize) -> String {
+    match (source, &session.external) {
+        (Source::Outside, Some(external)) => external.ids.get(index).cloned().unwrap_or_else(|| format!("Image {index}")),
+        _ => format!("Sample {index}"),
+    }
+}
+
+fn figures(ui: &mut Ui, cx: &Cx, shape: ImageShape, tile: &Tile) {
+    let p = &tile.posterior;
+    let class = |class: usize| cx.session.class_name(class).to_owned();
+    facts(ui, "inspector facts", |ui| {
+        if labelled(cx) {
+            fact(ui, "Label y", class(tile.label), "Drawn with the image; at T ≠ 1 from p_T(y|x).");
+        }
+        if cx.view.source == Source::World {
+            fact(ui, "Source y₀", class(tile.source), "The class whose density the image was drawn from.");
+        }
+        fact(ui, "Decision", class(p.decision), "The most probable class.");
+        let best = format::exp_sig4(p.log_probabilities[p.decision]);
+        fact(ui, "p(decision)", best, "Posterior probability of the decision.");
+        fact(ui, "Entropy", format!("{} nats", format::sig4(p.entropy_nats)), "H(p(y|x)).");
+        fact(ui, "Margin", format::sig4(p.margin), "Difference of the two largest probabilities.");
+        let meaning = "log Σ_y π_y p(x|y), total, in world space (dequantised pixels in [0, 1]).";
+        fact(ui, "log p(x)", format!("{} nats", format::nats(p.log_px)), meaning);
+        let bits = Nats(p.log_px).bits_per_dim_of_pixels(shape.dims()).0;
+        if bits.is_finite() {
+            let meaning = "The same in the space of 8-bit pixels: -log p(x) / (D ln 2).";
+            fact(ui, "", format!("{} bits/dim", format::sig4(bits)), meaning);
+        }
+    });
+}
+
+fn posterior(ui: &mut Ui, cx: &mut Cx, p: &Posterior) {
+    let why = "By Bayes' rule from the flow's exact log p(x|y); f32 on the device, sums in f64.";
+    heading(ui, "Posterior p(y|x)", Some((Badge::Exact, why)));
+    ui.horizontal(|ui| {
+        ui.label("Bars");
+        ui.selectable_value(&mut cx.prefs.log_bars, false, "linear");
+        ui.selectable_value(&mut cx.prefs.log_bars, true, "log");
+        hint(ui, if cx.prefs.log_bars { "10^-12 to 1" } else { "0 to 1" });
+    });
+    let classes = p.probabilities.len();
+    let theme = Theme::of(ui);
+    let bar_width = (ui.available_width() - 230.0).clamp(40.0, 240.0);
+    egui::ScrollArea::vertical().max_height(320.0).id_salt("posterior").show(ui, |ui| {
+        egui::Grid::new("posterior table").num_columns(4).striped(true).spacing(vec2(8.0, 2.0)).show(ui, |ui| {
+            for title in ["class", "", "p(y|x)", "log p(x|y), nats"] {
+                ui.label(RichText::new(title).small().color(theme.weak()));
+            }
+            ui.end_row();
+            for class in 0..classes {
+                let name = RichText::new(cx.session.class_name(class)).color(theme.class(class, classes)).strong();
+                ui.add(egui::Label::new(name).truncate());
+                bar(ui, bar_width, share(p, class, cx.prefs.log_bars), theme, theme.class(class, classes));
+                let number = RichText::new(format::exp_sig4(p.log_probabilities[class])).monospace();
+                ui.label(if class == p.decision { number.strong() } else { number });
+                ui.label(RichText::new(format::nats(p.log_likelihood[class])).monospace());
+                ui.end_row();
+            }
+        });
+    });
+}
+
+/// The length of a bar, 0 to 1.
+fn share(p: &Posterior, class: usize, log: bool) -> f32 {
+    if !log {
+        return p.probabilities[class].clamp(0.0, 1.0) as f32;
+    }
+    let log10 = p.log_probabilities[class] / std::f64::consts::LN_10;
+    (1.0 - log10 / LOG_FLOOR).clamp(0.0, 1.0) as f32
+}
+
+fn bar(ui: &mut Ui, width: f32, share: f32, theme: Theme, colour: egui::Color32) {
+    let (rect, _) = ui.allocate_exact_size(vec2(width, BAR_HEIGHT), Sense::hover());
+    ui.painter().rect_filled(rect, 2.0, theme.trough());
+    // A probability that is not 0 is never invisible.
+    let filled = if share > 0.0 { (rect.width() * share).max(1.0) } else { 0.0 };
+    ui.painter().rect_filled(Rect::from_min_size(rect.min, vec2(filled, rect.height())), 2.0, colour);
+}
+
+/// The inspected image's figures as tab-separated text.
+pub fn values(session: &Session, view: &View) -> Option<String> {
+    let (index, _, _, tile) = inspected(session, view)?;
+    let p = &tile.posterior;
+    let mut text = format!("# {}\n", name(session, view.source, index));
+    text += &format!("# log p(x) {} nats, entropy {} nats, margin {}\n", p.log_px, p.entropy_nats, p.margin);
+    text += "class\tposterior\tlog_posterior_nats\tlog_likelihood_nats\n";
+    for class in 0..p.probabilities.len() {
+        let (probability, log, likelihood) = (p.probabilities[class], p.log_probabilities[class], p.log_likelihood[class]);
+        text += &format!("{}\t{probability:e}\t{log}\t{likelihood}\n", session.class_name(class));
+    }
+    Some(text)
+}

@@ -1,0 +1,107 @@
+//! The bottom of the window: jobs with progress, time left, pause and cancel; and the status line.
+
+use std::time::Instant;
+
+use eframe::egui::{self, ProgressBar, RichText, Ui};
+
+use super::command::Command;
+use super::format;
+use super::panels::Cx;
+use super::session::jobs::{JobView, State};
+use super::theme::Theme;
+use crate::worker::protocol::Outcome;
+
+/// Shows the list of jobs.
+pub fn show(ui: &mut Ui, cx: &mut Cx) {
+    let now = Instant::now();
+    ui.horizontal(|ui| {
+        ui.label(RichText::new("Jobs").strong());
+        if cx.session.jobs.iter().any(JobView::ended) && ui.button("Clear finished").clicked() {
+            cx.commands.push(Command::ClearJobs);
+        }
+    });
+    egui::ScrollArea::vertical().max_height(140.0).auto_shrink([false, true]).id_salt("jobs").show(ui, |ui| {
+        for job in cx.session.jobs.iter() {
+            ui.scope(|ui| {
+                ui.set_opacity(job.presence(now));
+                row(ui, job, now, cx.commands);
+            });
+        }
+    });
+}
+
+fn row(ui: &mut Ui, job: &JobView, now: Instant, commands: &mut Vec<Command>) {
+    let theme = Theme::of(ui);
+    match &job.state {
+        State::Ended(outcome) => {
+            let (colour, word, text) = match outcome {
+                Outcome::Done(text) => (theme.good(), "done", text.as_str()),
+                Outcome::Cancelled => (theme.weak(), "cancelled", ""),
+                Outcome::Failed(text) => (theme.error(), "failed", text.as_str()),
+            };
+            ui.horizontal_wrapped(|ui| {
+                ui.label(RichText::new(word).color(colour).strong());
+                ui.label(&job.title);
+                ui.add(egui::Label::new(RichText::new(text).color(colour)).wrap().selectable(true));
+            });
+        }
+        state => {
+            ui.horizontal(|ui| {
+                let paused = *state == State::Paused;
+                if ui.button("Cancel").accessible_name(format!("Cancel job {}: {}", job.id, job.title)).clicked() {
+                    commands.push(Command::Cancel(job.id));
+                }
+                let word = if paused { "Resume" } else { "Pause" };
+                if ui.button(word).accessible_name(format!("{word} job {}: {}", job.id, job.title)).clicked() {
+                    commands.push(Command::SetPaused(job.id, !paused));
+                }
+                let width = (ui.available_width() * 0.35).clamp(80.0, 260.0);
+                let bar = ProgressBar::new(job.fraction().unwrap_or(0.0)).desired_width(width);
+                ui.add(bar.text(progress_text(job))).widget_info(|| {
+                    egui::WidgetInfo::labeled(egui::Role::ProgressIndicator, true, format!("Progress of {}", job.title))
+                });
+                ui.label(&job.title);
+                if let Some(left) = job.eta_secs(now) {
+                    ui.label(RichText::new(format!("{} left", format::duration(left))).color(theme.weak()));
+                }
+                ui.add(egui::Label::new(RichText::new(&job.note).color(theme.weak())).truncate());
+            });
+        }
+    }
+}
+
+fn progress_text(job: &JobView) -> String {
+    match (&job.state, job.progress) {
+        (State::Queued, _) => "waiting".into(),
+        (State::Paused, _) => "paused".into(),
+        (_, Some(p)) if p.total > 0 => {
+            format!("{:.0} % ({} of {})", 100.0 * p.done as f64 / p.total as f64, format::count(p.done), format::count(p.total))
+        }
+        _ => "starting".into(),
+    }
+}
+
+/// The line at the very bottom.
+pub fn status(ui: &mut Ui, cx: &Cx) {
+    ui.horizontal(|ui| {
+        let weak = Theme::of(ui).weak();
+        let active = cx.session.jobs.active().count();
+        let gallery = &cx.session.gallery;
+        let progress = gallery.progress();
+        let mut text = match active {
+            0 => "No jobs".to_owned(),
+            1 => "1 job".to_owned(),
+            n => format!("{n} jobs"),
+        };
+        if progress.total > 0 && !gallery.complete() {
+            text += &format!(" · drawing samples: {} of {}", format::count(progress.done), format::count(progress.total));
+        }
+        ui.label(RichText::new(text).small().color(weak));
+        ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+            let device = cx.session.device.as_ref().map_or("looking for a device…", |report| report.used.name.as_str());
+            ui.label(RichText::new(device).small().color(weak));
+            let oracle = cx.session.oracle.as_ref().map_or("no oracle", |oracle| oracle.name.as_str());
+            ui.label(RichText::new(format!("{oracle} ·")).small().color(weak));
+        });
+    });
+}

@@ -1,0 +1,217 @@
+//! Opening the window, or saying why it cannot be opened.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use eframe::egui::{self, ColorImage, Ui, ViewportBuilder, ViewportCommand};
+
+use super::app::App;
+use super::overlay::FrameReport;
+use super::prefs::Look;
+use crate::data::write_atomically;
+use crate::device::DeviceChoice;
+use crate::error::{Error, Result};
+use crate::oracle::library;
+use crate::worker::Worker;
+
+/// Names the window to the desktop and its folder of saved state.
+const APP_ID: &str = "bayescope";
+/// What to do without a display.
+const NO_DISPLAY: &str =
+    "no display: use `bayescope sample mnist --n 64 --out digits.png`, or ssh -X / Xvfb (DISPLAY and WAYLAND_DISPLAY are unset)";
+
+/// How to open the window.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// What to compute on.
+    pub device: DeviceChoice,
+    /// The oracle to open; empty for the one of the last time.
+    pub oracle: String,
+    /// Files to open, as if dropped.
+    pub open: Vec<PathBuf>,
+    /// Save a picture of the window here once the gallery is full, then close.
+    pub screenshot: Option<PathBuf>,
+    /// Write frame statistics here on closing, as JSON.
+    pub frame_log: Option<PathBuf>,
+    /// Light or dark, for this time.
+    pub theme: Option<Look>,
+    /// Close after so long.
+    pub quit_after_secs: Option<f64>,
+}
+
+/// Opens the window and returns when it is closed.
+///
+/// # Errors
+/// Without a display or graphics adapter, saying what to do; when the screenshot or frame log cannot be written.
+pub fn run(options: Options) -> Result<()> {
+    if cfg!(all(unix, not(target_os = "macos"))) {
+        let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        if !["DISPLAY", "WAYLAND_DISPLAY", "WAYLAND_SOCKET"].into_iter().any(set) {
+            return Err(Error::input(NO_DISPLAY));
+        }
+    }
+    let outcome: Arc<Mutex<Outcome>> = Arc::default();
+    let viewport = ViewportBuilder::default().with_app_id(APP_ID).with_title("Bayescope");
+    let native = eframe::NativeOptions {
+        viewport: viewport.with_inner_size([1280.0, 800.0]).with_min_inner_size([760.0, 480.0]),
+        renderer: eframe::Renderer::Wgpu,
+        ..Default::default()
+    };
+    let (started, shared, wanted) = (Instant::now(), outcome.clone(), options.clone());
+    let create = move |cc: &eframe::CreationContext<'_>| Ok(Box::new(Running::new(cc, wanted, shared, started)) as Box<_>);
+    eframe::run_native(APP_ID, native, Box::new(create)).map_err(|error| explain(&error))?;
+    let outcome = std::mem::take(&mut *outcome.lock().unwrap_or_else(PoisonError::into_inner));
+    if let (Some(path), Some(report)) = (&options.frame_log, &outcome.frames) {
+        let text = serde_json::to_vec_pretty(report).map_err(|e| Error::file(path, e.to_string()))?;
+        write_atomically(path, |file| file.write_all(&text))?;
+    }
+    match (options.screenshot, outcome.screenshot) {
+        (Some(path), None) => Err(Error::file(path, "no screenshot: the window closed before the gallery showed samples")),
+        (_, Some(Err(error))) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn explain(error: &eframe::Error) -> Error {
+    match error {
+        eframe::Error::Wgpu(error) => Error::Device(format!(
+            "no graphics adapter can draw a window ({error}); install a driver (on Debian and Ubuntu: mesa-vulkan-drivers)"
+        )),
+        eframe::Error::Winit(_) | eframe::Error::WinitEventLoop(_) => Error::input(format!(
+            "the display cannot be opened ({error}); check DISPLAY and WAYLAND_DISPLAY, or use `bayescope sample mnist --n 64 --out digits.png`"
+        )),
+        error => Error::input(format!("the window cannot be opened: {error}")),
+    }
+}
+
+/// What the window leaves behind.
+#[derive(Default)]
+struct Outcome {
+    screenshot: Option<Result<()>>,
+    frames: Option<FrameReport>,
+}
+
+/// Where the screenshot is.
+enum Shot {
+    /// Not asked for.
+    No,
+    /// The gallery is filling; how many full frames were painted since it is full.
+    Waiting(u32),
+    /// Asked for.
+    Asked(Arc<Mutex<Option<Arc<ColorImage>>>>),
+}
+
+/// The app, and what only a real window needs.
+struct Running {
+    app: App,
+    options: Options,
+    outcome: Arc<Mutex<Outcome>>,
+    started: Instant,
+    shot: Shot,
+}
+
+impl Running {
+    fn new(
+        cc: &eframe::CreationContext<'_>,
+        options: Options,
+        outcome: Arc<Mutex<Outcome>>,
+        started: Instant,
+    ) -> Self {
+        let mut prefs = App::saved_prefs(cc.storage);
+        let saved = &prefs.oracle;
+        if !options.oracle.is_empty() {
+            prefs.oracle.clone_from(&options.oracle);
+        } else if library::find(saved).is_none() && !Path::new(saved).exists() {
+            prefs.oracle = library::DEFAULT.into();
+        }
+        if options.device != DeviceChoice::Auto {
+            prefs.device = options.device;
+        }
+        if let Some(look) = options.theme {
+            prefs.look = look;
+        }
+        let ctx = cc.egui_ctx.clone();
+        let wake = Arc::new(move || ctx.request_repaint());
+        let worker = Worker::start(prefs.device, prefs.oracle.clone(), wake);
+        let mut app = App::new(&cc.egui_ctx, prefs, Box::new(worker));
+        app.restore(&cc.egui_ctx, cc.storage);
+        app.open(options.open.clone());
+        let shot = if options.screenshot.is_some() { Shot::Waiting(0) } else { Shot::No };
+        Self { app, options, outcome, started, shot }
+    }
+
+    fn photograph(&mut self, ctx: &egui::Context) {
+        match &mut self.shot {
+            Shot::No => {}
+            Shot::Waiting(frames) => {
+                if self.app.settled() {
+                    *frames += 1;
+                    ctx.request_repaint();
+                }
+                // Textures of what is in view are uploaded over a few frames.
+                if *frames > 12 {
+                    let image: Arc<Mutex<Option<Arc<ColorImage>>>> = Arc::default();
+                    let (slot, waker) = (image.clone(), ctx.clone());
+                    ctx.request_screenshot(move |picture| {
+                        *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(picture);
+                        waker.request_repaint();
+                    });
+                    self.shot = Shot::Asked(image);
+                }
+            }
+            Shot::Asked(image) => {
+                let Some(image) = image.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
+                if let Some(path) = &self.options.screenshot {
+                    let mut outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
+                    outcome.screenshot = Some(save_png(path, &image));
+                }
+                self.shot = Shot::No;
+                ctx.send_viewport_cmd(ViewportCommand::Close);
+            }
+        }
+    }
+}
+
+fn save_png(path: &Path, image: &ColorImage) -> Result<()> {
+    let [width, height] = image.size.map(|side| side as u32);
+    let saved = image::save_buffer_with_format(
+        path,
+        image.as_raw(),
+        width,
+        height,
+        image::ExtendedColorType::Rgba8,
+        image::ImageFormat::Png,
+    );
+    saved.map_err(|error| match error {
+        image::ImageError::IoError(error) => Error::io(path, error),
+        error => Error::file(path, error.to_string()),
+    })
+}
+
+impl eframe::App for Running {
+    fn logic(&mut self, ctx: &egui::Context, frame: &mut eframe::Frame) {
+        self.app.logic(ctx, frame);
+    }
+
+    fn ui(&mut self, ui: &mut Ui, frame: &mut eframe::Frame) {
+        self.app.ui(ui, frame);
+        let ctx = ui.ctx().clone();
+        self.photograph(&ctx);
+        if let Some(secs) = self.options.quit_after_secs {
+            match Duration::try_from_secs_f64(secs).unwrap_or_default().checked_sub(self.started.elapsed()) {
+                Some(left) if !left.is_zero() => ctx.request_repaint_after(left),
+                _ => ctx.send_viewport_cmd(ViewportCommand::Close),
+            }
+        }
+    }
+
+    fn save(&mut self, storage: &mut dyn eframe::Storage) {
+        self.app.save(storage);
+    }
+
+    fn on_exit(&mut self) {
+        let mut outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
+        outcome.frames = Some(self.app.frame_report());
+    }
+}

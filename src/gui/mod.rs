@@ -1,0 +1,36 @@
+//! The explorer window.
+//!
+//! `theme, command, prefs, session → widgets → panels, cards → app`. Panels read [`Session`], edit [`Prefs`] and leave
+//! [`Command`]s; [`App`] does what was asked and tells the [`Engine`] what is wanted. Nothing in here waits.
+
+mod app;
+mod atlas;
+mod background;
+mod command;
+mod engine;
+mod format;
+mod inspector;
+mod jobs;
+mod launch;
+mod obey;
+mod overlay;
+mod palette;
+mod panels;
+mod prefs;
+mod prompt;
+mod session;
+mod theme;
+mod top_bar;
+mod view;
+mod widgets;
+mod wishes;
+mod world_card;
+
+pub use app::App;
+pub use command::{Command, Step};
+pub use engine::Engine;
+pub use launch::{Options, run};
+pub use overlay::FrameReport;
+pub use prefs::{Look, Prefs, Sort};
+pub use session::Session;
+pub use view::{Source, View};

@@ -1,0 +1,168 @@
+//! What each command does.
+
+use std::path::PathBuf;
+
+use eframe::egui::{self, ViewportCommand};
+
+use super::app::App;
+use super::background::{self, Purpose};
+use super::command::{Command, Opened, posterior_command, sample_command, sort_paths};
+use super::prompt::{Kind, Prompt};
+use super::session::log::Level;
+use super::view::Source;
+use super::wishes::submit;
+use super::{inspector, panels};
+use crate::worker::protocol::Job;
+
+impl App {
+    /// Does what was asked; whether there was anything.
+    pub(super) fn obey(&mut self, ctx: &egui::Context) -> bool {
+        let commands = std::mem::take(&mut self.commands);
+        let any = !commands.is_empty();
+        for command in commands {
+            self.do_it(ctx, command);
+        }
+        any
+    }
+
+    fn do_it(&mut self, ctx: &egui::Context, command: Command) {
+        match command {
+            Command::Palette => self.palette.toggle(),
+            Command::Open => self.prompt = Some(Prompt::new(Kind::Open)),
+            Command::Save => self.ask_where_to_save(),
+            Command::Browse(purpose) => self.dialog = background::browse(ctx, purpose),
+            Command::Overlay => self.times.toggle(),
+            Command::Fullscreen => {
+                let now = ctx.input(|input| input.viewport().fullscreen.unwrap_or(false));
+                ctx.send_viewport_cmd(ViewportCommand::Fullscreen(!now));
+            }
+            Command::Quit => ctx.send_viewport_cmd(ViewportCommand::Close),
+            Command::Escape | Command::SelectNone => self.view.selection.clear(),
+            Command::Walk(step, extend) => self.view.walk(step, extend),
+            Command::SelectAll => self.view.select_all(),
+            Command::Inspect => self.prefs.inspector = true,
+            Command::ShowPanel(id) => panels::activate(&mut self.layout, id),
+            Command::ShowSource(source) => self.view.show(source),
+            Command::ResetLayout => {
+                self.layout = panels::default_layout(&self.panels);
+                (self.prefs.world_card, self.prefs.inspector) = (true, true);
+            }
+            Command::ClearJobs => self.session.jobs.clear_ended(),
+            Command::ClearLog => self.session.log.clear(),
+            Command::CopyText(text) => self.copy(ctx, text, "Copied"),
+            Command::CopyCommand => self.copy_command(ctx),
+            Command::CopyValues => match inspector::values(&self.session, &self.view) {
+                Some(text) => self.copy(ctx, text, "Values copied"),
+                None => self.session.notify(Level::Warning, "Nothing is inspected: click an image first."),
+            },
+            other => self.change(other),
+        }
+    }
+
+    /// Commands that change preferences or reach the engine.
+    fn change(&mut self, command: Command) {
+        match command {
+            Command::Undo => {
+                self.history.undo(&mut self.prefs);
+            }
+            Command::Redo => {
+                self.history.redo(&mut self.prefs);
+            }
+            Command::NewSamples => self.prefs.seed = self.prefs.seed.wrapping_add(1) % 9_000_000_000_000_000,
+            Command::ResetKnobs => self.prefs.reset_knobs(),
+            Command::UniformPrior => {
+                let uniform = 1.0 / self.prefs.prior.len().max(1) as f64;
+                self.prefs.prior.fill(uniform);
+            }
+            Command::ToggleLogBars => self.prefs.log_bars = !self.prefs.log_bars,
+            Command::ToggleWorldCard => self.prefs.world_card = !self.prefs.world_card,
+            Command::ToggleInspector => self.prefs.inspector = !self.prefs.inspector,
+            Command::Theme(look) => self.prefs.look = look,
+            Command::UseDevice(choice) => self.prefs.device = choice,
+            Command::OpenOracle(name) => self.open_oracle(name),
+            Command::OpenPaths(paths) => self.open_paths(paths),
+            Command::SaveTo(path) => self.save_to(path),
+            Command::Train(spec, folder) => submit(self.engine.as_ref(), &mut self.session, Job::Train { spec, folder }),
+            Command::Cancel(id) => self.engine.cancel(id),
+            Command::SetPaused(id, paused) => {
+                self.engine.set_paused(id, paused);
+                self.session.jobs.set_paused(id, paused);
+            }
+            _ => {}
+        }
+    }
+
+    /// Asking again for the open oracle reads it again.
+    fn open_oracle(&mut self, name: String) {
+        if self.prefs.oracle == name && (self.session.oracle.is_none() || self.session.oracle_name == name) {
+            submit(self.engine.as_ref(), &mut self.session, Job::OpenOracle(name));
+        } else {
+            self.prefs.oracle = name;
+        }
+    }
+
+    fn open_paths(&mut self, paths: Vec<PathBuf>) {
+        for opened in sort_paths(paths) {
+            match opened {
+                Opened::Oracle(path) => self.open_oracle(path.display().to_string()),
+                Opened::Images(paths) => {
+                    let job = Job::Classify { paths, settings: self.prefs.settings() };
+                    submit(self.engine.as_ref(), &mut self.session, job);
+                }
+            }
+        }
+    }
+
+    fn ask_where_to_save(&mut self) {
+        if self.session.oracle.is_none() {
+            self.session.notify(Level::Warning, "There are no samples to save: no oracle is open.");
+        } else if self.view.source == Source::Outside {
+            self.session.notify(Level::Warning, "Images from outside are already files; switch to the world's samples.");
+        } else {
+            let images = self.to_save().len();
+            let images = if images == 0 { self.prefs.n } else { images };
+            self.prompt = Some(Prompt::new(Kind::Save { images }));
+        }
+    }
+
+    /// Selected samples, if more than the one under the cursor; otherwise nothing, which stands for all.
+    fn to_save(&self) -> Vec<usize> {
+        if self.view.selection.len() > 1 { self.view.selection.iter().copied().collect() } else { Vec::new() }
+    }
+
+    fn save_to(&mut self, path: PathBuf) {
+        let (spec, settings) = (self.prefs.spec(), self.prefs.settings());
+        let job = Job::Save { spec, indices: self.to_save(), settings, path };
+        submit(self.engine.as_ref(), &mut self.session, job);
+    }
+
+    fn copy(&mut self, ctx: &egui::Context, text: String, done: &str) {
+        ctx.copy_text(text);
+        self.session.notify(Level::Info, done);
+    }
+
+    fn copy_command(&mut self, ctx: &egui::Context) {
+        let text = match self.view.source {
+            Source::World => sample_command(&self.session, &self.prefs, self.view.selection.len()),
+            Source::Outside => posterior_command(&self.session, &self.prefs),
+        };
+        let done = format!("Copied: {text}");
+        self.copy(ctx, text, &done);
+    }
+
+    /// Paths came back from the desktop's dialog.
+    pub(super) fn chosen(&mut self, purpose: Purpose, mut paths: Vec<PathBuf>) {
+        let Some(first) = paths.first().cloned() else { return };
+        match purpose {
+            Purpose::OpenFiles | Purpose::OpenFolder => {
+                self.commands.push(Command::OpenPaths(std::mem::take(&mut paths)));
+                self.prompt = None;
+            }
+            Purpose::Save => {
+                self.commands.push(Command::SaveTo(first));
+                self.prompt = None;
+            }
+            Purpose::TrainSpec | Purpose::TrainFolder => self.view.picked = Some((purpose, first)),
+        }
+    }
+}

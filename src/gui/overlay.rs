@@ -1,0 +1,126 @@
+//! Frame times: how long the window works on a frame, and how far frames are apart while something moves.
+
+use std::time::{Duration, Instant};
+
+use eframe::egui::{self, Align2, Id, RichText};
+use serde::Serialize;
+
+/// Frames further apart than this were not waiting for one another.
+const PAUSE: Duration = Duration::from_millis(250);
+/// Frames the overlay looks at.
+const WINDOW: usize = 240;
+/// Frames that are kept for the report.
+const MOST: usize = 200_000;
+
+/// Times of the frames so far.
+pub struct FrameTimes {
+    started: Instant,
+    first_ms: Option<f32>,
+    last: Option<Instant>,
+    work_ms: Vec<f32>,
+    interval_ms: Vec<f32>,
+    visible: bool,
+}
+
+impl Default for FrameTimes {
+    fn default() -> Self {
+        let started = Instant::now();
+        Self { started, first_ms: None, last: None, work_ms: Vec::new(), interval_ms: Vec::new(), visible: false }
+    }
+}
+
+/// What is written down about the frames of a session.
+#[derive(Debug, Serialize)]
+pub struct FrameReport {
+    /// Frames painted.
+    pub frames: usize,
+    /// Milliseconds from the program's entry into the window to its first frame.
+    pub first_frame_ms: Option<f32>,
+    /// The window's own work on a frame, median, milliseconds.
+    pub ui_work_ms_p50: f32,
+    /// The same, 99th percentile.
+    pub ui_work_ms_p99: f32,
+    /// The longest.
+    pub ui_work_ms_max: f32,
+    /// Time between frames while something moved, median, milliseconds.
+    pub frame_interval_ms_p50: f32,
+    /// The same, 99th percentile.
+    pub frame_interval_ms_p99: f32,
+    /// Intervals counted.
+    pub intervals: usize,
+}
+
+impl FrameTimes {
+    /// Shows or hides the overlay.
+    pub fn toggle(&mut self) {
+        self.visible = !self.visible;
+    }
+
+    /// A frame that began at `began` is laid out.
+    pub fn frame(&mut self, began: Instant) {
+        let now = Instant::now();
+        self.first_ms.get_or_insert((now - self.started).as_secs_f32() * 1e3);
+        if let Some(gap) = self.last.map(|last| began - last).filter(|gap| *gap < PAUSE) {
+            push(&mut self.interval_ms, gap.as_secs_f32() * 1e3);
+        }
+        self.last = Some(began);
+        push(&mut self.work_ms, (now - began).as_secs_f32() * 1e3);
+    }
+
+    /// Everything so far.
+    pub fn report(&self) -> FrameReport {
+        FrameReport {
+            frames: self.work_ms.len(),
+            first_frame_ms: self.first_ms,
+            ui_work_ms_p50: quantile(&self.work_ms, 0.5),
+            ui_work_ms_p99: quantile(&self.work_ms, 0.99),
+            ui_work_ms_max: quantile(&self.work_ms, 1.0),
+            frame_interval_ms_p50: quantile(&self.interval_ms, 0.5),
+            frame_interval_ms_p99: quantile(&self.interval_ms, 0.99),
+            intervals: self.interval_ms.len(),
+        }
+    }
+
+    /// Paints the overlay.
+    pub fn show(&self, ctx: &egui::Context) {
+        if !self.visible {
+            return;
+        }
+        let tail = |all: &[f32]| all[all.len().saturating_sub(WINDOW)..].to_vec();
+        let (work, interval) = (tail(&self.work_ms), tail(&self.interval_ms));
+        let area = egui::Area::new(Id::unique("frame times")).anchor(Align2::CENTER_TOP, egui::vec2(0.0, 40.0));
+        area.order(egui::Order::Foreground).interactable(false).show(ctx, |ui| {
+            egui::Frame::popup(ui.style()).show(ui, |ui| {
+                let line = |ui: &mut egui::Ui, text: String| ui.label(RichText::new(text).monospace());
+                let (p50, p99) = (quantile(&work, 0.5), quantile(&work, 0.99));
+                line(ui, format!("UI work        p50 {p50:6.2} ms   p99 {p99:6.2} ms"));
+                line(ui, format!("frame interval p50 {:6.2} ms", quantile(&interval, 0.5)));
+                line(ui, format!("last {} frames", work.len()));
+            });
+        });
+    }
+}
+
+fn push(all: &mut Vec<f32>, value: f32) {
+    if all.len() < MOST {
+        all.push(value);
+    }
+}
+
+/// The q-quantile by nearest rank; 0 of nothing.
+fn quantile(values: &[f32], q: f32) -> f32 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f32::total_cmp);
+    let place = (q * sorted.len() as f32).ceil() as usize;
+    sorted.get(place.saturating_sub(1)).copied().unwrap_or(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn quantiles_are_nearest_ranks() {
+        let values: Vec<f32> = (1..=100u8).map(f32::from).collect();
+        assert_eq!([0.5, 0.99, 1.0].map(|q| super::quantile(&values, q)), [50.0, 99.0, 100.0]);
+        assert_eq!(super::quantile(&[], 0.5), 0.0);
+    }
+}

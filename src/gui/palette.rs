@@ -1,0 +1,104 @@
+//! Ctrl+P: every command by name.
+
+use eframe::egui::{self, Id, Key, Modal, Modifiers, RichText, TextEdit, vec2};
+
+use super::command::{Command, Entry};
+use super::theme::Theme;
+
+/// The palette; closed by default.
+#[derive(Default)]
+pub struct Palette {
+    open: bool,
+    text: String,
+    chosen: usize,
+}
+
+impl Palette {
+    /// Opens or closes it.
+    pub fn toggle(&mut self) {
+        *self = Self { open: !self.open, ..Self::default() };
+    }
+
+    /// Whether it is open.
+    pub fn is_open(&self) -> bool {
+        self.open
+    }
+
+    /// Shows it, if open, and returns the command that was chosen.
+    pub fn show(&mut self, ctx: &egui::Context, entries: impl FnOnce() -> Vec<Entry>) -> Option<Command> {
+        if !self.open {
+            return None;
+        }
+        let mut matching: Vec<(i32, Entry)> =
+            entries().into_iter().filter_map(|entry| Some((score(&self.text, &entry.title)?, entry))).collect();
+        matching.sort_by_key(|(score, _)| *score);
+        let (up, down, enter) = ctx.input_mut(|input| {
+            let mut key = |key| input.consume_key(Modifiers::NONE, key);
+            (key(Key::ArrowUp), key(Key::ArrowDown), key(Key::Enter))
+        });
+        let last = matching.len().saturating_sub(1);
+        self.chosen = (self.chosen + usize::from(down)).saturating_sub(usize::from(up)).min(last);
+        let mut picked = enter.then(|| matching.get(self.chosen)).flatten().map(|(_, entry)| entry.command.clone());
+        let modal = Modal::new(Id::unique("palette")).show(ctx, |ui| {
+            ui.set_width(440.0);
+            let field = TextEdit::singleline(&mut self.text).hint_text("Type a command").desired_width(f32::INFINITY);
+            let field = ui.add(field).accessible_name("Command");
+            field.request_focus();
+            if field.changed() {
+                self.chosen = 0;
+            }
+            let moved = up || down;
+            egui::ScrollArea::vertical().max_height(340.0).auto_shrink([false, true]).show(ui, |ui| {
+                for (place, (_, entry)) in matching.iter().enumerate() {
+                    let line = line(ui, entry, place == self.chosen);
+                    if moved && place == self.chosen {
+                        line.scroll_to_me(None);
+                    }
+                    if line.clicked() {
+                        picked = Some(entry.command.clone());
+                    }
+                }
+                if matching.is_empty() {
+                    ui.label("No command of that name.");
+                }
+            });
+        });
+        if picked.is_some() || modal.should_close() {
+            *self = Self::default();
+        }
+        picked
+    }
+}
+
+fn line(ui: &mut egui::Ui, entry: &Entry, chosen: bool) -> egui::Response {
+    let keys = entry.shortcut.map(|keys| ui.ctx().format_shortcut(&keys)).unwrap_or_default();
+    let weak = Theme::of(ui).weak();
+    let button = egui::Button::selectable(chosen, &entry.title).right_text(RichText::new(keys).color(weak));
+    ui.add(button.min_size(vec2(ui.available_width(), 0.0)))
+}
+
+/// Whether the letters of `wanted` occur in `title` in this order; smaller is better.
+fn score(wanted: &str, title: &str) -> Option<i32> {
+    let title = title.to_lowercase();
+    let mut from = 0;
+    let mut gaps = 0;
+    for letter in wanted.to_lowercase().chars().filter(|letter| !letter.is_whitespace()) {
+        let found = title[from..].find(letter)?;
+        gaps += found as i32;
+        from += found + letter.len_utf8();
+    }
+    Some(gaps)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::score;
+
+    #[test]
+    fn letters_in_order_match_and_closer_ones_come_first() {
+        assert!(score("nsm", "New samples").is_some());
+        assert!(score("zq", "New samples").is_none());
+        assert!(score("new", "New samples") < score("new", "Nothing else with w"));
+        assert_eq!(score("", "anything"), Some(0));
+    }
+}

@@ -1,0 +1,111 @@
+//! Asking for a path: a text field that works everywhere, and the desktop's dialog where there is one.
+
+use std::path::PathBuf;
+
+use eframe::egui::{self, Id, Key, Modal, TextEdit};
+
+use super::background::Purpose;
+use super::command::Command;
+use super::widgets::hint;
+
+/// Which path is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// What to open.
+    Open,
+    /// Where to save so many samples.
+    Save {
+        /// How many.
+        images: usize,
+    },
+}
+
+/// A question that is open.
+pub struct Prompt {
+    kind: Kind,
+    text: String,
+    fresh: bool,
+}
+
+impl Prompt {
+    /// Asks.
+    pub fn new(kind: Kind) -> Self {
+        let text = if kind == Kind::Open { String::new() } else { "samples.npz".into() };
+        Self { kind, text, fresh: true }
+    }
+
+    /// Shows it; `false` when it is answered or closed.
+    pub fn show(&mut self, ctx: &egui::Context, waiting: bool, commands: &mut Vec<Command>) -> bool {
+        let enter = ctx.input(|input| input.key_pressed(Key::Enter));
+        let mut open = true;
+        let modal = Modal::new(Id::unique("prompt")).show(ctx, |ui| {
+            ui.set_width(520.0);
+            let (title, about, verb) = self.words();
+            ui.heading(&title);
+            hint(ui, about);
+            let label = ui.label("Path");
+            let field = TextEdit::singleline(&mut self.text).desired_width(f32::INFINITY);
+            let field = ui.add(field.hint_text("/path/to/file or folder")).labelled_by(label.id);
+            if std::mem::take(&mut self.fresh) {
+                field.request_focus();
+            }
+            ui.horizontal(|ui| {
+                let given = !self.text.trim().is_empty();
+                if (ui.add_enabled(given, egui::Button::new(verb)).clicked() || enter) && given {
+                    commands.push(self.answer());
+                    open = false;
+                }
+                self.browse(ui, waiting, commands);
+                if ui.button("Close").clicked() {
+                    open = false;
+                }
+            });
+        });
+        open && !modal.should_close()
+    }
+
+    fn browse(&self, ui: &mut egui::Ui, waiting: bool, commands: &mut Vec<Command>) {
+        let choices: &[(&str, Purpose)] = match self.kind {
+            Kind::Open => &[("Browse files…", Purpose::OpenFiles), ("Browse folders…", Purpose::OpenFolder)],
+            Kind::Save { .. } => &[("Browse…", Purpose::Save)],
+        };
+        for (text, purpose) in choices {
+            let button = ui.add_enabled(!waiting, egui::Button::new(*text));
+            let button = button.on_hover_text("The desktop's own dialog. Where none opens, type the path above.");
+            if button.clicked() {
+                commands.push(Command::Browse(*purpose));
+            }
+        }
+    }
+
+    fn words(&self) -> (String, &'static str, &'static str) {
+        match self.kind {
+            Kind::Open => (
+                "Open".into(),
+                "An oracle folder or checkpoint (.safetensors, .pth, .pth.tar) is opened as the world. Images, a folder \
+                 of images, IDX, CIFAR or .npz files are mapped into the open world and get their posteriors. Files \
+                 can also be dropped on the window.",
+                "Open",
+            ),
+            Kind::Save { images } => (
+                format!("Save {images} samples"),
+                ".npz holds float images, labels and exact posteriors; .png is a contact sheet; a folder gets one PNG \
+                 an image.",
+                "Save",
+            ),
+        }
+    }
+
+    fn answer(&self) -> Command {
+        let text = self.text.trim();
+        let text = text.strip_prefix("file://").unwrap_or(text).trim_matches(['"', '\'']);
+        let path = match (text.strip_prefix("~/"), std::env::var_os("HOME")) {
+            (Some(rest), Some(home)) => PathBuf::from(home).join(rest),
+            _ => PathBuf::from(text),
+        };
+        match self.kind {
+            Kind::Open => Command::OpenPaths(vec![path]),
+            Kind::Save { .. } => Command::SaveTo(path),
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! What the engine should be computing. Compared with what it was told last, so that every change of a knob is one
+//! request and nothing is asked twice.
+
+use crate::device::DeviceChoice;
+use crate::oracle::world::{SampleSpec, Settings};
+use crate::units::Tau;
+use crate::worker::protocol::{GalleryRequest, InspectRequest, Job, Subject};
+
+use super::engine::Engine;
+use super::inspector::MORPH;
+use super::prefs::Prefs;
+use super::session::Session;
+use super::view::{Source, View};
+
+/// What the engine was told last.
+pub struct Wishes {
+    generation: u64,
+    gallery: Option<(SampleSpec, Settings)>,
+    inspection: Option<(Subject, Settings)>,
+    oracle: String,
+    device: DeviceChoice,
+}
+
+impl Wishes {
+    /// The engine was started with the oracle and device of these.
+    pub fn new(prefs: &Prefs) -> Self {
+        let mut wishes =
+            Self { generation: 0, gallery: None, inspection: None, oracle: String::new(), device: DeviceChoice::Auto };
+        wishes.accept(prefs);
+        wishes
+    }
+
+    /// Oracle and device are what these say: no job is needed.
+    pub fn accept(&mut self, prefs: &Prefs) {
+        self.oracle.clone_from(&prefs.oracle);
+        self.device = prefs.device;
+    }
+
+    /// Gallery and inspection must be asked for again.
+    pub fn forget(&mut self) {
+        self.gallery = None;
+        self.inspection = None;
+    }
+
+    /// Asks for what has changed.
+    pub fn tell(&mut self, engine: &dyn Engine, session: &mut Session, prefs: &Prefs, view: &mut View) {
+        if self.device != prefs.device {
+            self.device = prefs.device;
+            submit(engine, session, Job::UseDevice(prefs.device));
+        }
+        if self.oracle != prefs.oracle {
+            self.oracle.clone_from(&prefs.oracle);
+            submit(engine, session, Job::OpenOracle(prefs.oracle.clone()));
+        }
+        // Preferences fit the open oracle only once it is there.
+        if session.oracle.is_none() || prefs.prior.len() != session.class_names().len() {
+            return;
+        }
+        self.ask_for_gallery(engine, session, prefs, view);
+        self.ask_for_inspection(engine, prefs, view);
+    }
+
+    fn ask_for_gallery(&mut self, engine: &dyn Engine, session: &mut Session, prefs: &Prefs, view: &mut View) {
+        let (spec, settings) = (prefs.spec(), prefs.settings());
+        let wanted = (spec, settings.clone());
+        if self.gallery.as_ref() == Some(&wanted) {
+            return;
+        }
+        self.gallery = Some(wanted);
+        self.generation += 1;
+        session.gallery.expect(self.generation, spec.n);
+        let mut first: Vec<usize> = match view.source {
+            Source::World => view.cursor.into_iter().chain(view.in_view.iter().copied()).collect(),
+            Source::Outside => Vec::new(),
+        };
+        first.retain(|&index| index < spec.n);
+        if view.source == Source::World {
+            view.selection.retain(|&index| index < spec.n);
+            view.cursor = view.cursor.filter(|&index| index < spec.n);
+        }
+        engine.show(GalleryRequest { generation: self.generation, spec, settings, first });
+    }
+
+    fn ask_for_inspection(&mut self, engine: &dyn Engine, prefs: &Prefs, view: &View) {
+        let Some(subject) = view.subject(prefs) else { return };
+        let wanted = (subject, prefs.settings());
+        if self.inspection.as_ref() == Some(&wanted) {
+            return;
+        }
+        let (subject, settings) = wanted.clone();
+        self.inspection = Some(wanted);
+        self.generation += 1;
+        let taus = match subject {
+            Subject::Sample { .. } => MORPH.iter().filter_map(|&tau| Tau::new(tau).ok()).collect(),
+            Subject::External(_) => Vec::new(),
+        };
+        engine.inspect(InspectRequest { generation: self.generation, subject, settings, taus });
+    }
+}
+
+/// Hands a job over and remembers it.
+pub fn submit(engine: &dyn Engine, session: &mut Session, job: Job) {
+    let id = engine.submit(job.clone());
+    session.submitted(id, &job);
+}
