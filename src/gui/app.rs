@@ -16,12 +16,14 @@ use super::panels::{self, Cx, Pane, Panel};
 use super::prefs::{History, Prefs};
 use super::prompt::Prompt;
 use super::session::log::Level;
+use super::session::train::TrainHistory;
 use super::session::{Effect, Session};
 use super::theme::{self, Theme};
 use super::view::{Click, Source, View};
 use super::wishes::Wishes;
 use super::{command, jobs, top_bar, widgets, world_card};
 use crate::device::Candidate;
+use crate::worker::protocol::JobId;
 
 /// Longest time spent on the engine's events before a frame is painted.
 const DRAIN: Duration = Duration::from_millis(4);
@@ -88,6 +90,11 @@ impl App {
         self.listing = background::list_devices(ctx);
     }
 
+    /// The program began to open the window at `started`.
+    pub fn began(&mut self, started: Instant) {
+        self.times = FrameTimes::since(started);
+    }
+
     /// The preferences of the last time.
     pub fn saved_prefs(storage: Option<&dyn eframe::Storage>) -> Prefs {
         storage.and_then(|storage| eframe::get_value(storage, PREFS)).unwrap_or_default()
@@ -127,6 +134,16 @@ impl App {
             _ => true,
         };
         self.session.gallery.complete() && inspected
+    }
+
+    /// Brings a panel to the front.
+    pub fn show_panel(&mut self, id: &'static str) {
+        self.commands.push(command::Command::ShowPanel(id));
+    }
+
+    /// Follows a training run that was submitted elsewhere: images of side `side`, so many epochs.
+    pub fn watch_training(&mut self, job: JobId, side: usize, epochs: usize) {
+        self.session.train = TrainHistory::begin(job, side, epochs);
     }
 
     /// Names and titles of the panels.
@@ -289,7 +306,8 @@ impl App {
             };
             let text = widgets::break_lines(&notice.text, 64);
             let toast = self.toasts.custom(text, sign.into(), colour);
-            toast.duration(Duration::from_secs(secs)).closable(true);
+            // Its cross is a glyph the fonts lack.
+            toast.duration(Duration::from_secs(secs)).closable(false);
         }
         self.toasts.show(ctx);
     }

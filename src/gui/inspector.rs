@@ -38,11 +38,11 @@ fn inspected<'a>(session: &'a Session, view: &View) -> Option<(usize, u64, Image
 impl Inspector {
     /// Shows the inspector.
     pub fn show(&mut self, ui: &mut Ui, cx: &mut Cx) {
-        heading(ui, "Inspector", None);
         let session = cx.session;
         let Some((index, stamp, shape, tile)) = inspected(session, cx.view) else {
             ui.add_space(24.0);
             hint(ui, "Click an image in the gallery, or walk there with the arrow keys.");
+            ui.take_available_space();
             return;
         };
         egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {

@@ -57,8 +57,10 @@ fn row(ui: &mut Ui, job: &JobView, now: Instant, commands: &mut Vec<Command>) {
                 }
                 let width = (ui.available_width() * 0.35).clamp(80.0, 260.0);
                 let bar = ProgressBar::new(job.fraction().unwrap_or(0.0)).desired_width(width);
-                ui.add(bar.text(progress_text(job))).widget_info(|| {
-                    egui::WidgetInfo::labeled(egui::Role::ProgressIndicator, true, format!("Progress of {}", job.title))
+                let progress = progress_text(job);
+                ui.add(bar.text(progress.as_str())).widget_info(|| {
+                    let name = format!("{}: {progress}", job.title);
+                    egui::WidgetInfo::labeled(egui::Role::ProgressIndicator, true, name)
                 });
                 ui.label(&job.title);
                 if let Some(left) = job.eta_secs(now) {

@@ -51,14 +51,15 @@ pub fn run(options: Options) -> Result<()> {
             return Err(Error::input(NO_DISPLAY));
         }
     }
+    let started = Instant::now();
     let outcome: Arc<Mutex<Outcome>> = Arc::default();
     let viewport = ViewportBuilder::default().with_app_id(APP_ID).with_title("Bayescope");
     let native = eframe::NativeOptions {
-        viewport: viewport.with_inner_size([1280.0, 800.0]).with_min_inner_size([760.0, 480.0]),
+        viewport: viewport.with_inner_size([1280.0, 800.0]).with_min_inner_size([960.0, 560.0]),
         renderer: eframe::Renderer::Wgpu,
         ..Default::default()
     };
-    let (started, shared, wanted) = (Instant::now(), outcome.clone(), options.clone());
+    let (shared, wanted) = (outcome.clone(), options.clone());
     let create = move |cc: &eframe::CreationContext<'_>| Ok(Box::new(Running::new(cc, wanted, shared, started)) as Box<_>);
     eframe::run_native(APP_ID, native, Box::new(create)).map_err(|error| explain(&error))?;
     let outcome = std::mem::take(&mut *outcome.lock().unwrap_or_else(PoisonError::into_inner));
@@ -135,6 +136,7 @@ impl Running {
         let wake = Arc::new(move || ctx.request_repaint());
         let worker = Worker::start(prefs.device, prefs.oracle.clone(), wake);
         let mut app = App::new(&cc.egui_ctx, prefs, Box::new(worker));
+        app.began(started);
         app.restore(&cc.egui_ctx, cc.storage);
         app.open(options.open.clone());
         let shot = if options.screenshot.is_some() { Shot::Waiting(0) } else { Shot::No };

@@ -51,6 +51,11 @@ pub struct FrameReport {
 }
 
 impl FrameTimes {
+    /// Counts from `started`.
+    pub fn since(started: Instant) -> Self {
+        Self { started, ..Self::default() }
+    }
+
     /// Shows or hides the overlay.
     pub fn toggle(&mut self) {
         self.visible = !self.visible;

@@ -169,6 +169,7 @@ pub fn install(ctx: &egui::Context) {
     for (kind, dark) in [(egui::Theme::Light, false), (egui::Theme::Dark, true)] {
         let theme = Theme { dark };
         ctx.style_mut_of(kind, |style| {
+            style.text_styles.insert(egui::TextStyle::Small, egui::FontId::proportional(11.0));
             style.spacing.item_spacing = egui::vec2(8.0, 5.0);
             style.spacing.button_padding = egui::vec2(8.0, 3.0);
             style.spacing.slider_width = 130.0;

@@ -38,7 +38,7 @@ impl Panel for GalleryPanel {
     fn ui(&mut self, ui: &mut Ui, cx: &mut Cx) {
         controls(ui, cx);
         let arrangement = cx.view.arrangement(cx.session, cx.prefs);
-        count_line(ui, cx, &arrangement);
+        second_line(ui, cx, &arrangement);
         ui.separator();
         cx.view.in_view.clear();
         let gallery = cx.view.gallery(cx.session);
@@ -72,10 +72,21 @@ fn controls(ui: &mut Ui, cx: &mut Cx) {
         if ui.button(direction).on_hover_text("Smallest or largest first").clicked() {
             cx.prefs.descending = !cx.prefs.descending;
         }
-        ui.separator();
-        let label = ui.label("Size");
+    });
+}
+
+/// What is shown, and how large.
+fn second_line(ui: &mut Ui, cx: &mut Cx, arrangement: &Arrangement) {
+    ui.horizontal(|ui| {
+        let size = vec2(ui.available_width() - 150.0, ui.spacing().interact_size.y);
+        let text = egui::Label::new(count_line(cx, arrangement)).truncate().halign(egui::Align::Min);
+        ui.allocate_ui_with_layout(size, egui::Layout::left_to_right(egui::Align::Center), |ui| {
+            ui.set_min_width(size.x);
+            ui.add(text);
+        });
+        let label = ui.label("Size").on_hover_text("Side of a thumbnail, points");
         ui.spacing_mut().slider_width = 90.0;
-        let slider = Slider::new(&mut cx.prefs.thumbnail, THUMBNAILS).fixed_decimals(0).suffix(" pt").show_value(false);
+        let slider = Slider::new(&mut cx.prefs.thumbnail, THUMBNAILS).show_value(false);
         ui.add(slider).labelled_by(label.id);
     });
 }
@@ -93,10 +104,10 @@ fn class_filter(ui: &mut Ui, cx: &mut Cx) {
     response.response.labelled_by(label.id);
 }
 
-fn count_line(ui: &mut Ui, cx: &Cx, arrangement: &Arrangement) {
+fn count_line(cx: &Cx, arrangement: &Arrangement) -> String {
     let Arrangement { order, total, mismatches } = arrangement;
     if *total == 0 {
-        return;
+        return String::new();
     }
     let mut text = format!(
         "showing {} of {} · {} where label ≠ Bayes decision",
@@ -117,7 +128,7 @@ fn count_line(ui: &mut Ui, cx: &Cx, arrangement: &Arrangement) {
     if cx.view.selection.len() > 1 {
         text += &format!(" · {} selected", format::count(cx.view.selection.len()));
     }
-    ui.label(text);
+    text
 }
 
 fn nothing(ui: &mut Ui, cx: &mut Cx, arrangement: &Arrangement) {

@@ -100,6 +100,16 @@ impl Session {
         self.class_names().get(class).map_or("?", String::as_str)
     }
 
+    /// Whether the newest gallery is there in full.
+    pub fn gallery_complete(&self) -> bool {
+        self.gallery.complete()
+    }
+
+    /// Tiles on show, of whatever age.
+    pub fn gallery_count(&self) -> usize {
+        self.gallery.iter().count()
+    }
+
     /// A job was submitted.
     pub fn submitted(&mut self, id: JobId, job: &Job) {
         self.jobs.add(id, job.title());

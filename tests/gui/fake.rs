@@ -1,0 +1,196 @@
+//! An engine that records what it is asked and answers when the test says so.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use bayescope::data::ImageShape;
+use bayescope::device::{Candidate, DeviceChoice, DeviceReport};
+use bayescope::events::Progress;
+use bayescope::gui::{App, Engine};
+use bayescope::oracle::evaluate::Evaluation;
+use bayescope::oracle::library;
+use bayescope::oracle::posterior::{Posterior, Prior};
+use bayescope::oracle::train::{StepLoss, TrainEvent};
+use bayescope::units::Smoothing;
+use bayescope::worker::protocol::{
+    Event, GalleryRequest, GalleryUpdate, InspectRequest, Inspection, Job, JobId, Subject, Tile,
+};
+use egui_kittest::Harness;
+
+pub const SHAPE: ImageShape = ImageShape { channels: 1, height: 32, width: 32 };
+
+#[derive(Default)]
+struct State {
+    jobs: Vec<(JobId, Job)>,
+    shown: usize,
+    pending: Option<GalleryRequest>,
+    inspect: Option<InspectRequest>,
+    pauses: Vec<(JobId, bool)>,
+    cancelled: Vec<JobId>,
+    events: VecDeque<Event>,
+    gallery: Option<GalleryUpdate>,
+    inspection: Option<Inspection>,
+}
+
+#[derive(Clone, Default)]
+pub struct Fake(Arc<Mutex<State>>);
+
+/// Sample `index` at τ: a disc of its own size, and a posterior that depends on both.
+pub fn tile(index: usize, tau: f64) -> Tile {
+    let label = index % 10;
+    let log_likelihood = (0..10).map(|class| {
+        let near = ((class + 10 - label) % 10).min((label + 10 - class) % 10) as f64;
+        1200.0 - near * (1.0 + (index % 7) as f64) / tau.max(0.1) + if index % 11 == 5 && near == 1.0 { 9.0 } else { 0.0 }
+    });
+    let posterior = Posterior::new(log_likelihood.collect(), &Prior::uniform(10), Smoothing::ONE);
+    let radius = 3.0 + label as f64 + tau;
+    let pixel = |i: usize| {
+        let (x, y) = ((i % 32) as f64 - 15.5, (i / 32) as f64 - 15.5);
+        let edge = (radius - (x * x + y * y).sqrt()).clamp(0.0, 1.0);
+        (edge * 255.0) as u8
+    };
+    let pixels = (0..SHAPE.dims()).map(pixel).collect();
+    Tile { index, source: label, label, pixels, posterior: Arc::new(posterior) }
+}
+
+pub fn external(n: usize) -> Event {
+    let tiles = (0..n).map(|i| Tile { label: tile(i, 1.0).posterior.decision, ..tile(i, 1.0) }).collect();
+    let ids = (0..n).map(|i| format!("outside-{i}.png")).collect();
+    Event::External { name: "folder".into(), shape: SHAPE, ids, tiles, labelled: false }
+}
+
+impl Fake {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap()
+    }
+
+    pub fn send(&self, event: Event) {
+        self.state().events.push_back(event);
+    }
+
+    /// What the real worker says first.
+    pub fn open_oracle(&self) {
+        let used = Candidate {
+            choice: DeviceChoice::Cpu,
+            name: "CPU, 2 cores".into(),
+            driver: "burn flex".into(),
+            software: false,
+        };
+        self.send(Event::Device(DeviceReport { asked: DeviceChoice::Auto, used, reason: "no GPU was found".into() }));
+        let info = library::find("mnist").unwrap().info().unwrap();
+        self.send(Event::Oracle(Arc::new(info)));
+    }
+
+    /// Answers the waiting gallery and inspection in full.
+    pub fn answer(&self) {
+        let mut state = self.state();
+        if let Some(request) = state.pending.take() {
+            let tau = request.settings.tau.get();
+            let tiles: Vec<Tile> = (0..request.spec.n).map(|index| tile(index, tau)).collect();
+            let progress = Progress { done: tiles.len(), total: tiles.len() };
+            state.gallery = Some(GalleryUpdate { generation: request.generation, shape: SHAPE, tiles, progress });
+        }
+        if let Some(request) = state.inspect.take() {
+            let index = match request.subject {
+                Subject::Sample { index, .. } | Subject::External(index) => index,
+            };
+            let morph = request.taus.iter().map(|tau| (*tau, tile(index, tau.get()))).collect();
+            state.inspection = Some(Inspection {
+                generation: request.generation,
+                subject: request.subject,
+                shape: SHAPE,
+                tile: tile(index, request.settings.tau.get()),
+                morph,
+            });
+        }
+    }
+
+    /// A training run of three epochs.
+    pub fn train(&self, harness: &mut Harness<'_, App>) {
+        let evaluation = |nll: f64| Evaluation {
+            images: 500,
+            nll_nats: nll,
+            nll_std_error: 4.0,
+            bits_per_dim: nll / (1024.0 * std::f64::consts::LN_2),
+            accuracy: 0.971,
+            accuracy_std_error: 0.0075,
+        };
+        let started =
+            TrainEvent::Started { images: 59_500, held_out: 500, parameters: 1_200_000, resumed_at: 0, epochs: 30 };
+        harness.state_mut().watch_training(900, 32, 30);
+        self.send(Event::Train(Box::new(started)));
+        for epoch in 1..=3 {
+            let nll = 900.0 + 400.0 / epoch as f64;
+            for step in 1..=20 {
+                let loss = StepLoss { nll: nll + (step % 5) as f64 * 9.0, cross_entropy: 0.2, grad_norm: 1.0 };
+                let event = TrainEvent::Step { epoch, epochs: 30, step, steps: 20, loss, learning_rate: 1e-3 };
+                self.send(Event::Train(Box::new(event)));
+            }
+            let (held_out, train_nll) = (evaluation(nll + 15.0), nll);
+            let done = TrainEvent::Epoch { epoch, epochs: 30, train_nll, held_out, best: true, seconds: 60.0 };
+            self.send(Event::Train(Box::new(done)));
+            let x = (0..20).flat_map(|i| tile(i, 1.0).pixels.into_iter().map(|v| f32::from(v) / 255.0)).collect();
+            self.send(Event::Train(Box::new(TrainEvent::Samples { epoch, x })));
+        }
+        harness.run_steps(4);
+    }
+
+    pub fn shown(&self) -> usize {
+        self.state().shown
+    }
+
+    pub fn pending(&self) -> Option<GalleryRequest> {
+        self.state().pending.clone()
+    }
+
+    pub fn jobs(&self) -> Vec<(JobId, Job)> {
+        self.state().jobs.clone()
+    }
+
+    pub fn pauses(&self) -> Vec<(JobId, bool)> {
+        self.state().pauses.clone()
+    }
+
+    pub fn cancelled(&self) -> Vec<JobId> {
+        self.state().cancelled.clone()
+    }
+}
+
+impl Engine for Fake {
+    fn submit(&self, job: Job) -> JobId {
+        let mut state = self.state();
+        let id = state.jobs.len() as JobId + 1;
+        state.jobs.push((id, job));
+        id
+    }
+
+    fn show(&self, request: GalleryRequest) {
+        let mut state = self.state();
+        state.shown += 1;
+        state.pending = Some(request);
+    }
+
+    fn inspect(&self, request: InspectRequest) {
+        self.state().inspect = Some(request);
+    }
+
+    fn cancel(&self, id: JobId) {
+        self.state().cancelled.push(id);
+    }
+
+    fn set_paused(&self, id: JobId, paused: bool) {
+        self.state().pauses.push((id, paused));
+    }
+
+    fn poll(&self) -> Option<Event> {
+        self.state().events.pop_front()
+    }
+
+    fn take_gallery(&self) -> Option<GalleryUpdate> {
+        self.state().gallery.take()
+    }
+
+    fn take_inspection(&self) -> Option<Inspection> {
+        self.state().inspection.take()
+    }
+}
