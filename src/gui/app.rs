@@ -273,7 +273,8 @@ impl App {
             let side = Side::right("inspector").default_size(352.0).size_range(280.0..=560.0);
             side.show(ui, |ui| inspector.show(ui, cx));
         }
-        CentralPanel::default().frame(Frame::new()).show(ui, |ui| panels::show(ui, layout, panels, cx));
+        let ground = Frame::new().fill(ui.visuals().panel_fill);
+        CentralPanel::default().frame(ground).show(ui, |ui| panels::show(ui, layout, panels, cx));
     }
 
     fn on_top(&mut self, ui: &Ui) {

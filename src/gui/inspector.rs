@@ -38,6 +38,7 @@ fn inspected<'a>(session: &'a Session, view: &View) -> Option<(usize, u64, Image
 impl Inspector {
     /// Shows the inspector.
     pub fn show(&mut self, ui: &mut Ui, cx: &mut Cx) {
+        ui.add_space(8.0);
         let session = cx.session;
         let Some((index, stamp, shape, tile)) = inspected(session, cx.view) else {
             ui.add_space(24.0);

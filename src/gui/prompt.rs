@@ -36,7 +36,6 @@ impl Prompt {
 
     /// Shows it; `false` when it is answered or closed.
     pub fn show(&mut self, ctx: &egui::Context, waiting: bool, commands: &mut Vec<Command>) -> bool {
-        let enter = ctx.input(|input| input.key_pressed(Key::Enter));
         let mut open = true;
         let modal = Modal::new(Id::unique("prompt")).show(ctx, |ui| {
             ui.set_width(520.0);
@@ -46,6 +45,7 @@ impl Prompt {
             let label = ui.label("Path");
             let field = TextEdit::singleline(&mut self.text).desired_width(f32::INFINITY);
             let field = ui.add(field.hint_text("/path/to/file or folder")).labelled_by(label.id);
+            let enter = field.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
             if std::mem::take(&mut self.fresh) {
                 field.request_focus();
             }

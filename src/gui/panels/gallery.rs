@@ -185,10 +185,10 @@ impl GalleryPanel {
         let cursor = cx.view.cursor.filter(|_| reveal).and_then(|c| order.iter().position(|&index| index == c));
         let scroll = egui::ScrollArea::vertical().auto_shrink([false, false]).id_salt(cx.view.source);
         scroll.show_viewport(ui, |ui, viewport| {
-            let raster = Raster::new(ui.available_width() - 4.0, cx.prefs.thumbnail, order.len());
-            ui.set_height(raster.rows as f32 * raster.pitch);
+            let raster = Raster::new(ui.available_width() - 6.0, cx.prefs.thumbnail, order.len());
+            ui.set_height(raster.rows as f32 * raster.pitch + 6.0);
             // Room for the outlines of the first row and column.
-            let origin = ui.max_rect().min + vec2(2.0, 2.0);
+            let origin = ui.max_rect().min + vec2(3.0, 3.0);
             cx.view.columns = raster.columns;
             cx.view.page_rows = ((viewport.height() / raster.pitch) as usize).max(1);
             if let Some(place) = cursor {
