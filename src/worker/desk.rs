@@ -82,22 +82,22 @@ impl Desk {
 /// Runs until the handle is dropped. A panic ends the desk, not the thread: a new desk opens the same oracle.
 pub fn work(line: &Line, device: DeviceChoice, oracle: String) {
     let mut again = (device, oracle);
+    survive(line, |running| sit(line, &mut again, running));
+}
+
+/// Runs `sitting` until it returns, again after every panic, which is told as the failure of the running job.
+fn survive(line: &Line, mut sitting: impl FnMut(&mut Option<JobId>)) {
     loop {
         let mut running: Option<JobId> = None;
-        let sitting = AssertUnwindSafe(|| sit(line, &mut again, &mut running));
-        match catch_unwind(sitting) {
-            Ok(()) => return,
-            Err(panic) => {
-                let reason = panic_message(panic.as_ref());
-                tracing::error!("the worker panicked: {reason}");
-                if let Some(id) = running {
-                    let outcome = Outcome::Failed(format!("the computation failed inside: {reason}"));
-                    line.shared.forget(id);
-                    line.send(Event::JobEnded { id, outcome });
-                }
-                line.send(Event::Restarted { reason });
-            }
+        let Err(panic) = catch_unwind(AssertUnwindSafe(|| sitting(&mut running))) else { return };
+        let reason = panic_message(panic.as_ref());
+        tracing::error!("the worker panicked: {reason}");
+        if let Some(id) = running {
+            let outcome = Outcome::Failed(format!("the computation failed inside: {reason}"));
+            line.shared.forget(id);
+            line.send(Event::JobEnded { id, outcome });
         }
+        line.send(Event::Restarted { reason });
         if line.stopping() {
             return;
         }
@@ -151,5 +151,40 @@ fn settle(line: &Line, again: &mut (DeviceChoice, String)) -> Option<Chosen> {
             line.send(Event::Failed(error.to_string()));
             None
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+
+    use crossbeam_channel::bounded;
+
+    use super::*;
+
+    #[test]
+    fn a_panic_is_told_and_the_work_goes_on() {
+        let (bell, ringing) = bounded(1);
+        let (_jobs, queue) = bounded(1);
+        let (events, told) = bounded(8);
+        let woken = Arc::new(AtomicUsize::new(0));
+        let counter = woken.clone();
+        let wake = Arc::new(move || {
+            counter.fetch_add(1, Ordering::Relaxed);
+        });
+        let line = Line { shared: Arc::new(Shared::new(bell, wake)), queue, ringing, events };
+        let mut sittings = 0;
+        survive(&line, |running| {
+            sittings += 1;
+            if sittings == 1 {
+                *running = Some(7);
+                panic!("the device was lost");
+            }
+        });
+        assert_eq!(sittings, 2);
+        let lost = |text: &str| text.contains("the device was lost");
+        assert!(matches!(told.try_recv(), Ok(Event::JobEnded { id: 7, outcome: Outcome::Failed(why) }) if lost(&why)));
+        assert!(matches!(told.try_recv(), Ok(Event::Restarted { reason }) if lost(&reason)));
+        assert_eq!(woken.load(Ordering::Relaxed), 2);
     }
 }

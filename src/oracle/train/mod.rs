@@ -23,6 +23,7 @@ use crate::flow::preprocess::{BoundedLogit, Dequantisation};
 use crate::flow::weights::{Storage, Weights};
 use crate::flow::{Flow, Precision};
 use crate::oracle::evaluate::{Evaluation, evaluate};
+use crate::oracle::folder::sha256;
 use crate::units::{Seed, Tau};
 
 use checkpoint::{Best, Checkpoint, State};
@@ -117,6 +118,8 @@ pub struct Trained {
     pub test: Option<Evaluation>,
     /// Images trained on.
     pub images: usize,
+    /// SHA-256 of the pixels of the whole training part, as padded: identifies the data wherever it lay.
+    pub pixels_sha256: String,
     /// Names of the classes.
     pub class_names: Vec<String>,
     /// Seconds of training, all sittings.
@@ -320,6 +323,7 @@ impl<'a> Run<'a> {
             held_out,
             test,
             images: self.train.len(),
+            pixels_sha256: sha256(&[&self.train.pixels[..], &self.held_out.pixels].concat()),
             class_names: self.train.class_names,
             seconds: self.state.seconds,
         })

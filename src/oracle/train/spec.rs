@@ -29,6 +29,9 @@ pub struct TrainSpec {
 pub struct DataSpec {
     /// Folder of any supported format, with a training and, if there is one, a test part.
     pub path: PathBuf,
+    /// What the images are, in words, for the oracle's record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
     /// Side the images are padded to with zeros, as EBO does; a multiple of 2^levels.
     #[serde(default = "default_side")]
     pub pad_to: usize,

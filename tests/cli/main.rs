@@ -1,0 +1,5 @@
+//! The command line, end to end, on the bundled oracle and on a small one it trains itself. All on the CPU.
+
+mod run;
+mod training;
+mod world;
