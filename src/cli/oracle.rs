@@ -118,6 +118,9 @@ fn tell(bar: &Bar, event: &TrainEvent) {
             format!("epoch {epoch} · NLL {:.0} nats · rate {learning_rate:.1e}", loss.nll),
         ),
         TrainEvent::Skipped { epoch, step } => bar.line(&format!("epoch {epoch}, step {step}: not finite, skipped")),
+        TrainEvent::RolledBack { epoch, rate_scale } => bar.line(&format!(
+            "epoch {epoch} diverged: back to the last checkpoint with {rate_scale} of the learning rate"
+        )),
         TrainEvent::Epoch { epoch, epochs, train_nll, held_out, best, seconds } => bar.line(&format!(
             "epoch {epoch}/{epochs}: training NLL {train_nll:.1} nats · held out: {}{} · {seconds:.0} s",
             figures(held_out),

@@ -73,6 +73,18 @@ fn a_killed_run_goes_on_and_ends_in_the_same_oracle() {
 }
 
 #[test]
+fn a_diverging_run_halves_its_rate_and_in_the_end_says_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    pictures(folder.path());
+    let spec = spec(folder.path(), 2);
+    let wild = std::fs::read_to_string(&spec).unwrap().replace("learning_rate = 3e-3", "learning_rate = 1e12");
+    std::fs::write(&spec, wild).unwrap();
+    let out = folder.path().join("wild");
+    let message = fail(1, &["oracle", "train", text(&spec), "--out", text(&out), "--device", "cpu"]);
+    assert!(message.contains("diverged") && message.contains("training.learning_rate"), "{message}");
+}
+
+#[test]
 fn bad_specs_and_data_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("run");

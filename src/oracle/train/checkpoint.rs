@@ -29,6 +29,13 @@ pub struct State {
     pub best: Option<Best>,
     /// Seconds of training in all sittings.
     pub seconds: f64,
+    /// What the learning rate is multiplied by: halved whenever training diverged.
+    #[serde(default = "one")]
+    pub rate_scale: f64,
+}
+
+fn one() -> f64 {
+    1.0
 }
 
 /// Everything a run needs to go on exactly where it was.

@@ -38,6 +38,8 @@ const INIT_IMAGES: usize = 256;
 const SAMPLES_PER_CLASS: usize = 2;
 /// Steps in a row that may fail before the run goes back to its last checkpoint.
 const MAX_SKIPPED: usize = 5;
+/// Below this share of its learning rate a run gives up.
+const SMALLEST_SCALE: f64 = 1.0 / 64.0;
 
 /// What a training run reports.
 #[derive(Debug, Clone, Serialize)]
@@ -77,6 +79,13 @@ pub enum TrainEvent {
         epoch: usize,
         /// Step in the epoch, from 1.
         step: usize,
+    },
+    /// Training diverged and goes on from the last checkpoint with half the learning rate.
+    RolledBack {
+        /// The epoch that diverged, from 1.
+        epoch: usize,
+        /// What the learning rate is multiplied by from now on.
+        rate_scale: f64,
     },
     /// One epoch, evaluated and on disk.
     Epoch {
@@ -159,22 +168,13 @@ pub fn train(spec: &TrainSpec, folder: &Path, device: &Device, events: &mut dyn 
         resumed_at: run.state.epoch,
         epochs,
     })?;
-    let mut rollbacks = 0;
     while run.state.epoch < epochs {
         let sitting = Instant::now();
         let epoch = run.state.epoch + 1;
-        let Some(train_nll) = run.epoch(epoch, events)? else {
-            rollbacks += 1;
-            if rollbacks > 3 {
-                return Err(Error::Numeric(format!(
-                    "training diverges again and again in epoch {epoch}; lower training.learning_rate (now {}) and start again",
-                    spec.training.learning_rate
-                )));
-            }
-            run = Run::open(spec, folder, device)?;
-            continue;
-        };
-        run.finish_epoch(epoch, train_nll, sitting, events)?;
+        match run.epoch(epoch, events)? {
+            Some(train_nll) => run.finish_epoch(epoch, train_nll, sitting, events)?,
+            None => run = run.roll_back(epoch, device, events)?,
+        }
     }
     run.finish()
 }
@@ -221,10 +221,27 @@ impl<'a> Run<'a> {
             None => {
                 let glow = initial(spec, &config, &train, &device)?;
                 let average = build(glow.to_weights()?, &device.clone().inner())?;
-                (glow, average, adam(), State { epoch: 0, best: None, seconds: 0.0 })
+                (glow, average, adam(), State { epoch: 0, best: None, seconds: 0.0, rate_scale: 1.0 })
             }
         };
         Ok(Self { spec, folder, device, config, train, labels, held_out, glow, average, optimizer, state })
+    }
+
+    /// The last checkpoint again, with half the learning rate: the data come in the same order, so that the same rate would
+    /// fail in the same way.
+    fn roll_back(self, epoch: usize, device: &Device, events: &mut dyn Events<TrainEvent>) -> Result<Self> {
+        let rate_scale = self.state.rate_scale / 2.0;
+        let rate = self.spec.training.learning_rate;
+        if rate_scale < SMALLEST_SCALE {
+            return Err(Error::Numeric(format!(
+                "training diverges again and again in epoch {epoch}, even at {:.1e} of training.learning_rate = {rate}; lower it and start again",
+                self.state.rate_scale
+            )));
+        }
+        let mut run = Self::open(self.spec, self.folder, device)?;
+        run.state.rate_scale = rate_scale;
+        events.report(TrainEvent::RolledBack { epoch, rate_scale })?;
+        Ok(run)
     }
 
     /// One pass over the training images in the epoch's own order; `None` when the run must go back to its checkpoint.
@@ -236,9 +253,17 @@ impl<'a> Run<'a> {
         let (mut sum, mut seen, mut skipped) = (0.0, 0usize, 0usize);
         for (k, chosen) in order.chunks(t.batch).enumerate() {
             let batch = self.batch(epoch, chosen);
-            let learning_rate = self.spec.learning_rate((epoch - 1) * steps + k, steps);
-            let (glow, loss) = step(self.spec, &self.config, self.glow.clone(), &mut self.optimizer, batch, learning_rate)?;
-            self.glow = glow;
+            let learning_rate = self.state.rate_scale * self.spec.learning_rate((epoch - 1) * steps + k, steps);
+            let moved = step(self.spec, &self.config, self.glow.clone(), &mut self.optimizer, batch, learning_rate);
+            let loss = match moved {
+                Ok((glow, loss)) => {
+                    self.glow = glow;
+                    loss
+                }
+                // A 1×1 convolution became singular: the parameters are beyond repair.
+                Err(Error::Numeric(_)) => return Ok(None),
+                Err(error) => return Err(error),
+            };
             if loss.grad_norm.is_finite() {
                 skipped = 0;
                 sum += loss.nll * chosen.len() as f64;
