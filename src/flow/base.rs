@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn distances_and_norm_equal_the_written_out_gaussian() {
         let base = GaussianBase::new(vec![0.0, 1.0, 2.0, -1.0, 0.5, 3.0], &[1.0, -4.0, 0.25]);
-        let z = [0.5, -1.0, 2.0];
+        let z = [0.5f64, -1.0, 2.0];
         let written: Vec<f64> = [[0.0, 1.0, 2.0], [-1.0, 0.5, 3.0]]
             .iter()
             .map(|m| (0..3).map(|d| (z[d] - m[d]).powi(2) / [1.0, 4.0, 0.25][d]).sum())

@@ -38,7 +38,29 @@ impl BoundedLogit {
         self.bounds.ln() - log_p - log_q
     }
 
-    /// v and the log-determinant Σ_d log |dy/dv| of each image at that v, [N]. Undoes the bounds, so v may lie a little
+    /// The smallest and the largest f32 strictly inside the interval on which the map is defined.
+    fn support(self) -> (f32, f32) {
+        let half = 0.5 / self.bounds;
+        let (low, high) = (0.5 - half, 0.5 + half);
+        let inside = |v: f32| f64::from(v) > low && f64::from(v) < high;
+        let (mut least, mut most) = (low as f32, high as f32);
+        while !inside(least) {
+            least = least.next_up();
+        }
+        while !inside(most) {
+            most = most.next_down();
+        }
+        (least, most)
+    }
+
+    /// v as a world stores it. Where |y| was so large (beyond about 16) that the nearest f32 would be the end of the interval, the
+    /// last f32 before it: such a v still has a density, that of its own y.
+    pub fn round(self, v: &[f64]) -> Vec<f32> {
+        let (least, most) = self.support();
+        v.iter().map(|&v| (v as f32).clamp(least, most)).collect()
+    }
+
+    /// v and the log-determinant Σ_d log |dy/dv| of each image at that y, [N]. Undoes the bounds, so v may lie a little
     /// outside [0, 1] and is kept as it is.
     pub fn inverse(self, y: &[f64], dims: usize) -> (Vec<f64>, Vec<f64>) {
         let mut v = vec![0f64; y.len()];
@@ -109,6 +131,17 @@ mod tests {
         let (back, inverse) = LOGIT.inverse(&y, v.len());
         assert!(v.iter().zip(&back).all(|(a, b)| (a - b).abs() < 1e-15));
         assert!((forward[0] - inverse[0]).abs() < 1e-10);
+    }
+
+    #[test]
+    fn saturated_values_stay_inside_the_support() {
+        for bounds in [0.9, f64::from(0.9f32), 0.5] {
+            let logit = BoundedLogit { bounds };
+            let (v, _) = logit.inverse(&[-800.0, -30.0, 30.0, 800.0], 4);
+            let (y, log_det) = logit.forward(&logit.round(&v), 4);
+            assert!(y.iter().chain(&log_det).all(|value| value.is_finite()), "{v:?} → {y:?}");
+            assert!(y[0] < -14.0 && y[3] > 14.0);
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Named weights on the host: the form in which every checkpoint is read, checked, hashed and written.
 
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use burn::store::pytorch_reader::{DType as PtDType, PytorchReader};
@@ -198,21 +198,24 @@ impl Weights {
 /// start 76 bytes late. A file whose own name has 21 characters before `.pth` or `.tar` has its second entry exactly there, and
 /// is refused as broken.
 fn without_zip64_record(path: &Path) -> Option<tempfile::TempPath> {
-    // Bytes of the plain record, and of the zip64 record with its locator.
-    const END: usize = 22;
+    // The zip64 record with its locator, and the plain record after it, at the very end of the file.
     const ZIP64: usize = 56 + 20;
-    let mut bytes = std::fs::read(path).ok()?;
-    let end = bytes.len().checked_sub(END)?;
-    let record = end.checked_sub(ZIP64)?;
-    // Entries, size and offset of the directory: all ones where only the zip64 record knows.
-    let complete = !bytes[end + 10..end + 12].iter().all(|b| *b == 0xff)
-        && !bytes[end + 12..end + 20].chunks(4).any(|word| word.iter().all(|b| *b == 0xff));
-    if !bytes[end..].starts_with(b"PK\x05\x06") || !bytes[record..].starts_with(b"PK\x06\x06") || !complete {
+    let mut tail = [0; ZIP64 + 22];
+    let mut file = std::fs::File::open(path).ok()?;
+    let rest = file.metadata().ok()?.len().checked_sub(tail.len() as u64)?;
+    file.seek(SeekFrom::Start(rest)).ok()?;
+    file.read_exact(&mut tail).ok()?;
+    let plain = &tail[ZIP64..];
+    // Number of entries, size and offset of the directory are all ones where only the zip64 record knows.
+    let unknown = |field: &[u8]| field.iter().all(|byte| *byte == 0xff);
+    let repeats = ![&plain[10..12], &plain[12..16], &plain[16..20]].into_iter().any(unknown);
+    if !tail.starts_with(b"PK\x06\x06") || !plain.starts_with(b"PK\x05\x06") || !repeats {
         return None;
     }
-    bytes.drain(record..end);
     let mut copy = tempfile::NamedTempFile::new().ok()?;
-    copy.write_all(&bytes).ok()?;
+    file.rewind().ok()?;
+    std::io::copy(&mut file.take(rest), &mut copy).ok()?;
+    copy.write_all(plain).ok()?;
     Some(copy.into_temp_path())
 }
 

@@ -90,9 +90,11 @@ fn the_gradient_of_every_parameter_is_that_of_differences() {
             weights
         };
         let (ahead, behind) = (displaced(1e-4), displaced(-1e-4));
-        let difference = value(objective(&config, &build(&config, &ahead))) - value(objective(&config, &build(&config, &behind)));
+        let difference =
+            value(objective(&config, &build(&config, &ahead))) - value(objective(&config, &build(&config, &behind)));
         // Along the step the f32 weights really took.
-        let steps = ahead.0[&name].values.iter().zip(&behind.0[&name].values).map(|(a, b)| f64::from(*a) - f64::from(*b));
+        let steps =
+            ahead.0[&name].values.iter().zip(&behind.0[&name].values).map(|(a, b)| f64::from(*a) - f64::from(*b));
         let predicted: f64 = steps.zip(&gradient).map(|(s, g)| s * g).sum();
         let length = gradient.iter().map(|g| g * g).sum::<f64>().sqrt() * 2e-4;
         assert!((difference - predicted).abs() < 2e-3 * length, "{name}: {difference:e}, gradient says {predicted:e}");

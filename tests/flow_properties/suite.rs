@@ -1,8 +1,12 @@
 //! The property suite of any flow, through the trait alone, and its application to Glows of several shapes.
 
+use bayescope::device::{DeviceChoice, choose};
+use bayescope::flow::glow::GlowFlow;
+use bayescope::flow::import::read_glow;
 use bayescope::flow::{Flow, Precision, Scores};
 use bayescope::oracle::world::latents;
 use bayescope::units::{Seed, Tau};
+use burn::tensor::Device;
 
 use crate::common::reference::GlowReference;
 use crate::common::{max_abs, tiny};
@@ -111,6 +115,34 @@ fn glows_of_several_shapes() {
     }
 }
 
+/// The same suite where a graphics adapter computes: same bits for the same input there too.
+#[test]
+fn a_glow_on_a_graphics_adapter() {
+    match choose(DeviceChoice::Wgpu(None)) {
+        Ok(chosen) => {
+            let config = tiny::config(1, 4, 2, 2);
+            let weights = tiny::weights(&config, 21);
+            let flow = GlowFlow::new(&config, weights, &chosen.device, Precision::F32).unwrap();
+            check_any(&chosen.report.used.name, &flow, Limits { state: 1e-5, batch: 1e-5 });
+        }
+        Err(error) => println!("skipped: {error}"),
+    }
+}
+
+/// Renaming the classes renames their statistics and nothing else.
+#[test]
+fn permuted_classes_have_permuted_statistics() {
+    let config = tiny::config(2, 4, 1, 1);
+    let flow = tiny::flow(&config, 24, Precision::F32);
+    let mut weights = tiny::weights(&config, 24);
+    weights.0.get_mut("means").unwrap().values.rotate_left(32);
+    let rotated = GlowFlow::new(&config, weights, &Device::flex(), Precision::F32).unwrap();
+    let x = decoded(&flow).x;
+    let mut expected = flow.score(&x).unwrap();
+    expected.quad.chunks_mut(3).for_each(|quad| quad.rotate_left(1));
+    assert_eq!(rotated.score(&x).unwrap(), expected);
+}
+
 /// The parts of log p recomputed from z: independent of [`Scores`].
 #[test]
 fn densities_are_those_of_the_written_out_gaussian() {
@@ -142,9 +174,8 @@ fn glow_inverts_itself() {
         let reference = GlowReference::read(name);
         let x = reference.input();
         for (precision, limit, log_det_limit) in [(Precision::F64, 1e-12, 1e-10), (Precision::F32, 1e-5, 1e-3)] {
-            let (config, weights) = bayescope::flow::import::read_glow(&reference.checkpoint(".safetensors")).unwrap();
-            let device = burn::tensor::Device::flex();
-            let flow = bayescope::flow::glow::GlowFlow::new(&config, weights, &device, precision).unwrap();
+            let (config, weights) = read_glow(&reference.checkpoint(".safetensors")).unwrap();
+            let flow = GlowFlow::new(&config, weights, &Device::flex(), precision).unwrap();
             let encoded = flow.encode(&x).unwrap();
             let (back, log_det) = flow.decode_base(encoded.z.clone()).unwrap();
             let (image, volume) = (max_abs(&x, &back), max_abs(&encoded.log_det, &log_det));

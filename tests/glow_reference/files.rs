@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use bayescope::flow::Precision;
 use bayescope::flow::glow::GlowFlow;
 use bayescope::flow::import::read_glow;
-use bayescope::flow::Precision;
 use bayescope::oracle::folder;
 use burn::tensor::Device;
 
@@ -14,7 +14,14 @@ use crate::common::reference::GlowReference;
 pub const LAYOUTS: [(&str, &[&str]); 2] = [
     (
         "config1",
-        &["_plain.pth", ".safetensors", "_best.pth.tar", "_latest.pth.tar", "_best_cuda.pth.tar", "_best_legacy.pth.tar"],
+        &[
+            "_plain.pth",
+            ".safetensors",
+            "_best.pth.tar",
+            "_latest.pth.tar",
+            "_best_cuda.pth.tar",
+            "_best_legacy.pth.tar",
+        ],
     ),
     ("config2", &["_plain.pth", ".safetensors", "_best.pth.tar"]),
 ];

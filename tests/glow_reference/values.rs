@@ -27,7 +27,7 @@ fn limits(precision: Precision, dims: usize, graphics: bool) -> Limits {
     let exact = Tolerance::Relative(1e-9);
     // exp of a graphics adapter may err by some units in the last place, all to one side: z stays within the same limit, but
     // log p adds the errors of all dimensions up.
-    let device = if graphics { 5.0 } else { 1.0 };
+    let device = if graphics { 2.0 } else { 1.0 };
     match precision {
         Precision::F64 => Limits { z: exact, log_p: exact, posterior: exact, image: exact },
         Precision::F32 => Limits {
@@ -65,13 +65,17 @@ fn forward(table: &mut Table, reference: &GlowReference, flow: &GlowFlow, precis
     let prior = Prior::uniform(reference.config.classes);
     for name in TAUS {
         let tau = Tau::new(name.parse().unwrap()).unwrap();
-        let posteriors: Vec<Posterior> = (0..scores.len())
-            .map(|i| Posterior::new(scores.log_likelihoods(i, tau), &prior, Smoothing::ONE))
-            .collect();
+        let posteriors: Vec<Posterior> =
+            (0..scores.len()).map(|i| Posterior::new(scores.log_likelihoods(i, tau), &prior, Smoothing::ONE)).collect();
         let gather = |part: fn(&Posterior) -> &[f64]| posteriors.iter().flat_map(part).copied().collect::<Vec<_>>();
         let golden = |what: &str| reference.golden(&format!("tau/{name}/{what}"));
         table.compare(&format!("logp τ={name}"), &gather(|p| &p.log_likelihood), &golden("logp"), limits.log_p);
-        table.compare(&format!("posterior τ={name}"), &gather(|p| &p.probabilities), &golden("posterior"), limits.posterior);
+        table.compare(
+            &format!("posterior τ={name}"),
+            &gather(|p| &p.probabilities),
+            &golden("posterior"),
+            limits.posterior,
+        );
         let log_px: Vec<f64> = posteriors.iter().map(|p| p.log_px).collect();
         table.compare(&format!("log_marginal τ={name}"), &log_px, &golden("log_marginal"), limits.log_p);
     }
@@ -152,22 +156,11 @@ fn f32_on_the_cpu() {
     check("config2", &Device::flex(), "cpu", Precision::F32);
 }
 
-/// Mean relative error, with its sign, of a function on a device over [−0.2, 0.2].
-fn relative_error(device: &Device, ours: fn(Tensor<1>) -> Tensor<1>, exact: fn(f64) -> f64) -> f64 {
-    let x: Vec<f32> = (-100..100).map(|i| (i as f32 + 0.5) / 500.0).collect();
-    let y = ours(Tensor::from_data(TensorData::new(x.clone(), [200]), device)).try_into_vec_as::<f64>().unwrap();
-    let errors = x.iter().zip(y).map(|(&x, y)| y / exact(x.into()) - 1.0);
-    errors.sum::<f64>() / 200.0
-}
-
 #[test]
 fn f32_on_a_graphics_adapter() {
     match choose(DeviceChoice::Wgpu(None)) {
         Ok(chosen) => {
             let label = chosen.report.used.name.split(' ').next().unwrap_or("wgpu").to_owned();
-            let exp = relative_error(&chosen.device, Tensor::exp, f64::exp);
-            let tanh = relative_error(&chosen.device, Tensor::tanh, f64::tanh);
-            println!("{}: mean relative error near 0 of exp {exp:.1e}, of tanh {tanh:.1e}", chosen.report.used.name);
             check("config1", &chosen.device, &label, Precision::F32);
             check("config2", &chosen.device, &label, Precision::F32);
         }

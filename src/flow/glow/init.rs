@@ -93,7 +93,10 @@ mod tests {
         let (mean, var) = moments(x);
         let worst_mean = to_host(mean).unwrap().into_iter().fold(0f64, |a, m| a.max(m.abs()));
         let worst_var = to_host(var).unwrap().into_iter().fold(0f64, |a, v| a.max((v - 1.0).abs()));
-        assert!(worst_mean < tolerance && worst_var < tolerance, "{what}: mean {worst_mean:e}, variance off by {worst_var:e}");
+        assert!(
+            worst_mean < tolerance && worst_var < tolerance,
+            "{what}: mean {worst_mean:e}, variance off by {worst_var:e}"
+        );
     }
 
     /// The three normalisations inside a coupling network, each before its relu.
@@ -118,7 +121,11 @@ mod tests {
         let mut glow = Glow::from_weights(&CONFIG, weights, &device, Precision::F32).unwrap();
         // 32 images whose channels have unlike means and spreads.
         let noise = latents(Seed(4), 0, 32, SHAPE.dims());
-        let y = noise.iter().enumerate().map(|(i, e)| (i / 64 % 3) as f32 * 2.0 - 1.0 + e * (0.5 + (i % 5) as f32)).collect::<Vec<_>>();
+        let y = noise
+            .iter()
+            .enumerate()
+            .map(|(i, e)| (i / 64 % 3) as f32 * 2.0 - 1.0 + e * (0.5 + (i % 5) as f32))
+            .collect::<Vec<_>>();
         let y = Tensor::<4>::from_data(TensorData::new(y, [32, 3, 8, 8]), &device);
         glow.initialise(&y);
         let mut x = squeeze(y.swap_dims(0, 1));

@@ -99,8 +99,13 @@ mod tests {
     use crate::data::ImageShape;
     use crate::units::Seed;
 
-    const CONFIG: GlowConfig =
-        GlowConfig { shape: ImageShape { channels: 3, height: 8, width: 4 }, classes: 2, hidden: 5, levels: 2, steps: 2 };
+    const CONFIG: GlowConfig = GlowConfig {
+        shape: ImageShape { channels: 3, height: 8, width: 4 },
+        classes: 2,
+        hidden: 5,
+        levels: 2,
+        steps: 2,
+    };
 
     #[test]
     fn a_random_start_has_exactly_the_arrays_of_its_architecture() {
@@ -115,11 +120,11 @@ mod tests {
             change(&mut weights);
             CONFIG.check(&weights).unwrap_err()
         };
-        let set = |name: &'static str, value: f32| {
-            move |w: &mut Weights| w.0.get_mut(name).unwrap().values[0] = value
-        };
+        let set = |name: &'static str, value: f32| move |w: &mut Weights| w.0.get_mut(name).unwrap().values[0] = value;
         let variance = "flows.next.steps.1.coup.nn.mid_norm.running_var";
-        assert!(refusal(&|w| drop(w.0.remove("flows.steps.1.norm.logs"))).contains("'flows.steps.1.norm.logs' is missing"));
+        assert!(
+            refusal(&|w| drop(w.0.remove("flows.steps.1.norm.logs"))).contains("'flows.steps.1.norm.logs' is missing")
+        );
         assert!(refusal(&|w| drop(w.0.insert("extra".into(), HostTensor::full([1], 0.0)))).contains("'extra'"));
         assert!(refusal(&|w| drop(w.0.insert("cov_diag".into(), HostTensor::full([96], 1.0)))).contains("[3, 8, 4]"));
         assert!(refusal(&set("cov_diag", 0.0)).contains("'cov_diag' holds 0"));
