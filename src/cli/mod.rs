@@ -1,21 +1,104 @@
-//! The command line.
-use std::ops::ControlFlow;
-/// temporary
-pub fn main() -> std::process::ExitCode {
-    let args: Vec<String> = std::env::args().collect();
-    let spec = crate::oracle::train::TrainSpec::read(args[1].as_ref()).unwrap();
-    let t0 = std::time::Instant::now();
-    let mut sink = |e: crate::oracle::train::TrainEvent| {
-        use crate::oracle::train::TrainEvent::*;
-        match &e {
-            Step { step, loss, epoch, .. } if *step % 20 == 0 || *epoch == 1 && *step < 20 => eprintln!("{:.1}s {epoch} {step} {loss:?}", t0.elapsed().as_secs_f64()),
-            Step { .. } => {}
-            Samples{..} => {}
-            other => eprintln!("{:.1}s {other:?}", t0.elapsed().as_secs_f64()).to_owned(),
-        }
-        ControlFlow::Continue(())
+//! The command line: the same functions the explorer calls. One JSON document or a short report on stdout, progress on
+//! stderr. Exit codes: 0 done, 1 failed, 2 usage.
+
+mod args;
+mod doctor;
+mod oracle;
+mod posterior;
+mod progress;
+mod sample;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::Parser;
+use serde::Serialize;
+
+use crate::device::choose;
+use crate::error::{Error, Result};
+use crate::flow::Precision;
+use crate::flow::weights::Weights;
+use crate::oracle::folder::{self, OracleInfo};
+use crate::oracle::world::World;
+use args::{Cli, Command, Compute, Explore};
+
+/// Parses the arguments and does what they say.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let filter = tracing_subscriber::EnvFilter::try_from_env("BAYESCOPE_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("bayescope=warn,error"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    let done = match cli.command {
+        None => explore(cli.explore),
+        Some(Command::Doctor { device, json }) => doctor::run(device.device, json),
+        Some(Command::Oracle { command }) => oracle::run(command),
+        Some(Command::Sample(args)) => sample::run(&args),
+        Some(Command::Posterior(args)) => posterior::run(args),
     };
-    let out = crate::oracle::train::train(&spec, args[2].as_ref(), &burn::tensor::Device::flex(), &mut sink).unwrap();
-    println!("{:?} {:?}", out.held_out, out.test);
-    std::process::ExitCode::SUCCESS
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("bayescope: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[cfg(all())]
+fn explore(_: Explore) -> Result<()> {
+    Err(Error::input(
+        "this build has no window (feature `gui` is off); try `bayescope sample mnist --n 64 --out digits.png` or `bayescope --help`",
+    ))
+}
+
+#[cfg(any())]
+fn explore(args: Explore) -> Result<()> {
+    crate::gui::run(crate::gui::Options {
+        device: args.device.device,
+        oracle: args.oracle.unwrap_or_else(|| crate::oracle::library::DEFAULT.to_owned()),
+        open: args.files,
+        screenshot: args.screenshot,
+        frame_log: args.frame_log,
+        theme: args.theme.map(|theme| theme == args::Theme::Light),
+        quit_after_secs: args.quit_after,
+    })
+}
+
+/// An oracle opened for a command.
+struct Opened {
+    info: OracleInfo,
+    weights: Weights,
+    world: World,
+}
+
+/// Opens an oracle where and as exactly as asked.
+fn open(oracle: &str, compute: &Compute) -> Result<Opened> {
+    let chosen = choose(compute.device.device)?;
+    let precision = Precision::from(compute.precision);
+    if precision == Precision::F64 && chosen.report.used.choice != crate::device::DeviceChoice::Cpu {
+        return Err(Error::input("--precision f64 needs --device cpu: adapters differ in what 64-bit arithmetic they have"));
+    }
+    let (info, weights) = folder::read(oracle)?;
+    let world = info.clone().build(weights.clone(), &chosen.device, precision, chosen.batch)?.world;
+    Ok(Opened { info, weights, world })
+}
+
+/// One JSON document on stdout.
+fn print_json(value: &impl Serialize) -> Result<()> {
+    print(serde_json::to_string_pretty(value))
+}
+
+/// One line of JSON on stdout.
+fn print_json_line(value: &impl Serialize) -> Result<()> {
+    print(serde_json::to_string(value))
+}
+
+fn print(text: serde_json::Result<String>) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    let written = text.map_err(std::io::Error::from).and_then(|text| writeln!(out, "{text}")).and_then(|()| out.flush());
+    match written {
+        // A reader that has seen enough (`| head`) is no failure.
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Error::io("standard output", error)),
+        _ => Ok(()),
+    }
 }

@@ -20,7 +20,7 @@ pub use folder::{read_folder, read_image_files};
 pub use idx::read_idx;
 pub use npz::read_npz;
 pub use open::{open, open_dataset};
-pub use world::{WorldBatch, write_npz};
+pub use world::{WorldBatch, write_npz, write_npz_in_pieces};
 pub use write::{contact_sheet, write_atomically, write_png};
 
 /// Channels, height and width of every image of a batch.

@@ -116,64 +116,96 @@ fn check_part<T: std::fmt::Display>(
 /// # Errors
 /// When the parts of the batch disagree in size or hold impossible values, or the system refuses to write.
 pub fn write_npz(path: &Path, batch: &WorldBatch) -> Result<()> {
-    batch
-        .check()
-        .map_err(|cause| Error::input(format!("{}: {cause}", path.display())))?;
-    let ImageShape {
-        channels,
-        height,
-        width,
-    } = batch.shape;
-    let (n, k) = (batch.len(), batch.classes);
-    replace_file(path, |file| {
+    write_npz_in_pieces(path, batch.shape, batch.len(), |sink| sink(batch))
+}
+
+/// [`write_npz`] of `n` images that come piece by piece: `produce` hands batches to the sink it is given. The images go
+/// straight to the disk; only the numbers beside them are held.
+///
+/// # Errors
+/// As [`write_npz`], and whatever `produce` returns; then the file is as it was before.
+pub fn write_npz_in_pieces(
+    path: &Path,
+    shape: ImageShape,
+    n: usize,
+    produce: impl FnOnce(&mut dyn FnMut(&WorldBatch) -> Result<()>) -> Result<()>,
+) -> Result<()> {
+    let mut stopped = None;
+    let written = replace_file(path, |file| {
         let mut zip = ZipWriter::new(file);
-        write_array(
-            &mut zip,
-            "x",
-            "<f4",
-            &[n, channels, height, width],
-            Some(&batch.x),
-            f32::to_le_bytes,
-        )?;
-        write_array(
-            &mut zip,
-            "y",
-            "<i8",
-            &[n],
-            batch.y.as_ref(),
-            i64::to_le_bytes,
-        )?;
-        write_array(
-            &mut zip,
-            "posterior",
-            "<f4",
-            &[n, k],
-            batch.posterior.as_ref(),
-            f32::to_le_bytes,
-        )?;
-        write_array(
-            &mut zip,
-            "logp",
-            "<f8",
-            &[n, k],
-            batch.logp.as_ref(),
-            f64::to_le_bytes,
-        )?;
-        write_array(
-            &mut zip,
-            "aleatoric",
-            "<f8",
-            &[n],
-            batch.aleatoric.as_ref(),
-            f64::to_le_bytes,
-        )?;
+        start_array(&mut zip, "x", "<f4", &[n, shape.channels, shape.height, shape.width])?;
+        let mut rest: Option<WorldBatch> = None;
+        let mut images = 0;
+        let mut sink = |batch: &WorldBatch| {
+            batch.check().map_err(|cause| Error::input(format!("{}: {cause}", path.display())))?;
+            write_values(&mut zip, &batch.x, f32::to_le_bytes).map_err(|e| Error::io(path, e))?;
+            images += batch.len();
+            match &mut rest {
+                None => rest = Some(batch.without_images()),
+                Some(rest) => rest.extend(batch),
+            }
+            Ok(())
+        };
+        let produced = produce(&mut sink).and_then(|()| match images == n {
+            true => Ok(()),
+            false => Err(Error::input(format!("{}: {images} images came, {n} were announced", path.display()))),
+        });
+        if let Err(error) = produced {
+            stopped = Some(error);
+            return Err(io::Error::other("no images to write"));
+        }
+        if let Some(rest) = rest {
+            write_numbers(&mut zip, &rest, n)?;
+        }
         zip.finish()?;
         Ok(())
-    })
+    });
+    match stopped {
+        Some(error) => Err(error),
+        None => written,
+    }
+}
+
+impl WorldBatch {
+    fn without_images(&self) -> Self {
+        let Self { shape, x: _, classes, y, posterior, logp, aleatoric } = self;
+        Self {
+            shape: *shape,
+            x: Vec::new(),
+            classes: *classes,
+            y: y.clone(),
+            posterior: posterior.clone(),
+            logp: logp.clone(),
+            aleatoric: aleatoric.clone(),
+        }
+    }
+
+    /// Appends the numbers, not the images, of `other`.
+    fn extend(&mut self, other: &Self) {
+        fn both<T: Clone>(a: &mut Option<Vec<T>>, b: &Option<Vec<T>>) {
+            if let (Some(a), Some(b)) = (a, b) {
+                a.extend_from_slice(b);
+            }
+        }
+        both(&mut self.y, &other.y);
+        both(&mut self.posterior, &other.posterior);
+        both(&mut self.logp, &other.logp);
+        both(&mut self.aleatoric, &other.aleatoric);
+    }
+}
+
+type Zip<'a, 'b> = ZipWriter<&'a mut BufWriter<&'b mut File>>;
+
+fn write_numbers(zip: &mut Zip<'_, '_>, batch: &WorldBatch, n: usize) -> io::Result<()> {
+    let k = batch.classes;
+    write_array(zip, "y", "<i8", &[n], batch.y.as_ref(), i64::to_le_bytes)?;
+    write_array(zip, "posterior", "<f4", &[n, k], batch.posterior.as_ref(), f32::to_le_bytes)?;
+    write_array(zip, "logp", "<f8", &[n, k], batch.logp.as_ref(), f64::to_le_bytes)?;
+    write_array(zip, "aleatoric", "<f8", &[n], batch.aleatoric.as_ref(), f64::to_le_bytes)
 }
 
 fn write_array<T: Copy, const N: usize>(
-    zip: &mut ZipWriter<&mut BufWriter<&mut File>>,
+    zip: &mut Zip<'_, '_>,
     name: &str,
     descr: &str,
     shape: &[usize],
@@ -181,16 +213,21 @@ fn write_array<T: Copy, const N: usize>(
     bytes: fn(T) -> [u8; N],
 ) -> io::Result<()> {
     let Some(values) = values else { return Ok(()) };
+    start_array(zip, name, descr, shape)?;
+    write_values(zip, values, bytes)
+}
+
+/// Opens the entry of one array and writes its header.
+fn start_array(zip: &mut Zip<'_, '_>, name: &str, descr: &str, shape: &[usize]) -> io::Result<()> {
     let options = FileOptions::default()
         .compression_method(CompressionMethod::Stored)
         .last_modified_time(DateTime::default())
-        // Zip64 where header and data could reach 4 GiB.
-        .large_file(values.len().saturating_mul(N) >= (u32::MAX - (1 << 16)) as usize);
+        // Zip64 where header and data could reach 4 GiB; no element here is larger than 8 bytes.
+        .large_file(shape.iter().product::<usize>().saturating_mul(8) >= (u32::MAX - (1 << 16)) as usize);
     zip.start_file(format!("{name}.npy"), options)?;
     let mut header = Vec::new();
     write_header(&mut header, descr, shape)?;
-    zip.write_all(&header)?;
-    write_values(zip, values, bytes)
+    zip.write_all(&header)
 }
 
 /// Writes the header of a C-ordered array, padded as NumPy pads it (to a multiple of 64 bytes).

@@ -1,8 +1,11 @@
 //! Oracles and worlds: frozen flows on disk, what can be asked of them, and how they are trained.
 
+pub mod classify;
 pub mod evaluate;
+pub mod export;
 pub mod folder;
 pub mod library;
 pub mod posterior;
+pub mod precision;
 pub mod train;
 pub mod world;

@@ -132,19 +132,10 @@ impl World {
         })
     }
 
-    /// Samples `first..first + n` of `spec`, one pass of the device.
-    ///
-    /// # Errors
-    /// When the class or the prior does not fit, or the device fails.
-    pub fn sample_batch(&self, spec: &SampleSpec, settings: &Settings, first: usize, n: usize) -> Result<Vec<Sample>> {
-        let indices: Vec<usize> = (first..first + n).collect();
-        self.sample_indices(spec, settings, &indices)
-    }
-
     /// The samples of the given running numbers, one pass of the device.
     ///
     /// # Errors
-    /// As [`Self::sample_batch`].
+    /// When the class or the prior does not fit, or the device fails.
     pub fn sample_indices(&self, spec: &SampleSpec, settings: &Settings, indices: &[usize]) -> Result<Vec<Sample>> {
         self.check(settings)?;
         if let Some(class) = spec.class.filter(|&class| class >= self.flow.classes()) {
@@ -166,25 +157,6 @@ impl World {
             Sample { index, source, label, x: x.to_vec(), posterior }
         });
         Ok(samples.collect())
-    }
-
-    /// All samples of `spec`, batch after batch into `sink`; memory holds one batch.
-    ///
-    /// # Errors
-    /// As [`Self::sample_batch`], whatever the sink returns, and [`Error::Cancelled`].
-    pub fn sample(
-        &self,
-        spec: &SampleSpec,
-        settings: &Settings,
-        sink: &mut dyn FnMut(Vec<Sample>) -> Result<()>,
-        events: &mut dyn Events<Progress>,
-    ) -> Result<()> {
-        for first in (0..spec.n).step_by(self.batch) {
-            let n = self.batch.min(spec.n - first);
-            sink(self.sample_batch(spec, settings, first, n)?)?;
-            events.report(Progress { done: first + n, total: spec.n })?;
-        }
-        Ok(())
     }
 
     /// Statistics of world-space images `x` (NCHW), batch after batch.

@@ -1,3 +1,158 @@
-//! The one named thread that owns the device.
+//! The one named thread that owns the device. Faces hand it jobs and slider-driven requests; it answers with events and
+//! pictures. A panic on the thread becomes an event, and a fresh worker opens the same oracle again.
 
+mod desk;
+mod interactive;
+mod jobs;
 pub mod protocol;
+mod slot;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
+
+use crate::device::DeviceChoice;
+use protocol::{Event, GalleryRequest, GalleryUpdate, InspectRequest, Inspection, Job, JobId, Outcome};
+use slot::Slot;
+
+/// Jobs that may wait at once.
+const QUEUE: usize = 64;
+/// Events that may wait to be read before the worker waits for the reader.
+const EVENTS: usize = 1024;
+
+/// Called when something new can be polled.
+pub type Wake = Arc<dyn Fn() + Send + Sync>;
+
+/// Stop and pause of one job.
+#[derive(Debug, Default)]
+struct Control {
+    cancelled: AtomicBool,
+    paused: AtomicBool,
+}
+
+/// What both sides hold.
+struct Shared {
+    gallery_request: Slot<GalleryRequest>,
+    inspect_request: Slot<InspectRequest>,
+    gallery: Slot<GalleryUpdate>,
+    inspection: Slot<Inspection>,
+    controls: Mutex<HashMap<JobId, Arc<Control>>>,
+    stopping: AtomicBool,
+    bell: Sender<()>,
+    wake: Wake,
+}
+
+impl Shared {
+    /// Wakes the worker.
+    fn ring(&self) {
+        // A full bell is already ringing.
+        let _ = self.bell.try_send(());
+    }
+
+    fn control(&self, id: JobId) -> Arc<Control> {
+        let mut controls = self.controls.lock().unwrap_or_else(PoisonError::into_inner);
+        controls.entry(id).or_default().clone()
+    }
+
+    fn forget(&self, id: JobId) {
+        self.controls.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+    }
+}
+
+/// Handle of the worker; dropping it stops the thread at its next event.
+pub struct Worker {
+    shared: Arc<Shared>,
+    jobs: Sender<(JobId, Job)>,
+    events: Receiver<Event>,
+    own_events: Sender<Event>,
+    next_id: AtomicU64,
+}
+
+impl Worker {
+    /// Starts the thread, which chooses a device and opens `oracle`, telling both by events. `wake` is called whenever
+    /// something new can be polled.
+    pub fn start(device: DeviceChoice, oracle: String, wake: Wake) -> Self {
+        let (bell, ringing) = bounded(1);
+        let (jobs, queue) = bounded(QUEUE);
+        let (sender, events) = bounded(EVENTS);
+        let shared = Arc::new(Shared {
+            gallery_request: Slot::default(),
+            inspect_request: Slot::default(),
+            gallery: Slot::default(),
+            inspection: Slot::default(),
+            controls: Mutex::default(),
+            stopping: AtomicBool::new(false),
+            bell,
+            wake,
+        });
+        let line = desk::Line { shared: shared.clone(), queue, ringing, events: sender.clone() };
+        let spawned = std::thread::Builder::new().name("worker".into()).spawn(move || desk::work(&line, device, oracle));
+        if let Err(error) = spawned {
+            let _ = sender.try_send(Event::Failed(format!("the system gave no thread to compute on: {error}")));
+        }
+        Self { shared, jobs, events, own_events: sender, next_id: AtomicU64::new(1) }
+    }
+
+    /// Queues a job and returns at once.
+    pub fn submit(&self, job: Job) -> JobId {
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        self.shared.control(id);
+        if let Err(error) = self.jobs.try_send((id, job)) {
+            let why = match error {
+                TrySendError::Full(_) => "too many jobs are waiting; let some finish first",
+                TrySendError::Disconnected(_) => "the worker has stopped; start the program again",
+            };
+            let _ = self.own_events.try_send(Event::JobEnded { id, outcome: Outcome::Failed(why.into()) });
+            (self.shared.wake)();
+        }
+        id
+    }
+
+    /// Asks for a gallery; a request not begun is replaced, one under way stops between two batches.
+    pub fn show(&self, request: GalleryRequest) {
+        self.shared.gallery_request.put(request);
+        self.shared.ring();
+    }
+
+    /// Asks for everything about one image; replaces a request not begun.
+    pub fn inspect(&self, request: InspectRequest) {
+        self.shared.inspect_request.put(request);
+        self.shared.ring();
+    }
+
+    /// Stops a job, waiting or running, at its next event.
+    pub fn cancel(&self, id: JobId) {
+        self.shared.control(id).cancelled.store(true, Ordering::Relaxed);
+        self.shared.ring();
+    }
+
+    /// Holds a running job at its next event, or lets it go on.
+    pub fn set_paused(&self, id: JobId, paused: bool) {
+        self.shared.control(id).paused.store(paused, Ordering::Relaxed);
+        self.shared.ring();
+    }
+
+    /// The next event, if one waits.
+    pub fn poll(&self) -> Option<Event> {
+        self.events.try_recv().ok()
+    }
+
+    /// The gallery tiles that came since the last call.
+    pub fn take_gallery(&self) -> Option<GalleryUpdate> {
+        self.shared.gallery.take()
+    }
+
+    /// The newest inspection, once.
+    pub fn take_inspection(&self) -> Option<Inspection> {
+        self.shared.inspection.take()
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.shared.stopping.store(true, Ordering::Relaxed);
+        self.shared.ring();
+    }
+}

@@ -1,18 +1,21 @@
 //! Training a conditional Glow on a dataset (EBO §4.1): NLL plus λ times a classification loss.
 
 mod checkpoint;
+mod publish;
 mod spec;
 mod step;
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::time::Instant;
 
 use burn::module::Module;
 use burn::tensor::Device;
+use rand::RngExt;
 use rand::seq::SliceRandom;
 use serde::Serialize;
 
-use crate::data::{Dataset, Split, open_dataset, write_atomically};
+use crate::data::{Dataset, ImageShape, Split, open_dataset, write_atomically};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::flow::glow::{Glow, GlowConfig, GlowFlow};
@@ -20,10 +23,11 @@ use crate::flow::preprocess::{BoundedLogit, Dequantisation};
 use crate::flow::weights::{Storage, Weights};
 use crate::flow::{Flow, Precision};
 use crate::oracle::evaluate::{Evaluation, evaluate};
-use crate::units::Tau;
+use crate::units::{Seed, Tau};
 
 use checkpoint::{Best, Checkpoint, State};
 pub use spec::{Classification, DataSpec, ModelSpec, OptimSpec, TrainSpec};
+pub use publish::{ORACLE, train_oracle};
 pub use step::StepLoss;
 use step::{Batch, adam, average, step, upload};
 
@@ -55,6 +59,8 @@ pub enum TrainEvent {
     Step {
         /// Epoch, from 1.
         epoch: usize,
+        /// Epochs in all.
+        epochs: usize,
         /// Step in the epoch, from 1.
         step: usize,
         /// Steps in an epoch.
@@ -235,7 +241,7 @@ impl<'a> Run<'a> {
                 sum += loss.nll * chosen.len() as f64;
                 seen += chosen.len();
                 self.average = average(self.average.clone(), &self.glow, self.decay((epoch - 1) * steps + k));
-                events.report(TrainEvent::Step { epoch, step: k + 1, steps, loss, learning_rate })?;
+                events.report(TrainEvent::Step { epoch, epochs: t.epochs, step: k + 1, steps, loss, learning_rate })?;
             } else {
                 skipped += 1;
                 events.report(TrainEvent::Skipped { epoch, step: k + 1 })?;
@@ -257,7 +263,9 @@ impl<'a> Run<'a> {
     fn batch(&self, epoch: usize, chosen: &[usize]) -> Batch {
         let seed = self.spec.training.seed.split(&format!("dequantisation {epoch}"));
         let classes = chosen.iter().map(|&i| self.labels[i]).collect();
-        let (y, mean_log_det) = logit_space(&self.train, chosen, Dequantisation::Uniform(seed));
+        let shifts = self.spec.training.seed.split(&format!("shift {epoch}"));
+        let moved = |i| moved(&self.train, i, self.spec.data.shift, shifts);
+        let (y, mean_log_det) = logit_space(self.train.shape.dims(), chosen, moved, Dequantisation::Uniform(seed));
         Batch { y, mean_log_det, classes }
     }
 
@@ -325,19 +333,66 @@ fn initial(spec: &TrainSpec, config: &GlowConfig, train: &Dataset, device: &Devi
     let weights = config.initial_weights(seed.split("weights"), spec.training.mean_std);
     let mut glow = Glow::from_weights(config, weights, &plain, Precision::F32)?;
     let first: Vec<usize> = (0..INIT_IMAGES.min(train.len())).collect();
-    let (y, _) = logit_space(train, &first, Dequantisation::Uniform(seed.split("initialisation")));
+    let as_is = |i| Cow::Borrowed(train.image(i));
+    let noise = Dequantisation::Uniform(seed.split("initialisation"));
+    let (y, _) = logit_space(train.shape.dims(), &first, as_is, noise);
     glow.initialise(&upload(config, y, &plain));
     Glow::from_weights(config, glow.to_weights()?, device, Precision::F32)
 }
 
+/// Image `i`, moved by up to `limit` pixels in each direction; zeros come in.
+fn moved(dataset: &Dataset, i: usize, limit: usize, seed: Seed) -> Cow<'_, [u8]> {
+    let image = dataset.image(i);
+    if limit == 0 {
+        return Cow::Borrowed(image);
+    }
+    let mut rng = seed.rng(i as u64);
+    let mut draw = || rng.random_range(0..=2 * limit);
+    let (dy, dx) = (draw(), draw());
+    let ImageShape { channels, height, width } = dataset.shape;
+    let mut out = vec![0; image.len()];
+    for (row, pixels) in out.chunks_mut(width).enumerate() {
+        let (channel, y) = (row / height, row % height);
+        let from = (y + dy).checked_sub(limit).filter(|from| *from < height && channel < channels);
+        let Some(from) = from.map(|from| &image[(channel * height + from) * width..][..width]) else { continue };
+        for (x, pixel) in pixels.iter_mut().enumerate() {
+            *pixel = (x + dx).checked_sub(limit).and_then(|x| from.get(x)).copied().unwrap_or(0);
+        }
+    }
+    Cow::Owned(out)
+}
+
 /// Images `chosen`, dequantised and mapped to logit space, and the mean log-determinant of that map.
-fn logit_space(dataset: &Dataset, chosen: &[usize], dequantisation: Dequantisation) -> (Vec<f32>, f64) {
-    let dims = dataset.shape.dims();
-    let v: Vec<f32> = chosen
-        .iter()
-        .flat_map(|&i| dequantisation.apply(dataset.image(i), dims, i))
-        .collect();
+fn logit_space<'a>(
+    dims: usize,
+    chosen: &[usize],
+    image: impl Fn(usize) -> Cow<'a, [u8]>,
+    dequantisation: Dequantisation,
+) -> (Vec<f32>, f64) {
+    let v: Vec<f32> = chosen.iter().flat_map(|&i| dequantisation.apply(&image(i), dims, i)).collect();
     let (y, log_det) = BoundedLogit { bounds: 0.9f32.into() }.forward(&v, dims);
     let mean = log_det.iter().sum::<f64>() / log_det.len().max(1) as f64;
     (y.into_iter().map(|y| y as f32).collect(), mean)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moved_image_is_the_image_moved() {
+        let shape = ImageShape { channels: 1, height: 4, width: 4 };
+        let pixels: Vec<u8> = (1..=16).collect();
+        let dataset = Dataset { name: "x".into(), shape, pixels, labels: None, class_names: vec![], ids: vec!["0".into()] };
+        let mut seen = std::collections::BTreeSet::new();
+        for seed in 0..60 {
+            let out = moved(&dataset, 0, 1, Seed(seed)).into_owned();
+            let at = |y: i32, x: i32| if (0..4).contains(&y) && (0..4).contains(&x) { (4 * y + x + 1) as u8 } else { 0 };
+            let shifts = (-1..=1).flat_map(|dy| (-1..=1).map(move |dx| (dy, dx)));
+            let whole = |&(dy, dx): &(i32, i32)| (0..16).all(|i| out[i as usize] == at(i / 4 + dy, i % 4 + dx));
+            seen.extend(shifts.filter(whole));
+        }
+        assert_eq!(seen.len(), 9);
+        assert_eq!(moved(&dataset, 0, 0, Seed(0)), dataset.image(0));
+    }
 }

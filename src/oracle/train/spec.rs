@@ -35,6 +35,10 @@ pub struct DataSpec {
     /// Images set apart from the training part to choose the best epoch by. The test part is never used for that.
     #[serde(default = "default_held_out")]
     pub held_out: usize,
+    /// Every image is moved by up to so many pixels in each direction, anew in every epoch, zeros coming in: the world
+    /// then holds slightly moved images too, which costs at most log((2·shift + 1)²) nats and helps a small corpus.
+    #[serde(default)]
+    pub shift: usize,
     /// Use only the first so many images of the training part.
     #[serde(default)]
     pub limit: Option<usize>,

@@ -1,0 +1,243 @@
+//! The arguments, as clap sees them.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::device::DeviceChoice;
+use crate::error::{Error, Result};
+use crate::flow::Precision;
+use crate::oracle::posterior::Prior;
+use crate::oracle::world::Settings;
+use crate::units::{Smoothing, Tau};
+
+/// Explore worlds in which the truth is known: samples of a frozen conditional flow at any temperature, and their exact
+/// posteriors.
+#[derive(Debug, Parser)]
+#[command(name = "bayescope", version, args_conflicts_with_subcommands = true)]
+pub struct Cli {
+    /// What to do; without one, open the explorer.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// What to open the explorer on.
+    #[command(flatten)]
+    pub explore: Explore,
+}
+
+/// Opening the explorer.
+#[derive(Debug, Args)]
+pub struct Explore {
+    /// An oracle folder or checkpoint, images, or a folder of images.
+    pub files: Vec<PathBuf>,
+    /// Oracle to open: a bundled name, an oracle folder, or a public checkpoint file.
+    #[arg(long)]
+    pub oracle: Option<String>,
+    #[command(flatten)]
+    pub device: DeviceArg,
+    /// Colours of the window; as last time (at first, the system's) if not given.
+    #[arg(long, value_enum)]
+    pub theme: Option<Theme>,
+    /// Save a picture of the window once the gallery shows samples, then close it.
+    #[arg(long, value_name = "FILE.png")]
+    pub screenshot: Option<PathBuf>,
+    /// Write statistics of the frames to this file on closing.
+    #[arg(long, value_name = "FILE.json")]
+    pub frame_log: Option<PathBuf>,
+    /// Close the window after so many seconds.
+    #[arg(long, value_name = "SECONDS")]
+    pub quit_after: Option<f64>,
+}
+
+/// Colours of the window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Theme {
+    /// Dark on light.
+    Light,
+    /// Light on dark.
+    Dark,
+}
+
+/// Which machine computes.
+#[derive(Debug, Clone, Args)]
+pub struct DeviceArg {
+    /// Device that computes: auto, wgpu, wgpu:N, cuda:N or cpu (see `bayescope doctor`).
+    #[arg(long, default_value_t = DeviceChoice::Auto)]
+    pub device: DeviceChoice,
+}
+
+/// What the command line can do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Show devices, drivers and folders, what will be used and why.
+    Doctor {
+        #[command(flatten)]
+        device: DeviceArg,
+        /// Print one JSON document.
+        #[arg(long)]
+        json: bool,
+    },
+    /// List, describe, train or validate oracles.
+    Oracle {
+        /// Which of these.
+        #[command(subcommand)]
+        command: OracleCommand,
+    },
+    /// Draw samples from an oracle's world.
+    Sample(SampleArgs),
+    /// Compute exact posteriors of images in an oracle's world.
+    Posterior(PosteriorArgs),
+}
+
+/// What can be done with oracles.
+#[derive(Debug, Subcommand)]
+pub enum OracleCommand {
+    /// List the bundled oracles.
+    List {
+        /// Print one JSON document.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Describe one oracle.
+    Info {
+        /// Bundled name, oracle folder, or checkpoint file.
+        oracle: String,
+        /// Print one JSON document.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Train a conditional Glow on a dataset; goes on where a stopped or killed run was.
+    Train {
+        /// What to train: a TOML file (see assets/specs/oracle-mnist.toml).
+        spec: PathBuf,
+        /// Folder of the run; the finished oracle is its subfolder `oracle`.
+        #[arg(long)]
+        out: PathBuf,
+        #[command(flatten)]
+        device: DeviceArg,
+        /// Print every event as a line of JSON on stdout.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Measure an oracle on labelled images: NLL and accuracy of its posterior.
+    Validate {
+        /// Bundled name, oracle folder, or checkpoint file.
+        oracle: String,
+        /// Labelled images; of a folder with splits, the test part.
+        #[arg(long)]
+        data: PathBuf,
+        /// Seed of the dequantisation noise.
+        #[arg(long, default_value_t = 0)]
+        seed: u64,
+        #[command(flatten)]
+        compute: Compute,
+        /// Print one JSON document.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// Where and how exactly to compute.
+#[derive(Debug, Clone, Args)]
+pub struct Compute {
+    #[command(flatten)]
+    pub device: DeviceArg,
+    /// Arithmetic of the flow; sums over dimensions are 64-bit in both.
+    #[arg(long, value_enum, default_value = "f32")]
+    pub precision: PrecisionArg,
+}
+
+/// [`Precision`] for clap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum PrecisionArg {
+    /// 32 bits, on every device.
+    F32,
+    /// 64 bits, on the CPU.
+    F64,
+}
+
+impl From<PrecisionArg> for Precision {
+    fn from(precision: PrecisionArg) -> Self {
+        match precision {
+            PrecisionArg::F32 => Self::F32,
+            PrecisionArg::F64 => Self::F64,
+        }
+    }
+}
+
+/// The knobs of a world.
+#[derive(Debug, Args)]
+pub struct WorldArgs {
+    /// Base temperature τ: the base covariance is multiplied by τ².
+    #[arg(long, default_value_t = 1.0)]
+    pub tau: f64,
+    /// Posterior smoothing T: p_T(y|x) ∝ (π_y p(x|y))^(1/T).
+    #[arg(long, default_value_t = 1.0)]
+    pub smoothing: f64,
+    /// Class prior π, one weight per class, normalised; uniform if not given.
+    #[arg(long, value_delimiter = ',', value_name = "P,P,…")]
+    pub prior: Option<Vec<f64>>,
+}
+
+impl WorldArgs {
+    /// The settings for a world of `classes` classes.
+    ///
+    /// # Errors
+    /// When a number cannot be used.
+    pub fn settings(&self, classes: usize) -> Result<Settings> {
+        let prior = match &self.prior {
+            None => Prior::uniform(classes),
+            Some(weights) if weights.len() == classes => Prior::new(weights)?,
+            Some(weights) => {
+                let given = weights.len();
+                return Err(Error::input(format!("--prior has {given} entries, this world {classes} classes")));
+            }
+        };
+        Ok(Settings { tau: Tau::new(self.tau)?, smoothing: Smoothing::new(self.smoothing)?, prior })
+    }
+}
+
+/// Arguments of `sample`.
+#[derive(Debug, Args)]
+pub struct SampleArgs {
+    /// Bundled name, oracle folder, or checkpoint file.
+    pub oracle: String,
+    /// Number of images.
+    #[arg(long, default_value_t = 64)]
+    pub n: usize,
+    /// Only this class: its name or number.
+    #[arg(long)]
+    pub class: Option<String>,
+    /// Seed: the same seed on the same device gives the same bytes.
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    #[command(flatten)]
+    pub world: WorldArgs,
+    #[command(flatten)]
+    pub compute: Compute,
+    /// `.npz` (x, y, posterior, logp, aleatoric), `.png` (contact sheet) or a folder (PNG files by label).
+    #[arg(long, value_name = "FILE.npz|FILE.png|DIR")]
+    pub out: PathBuf,
+    /// Print one JSON document about what was written.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `posterior`.
+#[derive(Debug, Args)]
+pub struct PosteriorArgs {
+    /// Bundled name, oracle folder, or checkpoint file.
+    pub oracle: String,
+    /// `.npz` with `x` in world space, image files, a folder, or an IDX or CIFAR file.
+    #[arg(required = true)]
+    pub input: Vec<PathBuf>,
+    #[command(flatten)]
+    pub world: WorldArgs,
+    #[command(flatten)]
+    pub compute: Compute,
+    /// Dequantise 8-bit images with uniform noise of this seed instead of the mid-point.
+    #[arg(long, value_name = "SEED")]
+    pub dequantise: Option<u64>,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub json: bool,
+}

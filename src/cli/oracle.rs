@@ -1,0 +1,145 @@
+//! `bayescope oracle list|info|train|validate`.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use super::args::{Compute, OracleCommand};
+use super::progress::Bar;
+use super::{open, print_json};
+use crate::data::{Split, open_dataset};
+use crate::device::{DeviceChoice, choose};
+use crate::error::{Error, Result};
+use crate::events::Progress;
+use crate::oracle::evaluate::{Evaluation, evaluate};
+use crate::oracle::folder::{self, OracleInfo};
+use crate::oracle::library;
+use crate::oracle::train::{ORACLE, TrainEvent, TrainSpec, train_oracle};
+use crate::units::Seed;
+
+/// Does what the subcommand says.
+pub fn run(command: OracleCommand) -> Result<()> {
+    match command {
+        OracleCommand::List { json } => list(json),
+        OracleCommand::Info { oracle, json } => {
+            let (info, _) = folder::read(&oracle)?;
+            if json { print_json(&info) } else { describe(&info) }
+        }
+        OracleCommand::Train { spec, out, device, json } => train(&spec, &out, device.device, json),
+        OracleCommand::Validate { oracle, data, seed, compute, json } => validate(&oracle, &data, seed, &compute, json),
+    }
+}
+
+fn list(json: bool) -> Result<()> {
+    let bundled = library::names().into_iter().filter_map(library::find);
+    let infos: Vec<OracleInfo> = bundled.map(library::Bundled::info).collect::<Result<_>>()?;
+    if json {
+        return print_json(&infos);
+    }
+    for info in &infos {
+        let figures = info.training.as_ref().and_then(|t| t.test.as_ref()).map(figures).unwrap_or_default();
+        println!("{:16} {} · {} classes · {}  {figures}", info.name, info.family, info.class_names.len(), info.architecture.shape);
+    }
+    Ok(())
+}
+
+fn figures(e: &Evaluation) -> String {
+    format!(
+        "NLL {:.1} ± {:.1} nats ({:.3} bits/dim), {:.2} ± {:.2} % right on {} images",
+        e.nll_nats,
+        e.nll_std_error,
+        e.bits_per_dim,
+        100.0 * e.accuracy,
+        100.0 * e.accuracy_std_error,
+        e.images
+    )
+}
+
+fn describe(info: &OracleInfo) -> Result<()> {
+    let a = &info.architecture;
+    println!("{}: conditional {} of {} images, {} classes", info.name, info.family, a.shape, a.classes);
+    println!("classes:       {}", info.class_names.join(", "));
+    println!("architecture:  {} levels of {} steps, {} hidden channels", a.levels, a.steps, a.hidden);
+    println!("preprocessing: {}", info.preprocessing);
+    println!("weights:       {}, SHA-256 {}", info.storage, info.weights_sha256);
+    if let Some(t) = &info.training {
+        println!("trained on:    {} images of {}, seed {}", t.images, t.data, t.spec.training.seed.0);
+        println!("               {:.1} h on {}, epoch {} kept, {}", t.seconds / 3600.0, t.device, t.epoch, t.finished);
+        println!("held out:      {}", figures(&t.held_out));
+        if let Some(test) = &t.test {
+            println!("test:          {}", figures(test));
+        }
+        if let Some(d) = &t.storage_drift {
+            println!(
+                "stored as f16: posteriors move by {:.1e} on average and {:.1e} at most, {} of {} decisions change",
+                d.mean_posterior, d.max_posterior, d.decisions_changed, d.images
+            );
+        }
+    }
+    Ok(())
+}
+
+fn train(spec: &Path, out: &Path, device: DeviceChoice, json: bool) -> Result<()> {
+    let spec = TrainSpec::read(spec)?;
+    let chosen = choose(device)?;
+    let bar = Bar::new("training");
+    bar.line(&format!("training {} on {} ({})", spec.name, chosen.report.used.name, chosen.report.reason));
+    let mut failed = None;
+    let mut sink = |event: TrainEvent| {
+        tell(&bar, &event);
+        let written = if json { super::print_json_line(&event) } else { Ok(()) };
+        match written {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                failed = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    };
+    let trained = train_oracle(&spec, out, &chosen, &mut sink);
+    match failed {
+        Some(error) => Err(error),
+        None => {
+            let info = trained?;
+            if json { super::print_json_line(&info) } else { describe(&info) }?;
+            bar.line(&format!("the oracle is in {}", out.join(ORACLE).display()));
+            Ok(())
+        }
+    }
+}
+
+fn tell(bar: &Bar, event: &TrainEvent) {
+    match event {
+        TrainEvent::Started { images, held_out, parameters, resumed_at, epochs } => bar.line(&format!(
+            "{images} images, {held_out} held out, {parameters} parameters; epoch {} of {epochs} is next",
+            (resumed_at + 1).min(*epochs)
+        )),
+        TrainEvent::Step { epoch, epochs, step, steps, loss, learning_rate } => bar.set(
+            Progress { done: (epoch - 1) * steps + step, total: epochs * steps },
+            format!("epoch {epoch} · NLL {:.0} nats · rate {learning_rate:.1e}", loss.nll),
+        ),
+        TrainEvent::Skipped { epoch, step } => bar.line(&format!("epoch {epoch}, step {step}: not finite, skipped")),
+        TrainEvent::Epoch { epoch, epochs, train_nll, held_out, best, seconds } => bar.line(&format!(
+            "epoch {epoch}/{epochs}: training NLL {train_nll:.1} nats · held out: {}{} · {seconds:.0} s",
+            figures(held_out),
+            if *best { " · best" } else { "" },
+        )),
+        TrainEvent::Samples { .. } => {}
+    }
+}
+
+fn validate(oracle: &str, data: &Path, seed: u64, compute: &Compute, json: bool) -> Result<()> {
+    let opened = open(oracle, compute)?;
+    let shape = opened.world.shape();
+    let data = open_dataset(data, Split::Test)?.to_channels(shape.channels)?;
+    let data = if data.shape == shape { data } else { data.pad_to(shape.width)? };
+    let known = opened.world.class_names().len();
+    if data.class_names.len() > known {
+        return Err(Error::input(format!("{} has {} classes, the oracle {known}", data.name, data.class_names.len())));
+    }
+    let result = evaluate(opened.world.flow(), &data, Seed(seed), &mut Bar::new("validating"))?;
+    if json {
+        return print_json(&result);
+    }
+    println!("{} on {}: {}", opened.info.name, data.name, figures(&result));
+    Ok(())
+}

@@ -1,0 +1,85 @@
+//! `bayescope posterior`.
+
+use serde::Serialize;
+
+use super::args::{PosteriorArgs, PrecisionArg};
+use super::progress::Bar;
+use super::{Opened, open, print_json};
+use crate::error::Result;
+use crate::flow::preprocess::Dequantisation;
+use crate::oracle::classify::{Classified, read_input};
+use crate::oracle::posterior::Posterior;
+use crate::oracle::precision::{PrecisionReport, compare};
+use crate::oracle::world::Settings;
+use crate::units::{Nats, Seed};
+
+#[derive(Serialize)]
+struct Report<'a> {
+    classes: &'a [String],
+    tau: f64,
+    smoothing: f64,
+    /// Difference of this 32-bit pass from a 64-bit one; absent where the pass was 64-bit.
+    precision: Option<PrecisionReport>,
+    images: Vec<Image<'a>>,
+}
+
+#[derive(Serialize)]
+struct Image<'a> {
+    id: &'a str,
+    #[serde(flatten)]
+    posterior: Posterior,
+    bits_per_dim: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    label: Option<usize>,
+}
+
+/// Computes and prints.
+pub fn run(args: PosteriorArgs) -> Result<()> {
+    let opened = open(&args.oracle, &args.compute)?;
+    let settings = args.world.settings(opened.world.class_names().len())?;
+    let how = args.dequantise.map_or(Dequantisation::MidPoint, |seed| Dequantisation::Uniform(Seed(seed)));
+    let classified = opened.world.classify(read_input(&args.input)?, how, &mut Bar::new("scoring"))?;
+    let precision = match args.compute.precision {
+        PrecisionArg::F64 => None,
+        PrecisionArg::F32 => Some(precision(&opened, &classified, &settings)?),
+    };
+    let dims = opened.world.shape().dims();
+    let image = |i: usize| {
+        let posterior = opened.world.posterior(&classified.scores, i, &settings);
+        Image {
+            id: &classified.ids[i],
+            bits_per_dim: Nats(posterior.log_px).bits_per_dim_of_pixels(dims).0,
+            posterior,
+            label: classified.labels.as_ref().map(|labels| labels[i]),
+        }
+    };
+    let report = Report {
+        classes: opened.world.class_names(),
+        tau: args.world.tau,
+        smoothing: args.world.smoothing,
+        precision,
+        images: (0..classified.ids.len()).map(image).collect(),
+    };
+    if args.json { print_json(&report) } else { print(&report) }
+}
+
+fn precision(opened: &Opened, classified: &Classified, settings: &Settings) -> Result<PrecisionReport> {
+    compare(&opened.info, opened.weights.clone(), &classified.x, &classified.scores, settings)
+}
+
+fn print(report: &Report<'_>) -> Result<()> {
+    println!("{:24} {:12} {:>9} {:>13} {:>14} {:>9}", "image", "decision", "p", "entropy/nats", "log p(x)/nats", "bits/dim");
+    for image in &report.images {
+        let p = &image.posterior;
+        let class = &report.classes[p.decision];
+        let (probability, bits) = (p.probabilities[p.decision], image.bits_per_dim);
+        println!("{:24} {class:12} {probability:9.6} {:13.4e} {:14.2} {bits:9.4}", image.id, p.entropy_nats, p.log_px);
+    }
+    if let Some(precision) = &report.precision {
+        println!(
+            "32-bit arithmetic: posteriors within {:.1e}, log p(x|y) within {:.1e} nats of 64-bit on {} image(s)",
+            precision.max_posterior_error, precision.max_log_likelihood_error, precision.images
+        );
+    }
+    Ok(())
+}

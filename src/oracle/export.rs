@@ -1,0 +1,111 @@
+//! Samples of a world on their way to a file: npz with everything known, a contact sheet, or a folder of pictures.
+
+use std::path::Path;
+
+use crate::data::{ImageShape, contact_sheet, write_npz_in_pieces, write_png};
+use crate::error::{Error, Result};
+use crate::events::{Events, Progress};
+use crate::oracle::world::{Sample, SampleSpec, Settings, World, to_world_batch};
+
+/// The 8-bit picture of a world-space image: clipped and quantised, for the eye only.
+pub fn picture(x: &[f32]) -> Vec<u8> {
+    x.iter().map(|v| (v * 256.0).floor().clamp(0.0, 255.0) as u8).collect()
+}
+
+/// Writes the samples `indices` of `spec` (all of them where empty) to `path`: `.npz` holds world-space x, y, posterior,
+/// logp and aleatoric; `.png` is a contact sheet of pictures; anything else a folder of pictures by label.
+///
+/// # Errors
+/// Names the file; [`Error::Cancelled`]. A file that cannot be finished is not there at all.
+pub fn save_samples(
+    world: &World,
+    spec: &SampleSpec,
+    indices: &[usize],
+    settings: &Settings,
+    path: &Path,
+    events: &mut dyn Events<Progress>,
+) -> Result<()> {
+    let all: Vec<usize>;
+    let indices = if indices.is_empty() {
+        all = (0..spec.n).collect();
+        &all
+    } else {
+        indices
+    };
+    if indices.is_empty() {
+        return Err(Error::input("no samples to write: n is 0"));
+    }
+    match path.extension().and_then(|e| e.to_str()).map(str::to_ascii_lowercase).as_deref() {
+        Some("npz") => write_npz_in_pieces(path, world.shape(), indices.len(), |sink| {
+            in_batches(world, spec, indices, settings, events, &mut |samples| {
+                sink(&to_world_batch(world.shape(), world.class_names().len(), &samples))
+            })
+        }),
+        Some("png") => {
+            let mut pixels = Vec::new();
+            in_batches(world, spec, indices, settings, events, &mut |samples| {
+                samples.iter().for_each(|sample| pixels.extend(picture(&sample.x)));
+                Ok(())
+            })?;
+            let columns = (indices.len() as f64).sqrt().ceil() as usize;
+            let (shape, sheet) = contact_sheet(world.shape(), &pixels, columns, scale(world.shape()))?;
+            write_png(path, shape, &sheet)
+        }
+        _ => in_batches(world, spec, indices, settings, events, &mut |samples| save_pictures(world, &samples, path)),
+    }
+}
+
+/// Small images are enlarged to about 64 pixels.
+fn scale(shape: ImageShape) -> usize {
+    (64 / shape.width.max(1)).max(1)
+}
+
+fn save_pictures(world: &World, samples: &[Sample], folder: &Path) -> Result<()> {
+    for sample in samples {
+        let class = folder.join(file_name(&world.class_names()[sample.label]));
+        std::fs::create_dir_all(&class).map_err(|e| Error::io(&class, e))?;
+        write_png(&class.join(format!("{:06}.png", sample.index)), world.shape(), &picture(&sample.x))?;
+    }
+    Ok(())
+}
+
+/// A class name as the name of a folder.
+fn file_name(class: &str) -> String {
+    let clean: String = class.chars().map(|c| if c.is_alphanumeric() || "-_ .".contains(c) { c } else { '_' }).collect();
+    if clean.trim_matches('.').is_empty() { format!("class{clean}").replace('.', "_") } else { clean }
+}
+
+fn in_batches(
+    world: &World,
+    spec: &SampleSpec,
+    indices: &[usize],
+    settings: &Settings,
+    events: &mut dyn Events<Progress>,
+    sink: &mut dyn FnMut(Vec<Sample>) -> Result<()>,
+) -> Result<()> {
+    let total = indices.len();
+    let mut done = 0;
+    for piece in indices.chunks(world.batch()) {
+        sink(world.sample_indices(spec, settings, piece)?)?;
+        done += piece.len();
+        events.report(Progress { done, total })?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pictures_are_clipped_and_undo_the_dequantisation() {
+        assert_eq!(picture(&[-0.1, 0.5 / 256.0, 200.99 / 256.0, 1.2]), [0, 0, 200, 255]);
+    }
+
+    #[test]
+    fn class_names_become_harmless_folders() {
+        assert_eq!(file_name("frog"), "frog");
+        assert_eq!(file_name("../etc"), ".._etc");
+        assert_eq!(file_name(".."), "class__");
+    }
+}

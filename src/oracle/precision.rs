@@ -1,0 +1,54 @@
+//! What 32-bit arithmetic costs: a flow compared with itself in 64 bits on the CPU.
+
+use serde::Serialize;
+
+use crate::device::{DeviceChoice, choose};
+use crate::error::Result;
+use crate::flow::weights::Weights;
+use crate::flow::{Precision, Scores};
+use crate::oracle::folder::OracleInfo;
+use crate::oracle::posterior::Posterior;
+use crate::oracle::world::Settings;
+
+/// Images compared by default.
+pub const IMAGES: usize = 8;
+
+/// Largest differences between a 32-bit pass and a 64-bit one on the same images.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PrecisionReport {
+    /// Images compared.
+    pub images: usize,
+    /// Largest difference of a posterior probability.
+    pub max_posterior_error: f64,
+    /// Largest difference of log p(x|y), nats.
+    pub max_log_likelihood_error: f64,
+}
+
+/// Compares `scores` of the first images of `x` (NCHW) with a 64-bit pass.
+///
+/// # Errors
+/// When the weights do not fit.
+pub fn compare(
+    info: &OracleInfo,
+    weights: Weights,
+    x: &[f32],
+    scores: &Scores,
+    settings: &Settings,
+) -> Result<PrecisionReport> {
+    let images = IMAGES.min(scores.len());
+    let cpu = choose(DeviceChoice::Cpu)?;
+    let exact = info.clone().build(weights, &cpu.device, Precision::F64, images)?;
+    let reference = exact.world.flow().score(&x[..images * info.architecture.shape.dims()])?;
+    let posterior = |scores: &Scores, i| {
+        Posterior::new(scores.log_likelihoods(i, settings.tau), &settings.prior, settings.smoothing)
+    };
+    let largest = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+    let mut report = PrecisionReport { images, max_posterior_error: 0.0, max_log_likelihood_error: 0.0 };
+    for i in 0..images {
+        let (a, b) = (posterior(scores, i), posterior(&reference, i));
+        report.max_posterior_error = report.max_posterior_error.max(largest(&a.probabilities, &b.probabilities));
+        let nats = largest(&a.log_likelihood, &b.log_likelihood);
+        report.max_log_likelihood_error = report.max_log_likelihood_error.max(nats);
+    }
+    Ok(report)
+}

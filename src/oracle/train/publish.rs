@@ -1,0 +1,105 @@
+//! From a spec to an oracle folder: train, measure what storing in f16 does, write.
+
+use std::path::Path;
+
+use super::{TrainEvent, TrainSpec, Trained, train};
+use crate::data::{Split, open_dataset};
+use crate::device::Chosen;
+use crate::error::Result;
+use crate::events::Events;
+use crate::flow::glow::GlowFlow;
+use crate::flow::preprocess::Dequantisation;
+use crate::flow::weights::Storage;
+use crate::flow::{Flow, Precision, Scores};
+use crate::oracle::folder::{self, OracleInfo, StorageDrift};
+use crate::oracle::posterior::{Posterior, Prior};
+use crate::units::{Smoothing, Tau};
+
+/// Images on which stored and trained weights are compared.
+const DRIFT_IMAGES: usize = 1000;
+/// Images in one pass while comparing.
+const BATCH: usize = 50;
+
+/// Name of the finished oracle inside a training folder.
+pub const ORACLE: &str = "oracle";
+
+/// Trains in `folder` (going on where a killed run stopped) and writes the oracle folder `folder/oracle`.
+///
+/// # Errors
+/// As [`train`]; names the file that cannot be written.
+pub fn train_oracle(
+    spec: &TrainSpec,
+    folder: &Path,
+    chosen: &Chosen,
+    events: &mut dyn Events<TrainEvent>,
+) -> Result<OracleInfo> {
+    let trained = train(spec, folder, &chosen.device, events)?;
+    let drift = storage_drift(spec, &trained, chosen)?;
+    let used = &chosen.report.used;
+    let device = format!("{} ({})", used.name, used.driver);
+    folder::write(&folder.join(ORACLE), spec, &trained, &device, &today(), drift)
+}
+
+/// Compares the trained weights with their f16 form on test images (training images where there is no test part).
+fn storage_drift(spec: &TrainSpec, trained: &Trained, chosen: &Chosen) -> Result<StorageDrift> {
+    let data = open_dataset(&spec.data.path, Split::Test).or_else(|_| open_dataset(&spec.data.path, Split::Train))?;
+    let data = data.subset(0..DRIFT_IMAGES.min(data.len()))?.pad_to(spec.data.pad_to)?;
+    let dims = data.shape.dims();
+    let build = |weights| GlowFlow::new(&trained.config, weights, &chosen.device, Precision::F32);
+    let exact = build(trained.weights.clone())?;
+    let stored = build(trained.weights.clone().rounded(Storage::F16))?;
+    let mut drift = StorageDrift {
+        images: data.len(),
+        max_posterior: 0.0,
+        mean_posterior: 0.0,
+        max_log_likelihood: 0.0,
+        decisions_changed: 0,
+    };
+    for (chunk, pixels) in data.pixels.chunks(BATCH * dims).enumerate() {
+        let x = Dequantisation::MidPoint.apply(pixels, dims, chunk * BATCH);
+        add_drift(&mut drift, &exact.score(&x)?, &stored.score(&x)?);
+    }
+    drift.mean_posterior /= data.len() as f64;
+    Ok(drift)
+}
+
+fn add_drift(drift: &mut StorageDrift, exact: &Scores, stored: &Scores) {
+    let prior = Prior::uniform(exact.classes);
+    let posterior = |scores: &Scores, i| Posterior::new(scores.log_likelihoods(i, Tau::ONE), &prior, Smoothing::ONE);
+    let largest = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+    for i in 0..exact.len() {
+        let (a, b) = (posterior(exact, i), posterior(stored, i));
+        let change = largest(&a.probabilities, &b.probabilities);
+        drift.max_posterior = drift.max_posterior.max(change);
+        drift.mean_posterior += change;
+        drift.max_log_likelihood = drift.max_log_likelihood.max(largest(&a.log_likelihood, &b.log_likelihood));
+        drift.decisions_changed += usize::from(a.decision != b.decision);
+    }
+}
+
+/// The day, ISO 8601, UTC (days since 1970 to a civil date, Howard Hinnant's algorithm).
+fn today() -> String {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    civil_date(since.as_secs() / 86_400)
+}
+
+fn civil_date(days: u64) -> String {
+    let z = days + 719_468;
+    let (era, day_of_era) = (z / 146_097, z % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month + 2) / 5 + 1;
+    let (month, carry) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+    format!("{:04}-{month:02}-{day:02}", era * 400 + year_of_era + carry)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_become_dates() {
+        assert_eq!([0, 59, 11_016, 20_777].map(civil_date), ["1970-01-01", "1970-03-01", "2000-02-29", "2026-11-20"]);
+    }
+}

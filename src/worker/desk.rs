@@ -1,0 +1,155 @@
+//! The worker's thread: its loop, what it owns, and what happens when it falls.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, Sender, select};
+
+use super::Shared;
+use super::interactive::Interactive;
+use super::protocol::{Event, Job, JobId, Outcome};
+use crate::device::{Chosen, DeviceChoice, choose};
+use crate::error::{Error, Result};
+use crate::flow::Precision;
+use crate::flow::weights::Weights;
+use crate::oracle::folder::{self, OracleInfo};
+use crate::oracle::world::World;
+
+/// The worker's ends of all lines.
+pub struct Line {
+    pub shared: Arc<Shared>,
+    pub queue: Receiver<(JobId, Job)>,
+    pub ringing: Receiver<()>,
+    pub events: Sender<Event>,
+}
+
+impl Line {
+    /// Sends an event and wakes the reader. Waits while the channel is full; a vanished reader is no error.
+    pub fn send(&self, event: Event) {
+        let _ = self.events.send(event);
+        (self.shared.wake)();
+    }
+
+    pub fn stopping(&self) -> bool {
+        self.shared.stopping.load(Ordering::Relaxed)
+    }
+}
+
+/// An opened oracle, with what is needed to open it again on another device.
+pub struct Opened {
+    pub name: String,
+    pub info: OracleInfo,
+    pub weights: Weights,
+    pub world: World,
+}
+
+/// What the worker owns.
+pub struct Desk {
+    pub chosen: Chosen,
+    pub opened: Option<Opened>,
+    pub interactive: Interactive,
+}
+
+impl Desk {
+    /// Opens an oracle and tells so.
+    pub fn open(&mut self, line: &Line, name: &str) -> Result<()> {
+        let (info, weights) = folder::read(name)?;
+        self.place(line, name.to_owned(), info, weights)
+    }
+
+    /// Puts the open oracle on another device.
+    pub fn move_to(&mut self, line: &Line, device: DeviceChoice) -> Result<()> {
+        self.chosen = choose(device)?;
+        line.send(Event::Device(self.chosen.report.clone()));
+        match self.opened.take() {
+            Some(Opened { name, info, weights, .. }) => self.place(line, name, info, weights),
+            None => Ok(()),
+        }
+    }
+
+    fn place(&mut self, line: &Line, name: String, info: OracleInfo, weights: Weights) -> Result<()> {
+        let Chosen { device, batch, .. } = &self.chosen;
+        let world = info.clone().build(weights.clone(), device, Precision::F32, *batch)?.world;
+        line.send(Event::Oracle(Arc::new(info.clone())));
+        self.interactive.forget();
+        self.opened = Some(Opened { name, info, weights, world });
+        Ok(())
+    }
+}
+
+/// Runs until the handle is dropped. A panic ends the desk, not the thread: a new desk opens the same oracle.
+pub fn work(line: &Line, device: DeviceChoice, oracle: String) {
+    let mut again = (device, oracle);
+    loop {
+        let mut running: Option<JobId> = None;
+        let sitting = AssertUnwindSafe(|| sit(line, &mut again, &mut running));
+        match catch_unwind(sitting) {
+            Ok(()) => return,
+            Err(panic) => {
+                let reason = panic_message(panic.as_ref());
+                tracing::error!("the worker panicked: {reason}");
+                if let Some(id) = running {
+                    let outcome = Outcome::Failed(format!("the computation failed inside: {reason}"));
+                    line.shared.forget(id);
+                    line.send(Event::JobEnded { id, outcome });
+                }
+                line.send(Event::Restarted { reason });
+            }
+        }
+        if line.stopping() {
+            return;
+        }
+    }
+}
+
+fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".into())
+}
+
+/// One desk's life. `again` is kept at the device and oracle in use, for the desk after a fall.
+fn sit(line: &Line, again: &mut (DeviceChoice, String), running: &mut Option<JobId>) {
+    let Some(chosen) = settle(line, again) else { return };
+    let mut desk = Desk { chosen, opened: None, interactive: Interactive::default() };
+    if let Err(error) = desk.open(line, &again.1) {
+        line.send(Event::Failed(error.to_string()));
+    }
+    while !line.stopping() {
+        let busy = desk.interactive.serve(line, desk.opened.as_ref().map(|opened| &opened.world));
+        let wait = if busy { Duration::ZERO } else { Duration::from_secs(3600) };
+        let job = select! {
+            recv(line.queue) -> job => match job { Ok(job) => Some(job), Err(_) => return },
+            recv(line.ringing) -> _ => None,
+            default(wait) => None,
+        };
+        if let Some((id, job)) = job {
+            *running = Some(id);
+            super::jobs::run(line, &mut desk, id, job);
+            *running = None;
+        }
+        if let Some(opened) = &desk.opened {
+            *again = (desk.chosen.report.asked, opened.name.clone());
+        }
+    }
+}
+
+/// The device asked for, or the CPU with the reason.
+fn settle(line: &Line, again: &mut (DeviceChoice, String)) -> Option<Chosen> {
+    let chosen = choose(again.0).or_else(|error: Error| {
+        line.send(Event::Failed(format!("{error}. Computing on the CPU instead")));
+        again.0 = DeviceChoice::Cpu;
+        choose(DeviceChoice::Cpu)
+    });
+    match chosen {
+        Ok(chosen) => {
+            line.send(Event::Device(chosen.report.clone()));
+            Some(chosen)
+        }
+        Err(error) => {
+            line.send(Event::Failed(error.to_string()));
+            None
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Jobs: the same functions the command line calls, with the worker's sink.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use super::Control;
+use super::desk::{Desk, Line, Opened};
+use super::interactive::{Interactive, external_tile};
+use super::protocol::{Event, Job, JobId, Outcome};
+use crate::error::{Error, Result};
+use crate::events::{Events, Progress};
+use crate::flow::preprocess::Dequantisation;
+use crate::oracle::classify::read_input;
+use crate::oracle::export::save_samples;
+use crate::oracle::train::{ORACLE, TrainEvent, train_oracle};
+use crate::oracle::world::{Settings, World};
+
+/// Progress is told at most this often.
+const TELL_EVERY: Duration = Duration::from_millis(50);
+
+/// Runs one job to its end and tells the outcome.
+pub fn run(line: &Line, desk: &mut Desk, id: JobId, job: Job) {
+    let control = line.shared.control(id);
+    let outcome = if control.cancelled.load(Ordering::Relaxed) {
+        Outcome::Cancelled
+    } else {
+        line.send(Event::JobStarted { id });
+        match perform(line, desk, id, &control, job) {
+            Ok(sentence) => Outcome::Done(sentence),
+            Err(Error::Cancelled) => Outcome::Cancelled,
+            Err(error) => Outcome::Failed(error.to_string()),
+        }
+    };
+    line.shared.forget(id);
+    line.send(Event::JobEnded { id, outcome });
+}
+
+fn perform(line: &Line, desk: &mut Desk, id: JobId, control: &Arc<Control>, job: Job) -> Result<String> {
+    match job {
+        Job::OpenOracle(name) => {
+            desk.open(line, &name)?;
+            Ok(format!("{name} is open"))
+        }
+        Job::UseDevice(choice) => {
+            desk.move_to(line, choice)?;
+            Ok(format!("computing on {}", desk.chosen.report.used.name))
+        }
+        Job::Classify { paths, settings } => {
+            let world = world_of(desk)?;
+            let mut sink = Sink::new(line, &desk.interactive, Some(world), id, control);
+            let classified = world.classify(read_input(&paths)?, Dequantisation::MidPoint, &mut sink)?;
+            Ok(tell_external(line, desk, world, classified, &settings))
+        }
+        Job::Save { spec, indices, settings, path } => {
+            let world = world_of(desk)?;
+            let mut sink = Sink::new(line, &desk.interactive, Some(world), id, control);
+            save_samples(world, &spec, &indices, &settings, &path, &mut sink)?;
+            let n = if indices.is_empty() { spec.n } else { indices.len() };
+            Ok(format!("{n} samples are in {}", path.display()))
+        }
+        Job::Train { spec, folder } => {
+            let world = desk.opened.as_ref().map(|opened| &opened.world);
+            let mut sink = Sink::new(line, &desk.interactive, world, id, control);
+            let info = train_oracle(&spec, &folder, &desk.chosen, &mut sink)?;
+            Ok(format!("oracle {} is in {}", info.name, folder.join(ORACLE).display()))
+        }
+    }
+}
+
+fn world_of(desk: &Desk) -> Result<&World> {
+    let opened: Option<&Opened> = desk.opened.as_ref();
+    opened.map(|opened| &opened.world).ok_or_else(|| Error::input("no oracle is open; open one first"))
+}
+
+/// Sends images from outside to the window and keeps them for its inspector.
+fn tell_external(
+    line: &Line,
+    desk: &Desk,
+    world: &World,
+    classified: crate::oracle::classify::Classified,
+    settings: &Settings,
+) -> String {
+    let n = classified.ids.len();
+    let tiles = (0..n).map(|i| external_tile(world, &classified, i, settings)).collect();
+    line.send(Event::External {
+        name: classified.name.clone(),
+        shape: world.shape(),
+        ids: classified.ids.clone(),
+        tiles,
+        labelled: classified.labels.is_some(),
+    });
+    let sentence = format!("posteriors of {n} image{} from {}", if n == 1 { "" } else { "s" }, classified.name);
+    desk.interactive.keep(classified);
+    sentence
+}
+
+/// A job's line to the window: progress out; cancel, pause and interactive requests in.
+struct Sink<'a> {
+    line: &'a Line,
+    interactive: &'a Interactive,
+    world: Option<&'a World>,
+    id: JobId,
+    control: &'a Control,
+    told: Option<Instant>,
+}
+
+impl<'a> Sink<'a> {
+    fn new(
+        line: &'a Line,
+        interactive: &'a Interactive,
+        world: Option<&'a World>,
+        id: JobId,
+        control: &'a Control,
+    ) -> Self {
+        Self { line, interactive, world, id, control, told: None }
+    }
+
+    /// Serves the window, holds while paused, and says whether to go on.
+    fn check(&mut self) -> ControlFlow<()> {
+        loop {
+            let more = self.interactive.serve(self.line, self.world);
+            if self.line.stopping() || self.control.cancelled.load(Ordering::Relaxed) {
+                return ControlFlow::Break(());
+            }
+            if !self.control.paused.load(Ordering::Relaxed) {
+                return ControlFlow::Continue(());
+            }
+            if !more {
+                // Woken by any request, cancel or resume.
+                let _ = self.line.ringing.recv_timeout(Duration::from_millis(200));
+            }
+        }
+    }
+
+    fn progress(&mut self, progress: Progress, note: String) {
+        let due = self.told.is_none_or(|told| told.elapsed() >= TELL_EVERY) || progress.done == progress.total;
+        if due {
+            self.told = Some(Instant::now());
+            self.line.send(Event::JobProgress { id: self.id, progress, note });
+        }
+    }
+}
+
+impl Events<Progress> for Sink<'_> {
+    fn emit(&mut self, progress: Progress) -> ControlFlow<()> {
+        self.progress(progress, format!("{} of {} images", progress.done, progress.total));
+        self.check()
+    }
+}
+
+impl Events<TrainEvent> for Sink<'_> {
+    fn emit(&mut self, event: TrainEvent) -> ControlFlow<()> {
+        match &event {
+            TrainEvent::Step { epoch, epochs, step, steps, loss, .. } => {
+                let progress = Progress { done: (epoch - 1) * steps + step, total: epochs * steps };
+                self.progress(progress, format!("epoch {epoch} of {epochs} · NLL {:.0} nats", loss.nll));
+            }
+            _ => self.line.send(Event::Train(Box::new(event))),
+        }
+        self.check()
+    }
+}

@@ -1,0 +1,43 @@
+//! A place for the newest value of something.
+
+use std::sync::{Mutex, PoisonError};
+
+/// Holds at most one value; putting replaces.
+#[derive(Debug)]
+pub struct Slot<T>(Mutex<Option<T>>);
+
+impl<T> Default for Slot<T> {
+    fn default() -> Self {
+        Self(Mutex::new(None))
+    }
+}
+
+impl<T> Slot<T> {
+    /// Replaces what is there.
+    pub fn put(&self, value: T) {
+        *self.lock() = Some(value);
+    }
+
+    /// Joins `value` to what is there, if anything is.
+    pub fn merge(&self, value: T, join: impl FnOnce(T, T) -> T) {
+        let mut slot = self.lock();
+        *slot = Some(match slot.take() {
+            Some(old) => join(old, value),
+            None => value,
+        });
+    }
+
+    /// Takes what is there.
+    pub fn take(&self) -> Option<T> {
+        self.lock().take()
+    }
+
+    /// Whether something is there.
+    pub fn is_full(&self) -> bool {
+        self.lock().is_some()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<T>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
