@@ -36,14 +36,10 @@ fn settings(tau: f64, smoothing: f64, prior: &[f64]) -> Settings {
 
 const UNIFORM: [f64; 4] = [0.25; 4];
 
+/// All samples of `spec`, in the world's batches.
 fn samples(world: &World, spec: SampleSpec, settings: &Settings) -> Vec<Sample> {
-    let mut all = Vec::new();
-    let mut sink = |batch: Vec<Sample>| {
-        all.extend(batch);
-        Ok(())
-    };
-    world.sample(&spec, settings, &mut sink, &mut |_: Progress| ControlFlow::Continue(())).unwrap();
-    all
+    let indices: Vec<usize> = (0..spec.n).collect();
+    indices.chunks(world.batch()).flat_map(|some| world.sample_indices(&spec, settings, some).unwrap()).collect()
 }
 
 fn spec(n: usize, seed: u64) -> SampleSpec {
@@ -147,7 +143,7 @@ fn a_sample_depends_on_its_number_alone() {
     };
     check(&samples(&world(7), spec(23, 8), &settings));
     check(&samples(&world(1), spec(5, 8), &settings));
-    check(&world(64).sample_batch(&spec(50, 8), &settings, 30, 9).unwrap());
+    check(&world(64).sample_indices(&spec(50, 8), &settings, &(30..39).collect::<Vec<_>>()).unwrap());
     check(&world(64).sample_indices(&spec(50, 8), &settings, &[41, 3, 3, 17]).unwrap());
     println!("samples in other batches have the same bits: {same_bits}");
     assert_eq!(latents(Seed(9), 4, 2, 10)[10..], latents(Seed(9), 5, 1, 10)[..]);
@@ -165,10 +161,10 @@ fn samples_of_one_class() {
         let mean = |y: usize| drawn.iter().map(|s| s.posterior.log_likelihood[y]).sum::<f64>();
         assert!((0..4).all(|other| other == class || mean(other) < mean(class)));
     }
-    let message = world.sample_batch(&of(4), &settings, 0, 1).unwrap_err().to_string();
+    let message = world.sample_indices(&of(4), &settings, &[0]).unwrap_err().to_string();
     assert!(message.contains("class 4"), "{message}");
     let short = Settings { prior: Prior::uniform(3), ..settings };
-    assert!(world.sample_batch(&spec(1, 0), &short, 0, 1).unwrap_err().to_string().contains("3 entries"));
+    assert!(world.sample_indices(&spec(1, 0), &short, &[0]).unwrap_err().to_string().contains("3 entries"));
 }
 
 /// A sample's posterior comes from its base-space position; scoring its f32 image comes to the same.
