@@ -14,6 +14,7 @@
 
 mod frozen;
 mod init;
+mod layout;
 mod matrix;
 mod parameters;
 

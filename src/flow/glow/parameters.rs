@@ -7,6 +7,7 @@ use burn::tensor::{DType, Device, Tensor, TensorData};
 use nalgebra::DMatrix;
 use rand_distr::{Distribution, StandardNormal};
 
+use super::layout::level_name;
 use super::matrix::to_host;
 use super::{ActNorm, BiasConv, Conv, Coupling, CouplingNet, FixedNorm, FlowStep, Glow, GlowConfig, InvConv, Level, LinearHead};
 use crate::error::{Error, Result};
@@ -79,30 +80,21 @@ fn param_id(name: &str) -> ParamId {
     ParamId::from(Seed(0).split(name).0)
 }
 
-/// `flows`, `flows.next`, `flows.next.next`, …
-fn level_name(level: usize) -> String {
-    format!("flows{}", ".next".repeat(level))
-}
-
 impl Glow {
-    /// A Glow on `device` from named arrays; every array must be there and have its shape, and none is left over but the
-    /// flags of initialisation.
+    /// A Glow on `device` from named arrays, which must be exactly its own ([`GlowConfig::check`]).
     ///
     /// # Errors
     /// Names the array.
     pub fn from_weights(config: &GlowConfig, weights: Weights, device: &Device, precision: Precision) -> Result<Self> {
+        let misfit = |e: String| Error::input(format!("weights do not fit this Glow: {e}"));
         config.validate()?;
+        config.check(&weights).map_err(misfit)?;
         let dtype = match precision {
             Precision::F32 => DType::F32,
             Precision::F64 => DType::F64,
         };
         let mut builder = Builder { weights, options: (device, dtype) };
-        let glow = Self::build(config, &mut builder).map_err(|e| Error::input(format!("weights do not fit this Glow: {e}")))?;
-        let expected = |name: &str| name.ends_with(".is_initialized") || name.ends_with(".num_batches_tracked");
-        match builder.weights.0.keys().find(|name| !expected(name)) {
-            Some(name) => Err(Error::input(format!("weights hold an array this Glow has no use for: '{name}'"))),
-            None => Ok(glow),
-        }
+        Self::build(config, &mut builder).map_err(misfit)
     }
 
     fn build(config: &GlowConfig, builder: &mut Builder<'_>) -> Result<Self, String> {
