@@ -42,7 +42,8 @@ fn has_vulkan() -> bool {
 
 /// The display, or why the test is skipped.
 fn display() -> Option<Display> {
-    let started = if has_vulkan() { Display::start() } else { Err("no Vulkan; apt install mesa-vulkan-drivers".into()) };
+    let started =
+        if has_vulkan() { Display::start() } else { Err("no Vulkan; apt install mesa-vulkan-drivers".into()) };
     match started {
         Ok(display) => Some(display),
         Err(why) if std::env::var_os("BAYESCOPE_REQUIRE_WINDOW").is_some() => panic!("no window to test: {why}"),

@@ -37,7 +37,13 @@ fn list(json: bool) -> Result<()> {
     }
     for info in &infos {
         let figures = info.training.as_ref().and_then(|t| t.test.as_ref()).map(figures).unwrap_or_default();
-        println!("{:16} {} · {} classes · {}  {figures}", info.name, info.family, info.class_names.len(), info.architecture.shape);
+        println!(
+            "{:16} {} · {} classes · {}  {figures}",
+            info.name,
+            info.family,
+            info.class_names.len(),
+            info.architecture.shape
+        );
     }
     Ok(())
 }

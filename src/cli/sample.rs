@@ -31,7 +31,14 @@ pub fn run(args: &SampleArgs) -> Result<()> {
     let file = args.out.display().to_string();
     if args.json {
         let info = &opened.info;
-        return print_json(&Report { file, oracle: &info.name, weights_sha256: &info.weights_sha256, spec, settings, saved });
+        return print_json(&Report {
+            file,
+            oracle: &info.name,
+            weights_sha256: &info.weights_sha256,
+            spec,
+            settings,
+            saved,
+        });
     }
     println!("{file}: {} samples of {} at τ = {}, seed {}", args.n, opened.info.name, args.world.tau, args.seed);
     if saved.rounded > 0 {

@@ -23,12 +23,7 @@ impl GaussianBase {
     pub fn new(means: Vec<f64>, cov_diag: &[f64]) -> Self {
         let std: Vec<f64> = cov_diag.iter().map(|c| c.abs().sqrt()).collect();
         let log_norm = cov_diag.iter().map(|c| 0.5 * (2.0 * std::f64::consts::PI * c.abs()).ln()).sum();
-        Self {
-            dims: cov_diag.len(),
-            means,
-            std,
-            log_norm,
-        }
+        Self { dims: cov_diag.len(), means, std, log_norm }
     }
 
     /// Number of classes K.
@@ -73,7 +68,9 @@ impl GaussianBase {
     pub fn distances(&self, z: &[f64]) -> Vec<f64> {
         let inverse_std: Vec<f64> = self.std.iter().map(|s| s.recip()).collect();
         z.par_chunks(self.dims)
-            .flat_map_iter(|z| self.means.chunks(self.dims).map(|mean| squared_distance(z, mean, &inverse_std)).collect::<Vec<_>>())
+            .flat_map_iter(|z| {
+                self.means.chunks(self.dims).map(|mean| squared_distance(z, mean, &inverse_std)).collect::<Vec<_>>()
+            })
             .collect()
     }
 }

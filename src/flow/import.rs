@@ -57,13 +57,7 @@ fn infer_glow(weights: &Weights) -> Result<GlowConfig, String> {
     let any_below = |prefix: &str| weights.0.keys().any(|name| name.starts_with(prefix));
     let levels = count(&|l| any_below(&format!("{}.steps.0.", level(l))));
     let steps = count(&|k| any_below(&format!("flows.steps.{k}.")));
-    let config = GlowConfig {
-        shape: ImageShape { channels, height, width },
-        classes,
-        hidden,
-        levels,
-        steps,
-    };
+    let config = GlowConfig { shape: ImageShape { channels, height, width }, classes, hidden, levels, steps };
     config.validate().map_err(|e| e.to_string())?;
     Ok(config)
 }

@@ -134,9 +134,7 @@ impl Weights {
                 PtDType::BF16 => |data| from_bytes(data, |b| bf16::from_ne_bytes(b).to_f32()),
                 _ => continue,
             };
-            let bytes = tensor
-                .read()
-                .map_err(|e| Error::file(path, format!("array '{name}' cannot be read: {e}")))?;
+            let bytes = tensor.read().map_err(|e| Error::file(path, format!("array '{name}' cannot be read: {e}")))?;
             weights.insert(name, HostTensor::new(tensor.shape(), decode(&bytes)));
         }
         Ok(Self(weights))
@@ -245,7 +243,9 @@ mod tests {
     #[test]
     fn broken_files_are_refused_with_their_name() {
         let folder = tempfile::tempdir().unwrap();
-        for (name, bytes) in [("x.safetensors", &b"\xff\xff\xff\xff\xff\xff\xff\x7fnothing"[..]), ("y.pth", b"no pickle")] {
+        for (name, bytes) in
+            [("x.safetensors", &b"\xff\xff\xff\xff\xff\xff\xff\x7fnothing"[..]), ("y.pth", b"no pickle")]
+        {
             let path = folder.path().join(name);
             std::fs::write(&path, bytes).unwrap();
             let message = Weights::read(&path).unwrap_err().to_string();

@@ -184,8 +184,7 @@ fn read_checkpoint(path: &Path) -> Result<(OracleInfo, Weights)> {
 }
 
 /// How every Glow's 8-bit pixels are mapped in.
-pub const PREPROCESSING: &str =
-    "zero-padded to the flow's side, v = (pixel + u)/256 with u = ½ (images from outside) or uniform (training), bounded logit inside the flow";
+pub const PREPROCESSING: &str = "zero-padded to the flow's side, v = (pixel + u)/256 with u = ½ (images from outside) or uniform (training), bounded logit inside the flow";
 
 /// Lower-case hexadecimal SHA-256.
 pub fn sha256(bytes: &[u8]) -> String {

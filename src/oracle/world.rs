@@ -134,9 +134,7 @@ impl World {
 
     /// The class y₀ of sample `index`.
     fn source(&self, spec: &SampleSpec, settings: &Settings, index: usize) -> ClassId {
-        spec.class.unwrap_or_else(|| {
-            draw(settings.prior.probabilities(), uniform(spec.seed.split("classes"), index))
-        })
+        spec.class.unwrap_or_else(|| draw(settings.prior.probabilities(), uniform(spec.seed.split("classes"), index)))
     }
 
     /// The samples of the given running numbers, one pass of the device.
@@ -198,7 +196,10 @@ impl World {
         let images = images.to_channels(shape.channels)?;
         let images = if images.shape == shape { images } else { images.pad_to(shape.width)? };
         if images.shape != shape {
-            return Err(Error::input(format!("{}: {} images do not fit this world of {shape}", images.name, images.shape)));
+            return Err(Error::input(format!(
+                "{}: {} images do not fit this world of {shape}",
+                images.name, images.shape
+            )));
         }
         Ok(dequantisation.apply(&images.pixels, shape.dims(), 0))
     }
@@ -207,7 +208,9 @@ impl World {
 /// An error about image i of a batch, told as image i of the whole.
 fn renumber(error: Error, first: usize) -> Error {
     match error {
-        Error::Input(text) => Error::Input(if first == 0 { text } else { format!("{text} (counted from image {first})") }),
+        Error::Input(text) => {
+            Error::Input(if first == 0 { text } else { format!("{text} (counted from image {first})") })
+        }
         other => other,
     }
 }

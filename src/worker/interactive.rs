@@ -7,9 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::desk::Line;
-use super::protocol::{
-    Event, GalleryRequest, GalleryUpdate, InspectRequest, Inspection, Subject, Tile, order,
-};
+use super::protocol::{Event, GalleryRequest, GalleryUpdate, InspectRequest, Inspection, Subject, Tile, order};
 use crate::error::{Error, Result};
 use crate::events::Progress;
 use crate::oracle::classify::Classified;

@@ -92,7 +92,8 @@ impl Worker {
         let (sender, events) = bounded(EVENTS);
         let shared = Arc::new(Shared::new(bell, wake));
         let line = desk::Line { shared: shared.clone(), queue, ringing, events: sender.clone() };
-        let spawned = std::thread::Builder::new().name("worker".into()).spawn(move || desk::work(&line, device, oracle));
+        let spawned =
+            std::thread::Builder::new().name("worker".into()).spawn(move || desk::work(&line, device, oracle));
         if let Err(error) = spawned {
             let _ = sender.try_send(Event::Failed(format!("the system gave no thread to compute on: {error}")));
         }

@@ -44,7 +44,8 @@ fn a_killed_run_goes_on_and_ends_in_the_same_oracle() {
     let spec = spec(folder.path(), 6);
     let (whole, broken) = (folder.path().join("whole"), folder.path().join("broken"));
     let events = train(&spec, &whole);
-    let nll: Vec<f64> = events.iter().filter(|e| e["event"] == "epoch").map(|e| e["train_nll"].as_f64().unwrap()).collect();
+    let nll: Vec<f64> =
+        events.iter().filter(|e| e["event"] == "epoch").map(|e| e["train_nll"].as_f64().unwrap()).collect();
     assert_eq!(nll.len(), 6);
     assert!(nll[5] < nll[0], "training did not lower the NLL: {nll:?}");
 

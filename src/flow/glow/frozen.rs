@@ -45,7 +45,7 @@ fn fold(step: &FlowStep) -> Result<Step> {
     let like = step.conv.weight.val();
     let weight = to_matrix(&like)? * DMatrix::from_diagonal(&scales);
     let mix = Affine { bias: from_matrix(&(&weight * bias), &like), weight: from_matrix(&weight, &like) };
-    Ok(Step { mix, ..step.fold() })
+    Ok(step.fold().with_mix(mix))
 }
 
 impl GlowFlow {

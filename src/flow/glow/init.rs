@@ -3,7 +3,8 @@
 use burn::module::Param;
 use burn::tensor::{Tensor, activation::relu};
 
-use super::{CouplingNet, FixedNorm, FlowStep, Glow, fold_norm, halves, neighbours, per_channel, squeeze};
+use super::step::{fold_norm, halves, neighbours, per_channel};
+use super::{CouplingNet, FixedNorm, FlowStep, Glow, squeeze};
 
 /// Mean and variance over images and positions of x [C, N, H, W], [C] each.
 fn moments(x: &Tensor<4>) -> (Tensor<1>, Tensor<1>) {

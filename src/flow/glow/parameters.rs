@@ -9,7 +9,9 @@ use rand_distr::{Distribution, StandardNormal};
 
 use super::layout::level_name;
 use super::matrix::to_host;
-use super::{ActNorm, BiasConv, Conv, Coupling, CouplingNet, FixedNorm, FlowStep, Glow, GlowConfig, InvConv, Level, LinearHead};
+use super::{
+    ActNorm, BiasConv, Conv, Coupling, CouplingNet, FixedNorm, FlowStep, Glow, GlowConfig, InvConv, Level, LinearHead,
+};
 use crate::error::{Error, Result};
 use crate::flow::Precision;
 use crate::flow::weights::{HostTensor, Weights};
@@ -54,9 +56,7 @@ impl Builder<'_> {
                 bias: self.tensor(&format!("{prefix}.norm.bias"), [1, channels, 1, 1])?,
                 logs: self.tensor(&format!("{prefix}.norm.logs"), [1, channels, 1, 1])?,
             },
-            conv: InvConv {
-                weight: self.tensor(&format!("{prefix}.conv.weight"), [channels, channels])?,
-            },
+            conv: InvConv { weight: self.tensor(&format!("{prefix}.conv.weight"), [channels, channels])? },
             coup: Coupling {
                 scale: self.tensor(&format!("{prefix}.coup.scale"), [half, 1, 1])?,
                 nn: CouplingNet {
@@ -102,9 +102,8 @@ impl Glow {
         let [c, h, w] = [shape.channels, shape.height, shape.width];
         let level = |l: usize, builder: &mut Builder<'_>| {
             let channels = config.level_shape(l).channels;
-            let steps = (0..config.steps).map(|k| {
-                builder.step(&format!("{}.steps.{k}", level_name(l)), channels, config.hidden)
-            });
+            let steps = (0..config.steps)
+                .map(|k| builder.step(&format!("{}.steps.{k}", level_name(l)), channels, config.hidden));
             steps.collect::<Result<_, _>>().map(|steps| Level { steps })
         };
         Ok(Self {
@@ -177,7 +176,10 @@ impl GlowConfig {
     pub fn initial_weights(&self, seed: Seed, mean_std: f32) -> Weights {
         let normal = |name: &str, shape: &[usize], std: f32| {
             let mut rng = seed.split(name).rng(0);
-            let draw = |_| { let e: f32 = StandardNormal.sample(&mut rng); std * e };
+            let draw = |_| {
+                let e: f32 = StandardNormal.sample(&mut rng);
+                std * e
+            };
             HostTensor::new(shape, (0..shape.iter().product::<usize>()).map(draw).collect())
         };
         let [c, h, w] = [self.shape.channels, self.shape.height, self.shape.width];

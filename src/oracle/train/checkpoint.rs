@@ -82,9 +82,7 @@ pub fn load(run: &Path) -> Result<Option<Checkpoint>> {
         state,
         weights: Weights::read(&folder.join("weights.safetensors"))?,
         average: Weights::read(&folder.join("average.safetensors"))?,
-        optimizer: adam()
-            .from_bytes(moments)
-            .map_err(|e| Error::file(folder.join("optimizer.bpk"), e.to_string()))?,
+        optimizer: adam().from_bytes(moments).map_err(|e| Error::file(folder.join("optimizer.bpk"), e.to_string()))?,
     }))
 }
 

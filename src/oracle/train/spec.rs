@@ -190,7 +190,8 @@ mod tests {
 
     #[test]
     fn the_learning_rate_rises_falls_and_ends_where_told() {
-        let spec: TrainSpec = toml::from_str("name = 'x'\n[data]\npath = 'd'\n[training]\nepochs = 10\nbatch = 100").unwrap();
+        let spec: TrainSpec =
+            toml::from_str("name = 'x'\n[data]\npath = 'd'\n[training]\nepochs = 10\nbatch = 100").unwrap();
         let rates: Vec<f64> = (0..1000).map(|s| spec.learning_rate(s, 100)).collect();
         assert!(rates[..99].is_sorted());
         assert!(rates[100..].is_sorted_by(|a, b| a >= b));
