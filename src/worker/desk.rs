@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::flow::Precision;
 use crate::flow::weights::Weights;
 use crate::oracle::folder::{self, OracleInfo};
+use crate::oracle::precision;
 use crate::oracle::world::World;
 
 /// The worker's ends of all lines.
@@ -43,6 +44,8 @@ pub struct Opened {
     pub info: OracleInfo,
     pub weights: Weights,
     pub world: World,
+    /// Whether its precision was told.
+    measured: bool,
 }
 
 /// What the worker owns.
@@ -69,12 +72,22 @@ impl Desk {
         }
     }
 
+    /// Measures the precision of the open oracle, once, when nobody waits for anything else.
+    fn tell_precision(&mut self, line: &Line) {
+        let Some(opened) = self.opened.as_mut().filter(|opened| !opened.measured) else { return };
+        opened.measured = true;
+        match precision::measure(&opened.info, opened.weights.clone(), &opened.world) {
+            Ok(report) => line.send(Event::Precision(report)),
+            Err(error) => tracing::warn!("the precision of {} could not be measured: {error}", opened.name),
+        }
+    }
+
     fn place(&mut self, line: &Line, name: String, info: OracleInfo, weights: Weights) -> Result<()> {
         let Chosen { device, batch, .. } = &self.chosen;
         let world = info.clone().build(weights.clone(), device, Precision::F32, *batch)?.world;
         line.send(Event::Oracle(Arc::new(info.clone())));
         self.interactive.forget();
-        self.opened = Some(Opened { name, info, weights, world });
+        self.opened = Some(Opened { name, info, weights, world, measured: false });
         Ok(())
     }
 }
@@ -118,6 +131,9 @@ fn sit(line: &Line, again: &mut (DeviceChoice, String), running: &mut Option<Job
     }
     while !line.stopping() {
         let busy = desk.interactive.serve(line, desk.opened.as_ref().map(|opened| &opened.world));
+        if !busy && desk.interactive.served() {
+            desk.tell_precision(line);
+        }
         let wait = if busy { Duration::ZERO } else { Duration::from_secs(3600) };
         let job = select! {
             recv(line.queue) -> job => match job { Ok(job) => Some(job), Err(_) => return },
