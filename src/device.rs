@@ -133,6 +133,9 @@ fn cpu() -> Candidate {
 /// # Errors
 /// When the one that was asked for is missing or fails. `auto` always ends at the CPU.
 pub fn choose(asked: DeviceChoice) -> Result<Chosen> {
+    if asked == DeviceChoice::Cpu {
+        return Ok(chosen(asked, cpu(), connect(asked)?, &[]));
+    }
     let mut refused = Vec::new();
     for used in candidates() {
         let wanted = match asked {

@@ -42,18 +42,12 @@ pub enum Error {
 impl Error {
     /// A file that cannot be used, and why.
     pub fn file(path: impl AsRef<Path>, cause: impl Into<String>) -> Self {
-        Self::File {
-            path: path.as_ref().to_owned(),
-            cause: cause.into(),
-        }
+        Self::File { path: path.as_ref().to_owned(), cause: cause.into() }
     }
 
     /// An operating-system error on `path`.
     pub fn io(path: impl AsRef<Path>, source: std::io::Error) -> Self {
-        Self::Io {
-            path: path.as_ref().to_owned(),
-            source,
-        }
+        Self::Io { path: path.as_ref().to_owned(), source }
     }
 
     /// A value the user gave that cannot be used.

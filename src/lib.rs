@@ -6,7 +6,6 @@
 //! The rooms of this crate; the left may be imported by the right, never back:
 //!
 //! `units, error → data → flow → oracle → run → worker → {cli, gui}` (`device` stands beside `data`).
-#![warn(missing_docs)]
 
 pub mod cli;
 pub mod data;

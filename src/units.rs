@@ -79,9 +79,7 @@ impl Smoothing {
         if smoothing.is_finite() && smoothing > 0.0 {
             Ok(Self(smoothing))
         } else {
-            Err(Error::input(format!(
-                "posterior smoothing T must be a number > 0, not {smoothing}"
-            )))
+            Err(Error::input(format!("posterior smoothing T must be a number > 0, not {smoothing}")))
         }
     }
 
@@ -118,10 +116,7 @@ impl Seed {
     #[must_use]
     pub fn split(self, purpose: &str) -> Self {
         use sha2::{Digest, Sha256};
-        let digest = Sha256::new()
-            .chain_update(self.0.to_le_bytes())
-            .chain_update(purpose.as_bytes())
-            .finalize();
+        let digest = Sha256::new().chain_update(self.0.to_le_bytes()).chain_update(purpose.as_bytes()).finalize();
         let mut head = [0u8; 8];
         head.copy_from_slice(&digest[..8]);
         Self(u64::from_le_bytes(head))

@@ -168,10 +168,10 @@ impl From<PrecisionArg> for Precision {
 #[derive(Debug, Args)]
 pub struct WorldArgs {
     /// Base temperature τ: the base covariance is multiplied by τ².
-    #[arg(long, default_value_t = 1.0)]
+    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
     pub tau: f64,
     /// Posterior smoothing T: p_T(y|x) ∝ (π_y p(x|y))^(1/T).
-    #[arg(long, default_value_t = 1.0)]
+    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
     pub smoothing: f64,
     /// Class prior π, one weight per class, normalised; uniform if not given.
     #[arg(long, value_delimiter = ',', value_name = "P,P,…")]

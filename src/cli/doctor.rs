@@ -38,7 +38,8 @@ pub fn run(asked: DeviceChoice, json: bool) -> Result<()> {
         used,
         problem,
         display,
-        settings_folder: directories::ProjectDirs::from("", "", "bayescope").map(|dirs| dirs.data_dir().display().to_string()),
+        settings_folder: directories::ProjectDirs::from("", "", "bayescope")
+            .map(|dirs| dirs.data_dir().display().to_string()),
         bundled_oracles: library::names(),
     };
     if json { print_json(&report) } else { print(&report) }
@@ -58,7 +59,10 @@ fn print(report: &Report) -> Result<()> {
         (Some(used), _) => println!("\nwill use {}: {} ({})", used.used.choice, used.used.name, used.reason),
         (None, problem) => println!("\nwill use nothing: {}", problem.as_deref().unwrap_or("unknown problem")),
     }
-    println!("display: {}", report.display.as_deref().unwrap_or("none (the window needs one; every command works without)"));
+    println!(
+        "display: {}",
+        report.display.as_deref().unwrap_or("none (the window needs one; every command works without)")
+    );
     println!("settings: {}", report.settings_folder.as_deref().unwrap_or("no home folder"));
     println!("bundled oracles: {}", report.bundled_oracles.join(", "));
     Ok(())

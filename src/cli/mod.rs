@@ -79,7 +79,9 @@ fn open(oracle: &str, compute: &Compute) -> Result<Opened> {
     let chosen = choose(compute.device.device)?;
     let precision = Precision::from(compute.precision);
     if precision == Precision::F64 && chosen.report.used.choice != crate::device::DeviceChoice::Cpu {
-        return Err(Error::input("--precision f64 needs --device cpu: adapters differ in what 64-bit arithmetic they have"));
+        return Err(Error::input(
+            "--precision f64 needs --device cpu: adapters differ in what 64-bit arithmetic they have",
+        ));
     }
     let (info, weights) = folder::read(oracle)?;
     let world = info.clone().build(weights.clone(), &chosen.device, precision, chosen.batch)?.world;
@@ -98,7 +100,8 @@ fn print_json_line(value: &impl Serialize) -> Result<()> {
 
 fn print(text: serde_json::Result<String>) -> Result<()> {
     let mut out = std::io::stdout().lock();
-    let written = text.map_err(std::io::Error::from).and_then(|text| writeln!(out, "{text}")).and_then(|()| out.flush());
+    let written =
+        text.map_err(std::io::Error::from).and_then(|text| writeln!(out, "{text}")).and_then(|()| out.flush());
     match written {
         // A reader that has seen enough (`| head`) is no failure.
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Error::io("standard output", error)),

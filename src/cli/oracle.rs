@@ -37,7 +37,13 @@ fn list(json: bool) -> Result<()> {
     }
     for info in &infos {
         let figures = info.training.as_ref().and_then(|t| t.test.as_ref()).map(figures).unwrap_or_default();
-        println!("{:16} {} · {} classes · {}  {figures}", info.name, info.family, info.class_names.len(), info.architecture.shape);
+        println!(
+            "{:16} {} · {} classes · {}  {figures}",
+            info.name,
+            info.family,
+            info.class_names.len(),
+            info.architecture.shape
+        );
     }
     Ok(())
 }
@@ -118,6 +124,9 @@ fn tell(bar: &Bar, event: &TrainEvent) {
             format!("epoch {epoch} · NLL {:.0} nats · rate {learning_rate:.1e}", loss.nll),
         ),
         TrainEvent::Skipped { epoch, step } => bar.line(&format!("epoch {epoch}, step {step}: not finite, skipped")),
+        TrainEvent::RolledBack { epoch, rate_scale } => bar.line(&format!(
+            "epoch {epoch} diverged: back to the last checkpoint with {rate_scale} of the learning rate"
+        )),
         TrainEvent::Epoch { epoch, epochs, train_nll, held_out, best, seconds } => bar.line(&format!(
             "epoch {epoch}/{epochs}: training NLL {train_nll:.1} nats · held out: {}{} · {seconds:.0} s",
             figures(held_out),

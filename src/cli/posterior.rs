@@ -68,7 +68,10 @@ fn precision(opened: &Opened, classified: &Classified, settings: &Settings) -> R
 }
 
 fn print(report: &Report<'_>) -> Result<()> {
-    println!("{:24} {:12} {:>9} {:>13} {:>14} {:>9}", "image", "decision", "p", "entropy/nats", "log p(x)/nats", "bits/dim");
+    println!(
+        "{:24} {:12} {:>9} {:>13} {:>14} {:>9}",
+        "image", "decision", "p", "entropy/nats", "log p(x)/nats", "bits/dim"
+    );
     for image in &report.images {
         let p = &image.posterior;
         let class = &report.classes[p.decision];

@@ -9,25 +9,11 @@ use super::source::{file_name, open_file};
 use super::{Dataset, ImageShape, numbered};
 use crate::error::{Error, Result};
 
-const SHAPE: ImageShape = ImageShape {
-    channels: 3,
-    height: 32,
-    width: 32,
-};
+const SHAPE: ImageShape = ImageShape { channels: 3, height: 32, width: 32 };
 const PIXELS: usize = 3 * 32 * 32;
 /// Class names of CIFAR-10, for files that lie apart from their `batches.meta.txt`.
-const CIFAR10_NAMES: [&str; 10] = [
-    "airplane",
-    "automobile",
-    "bird",
-    "cat",
-    "deer",
-    "dog",
-    "frog",
-    "horse",
-    "ship",
-    "truck",
-];
+const CIFAR10_NAMES: [&str; 10] =
+    ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"];
 
 /// The two layouts of a record.
 struct Layout {
@@ -37,16 +23,8 @@ struct Layout {
     names_file: &'static str,
 }
 
-const CIFAR10: Layout = Layout {
-    label_bytes: 1,
-    classes: 10,
-    names_file: "batches.meta.txt",
-};
-const CIFAR100: Layout = Layout {
-    label_bytes: 2,
-    classes: 100,
-    names_file: "fine_label_names.txt",
-};
+const CIFAR10: Layout = Layout { label_bytes: 1, classes: 10, names_file: "batches.meta.txt" };
+const CIFAR100: Layout = Layout { label_bytes: 2, classes: 100, names_file: "fine_label_names.txt" };
 
 impl Layout {
     fn record(&self) -> usize {
@@ -72,9 +50,7 @@ pub fn read_cifar10(files: &[PathBuf]) -> Result<Dataset> {
 /// # Errors
 /// A length that is no multiple of 3,074 (or 0), or a fine label above 99: record and byte offset are named.
 pub fn read_cifar100(file: &Path) -> Result<Dataset> {
-    let standard = (0..CIFAR100.classes)
-        .map(|i| format!("class {i}"))
-        .collect();
+    let standard = (0..CIFAR100.classes).map(|i| format!("class {i}")).collect();
     read_records(&[file.to_owned()], &CIFAR100, standard)
 }
 
@@ -117,16 +93,9 @@ fn read_records(files: &[PathBuf], layout: &Layout, standard: Vec<String>) -> Re
     })
 }
 
-fn append_file(
-    file: &Path,
-    layout: &Layout,
-    pixels: &mut Vec<u8>,
-    labels: &mut Vec<usize>,
-) -> Result<()> {
+fn append_file(file: &Path, layout: &Layout, pixels: &mut Vec<u8>, labels: &mut Vec<usize>) -> Result<()> {
     let mut bytes = Vec::new();
-    open_file(file)?
-        .read_to_end(&mut bytes)
-        .map_err(|e| Error::io(file, e))?;
+    open_file(file)?.read_to_end(&mut bytes).map_err(|e| Error::io(file, e))?;
     let record = layout.record();
     let (whole, rest) = (bytes.len() / record, bytes.len() % record);
     if rest != 0 || whole == 0 {
@@ -167,10 +136,7 @@ fn names_beside(file: &Path, layout: &Layout) -> Result<Option<Vec<String>>> {
         return Ok(None);
     }
     let mut text = Vec::new();
-    open_file(&path)?
-        .take(1 << 16)
-        .read_to_end(&mut text)
-        .map_err(|e| Error::io(&path, e))?;
+    open_file(&path)?.take(1 << 16).read_to_end(&mut text).map_err(|e| Error::io(&path, e))?;
     let names: Vec<String> = String::from_utf8_lossy(&text)
         .lines()
         .map(|line| line.trim().to_owned())

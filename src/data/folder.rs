@@ -23,9 +23,7 @@ use super::{Dataset, ImageShape};
 use crate::error::{Error, Result};
 
 /// Extensions of image files, in lower case.
-pub(super) const EXTENSIONS: [&str; 10] = [
-    "png", "jpg", "jpeg", "bmp", "gif", "webp", "ppm", "pgm", "tif", "tiff",
-];
+pub(super) const EXTENSIONS: [&str; 10] = ["png", "jpg", "jpeg", "bmp", "gif", "webp", "ppm", "pgm", "tif", "tiff"];
 /// Largest side of an image that is read, in pixels, and largest allocation of a decoder, in bytes.
 const MAX_SIDE: u32 = 16_384;
 const MAX_ALLOC: u64 = 512 << 20;
@@ -57,10 +55,7 @@ pub fn read_folder(root: &Path) -> Result<Dataset> {
         }
     }
     if classes.is_empty() && loose.is_empty() {
-        return Err(Error::file(
-            root,
-            format!("holds no images (*.{})", EXTENSIONS.join(", *.")),
-        ));
+        return Err(Error::file(root, format!("holds no images (*.{})", EXTENSIONS.join(", *."))));
     }
     let mut files = loose;
     let mut labels = None;
@@ -71,15 +66,8 @@ pub fn read_folder(root: &Path) -> Result<Dataset> {
     dataset.name = file_name(root);
     dataset.labels = labels;
     dataset.class_names = classes.iter().map(|class| file_name(class)).collect();
-    dataset.ids = files
-        .iter()
-        .map(|file| {
-            file.strip_prefix(root)
-                .unwrap_or(file)
-                .to_string_lossy()
-                .into_owned()
-        })
-        .collect();
+    dataset.ids =
+        files.iter().map(|file| file.strip_prefix(root).unwrap_or(file).to_string_lossy().into_owned()).collect();
     Ok(dataset)
 }
 
@@ -90,25 +78,13 @@ fn labelled_files(classes: &[PathBuf]) -> Result<(Vec<PathBuf>, Vec<usize>)> {
         let before = files.len();
         let mut folders = Vec::new();
         walk(class, &mut Vec::new(), &mut folders)?;
-        folders.sort_by(|a, b| {
-            a.as_os_str()
-                .as_encoded_bytes()
-                .cmp(b.as_os_str().as_encoded_bytes())
-        });
+        folders.sort_by(|a, b| a.as_os_str().as_encoded_bytes().cmp(b.as_os_str().as_encoded_bytes()));
         for folder in folders {
-            let images = entries(&folder)?
-                .into_iter()
-                .filter(|path| !path.is_dir() && is_image_name(path));
+            let images = entries(&folder)?.into_iter().filter(|path| !path.is_dir() && is_image_name(path));
             files.extend(images);
         }
         if files.len() == before {
-            return Err(Error::file(
-                class,
-                format!(
-                    "class folder without images (*.{})",
-                    EXTENSIONS.join(", *.")
-                ),
-            ));
+            return Err(Error::file(class, format!("class folder without images (*.{})", EXTENSIONS.join(", *."))));
         }
         labels.resize(files.len(), label);
     }
@@ -119,10 +95,7 @@ fn labelled_files(classes: &[PathBuf]) -> Result<(Vec<PathBuf>, Vec<usize>)> {
 fn walk(folder: &Path, around: &mut Vec<PathBuf>, found: &mut Vec<PathBuf>) -> Result<()> {
     let real = folder.canonicalize().map_err(|e| Error::io(folder, e))?;
     if around.contains(&real) {
-        return Err(Error::file(
-            folder,
-            format!("leads back to {}, which it lies in", real.display()),
-        ));
+        return Err(Error::file(folder, format!("leads back to {}, which it lies in", real.display())));
     }
     around.push(real);
     found.push(folder.to_owned());
@@ -148,13 +121,7 @@ pub fn read_image_files(files: &[PathBuf]) -> Result<Dataset> {
             let image = image?;
             match &mut stack {
                 Some(stack) => stack.push(file, image)?,
-                None => {
-                    stack = Some(Stack {
-                        first: file.clone(),
-                        shape: image.shape,
-                        pixels: image.pixels,
-                    })
-                }
+                None => stack = Some(Stack { first: file.clone(), shape: image.shape, pixels: image.pixels }),
             }
         }
     }
@@ -219,26 +186,15 @@ fn decode(file: &Path) -> Result<Picture> {
     limits.max_image_width = Some(MAX_SIDE);
     limits.max_image_height = Some(MAX_SIDE);
     limits.max_alloc = Some(MAX_ALLOC);
-    let mut reader = ImageReader::new(open_file(file)?)
-        .with_guessed_format()
-        .map_err(|e| Error::io(file, e))?;
+    let mut reader = ImageReader::new(open_file(file)?).with_guessed_format().map_err(|e| Error::io(file, e))?;
     if reader.format().is_none() {
-        return Err(Error::file(
-            file,
-            "is not an image (its content is of no image format that can be read)",
-        ));
+        return Err(Error::file(file, "is not an image (its content is of no image format that can be read)"));
     }
     reader.limits(limits);
-    let image = reader
-        .decode()
-        .map_err(|e| Error::file(file, format!("damaged or unsupported image: {e}")))?;
+    let image = reader.decode().map_err(|e| Error::file(file, format!("damaged or unsupported image: {e}")))?;
     let (height, width) = (image.height() as usize, image.width() as usize);
     let channels = if image.color().has_color() { 3 } else { 1 };
-    let shape = ImageShape {
-        channels,
-        height,
-        width,
-    };
+    let shape = ImageShape { channels, height, width };
     if shape.dims() == 0 {
         return Err(Error::file(file, "is an image without pixels"));
     }
@@ -247,9 +203,7 @@ fn decode(file: &Path) -> Result<Picture> {
     } else {
         let interleaved = image.into_rgb8().into_raw();
         let (rgb, _) = interleaved.as_chunks::<3>();
-        (0..3)
-            .flat_map(|c| rgb.iter().map(move |pixel| pixel[c]))
-            .collect()
+        (0..3).flat_map(|c| rgb.iter().map(move |pixel| pixel[c])).collect()
     };
     Ok(Picture { shape, pixels })
 }

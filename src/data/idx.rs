@@ -50,10 +50,7 @@ pub fn read_idx(images: &Path, labels: Option<&Path>) -> Result<Dataset> {
         return Err(Error::file(images, "an image file has three sizes"));
     };
     if count == 0 || height == 0 || width == 0 {
-        return Err(Error::file(
-            images,
-            format!("byte 4: holds no pixels ({count} images of {height}×{width})"),
-        ));
+        return Err(Error::file(images, format!("byte 4: holds no pixels ({count} images of {height}×{width})")));
     }
     let labels = match labels.map(Path::to_owned).or_else(|| labels_beside(images)) {
         Some(path) => Some(read_labels(&path, images, count)?),
@@ -62,11 +59,7 @@ pub fn read_idx(images: &Path, labels: Option<&Path>) -> Result<Dataset> {
     let classes = labels.iter().flatten().max().map_or(0, |last| last + 1);
     Ok(Dataset {
         name: file_name(images),
-        shape: ImageShape {
-            channels: 1,
-            height,
-            width,
-        },
+        shape: ImageShape { channels: 1, height, width },
         pixels,
         labels,
         class_names: numbered(classes),
@@ -109,10 +102,7 @@ fn labels_beside(images: &Path) -> Option<PathBuf> {
         Some(plain) => plain.to_owned(),
         None => format!("{labels}.gz"),
     };
-    [labels, other]
-        .into_iter()
-        .map(|name| images.with_file_name(name))
-        .find(|path| path.is_file())
+    [labels, other].into_iter().map(|name| images.with_file_name(name)).find(|path| path.is_file())
 }
 
 /// Sizes and elements of an IDX file; as many elements as the product of the sizes.
@@ -130,26 +120,18 @@ fn read_array(path: &Path, kind: Kind) -> Result<(Vec<usize>, Vec<u8>)> {
     let found = data.len() as u64;
     let at = header + found;
     if let Err(e) = end {
-        return Err(Error::file(
-            path,
-            format!("byte {at}: unreadable after {found} of {announced} data bytes: {e}"),
-        ));
+        return Err(Error::file(path, format!("byte {at}: unreadable after {found} of {announced} data bytes: {e}")));
     }
     if found < announced {
         return Err(Error::file(
             path,
-            format!(
-                "byte {at}: truncated: sizes {dims:?} need {announced} data bytes, found {found}"
-            ),
+            format!("byte {at}: truncated: sizes {dims:?} need {announced} data bytes, found {found}"),
         ));
     }
     if found > announced {
         return Err(Error::file(
             path,
-            format!(
-                "byte {}: trailing bytes after the {announced} that sizes {dims:?} need",
-                header + announced
-            ),
+            format!("byte {}: trailing bytes after the {announced} that sizes {dims:?} need", header + announced),
         ));
     }
     Ok((dims, data))
@@ -164,10 +146,7 @@ fn read_header(path: &Path, reader: &mut dyn Read, kind: Kind) -> Result<Vec<usi
         check_magic(*magic, kind).map_err(|cause| Error::file(path, cause))?;
     }
     if let Err(e) = end {
-        return Err(Error::file(
-            path,
-            format!("byte {}: unreadable header: {e}", header.len()),
-        ));
+        return Err(Error::file(path, format!("byte {}: unreadable header: {e}", header.len())));
     }
     if header.len() < size {
         let found = header.len();
@@ -177,27 +156,22 @@ fn read_header(path: &Path, reader: &mut dyn Read, kind: Kind) -> Result<Vec<usi
         ));
     }
     let (sizes, _) = header.as_chunks::<4>();
-    Ok(sizes
-        .iter()
-        .skip(1)
-        .map(|dim| u32::from_be_bytes(*dim) as usize)
-        .collect())
+    Ok(sizes.iter().skip(1).map(|dim| u32::from_be_bytes(*dim) as usize).collect())
 }
 
 fn check_magic(magic: [u8; 4], kind: Kind) -> Result<(), String> {
     let noun = kind.noun();
     match magic {
         [0, 0, UNSIGNED_BYTE, ndim] if ndim == kind.ndim() => Ok(()),
-        [0, 0, UNSIGNED_BYTE, 1] => Err(format!(
-            "byte 0: this is an IDX label file, not an {noun} file (name contains `images-idx3`)"
-        )),
-        [0, 0, UNSIGNED_BYTE, 3] => Err(format!(
-            "byte 0: this is an IDX image file, not a {noun} file (name contains `labels-idx1`)"
-        )),
-        [0, 0, UNSIGNED_BYTE, ndim] => Err(format!(
-            "byte 3: an IDX {noun} file has {} dimension(s), this one has {ndim}",
-            kind.ndim()
-        )),
+        [0, 0, UNSIGNED_BYTE, 1] => {
+            Err(format!("byte 0: this is an IDX label file, not an {noun} file (name contains `images-idx3`)"))
+        }
+        [0, 0, UNSIGNED_BYTE, 3] => {
+            Err(format!("byte 0: this is an IDX image file, not a {noun} file (name contains `labels-idx1`)"))
+        }
+        [0, 0, UNSIGNED_BYTE, ndim] => {
+            Err(format!("byte 3: an IDX {noun} file has {} dimension(s), this one has {ndim}", kind.ndim()))
+        }
         [0, 0, kind @ (0x09 | 0x0b..=0x0e), 1..=8] => Err(format!(
             "byte 2: elements of IDX type {kind:#04x}; only unsigned bytes ({UNSIGNED_BYTE:#04x}) are read"
         )),
@@ -220,13 +194,7 @@ mod tests {
         assert!(cause.contains("label file, not an image file"), "{cause}");
         let cause = check_magic([0, 0, 8, 3], Kind::Labels).unwrap_err();
         assert!(cause.contains("image file, not a label file"), "{cause}");
-        for magic in [
-            [0x50, 0x4b, 3, 4],
-            [0, 0, 0x0d, 3],
-            [0, 0, 8, 4],
-            [0; 4],
-            [0xff; 4],
-        ] {
+        for magic in [[0x50, 0x4b, 3, 4], [0, 0, 0x0d, 3], [0, 0, 8, 4], [0; 4], [0xff; 4]] {
             assert!(check_magic(magic, Kind::Images).is_err());
         }
     }

@@ -58,9 +58,7 @@ pub(super) fn read_npy(reader: &mut dyn Read, size: u64) -> Result<Array, String
     let announced = header
         .shape
         .iter()
-        .try_fold(width as u64, |product, &dim| {
-            product.checked_mul(dim as u64)
-        })
+        .try_fold(width as u64, |product, &dim| product.checked_mul(dim as u64))
         .ok_or_else(|| format!("impossible shape {:?}", header.shape))?;
     let found = size.saturating_sub(taken);
     if announced != found {
@@ -75,34 +73,22 @@ pub(super) fn read_npy(reader: &mut dyn Read, size: u64) -> Result<Array, String
     match reader.read(&mut [0]) {
         Ok(0) => {}
         Ok(_) => {
-            return Err(format!(
-                "longer than the {size} bytes the archive announces"
-            ));
+            return Err(format!("longer than the {size} bytes the archive announces"));
         }
         Err(e) => return Err(e.to_string()),
     }
     if header.fortran {
         values = values.in_c_order(&header.shape);
     }
-    Ok(Array {
-        shape: header.shape,
-        values,
-    })
+    Ok(Array { shape: header.shape, values })
 }
 
 /// Reads magic, version and dictionary; returns how many bytes they took.
 fn read_header(reader: &mut dyn Read) -> Result<(Header, u64), String> {
     let mut exact = |n: u64| -> Result<Vec<u8>, String> {
         let mut bytes = Vec::new();
-        (&mut *reader)
-            .take(n)
-            .read_to_end(&mut bytes)
-            .map_err(|e| format!("unreadable header: {e}"))?;
-        if bytes.len() as u64 == n {
-            Ok(bytes)
-        } else {
-            Err("truncated header".into())
-        }
+        (&mut *reader).take(n).read_to_end(&mut bytes).map_err(|e| format!("unreadable header: {e}"))?;
+        if bytes.len() as u64 == n { Ok(bytes) } else { Err("truncated header".into()) }
     };
     let start = exact(8)?;
     if !start.starts_with(MAGIC) {
@@ -113,18 +99,12 @@ fn read_header(reader: &mut dyn Read) -> Result<(Header, u64), String> {
         [.., 2 | 3, 0] => 4,
         _ => return Err("unknown version of the NPY format".into()),
     };
-    let length = exact(length_bytes)?
-        .iter()
-        .rev()
-        .fold(0u64, |sum, &byte| sum << 8 | u64::from(byte));
+    let length = exact(length_bytes)?.iter().rev().fold(0u64, |sum, &byte| sum << 8 | u64::from(byte));
     if length > MAX_HEADER {
-        return Err(format!(
-            "a header of {length} bytes (at most {MAX_HEADER} are read)"
-        ));
+        return Err(format!("a header of {length} bytes (at most {MAX_HEADER} are read)"));
     }
     let text = String::from_utf8_lossy(&exact(length)?).into_owned();
-    let header =
-        parse_header(&text).ok_or_else(|| format!("header not understood: {}", text.trim_end()))?;
+    let header = parse_header(&text).ok_or_else(|| format!("header not understood: {}", text.trim_end()))?;
     Ok((header, 8 + length_bytes + length))
 }
 
@@ -144,21 +124,13 @@ fn parse_header(text: &str) -> Option<Header> {
         .filter(|size| !size.is_empty())
         .map(|size| size.parse().ok())
         .collect::<Option<Vec<usize>>>()?;
-    Some(Header {
-        descr: descr.to_owned(),
-        fortran,
-        shape,
-    })
+    Some(Header { descr: descr.to_owned(), fortran, shape })
 }
 
 /// Byte order (big?), kind and item size of a type string.
 fn parse_descr(descr: &str) -> Result<(bool, u8, usize), String> {
     let parsed = match *descr.as_bytes() {
-        [
-            order @ (b'<' | b'>' | b'|' | b'='),
-            kind,
-            width @ b'1'..=b'8',
-        ] => {
+        [order @ (b'<' | b'>' | b'|' | b'='), kind, width @ b'1'..=b'8'] => {
             let big = order == b'>' || order == b'=' && cfg!(target_endian = "big");
             Some((big, kind, usize::from(width - b'0')))
         }
@@ -172,37 +144,20 @@ fn unsupported(descr: &str) -> String {
 }
 
 /// Reads `total` bytes of numbers; `None` for a type that is no supported number.
-fn read_values(
-    reader: &mut dyn Read,
-    total: u64,
-    big: bool,
-    kind: (u8, usize),
-) -> io::Result<Option<Values>> {
-    let int = |value: u64| {
-        i64::try_from(value)
-            .map_err(|_| io::Error::other(format!("{value} does not fit into 63 bits")))
-    };
+fn read_values(reader: &mut dyn Read, total: u64, big: bool, kind: (u8, usize)) -> io::Result<Option<Values>> {
+    let int =
+        |value: u64| i64::try_from(value).map_err(|_| io::Error::other(format!("{value} does not fit into 63 bits")));
     Ok(Some(match kind {
         (b'f', 4) => Values::F32(collect(reader, total, big, |b| Ok(f32::from_le_bytes(b)))?),
         (b'f', 8) => Values::F64(collect(reader, total, big, |b| Ok(f64::from_le_bytes(b)))?),
         (b'u', 1) => Values::U8(collect(reader, total, big, |[b]| Ok(b))?),
         (b'b', 1) => Values::I64(collect(reader, total, big, |[b]| Ok(i64::from(b != 0)))?),
-        (b'u', 2) => Values::I64(collect(reader, total, big, |b| {
-            Ok(u16::from_le_bytes(b).into())
-        })?),
-        (b'u', 4) => Values::I64(collect(reader, total, big, |b| {
-            Ok(u32::from_le_bytes(b).into())
-        })?),
+        (b'u', 2) => Values::I64(collect(reader, total, big, |b| Ok(u16::from_le_bytes(b).into()))?),
+        (b'u', 4) => Values::I64(collect(reader, total, big, |b| Ok(u32::from_le_bytes(b).into()))?),
         (b'u', 8) => Values::I64(collect(reader, total, big, |b| int(u64::from_le_bytes(b)))?),
-        (b'i', 1) => Values::I64(collect(reader, total, big, |b| {
-            Ok(i8::from_le_bytes(b).into())
-        })?),
-        (b'i', 2) => Values::I64(collect(reader, total, big, |b| {
-            Ok(i16::from_le_bytes(b).into())
-        })?),
-        (b'i', 4) => Values::I64(collect(reader, total, big, |b| {
-            Ok(i32::from_le_bytes(b).into())
-        })?),
+        (b'i', 1) => Values::I64(collect(reader, total, big, |b| Ok(i8::from_le_bytes(b).into()))?),
+        (b'i', 2) => Values::I64(collect(reader, total, big, |b| Ok(i16::from_le_bytes(b).into()))?),
+        (b'i', 4) => Values::I64(collect(reader, total, big, |b| Ok(i32::from_le_bytes(b).into()))?),
         (b'i', 8) => Values::I64(collect(reader, total, big, |b| Ok(i64::from_le_bytes(b)))?),
         _ => return Ok(None),
     }))
@@ -224,10 +179,7 @@ fn collect<T, const N: usize>(
         (&mut *reader).take(next).read_to_end(&mut buffer)?;
         if (buffer.len() as u64) < next {
             let short = left - buffer.len() as u64;
-            return Err(io::Error::new(
-                io::ErrorKind::UnexpectedEof,
-                format!("ends {short} bytes early"),
-            ));
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, format!("ends {short} bytes early")));
         }
         let (items, _) = buffer.as_chunks_mut::<N>();
         for item in items {
@@ -254,18 +206,11 @@ impl Values {
 }
 
 fn c_order<T: Copy>(values: &[T], shape: &[usize]) -> Vec<T> {
-    let strides: Vec<usize> = shape
-        .iter()
-        .scan(1, |next, &dim| Some(std::mem::replace(next, *next * dim)))
-        .collect();
+    let strides: Vec<usize> = shape.iter().scan(1, |next, &dim| Some(std::mem::replace(next, *next * dim))).collect();
     let mut index = vec![0; shape.len()];
     (0..values.len())
         .map(|_| {
-            let at: usize = index
-                .iter()
-                .zip(&strides)
-                .map(|(i, stride)| i * stride)
-                .sum();
+            let at: usize = index.iter().zip(&strides).map(|(i, stride)| i * stride).sum();
             for (i, &dim) in index.iter_mut().zip(shape).rev() {
                 *i += 1;
                 if *i < dim {
@@ -297,84 +242,38 @@ mod tests {
 
     #[test]
     fn byte_and_index_order_are_seen_through() {
-        let big = npy(
-            "{'descr': '>i2', 'fortran_order': False, 'shape': (2,), }\n",
-            &[0, 1, 0xff, 0xff],
-        );
-        assert_eq!(
-            read(&big).unwrap(),
-            Array {
-                shape: vec![2],
-                values: Values::I64(vec![1, -1])
-            }
-        );
-        let fortran = npy(
-            "{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3), }\n",
-            &[1, 4, 2, 5, 3, 6],
-        );
-        assert_eq!(
-            read(&fortran).unwrap().values,
-            Values::U8(vec![1, 2, 3, 4, 5, 6])
-        );
+        let big = npy("{'descr': '>i2', 'fortran_order': False, 'shape': (2,), }\n", &[0, 1, 0xff, 0xff]);
+        assert_eq!(read(&big).unwrap(), Array { shape: vec![2], values: Values::I64(vec![1, -1]) });
+        let fortran = npy("{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3), }\n", &[1, 4, 2, 5, 3, 6]);
+        assert_eq!(read(&fortran).unwrap().values, Values::U8(vec![1, 2, 3, 4, 5, 6]));
         let mut own = Vec::new();
         write_header(&mut own, "<f4", &[2]).unwrap();
         assert!(own.len().is_multiple_of(64));
         write_values(&mut own, &[1.5f32, -2.0], f32::to_le_bytes).unwrap();
-        assert_eq!(
-            read(&own).unwrap(),
-            Array {
-                shape: vec![2],
-                values: Values::F32(vec![1.5, -2.0])
-            }
-        );
+        assert_eq!(read(&own).unwrap(), Array { shape: vec![2], values: Values::F32(vec![1.5, -2.0]) });
     }
 
     #[test]
     fn a_header_is_not_believed() {
         let cases = [
-            (
-                "{'descr': '<f4', 'fortran_order': False, 'shape': (4294967295, 4294967295, 9), }",
-                "impossible shape",
-            ),
-            (
-                "{'descr': '<f4', 'fortran_order': False, 'shape': (4294967295,), }",
-                "holds 4",
-            ),
-            (
-                "{'descr': '<c8', 'fortran_order': False, 'shape': (1,), }",
-                "type <c8",
-            ),
-            (
-                "{'descr': '<f2', 'fortran_order': False, 'shape': (2,), }",
-                "type <f2",
-            ),
-            (
-                "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,), }",
-                "not understood",
-            ),
-            (
-                "{'descr': '<f4', 'fortran_order': False, 'shape': (-1,), }",
-                "not understood",
-            ),
+            ("{'descr': '<f4', 'fortran_order': False, 'shape': (4294967295, 4294967295, 9), }", "impossible shape"),
+            ("{'descr': '<f4', 'fortran_order': False, 'shape': (4294967295,), }", "holds 4"),
+            ("{'descr': '<c8', 'fortran_order': False, 'shape': (1,), }", "type <c8"),
+            ("{'descr': '<f2', 'fortran_order': False, 'shape': (2,), }", "type <f2"),
+            ("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,), }", "not understood"),
+            ("{'descr': '<f4', 'fortran_order': False, 'shape': (-1,), }", "not understood"),
             ("((((((((((((((((((((((", "not understood"),
         ];
         for (header, cause) in cases {
             let error = read(&npy(header, &[0; 4])).unwrap_err();
             assert!(error.contains(cause), "{header}: {error}");
         }
-        let whole = npy(
-            "{'descr': '<u8', 'fortran_order': False, 'shape': (1,), }",
-            &[0xff; 8],
-        );
+        let whole = npy("{'descr': '<u8', 'fortran_order': False, 'shape': (1,), }", &[0xff; 8]);
         assert!(read(&whole).unwrap_err().contains("63 bits"));
         for cut in 0..whole.len() {
             assert!(read(&whole[..cut]).is_err());
         }
         let huge = b"\x93NUMPY\x02\x00\xff\xff\xff\xff";
-        assert!(
-            read(huge)
-                .unwrap_err()
-                .contains("header of 4294967295 bytes")
-        );
+        assert!(read(huge).unwrap_err().contains("header of 4294967295 bytes"));
     }
 }

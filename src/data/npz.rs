@@ -12,12 +12,8 @@ use super::{Dataset, ImageShape, Input, Split, WorldBatch, numbered};
 use crate::error::{Error, Result};
 
 /// Names under which images and their labels are found, per split; the first that is there counts.
-const TRAIN_KEYS: [[&str; 2]; 4] = [
-    ["x", "y"],
-    ["images", "labels"],
-    ["x_train", "y_train"],
-    ["train_images", "train_labels"],
-];
+const TRAIN_KEYS: [[&str; 2]; 4] =
+    [["x", "y"], ["images", "labels"], ["x_train", "y_train"], ["train_images", "train_labels"]];
 const TEST_KEYS: [[&str; 2]; 2] = [["x_test", "y_test"], ["test_images", "test_labels"]];
 /// Labels of pixels end here, so that a stray number is not taken for a hundred million classes.
 const MAX_LABEL: i64 = 65_535;
@@ -46,38 +42,26 @@ pub(super) fn read_npz_split(path: &Path, split: Split) -> Result<Input> {
     let Some(&[images, label_key]) = keys.first() else {
         return Err(Error::file(
             path,
-            format!(
-                "no {split} images (an array called x, images or x_{split}) among the arrays: {}",
-                archive.names()
-            ),
+            format!("no {split} images (an array called x, images or x_{split}) among the arrays: {}", archive.names()),
         ));
     };
     let x = archive.require(images)?;
     let y = archive.read(label_key)?;
     let bad = |cause: String| Error::file(path, cause);
     match x.values {
-        Values::F32(values) if images == "x" => {
-            archive.world(&x.shape, values, y).map(Input::World)
-        }
+        Values::F32(values) if images == "x" => archive.world(&x.shape, values, y).map(Input::World),
         Values::F64(values) if images == "x" => {
             let values = values.into_iter().map(|v| v as f32).collect();
             archive.world(&x.shape, values, y).map(Input::World)
         }
         Values::U8(pixels) => {
-            let (count, shape, pixels) = pixels_nchw(&x.shape, pixels)
-                .map_err(|cause| bad(format!("array {images}: {cause}")))?;
+            let (count, shape, pixels) =
+                pixels_nchw(&x.shape, pixels).map_err(|cause| bad(format!("array {images}: {cause}")))?;
             let labels = y.map(|y| class_labels(y, count)).transpose();
             let labels = labels.map_err(|cause| bad(format!("array {label_key}: {cause}")))?;
             let classes = labels.iter().flatten().max().map_or(0, |last| last + 1);
             let (class_names, ids) = (numbered(classes), numbered(count));
-            Ok(Input::Pixels(Dataset {
-                name: file_name(path),
-                shape,
-                pixels,
-                labels,
-                class_names,
-                ids,
-            }))
+            Ok(Input::Pixels(Dataset { name: file_name(path), shape, pixels, labels, class_names, ids }))
         }
         other => Err(bad(format!(
             "array {images}: type {}; world-space images are an array x of float32 or float64, pixels are uint8",
@@ -88,19 +72,13 @@ pub(super) fn read_npz_split(path: &Path, split: Split) -> Result<Input> {
 
 /// Pixels in any of the accepted layouts as NCHW. A shape that could be read both ways is taken as channels first.
 fn pixels_nchw(shape: &[usize], pixels: Vec<u8>) -> Result<(usize, ImageShape, Vec<u8>), String> {
-    let of = |channels, height, width| ImageShape {
-        channels,
-        height,
-        width,
-    };
+    let of = |channels, height, width| ImageShape { channels, height, width };
     let (n, shape, last) = match *shape {
         [n, h, w] => (n, of(1, h, w), false),
         [n, c @ (1 | 3), h, w] => (n, of(c, h, w), false),
         [n, h, w, c @ (1 | 3)] => (n, of(c, h, w), true),
         _ => {
-            return Err(format!(
-                "shape {shape:?}; pixels are [N,C,H,W], [N,H,W] or [N,H,W,3]"
-            ));
+            return Err(format!("shape {shape:?}; pixels are [N,C,H,W], [N,H,W] or [N,H,W,3]"));
         }
     };
     if pixels.is_empty() {
@@ -110,14 +88,9 @@ fn pixels_nchw(shape: &[usize], pixels: Vec<u8>) -> Result<(usize, ImageShape, V
         return Ok((n, shape, pixels));
     }
     let channel_first = |image: &[u8]| {
-        (0..shape.channels)
-            .flat_map(|c| image.iter().skip(c).step_by(shape.channels).copied())
-            .collect::<Vec<u8>>()
+        (0..shape.channels).flat_map(|c| image.iter().skip(c).step_by(shape.channels).copied()).collect::<Vec<u8>>()
     };
-    let pixels = pixels
-        .chunks_exact(shape.dims())
-        .flat_map(channel_first)
-        .collect();
+    let pixels = pixels.chunks_exact(shape.dims()).flat_map(channel_first).collect();
     Ok((n, shape, pixels))
 }
 
@@ -126,10 +99,7 @@ fn integers(array: Array) -> Result<Vec<i64>, String> {
     match (&array.shape[..], array.values) {
         ([_] | [_, 1], Values::I64(labels)) => Ok(labels),
         ([_] | [_, 1], Values::U8(labels)) => Ok(labels.into_iter().map(i64::from).collect()),
-        (shape, values) => Err(format!(
-            "{} of shape {shape:?}; labels are integers [N]",
-            values.type_name()
-        )),
+        (shape, values) => Err(format!("{} of shape {shape:?}; labels are integers [N]", values.type_name())),
     }
 }
 
@@ -139,19 +109,10 @@ fn class_labels(array: Array, count: usize) -> Result<Vec<usize>, String> {
     if labels.len() != count {
         return Err(format!("{} labels for {count} images", labels.len()));
     }
-    if let Some(i) = labels
-        .iter()
-        .position(|label| !(0..=MAX_LABEL).contains(label))
-    {
-        return Err(format!(
-            "image {i} has label {}; labels are from 0 to {MAX_LABEL}",
-            labels[i]
-        ));
+    if let Some(i) = labels.iter().position(|label| !(0..=MAX_LABEL).contains(label)) {
+        return Err(format!("image {i} has label {}; labels are from 0 to {MAX_LABEL}", labels[i]));
     }
-    Ok(labels
-        .into_iter()
-        .filter_map(|label| usize::try_from(label).ok())
-        .collect())
+    Ok(labels.into_iter().filter_map(|label| usize::try_from(label).ok()).collect())
 }
 
 /// An open npz and where it came from.
@@ -163,10 +124,7 @@ struct Archive<'a> {
 impl<'a> Archive<'a> {
     fn open(path: &'a Path) -> Result<Self> {
         if head(path, 2)? != b"PK" {
-            return Err(Error::file(
-                path,
-                "byte 0: not an npz file (a zip archive begins with PK)",
-            ));
+            return Err(Error::file(path, "byte 0: not an npz file (a zip archive begins with PK)"));
         }
         let zip = ZipArchive::new(open_file(path)?)
             .map_err(|e| Error::file(path, format!("damaged or truncated npz archive: {e}")))?;
@@ -174,25 +132,15 @@ impl<'a> Archive<'a> {
     }
 
     fn holds(&self, name: &str) -> bool {
-        self.zip
-            .file_names()
-            .any(|file| file.strip_suffix(".npy") == Some(name))
+        self.zip.file_names().any(|file| file.strip_suffix(".npy") == Some(name))
     }
 
     /// Names of all entries, for messages.
     fn names(&self) -> String {
-        let mut names: Vec<&str> = self
-            .zip
-            .file_names()
-            .map(|name| name.trim_end_matches(".npy"))
-            .collect();
+        let mut names: Vec<&str> = self.zip.file_names().map(|name| name.trim_end_matches(".npy")).collect();
         names.sort_unstable();
         names.truncate(20);
-        if names.is_empty() {
-            "none".into()
-        } else {
-            names.join(", ")
-        }
+        if names.is_empty() { "none".into() } else { names.join(", ") }
     }
 
     /// An array, or `None` where the archive has none of that name.
@@ -208,8 +156,7 @@ impl<'a> Archive<'a> {
     }
 
     fn require(&mut self, name: &str) -> Result<Array> {
-        self.read(name)?
-            .ok_or_else(|| Error::file(self.path, format!("array {name}: missing")))
+        self.read(name)?.ok_or_else(|| Error::file(self.path, format!("array {name}: missing")))
     }
 
     /// An array of `rank` dimensions as float64, with its last size.
@@ -239,9 +186,7 @@ impl<'a> Archive<'a> {
         let path = self.path;
         let bad = |cause: String| Error::file(path, cause);
         let [_, channels @ (1 | 3), height, width] = *shape else {
-            return Err(bad(format!(
-                "array x: shape {shape:?}; world-space images are [N,C,H,W] with C 1 or 3"
-            )));
+            return Err(bad(format!("array x: shape {shape:?}; world-space images are [N,C,H,W] with C 1 or 3")));
         };
         if x.is_empty() {
             return Err(bad(format!("array x: shape {shape:?} holds no images")));
@@ -252,21 +197,13 @@ impl<'a> Archive<'a> {
         if let (Some(a), Some(b)) = (of_posterior, of_logp)
             && a != b
         {
-            return Err(bad(format!(
-                "arrays posterior and logp: {a} and {b} classes"
-            )));
+            return Err(bad(format!("arrays posterior and logp: {a} and {b} classes")));
         }
         let batch = WorldBatch {
-            shape: ImageShape {
-                channels,
-                height,
-                width,
-            },
+            shape: ImageShape { channels, height, width },
             x,
             classes: of_posterior.or(of_logp).unwrap_or(0),
-            y: y.map(integers)
-                .transpose()
-                .map_err(|cause| bad(format!("array y: {cause}")))?,
+            y: y.map(integers).transpose().map_err(|cause| bad(format!("array y: {cause}")))?,
             posterior: posterior.map(|(values, _)| values.into_iter().map(|v| v as f32).collect()),
             logp: logp.map(|(values, _)| values),
             aleatoric: self.floats("aleatoric", 1)?.map(|(values, _)| values),

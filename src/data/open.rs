@@ -6,10 +6,7 @@ use super::cifar::{Cifar, records_of_len};
 use super::folder::is_image_name;
 use super::npz::read_npz_split;
 use super::source::{entries, file_name, head, open_file};
-use super::{
-    Dataset, Input, Split, idx, read_cifar10, read_cifar100, read_folder, read_idx,
-    read_image_files,
-};
+use super::{Dataset, Input, Split, idx, read_cifar10, read_cifar100, read_folder, read_idx, read_image_files};
 use crate::error::{Error, Result};
 
 const SUPPORTED: &str = "supported are NumPy archives (.npz), IDX files (*-images-idx3-ubyte, also .gz), CIFAR-10 and \
@@ -35,10 +32,9 @@ pub fn open(path: &Path) -> Result<Input> {
 pub fn open_dataset(path: &Path, split: Split) -> Result<Dataset> {
     match open_split(path, split)? {
         Input::Pixels(dataset) => Ok(dataset),
-        Input::World(_) => Err(Error::file(
-            path,
-            "holds world-space tensors (array x of floats), but 8-bit images are needed here",
-        )),
+        Input::World(_) => {
+            Err(Error::file(path, "holds world-space tensors (array x of floats), but 8-bit images are needed here"))
+        }
     }
 }
 
@@ -51,19 +47,12 @@ fn open_split(path: &Path, split: Split) -> Result<Input> {
         return found.read();
     }
     if find_split(path, split.other())?.is_some() {
-        return Err(Error::file(
-            path,
-            format!("has a {} split, but no {split} split", split.other()),
-        ));
+        return Err(Error::file(path, format!("has a {} split, but no {split} split", split.other())));
     }
-    read_folder(path)
-        .map(Input::Pixels)
-        .map_err(|error| match error {
-            Error::File { path: at, cause } if at == path => {
-                Error::file(path, format!("{cause}; {SUPPORTED}"))
-            }
-            other => other,
-        })
+    read_folder(path).map(Input::Pixels).map_err(|error| match error {
+        Error::File { path: at, cause } if at == path => Error::file(path, format!("{cause}; {SUPPORTED}")),
+        other => other,
+    })
 }
 
 /// The files of one split.
@@ -93,17 +82,11 @@ fn find_split(folder: &Path, split: Split) -> Result<Option<Found>> {
     if let Some(images) = find_idx(folder, &paths, split)? {
         return Ok(Some(Found::Idx(images)));
     }
-    let batches: Vec<PathBuf> = paths
-        .iter()
-        .filter(|path| is_cifar10_name(path, split))
-        .cloned()
-        .collect();
+    let batches: Vec<PathBuf> = paths.iter().filter(|path| is_cifar10_name(path, split)).cloned().collect();
     if !batches.is_empty() {
         return Ok(Some(Found::Cifar10(batches)));
     }
-    let file = |extension: &str| {
-        Some(folder.join(format!("{split}.{extension}"))).filter(|path| path.is_file())
-    };
+    let file = |extension: &str| Some(folder.join(format!("{split}.{extension}"))).filter(|path| path.is_file());
     Ok(file("bin")
         .map(Found::Cifar100)
         .or_else(|| file("npz").map(Found::Npz))
@@ -113,22 +96,12 @@ fn find_split(folder: &Path, split: Split) -> Result<Option<Found>> {
 /// The subfolder of a split, unless it looks like a class that happens to be called `train`: the subfolders are taken
 /// for splits when a training and a test one are there, or when there are no others.
 fn find_subfolder(paths: &[PathBuf], split: Split) -> Option<PathBuf> {
-    let folders: Vec<(String, &PathBuf)> = paths
-        .iter()
-        .filter(|path| path.is_dir())
-        .map(|path| (file_name(path), path))
-        .collect();
-    let named = |name: &str| {
-        folders
-            .iter()
-            .find(|(folder, _)| folder == name)
-            .map(|(_, path)| (*path).clone())
-    };
+    let folders: Vec<(String, &PathBuf)> =
+        paths.iter().filter(|path| path.is_dir()).map(|path| (file_name(path), path)).collect();
+    let named = |name: &str| folders.iter().find(|(folder, _)| folder == name).map(|(_, path)| (*path).clone());
     let train = named("train");
     let test = named("test").or_else(|| named("val"));
-    let no_others = folders
-        .iter()
-        .all(|(name, _)| ["train", "test", "val"].contains(&name.as_str()));
+    let no_others = folders.iter().all(|(name, _)| ["train", "test", "val"].contains(&name.as_str()));
     if !no_others && (train.is_none() || test.is_none()) {
         return None;
     }
@@ -157,11 +130,7 @@ fn find_idx(folder: &Path, paths: &[PathBuf], split: Split) -> Result<Option<Pat
         [one] => Ok(Some(one.clone())),
         [first, second, ..] => Err(Error::file(
             folder,
-            format!(
-                "several {split} sets ({}, {}): name one of the files",
-                file_name(first),
-                file_name(second)
-            ),
+            format!("several {split} sets ({}, {}): name one of the files", file_name(first), file_name(second)),
         )),
     }
 }
@@ -199,10 +168,7 @@ fn open_file_of_any_kind(path: &Path, split: Split) -> Result<Input> {
     if image::guess_format(&start).is_ok() {
         return read_image_files(&[path.to_owned()]).map(Input::Pixels);
     }
-    Err(Error::file(
-        path,
-        format!("is of no kind that can be read; {SUPPORTED}"),
-    ))
+    Err(Error::file(path, format!("is of no kind that can be read; {SUPPORTED}")))
 }
 
 /// A CIFAR file: by its usual name, else by which record size divides its length.
@@ -213,18 +179,12 @@ fn open_cifar(path: &Path) -> Result<Dataset> {
     } else if name == "train.bin" || name == "test.bin" {
         Some(Cifar::Hundred)
     } else {
-        let meta = open_file(path)?
-            .get_ref()
-            .metadata()
-            .map_err(|e| Error::io(path, e))?;
+        let meta = open_file(path)?.get_ref().metadata().map_err(|e| Error::io(path, e))?;
         records_of_len(meta.len())
     };
     match kind {
         Some(Cifar::Ten) => read_cifar10(&[path.to_owned()]),
         Some(Cifar::Hundred) => read_cifar100(path),
-        None => Err(Error::file(
-            path,
-            "is no CIFAR binary file (its length is no multiple of 3,073 or 3,074 bytes)",
-        )),
+        None => Err(Error::file(path, "is no CIFAR binary file (its length is no multiple of 3,073 or 3,074 bytes)")),
     }
 }

@@ -10,11 +10,7 @@ impl Dataset {
     /// # Errors
     /// When an image is already larger than `side` in height or width.
     pub fn pad_to(&self, side: usize) -> Result<Self> {
-        let ImageShape {
-            channels,
-            height,
-            width,
-        } = self.shape;
+        let ImageShape { channels, height, width } = self.shape;
         if height > side || width > side {
             return Err(Error::input(format!(
                 "{}: images of {height}×{width} do not fit into {side}×{side}",
@@ -22,11 +18,7 @@ impl Dataset {
             )));
         }
         let (top, left) = ((side - height) / 2, (side - width) / 2);
-        let shape = ImageShape {
-            channels,
-            height: side,
-            width: side,
-        };
+        let shape = ImageShape { channels, height: side, width: side };
         let mut pixels = vec![0; self.len() * shape.dims()];
         let planes = self.pixels.chunks_exact((height * width).max(1));
         for (plane, padded) in planes.zip(pixels.chunks_exact_mut((side * side).max(1))) {
@@ -35,11 +27,7 @@ impl Dataset {
                 padded[left..left + width].copy_from_slice(row);
             }
         }
-        Ok(Self {
-            shape,
-            pixels,
-            ..self.without_pixels()
-        })
+        Ok(Self { shape, pixels, ..self.without_pixels() })
     }
 
     /// The same images with 1 or 3 channels: grey is repeated, RGB becomes its ITU-R 601 luma in the integer arithmetic
@@ -48,18 +36,11 @@ impl Dataset {
     /// # Errors
     /// For any other number of channels.
     pub fn to_channels(&self, channels: usize) -> Result<Self> {
-        let shape = ImageShape {
-            channels,
-            ..self.shape
-        };
+        let shape = ImageShape { channels, ..self.shape };
         let pixels = match (self.shape.channels, channels) {
             (from, to) if from == to => self.pixels.clone(),
             (1, 3) => repeat_grey(&self.pixels, shape.height * shape.width),
-            (3, 1) => self
-                .pixels
-                .chunks_exact(self.shape.dims().max(1))
-                .flat_map(luma)
-                .collect(),
+            (3, 1) => self.pixels.chunks_exact(self.shape.dims().max(1)).flat_map(luma).collect(),
             (from, to) => {
                 return Err(Error::input(format!(
                     "{}: images of {from} channel(s) cannot become images of {to}; 1 and 3 can",
@@ -67,11 +48,7 @@ impl Dataset {
                 )));
             }
         };
-        Ok(Self {
-            shape,
-            pixels,
-            ..self.without_pixels()
-        })
+        Ok(Self { shape, pixels, ..self.without_pixels() })
     }
 
     /// The images of these indices, in this order; a range is fine. Class names stay.
@@ -89,11 +66,7 @@ impl Dataset {
         };
         for i in indices {
             let Some(id) = self.ids.get(i) else {
-                return Err(Error::input(format!(
-                    "{}: there is no image {i} among {}",
-                    self.name,
-                    self.len()
-                )));
+                return Err(Error::input(format!("{}: there is no image {i} among {}", self.name, self.len())));
             };
             part.ids.push(id.clone());
             part.pixels.extend_from_slice(self.image(i));
@@ -119,10 +92,7 @@ impl Dataset {
 
 /// Grey planes of `plane` pixels, each three times.
 pub(super) fn repeat_grey(pixels: &[u8], plane: usize) -> Vec<u8> {
-    pixels
-        .chunks_exact(plane.max(1))
-        .flat_map(|grey| grey.repeat(3))
-        .collect()
+    pixels.chunks_exact(plane.max(1)).flat_map(|grey| grey.repeat(3)).collect()
 }
 
 /// Luma of one CHW image: (19595 R + 38470 G + 7471 B + 2^15) >> 16.
@@ -130,8 +100,7 @@ fn luma(image: &[u8]) -> impl Iterator<Item = u8> {
     let (r, gb) = image.split_at(image.len() / 3);
     let (g, b) = gb.split_at(gb.len() / 2);
     r.iter().zip(g).zip(b).map(|((&r, &g), &b)| {
-        ((19_595 * u32::from(r) + 38_470 * u32::from(g) + 7_471 * u32::from(b) + 0x8000) >> 16)
-            as u8
+        ((19_595 * u32::from(r) + 38_470 * u32::from(g) + 7_471 * u32::from(b) + 0x8000) >> 16) as u8
     })
 }
 
@@ -153,94 +122,39 @@ mod tests {
 
     #[test]
     fn padding_puts_the_image_in_the_middle() {
-        let shape = ImageShape {
-            channels: 1,
-            height: 28,
-            width: 28,
-        };
+        let shape = ImageShape { channels: 1, height: 28, width: 28 };
         let padded = dataset(shape, vec![7; 2 * 784]).pad_to(32).unwrap();
-        assert_eq!(
-            (padded.shape.height, padded.shape.width, padded.len()),
-            (32, 32, 2)
-        );
+        assert_eq!((padded.shape.height, padded.shape.width, padded.len()), (32, 32, 2));
         for i in 0..2 {
             for (at, &pixel) in padded.image(i).iter().enumerate() {
                 let inside = |x: usize| (2..30).contains(&x);
-                assert_eq!(
-                    pixel,
-                    if inside(at / 32) && inside(at % 32) {
-                        7
-                    } else {
-                        0
-                    }
-                );
+                assert_eq!(pixel, if inside(at / 32) && inside(at % 32) { 7 } else { 0 });
             }
         }
-        let odd = dataset(
-            ImageShape {
-                channels: 3,
-                height: 1,
-                width: 2,
-            },
-            vec![1, 2, 3, 4, 5, 6],
-        );
-        assert_eq!(
-            odd.pad_to(2).unwrap().pixels,
-            [1, 2, 0, 0, 3, 4, 0, 0, 5, 6, 0, 0]
-        );
+        let odd = dataset(ImageShape { channels: 3, height: 1, width: 2 }, vec![1, 2, 3, 4, 5, 6]);
+        assert_eq!(odd.pad_to(2).unwrap().pixels, [1, 2, 0, 0, 3, 4, 0, 0, 5, 6, 0, 0]);
         assert!(odd.pad_to(1).is_err());
     }
 
     #[test]
     fn channels_follow_pil() {
-        let shape = ImageShape {
-            channels: 3,
-            height: 1,
-            width: 4,
-        };
+        let shape = ImageShape { channels: 3, height: 1, width: 4 };
         let rgb = dataset(shape, vec![255, 0, 0, 10, 0, 255, 0, 20, 0, 0, 255, 30]);
         // PIL: Image.new("RGB", …).convert("L") of red, green, blue and (10, 20, 30).
         assert_eq!(rgb.to_channels(1).unwrap().pixels, [76, 150, 29, 18]);
-        let grey = dataset(
-            ImageShape {
-                channels: 1,
-                height: 1,
-                width: 2,
-            },
-            vec![1, 2, 3, 4],
-        );
-        assert_eq!(
-            grey.to_channels(3).unwrap().pixels,
-            [1, 2, 1, 2, 1, 2, 3, 4, 3, 4, 3, 4]
-        );
+        let grey = dataset(ImageShape { channels: 1, height: 1, width: 2 }, vec![1, 2, 3, 4]);
+        assert_eq!(grey.to_channels(3).unwrap().pixels, [1, 2, 1, 2, 1, 2, 3, 4, 3, 4, 3, 4]);
         // Grey → RGB → grey is the identity for every value.
-        let all = dataset(
-            ImageShape {
-                channels: 1,
-                height: 16,
-                width: 16,
-            },
-            (0..=255).collect(),
-        );
+        let all = dataset(ImageShape { channels: 1, height: 16, width: 16 }, (0..=255).collect());
         assert_eq!(all.to_channels(3).unwrap().to_channels(1).unwrap(), all);
         assert!(rgb.to_channels(4).is_err());
     }
 
     #[test]
     fn subsets_keep_labels_and_names() {
-        let all = dataset(
-            ImageShape {
-                channels: 1,
-                height: 1,
-                width: 1,
-            },
-            vec![5, 6, 7],
-        );
+        let all = dataset(ImageShape { channels: 1, height: 1, width: 1 }, vec![5, 6, 7]);
         let part = all.subset([2, 0]).unwrap();
-        assert_eq!(
-            (part.pixels, part.labels, part.ids),
-            (vec![7, 5], Some(vec![2, 0]), vec!["2".into(), "0".into()])
-        );
+        assert_eq!((part.pixels, part.labels, part.ids), (vec![7, 5], Some(vec![2, 0]), vec!["2".into(), "0".into()]));
         assert_eq!(all.subset(0..3).unwrap(), all);
         assert!(all.subset(2..4).is_err());
     }

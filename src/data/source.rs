@@ -24,44 +24,26 @@ pub(super) fn open_file(path: &Path) -> Result<BufReader<File>> {
 pub(super) fn open_unzipped(path: &Path) -> Result<Box<dyn Read>> {
     let zipped = head(path, GZIP_MAGIC.len())? == GZIP_MAGIC;
     let file = open_file(path)?;
-    Ok(if zipped {
-        Box::new(MultiGzDecoder::new(file))
-    } else {
-        Box::new(file)
-    })
+    Ok(if zipped { Box::new(MultiGzDecoder::new(file)) } else { Box::new(file) })
 }
 
 /// The first `n` bytes of a file as stored; fewer when the file is shorter.
 pub(super) fn head(path: &Path, n: usize) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    open_file(path)?
-        .take(n as u64)
-        .read_to_end(&mut bytes)
-        .map_err(|e| Error::io(path, e))?;
+    open_file(path)?.take(n as u64).read_to_end(&mut bytes).map_err(|e| Error::io(path, e))?;
     Ok(bytes)
 }
 
 /// Entries of a folder, sorted by name byte by byte (the order of Python's `sorted`).
 pub(super) fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut paths = std::fs::read_dir(folder)
-        .and_then(|entries| {
-            entries
-                .map(|e| e.map(|e| e.path()))
-                .collect::<io::Result<Vec<_>>>()
-        })
+        .and_then(|entries| entries.map(|e| e.map(|e| e.path())).collect::<io::Result<Vec<_>>>())
         .map_err(|e| Error::io(folder, e))?;
-    paths.sort_by(|a, b| {
-        a.as_os_str()
-            .as_encoded_bytes()
-            .cmp(b.as_os_str().as_encoded_bytes())
-    });
+    paths.sort_by(|a, b| a.as_os_str().as_encoded_bytes().cmp(b.as_os_str().as_encoded_bytes()));
     Ok(paths)
 }
 
 /// The last component of a path, for names and messages.
 pub(super) fn file_name(path: &Path) -> String {
-    path.file_name()
-        .unwrap_or(path.as_os_str())
-        .to_string_lossy()
-        .into_owned()
+    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }

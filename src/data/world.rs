@@ -56,33 +56,19 @@ impl WorldBatch {
     pub(super) fn check(&self) -> Result<(), String> {
         let (n, k) = (self.len(), self.classes);
         if n == 0 || n * self.shape.dims() != self.x.len() {
-            return Err(format!(
-                "array x: {} values are no images of {}",
-                self.x.len(),
-                self.shape
-            ));
+            return Err(format!("array x: {} values are no images of {}", self.x.len(), self.shape));
         }
         if let Some(at) = self.x.iter().position(|v| !v.is_finite()) {
-            return Err(format!(
-                "array x: image {} is not finite ({})",
-                at / self.shape.dims(),
-                self.x[at]
-            ));
+            return Err(format!("array x: image {} is not finite ({})", at / self.shape.dims(), self.x[at]));
         }
         if k == 0 && (self.posterior.is_some() || self.logp.is_some()) {
             return Err("arrays posterior and logp: no classes".into());
         }
         let known = |label: &i64| k == 0 || usize::try_from(*label).is_ok_and(|label| label < k);
         check_part("y", self.y.as_deref(), n, 1, known)?;
-        check_part("posterior", self.posterior.as_deref(), n, k, |p| {
-            (0.0..=1.0 + ROUNDING).contains(p)
-        })?;
-        check_part("logp", self.logp.as_deref(), n, k, |l| {
-            !l.is_nan() && *l < f64::INFINITY
-        })?;
-        check_part("aleatoric", self.aleatoric.as_deref(), n, 1, |h| {
-            h.is_finite()
-        })
+        check_part("posterior", self.posterior.as_deref(), n, k, |p| (0.0..=1.0 + ROUNDING).contains(p))?;
+        check_part("logp", self.logp.as_deref(), n, k, |l| !l.is_nan() && *l < f64::INFINITY)?;
+        check_part("aleatoric", self.aleatoric.as_deref(), n, 1, |h| h.is_finite())
     }
 }
 
@@ -96,16 +82,10 @@ fn check_part<T: std::fmt::Display>(
 ) -> Result<(), String> {
     let Some(values) = values else { return Ok(()) };
     if values.len() != images * each {
-        return Err(format!(
-            "array {name}: {} values for {images} images with {each} each",
-            values.len()
-        ));
+        return Err(format!("array {name}: {} values for {images} images with {each} each", values.len()));
     }
     match values.iter().enumerate().find(|(_, value)| !allowed(value)) {
-        Some((at, value)) => Err(format!(
-            "array {name}: image {} has the impossible value {value}",
-            at / each
-        )),
+        Some((at, value)) => Err(format!("array {name}: image {} has the impossible value {value}", at / each)),
         None => Ok(()),
     }
 }
@@ -234,12 +214,8 @@ fn start_array(zip: &mut Zip<'_, '_>, name: &str, descr: &str, shape: &[usize]) 
 pub(super) fn write_header(out: &mut dyn Write, descr: &str, shape: &[usize]) -> io::Result<()> {
     let sizes: Vec<String> = shape.iter().map(usize::to_string).collect();
     let comma = if sizes.len() == 1 { "," } else { "" };
-    let dict = format!(
-        "{{'descr': '{descr}', 'fortran_order': False, 'shape': ({}{comma}), }}",
-        sizes.join(", ")
-    );
-    let padding = (MAGIC.len() + 4 + dict.len() + 1).next_multiple_of(64)
-        - (MAGIC.len() + 4 + dict.len() + 1);
+    let dict = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({}{comma}), }}", sizes.join(", "));
+    let padding = (MAGIC.len() + 4 + dict.len() + 1).next_multiple_of(64) - (MAGIC.len() + 4 + dict.len() + 1);
     let length = u16::try_from(dict.len() + padding + 1).map_err(io::Error::other)?;
     out.write_all(MAGIC)?;
     out.write_all(&[1, 0])?;

@@ -20,18 +20,12 @@ const GAP_VALUE: u8 = 255;
 ///
 /// # Errors
 /// The system's error on `path`, from `fill` or from any of the steps.
-pub fn write_atomically(
-    path: &Path,
-    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> Result<()> {
+pub fn write_atomically(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
     replace_file(path, |file| fill(file))
 }
 
 /// [`write_atomically`] for formats that seek.
-pub(super) fn replace_file(
-    path: &Path,
-    fill: impl FnOnce(&mut BufWriter<&mut File>) -> io::Result<()>,
-) -> Result<()> {
+pub(super) fn replace_file(path: &Path, fill: impl FnOnce(&mut BufWriter<&mut File>) -> io::Result<()>) -> Result<()> {
     let folder = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
@@ -51,9 +45,7 @@ pub(super) fn replace_file(
 
 /// A hidden temporary file with the permissions an ordinary new file would get.
 fn temporary_beside(path: &Path, folder: &Path) -> io::Result<tempfile::NamedTempFile> {
-    let name = path
-        .file_name()
-        .ok_or_else(|| io::Error::other("is not the name of a file"))?;
+    let name = path.file_name().ok_or_else(|| io::Error::other("is not the name of a file"))?;
     let prefix = format!(".{}.", name.to_string_lossy());
     let mut builder = tempfile::Builder::new();
     builder.prefix(&prefix).suffix(".part");
@@ -68,11 +60,7 @@ fn temporary_beside(path: &Path, folder: &Path) -> io::Result<tempfile::NamedTem
 
 /// Makes the renaming itself durable, where folders can be synced.
 fn sync_folder(folder: &Path) -> io::Result<()> {
-    if cfg!(unix) {
-        File::open(folder)?.sync_all()
-    } else {
-        Ok(())
-    }
+    if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
 }
 
 /// Writes one 8-bit image, grey (1 channel) or RGB (3), as PNG; `pixels` is CHW. Same image, same bytes.
@@ -84,17 +72,11 @@ pub fn write_png(path: &Path, shape: ImageShape, pixels: &[u8]) -> Result<()> {
         1 => ExtendedColorType::L8,
         3 => ExtendedColorType::Rgb8,
         other => {
-            return Err(Error::input(format!(
-                "{}: a PNG has 1 or 3 channels, not {other}",
-                path.display()
-            )));
+            return Err(Error::input(format!("{}: a PNG has 1 or 3 channels, not {other}", path.display())));
         }
     };
     let sides = 1..=MAX_SIDE;
-    if !sides.contains(&shape.width)
-        || !sides.contains(&shape.height)
-        || pixels.len() != shape.dims()
-    {
+    if !sides.contains(&shape.width) || !sides.contains(&shape.height) || pixels.len() != shape.dims() {
         return Err(Error::input(format!(
             "{}: {} values are no image of shape {shape} (sides from 1 to {MAX_SIDE})",
             path.display(),
@@ -112,9 +94,7 @@ pub fn write_png(path: &Path, shape: ImageShape, pixels: &[u8]) -> Result<()> {
 /// CHW → HWC.
 fn interleave(shape: ImageShape, pixels: &[u8]) -> Vec<u8> {
     let plane = shape.height * shape.width;
-    (0..plane)
-        .flat_map(|at| (0..shape.channels).map(move |c| pixels[c * plane + at]))
-        .collect()
+    (0..plane).flat_map(|at| (0..shape.channels).map(move |c| pixels[c * plane + at])).collect()
 }
 
 /// Lays images (`pixels`, NCHW, every image of `shape`) out row by row in `columns` columns, each pixel `scale`×`scale`,
@@ -123,19 +103,9 @@ fn interleave(shape: ImageShape, pixels: &[u8]) -> Vec<u8> {
 /// # Errors
 /// When `pixels` holds no whole number of images, or none, when `columns` or `scale` is 0, or when a side of the sheet
 /// would exceed 65,536 pixels.
-pub fn contact_sheet(
-    shape: ImageShape,
-    pixels: &[u8],
-    columns: usize,
-    scale: usize,
-) -> Result<(ImageShape, Vec<u8>)> {
+pub fn contact_sheet(shape: ImageShape, pixels: &[u8], columns: usize, scale: usize) -> Result<(ImageShape, Vec<u8>)> {
     let dims = shape.dims();
-    if dims == 0
-        || pixels.is_empty()
-        || !pixels.len().is_multiple_of(dims)
-        || columns == 0
-        || scale == 0
-    {
+    if dims == 0 || pixels.is_empty() || !pixels.len().is_multiple_of(dims) || columns == 0 || scale == 0 {
         return Err(Error::input(format!(
             "{} values in {columns} column(s) at scale {scale} make no sheet of images of shape {shape}",
             pixels.len()
@@ -143,17 +113,13 @@ pub fn contact_sheet(
     }
     let count = pixels.len() / dims;
     let columns = columns.min(count);
-    let (cell_height, cell_width) = (
-        shape.height.saturating_mul(scale),
-        shape.width.saturating_mul(scale),
-    );
+    let (cell_height, cell_width) = (shape.height.saturating_mul(scale), shape.width.saturating_mul(scale));
     let side = |cells: usize, cell: usize| {
-        let length = cell
-            .saturating_add(GAP)
-            .saturating_mul(cells)
-            .saturating_sub(GAP);
+        let length = cell.saturating_add(GAP).saturating_mul(cells).saturating_sub(GAP);
         (length <= MAX_SIDE).then_some(length).ok_or_else(|| {
-            Error::input(format!("a sheet of {count} images of shape {shape} at scale {scale} exceeds {MAX_SIDE} pixels a side"))
+            Error::input(format!(
+                "a sheet of {count} images of shape {shape} at scale {scale} exceeds {MAX_SIDE} pixels a side"
+            ))
         })
     };
     let sheet = ImageShape {
@@ -167,10 +133,7 @@ pub fn contact_sheet(
         let left = i % columns * (cell_width + GAP);
         for (row, line) in image.chunks_exact(shape.width).enumerate() {
             let (channel, row) = (row / shape.height, row % shape.height);
-            let enlarged: Vec<u8> = line
-                .iter()
-                .flat_map(|&v| std::iter::repeat_n(v, scale))
-                .collect();
+            let enlarged: Vec<u8> = line.iter().flat_map(|&v| std::iter::repeat_n(v, scale)).collect();
             for y in 0..scale {
                 let at = (channel * sheet.height + top + row * scale + y) * sheet.width + left;
                 out[at..at + cell_width].copy_from_slice(&enlarged);
@@ -197,19 +160,13 @@ mod tests {
         assert_eq!(std::fs::read(&path).unwrap(), b"old");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
         let nowhere = folder.path().join("missing").join("file");
-        let cause = write_atomically(&nowhere, |_| Ok(()))
-            .unwrap_err()
-            .to_string();
+        let cause = write_atomically(&nowhere, |_| Ok(())).unwrap_err().to_string();
         assert!(cause.contains("missing"), "{cause}");
     }
 
     #[test]
     fn a_contact_sheet_has_every_image_in_its_place() {
-        let shape = ImageShape {
-            channels: 1,
-            height: 1,
-            width: 2,
-        };
+        let shape = ImageShape { channels: 1, height: 1, width: 2 };
         let (sheet, pixels) = contact_sheet(shape, &[1, 2, 3, 4, 5, 6], 2, 1).unwrap();
         assert_eq!((sheet.height, sheet.width), (4, 6));
         let w = GAP_VALUE;
@@ -217,17 +174,8 @@ mod tests {
         assert_eq!(pixels[6..18], [w; 12]);
         assert_eq!(pixels[18..], [5, 6, w, w, w, w]);
         let (sheet, pixels) = contact_sheet(shape, &[1, 2], 9, 2).unwrap();
-        assert_eq!(
-            (sheet.height, sheet.width, pixels),
-            (2, 4, vec![1, 1, 2, 2, 1, 1, 2, 2])
-        );
-        for (values, columns, scale) in [
-            (3, 1, 1),
-            (0, 1, 1),
-            (2, 0, 1),
-            (2, 1, 0),
-            (2, 1, usize::MAX),
-        ] {
+        assert_eq!((sheet.height, sheet.width, pixels), (2, 4, vec![1, 1, 2, 2, 1, 1, 2, 2]));
+        for (values, columns, scale) in [(3, 1, 1), (0, 1, 1), (2, 0, 1), (2, 1, 0), (2, 1, usize::MAX)] {
             assert!(contact_sheet(shape, &vec![0; values], columns, scale).is_err());
         }
     }

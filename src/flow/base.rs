@@ -23,12 +23,7 @@ impl GaussianBase {
     pub fn new(means: Vec<f64>, cov_diag: &[f64]) -> Self {
         let std: Vec<f64> = cov_diag.iter().map(|c| c.abs().sqrt()).collect();
         let log_norm = cov_diag.iter().map(|c| 0.5 * (2.0 * std::f64::consts::PI * c.abs()).ln()).sum();
-        Self {
-            dims: cov_diag.len(),
-            means,
-            std,
-            log_norm,
-        }
+        Self { dims: cov_diag.len(), means, std, log_norm }
     }
 
     /// Number of classes K.
@@ -73,7 +68,9 @@ impl GaussianBase {
     pub fn distances(&self, z: &[f64]) -> Vec<f64> {
         let inverse_std: Vec<f64> = self.std.iter().map(|s| s.recip()).collect();
         z.par_chunks(self.dims)
-            .flat_map_iter(|z| self.means.chunks(self.dims).map(|mean| squared_distance(z, mean, &inverse_std)).collect::<Vec<_>>())
+            .flat_map_iter(|z| {
+                self.means.chunks(self.dims).map(|mean| squared_distance(z, mean, &inverse_std)).collect::<Vec<_>>()
+            })
             .collect()
     }
 }
@@ -98,7 +95,7 @@ mod tests {
     #[test]
     fn distances_and_norm_equal_the_written_out_gaussian() {
         let base = GaussianBase::new(vec![0.0, 1.0, 2.0, -1.0, 0.5, 3.0], &[1.0, -4.0, 0.25]);
-        let z = [0.5, -1.0, 2.0];
+        let z = [0.5f64, -1.0, 2.0];
         let written: Vec<f64> = [[0.0, 1.0, 2.0], [-1.0, 0.5, 3.0]]
             .iter()
             .map(|m| (0..3).map(|d| (z[d] - m[d]).powi(2) / [1.0, 4.0, 0.25][d]).sum())

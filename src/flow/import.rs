@@ -29,10 +29,9 @@ pub fn glow_from_bytes(path: &Path, bytes: &[u8]) -> Result<(GlowConfig, Weights
 
 fn glow_of(path: &Path, weights: Weights) -> Result<(GlowConfig, Weights)> {
     let weights = strip_prefixes(weights);
-    let config = infer_glow(&weights).map_err(|cause| {
-        Error::file(path, format!("not a conditional Glow of the DataHardness layout: {cause}"))
-    })?;
-    Ok((config, weights))
+    let config = infer_glow(&weights).and_then(|config| config.check(&weights).map(|()| config));
+    let layout = |cause| Error::file(path, format!("not a conditional Glow of the DataHardness layout: {cause}"));
+    Ok((config.map_err(layout)?, weights))
 }
 
 /// Removes the wrappers a training script leaves around the names: `net.` of its dictionary, `module.` of DataParallel.
@@ -55,15 +54,10 @@ fn infer_glow(weights: &Weights) -> Result<GlowConfig, String> {
     };
     let count = |exists: &dyn Fn(usize) -> bool| (0..).take_while(|&i| exists(i)).count();
     let level = |l: usize| format!("flows{}", ".next".repeat(l));
-    let levels = count(&|l| weights.shape(&format!("{}.steps.0.norm.bias", level(l))).is_some());
-    let steps = count(&|k| weights.shape(&format!("flows.steps.{k}.norm.bias")).is_some());
-    let config = GlowConfig {
-        shape: ImageShape { channels, height, width },
-        classes,
-        hidden,
-        levels,
-        steps,
-    };
+    let any_below = |prefix: &str| weights.0.keys().any(|name| name.starts_with(prefix));
+    let levels = count(&|l| any_below(&format!("{}.steps.0.", level(l))));
+    let steps = count(&|k| any_below(&format!("flows.steps.{k}.")));
+    let config = GlowConfig { shape: ImageShape { channels, height, width }, classes, hidden, levels, steps };
     config.validate().map_err(|e| e.to_string())?;
     Ok(config)
 }

@@ -90,10 +90,7 @@ impl Scores {
         let tau = tau.get();
         if tau == 0.0 {
             let nearest = quad.iter().copied().fold(f64::INFINITY, f64::min);
-            return quad
-                .iter()
-                .map(|&q| if q == nearest { f64::INFINITY } else { f64::NEG_INFINITY })
-                .collect();
+            return quad.iter().map(|&q| if q == nearest { f64::INFINITY } else { f64::NEG_INFINITY }).collect();
         }
         let constant = self.log_det[i] - self.log_norm - self.dims as f64 * tau.ln();
         quad.iter().map(|q| constant - 0.5 * q / (tau * tau)).collect()

@@ -20,12 +20,12 @@ impl BoundedLogit {
     /// y and the log-determinant Σ_d log |dy/dv| of each image of D = `dims` dimensions, [N].
     ///
     /// v outside the open interval on which the map is defined gives non-finite numbers, which the caller reports.
-    pub fn forward(self, v: &[f32], dims: usize) -> (Vec<f64>, Vec<f64>) {
+    pub fn forward<T: Copy + Into<f64> + Sync>(self, v: &[T], dims: usize) -> (Vec<f64>, Vec<f64>) {
         let mut y = vec![0f64; v.len()];
         let log_det = y
             .par_chunks_mut(dims)
             .zip(v.par_chunks(dims))
-            .map(|(y, v)| y.iter_mut().zip(v).map(|(y, &v)| self.point(f64::from(v), y)).sum())
+            .map(|(y, v)| y.iter_mut().zip(v).map(|(y, &v)| self.point(v.into(), y)).sum())
             .collect();
         (y, log_det)
     }
@@ -38,10 +38,32 @@ impl BoundedLogit {
         self.bounds.ln() - log_p - log_q
     }
 
-    /// v and the log-determinant Σ_d log |dy/dv| of each image at that v, [N]. Undoes the bounds, so v may lie a little
+    /// The smallest and the largest f32 strictly inside the interval on which the map is defined.
+    fn support(self) -> (f32, f32) {
+        let half = 0.5 / self.bounds;
+        let (low, high) = (0.5 - half, 0.5 + half);
+        let inside = |v: f32| f64::from(v) > low && f64::from(v) < high;
+        let (mut least, mut most) = (low as f32, high as f32);
+        while !inside(least) {
+            least = least.next_up();
+        }
+        while !inside(most) {
+            most = most.next_down();
+        }
+        (least, most)
+    }
+
+    /// v as a world stores it. Where |y| was so large (beyond about 16) that the nearest f32 would be the end of the interval, the
+    /// last f32 before it: such a v still has a density, that of its own y.
+    pub fn round(self, v: &[f64]) -> Vec<f32> {
+        let (least, most) = self.support();
+        v.iter().map(|&v| (v as f32).clamp(least, most)).collect()
+    }
+
+    /// v and the log-determinant Σ_d log |dy/dv| of each image at that y, [N]. Undoes the bounds, so v may lie a little
     /// outside [0, 1] and is kept as it is.
-    pub fn inverse(self, y: &[f64], dims: usize) -> (Vec<f32>, Vec<f64>) {
-        let mut v = vec![0f32; y.len()];
+    pub fn inverse(self, y: &[f64], dims: usize) -> (Vec<f64>, Vec<f64>) {
+        let mut v = vec![0f64; y.len()];
         let log_det = v
             .par_chunks_mut(dims)
             .zip(y.par_chunks(dims))
@@ -51,7 +73,7 @@ impl BoundedLogit {
                     .map(|(v, &y)| {
                         // p = σ(y): log p = −softplus(−y), log(1 − p) = −softplus(y), exact in both tails.
                         let (log_p, log_q) = (-softplus(-y), -softplus(y));
-                        *v = (((2.0 * log_p.exp() - 1.0) / self.bounds + 1.0) / 2.0) as f32;
+                        *v = ((2.0 * log_p.exp() - 1.0) / self.bounds + 1.0) / 2.0;
                         self.bounds.ln() - log_p - log_q
                     })
                     .sum()
@@ -104,11 +126,22 @@ mod tests {
 
     #[test]
     fn the_inverse_undoes_the_map_and_agrees_on_the_log_det() {
-        let v: Vec<f32> = (0..=64).map(|i| -0.02 + 1.04 * i as f32 / 64.0).collect();
+        let v: Vec<f64> = (0..=64).map(|i| -0.02 + 1.04 * f64::from(i) / 64.0).collect();
         let (y, forward) = LOGIT.forward(&v, v.len());
         let (back, inverse) = LOGIT.inverse(&y, v.len());
-        assert!(v.iter().zip(&back).all(|(a, b)| (a - b).abs() < 1e-7));
+        assert!(v.iter().zip(&back).all(|(a, b)| (a - b).abs() < 1e-15));
         assert!((forward[0] - inverse[0]).abs() < 1e-10);
+    }
+
+    #[test]
+    fn saturated_values_stay_inside_the_support() {
+        for bounds in [0.9, f64::from(0.9f32), 0.5] {
+            let logit = BoundedLogit { bounds };
+            let (v, _) = logit.inverse(&[-800.0, -30.0, 30.0, 800.0], 4);
+            let (y, log_det) = logit.forward(&logit.round(&v), 4);
+            assert!(y.iter().chain(&log_det).all(|value| value.is_finite()), "{v:?} → {y:?}");
+            assert!(y[0] < -14.0 && y[3] > 14.0);
+        }
     }
 
     #[test]

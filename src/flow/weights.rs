@@ -1,6 +1,7 @@
 //! Named weights on the host: the form in which every checkpoint is read, checked, hashed and written.
 
 use std::collections::BTreeMap;
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use burn::store::pytorch_reader::{DType as PtDType, PytorchReader};
@@ -119,8 +120,11 @@ impl Weights {
     fn read_pytorch(path: &Path) -> Result<Self> {
         // A missing file is the system's message, not the reader's.
         std::fs::File::open(path).map_err(|e| Error::io(path, e))?;
+        // Lives as long as the reader, which opens it again on some systems.
+        let mut copy = None;
         let reader = PytorchReader::new(path)
-            .map_err(|e| Error::file(path, format!("not a readable PyTorch checkpoint: {e}")))?;
+            .or_else(|error| PytorchReader::new(copy.insert(without_zip64_record(path).ok_or(error)?)));
+        let reader = reader.map_err(|e| Error::file(path, format!("not a readable PyTorch checkpoint: {e}")))?;
         let mut weights = BTreeMap::new();
         for (name, tensor) in reader.into_tensors() {
             let decode: fn(&[u8]) -> Vec<f32> = match tensor.dtype() {
@@ -130,9 +134,7 @@ impl Weights {
                 PtDType::BF16 => |data| from_bytes(data, |b| bf16::from_ne_bytes(b).to_f32()),
                 _ => continue,
             };
-            let bytes = tensor
-                .read()
-                .map_err(|e| Error::file(path, format!("array '{name}' cannot be read: {e}")))?;
+            let bytes = tensor.read().map_err(|e| Error::file(path, format!("array '{name}' cannot be read: {e}")))?;
             weights.insert(name, HostTensor::new(tensor.shape(), decode(&bytes)));
         }
         Ok(Self(weights))
@@ -187,6 +189,34 @@ impl Weights {
     }
 }
 
+/// A copy of a PyTorch zip file without the zip64 record that PyTorch writes into every file, where that record repeats what
+/// the plain one says.
+///
+/// The zip reader (zip 9.4.1, `find_central_directory_end`) takes the directory to end at the plain record and so looks for its
+/// start 76 bytes late. A file whose own name has 21 characters before `.pth` or `.tar` has its second entry exactly there, and
+/// is refused as broken.
+fn without_zip64_record(path: &Path) -> Option<tempfile::TempPath> {
+    // The zip64 record with its locator, and the plain record after it, at the very end of the file.
+    const ZIP64: usize = 56 + 20;
+    let mut tail = [0; ZIP64 + 22];
+    let mut file = std::fs::File::open(path).ok()?;
+    let rest = file.metadata().ok()?.len().checked_sub(tail.len() as u64)?;
+    file.seek(SeekFrom::Start(rest)).ok()?;
+    file.read_exact(&mut tail).ok()?;
+    let plain = &tail[ZIP64..];
+    // Number of entries, size and offset of the directory are all ones where only the zip64 record knows.
+    let unknown = |field: &[u8]| field.iter().all(|byte| *byte == 0xff);
+    let repeats = ![&plain[10..12], &plain[12..16], &plain[16..20]].into_iter().any(unknown);
+    if !tail.starts_with(b"PK\x06\x06") || !plain.starts_with(b"PK\x05\x06") || !repeats {
+        return None;
+    }
+    let mut copy = tempfile::NamedTempFile::new().ok()?;
+    file.rewind().ok()?;
+    std::io::copy(&mut file.take(rest), &mut copy).ok()?;
+    copy.write_all(plain).ok()?;
+    Some(copy.into_temp_path())
+}
+
 /// Decodes fixed-size little pieces of `data`.
 fn from_bytes<const N: usize>(data: &[u8], decode: impl Fn([u8; N]) -> f32) -> Vec<f32> {
     data.as_chunks::<N>().0.iter().map(|&bytes| decode(bytes)).collect()
@@ -213,7 +243,9 @@ mod tests {
     #[test]
     fn broken_files_are_refused_with_their_name() {
         let folder = tempfile::tempdir().unwrap();
-        for (name, bytes) in [("x.safetensors", &b"\xff\xff\xff\xff\xff\xff\xff\x7fnothing"[..]), ("y.pth", b"no pickle")] {
+        for (name, bytes) in
+            [("x.safetensors", &b"\xff\xff\xff\xff\xff\xff\xff\x7fnothing"[..]), ("y.pth", b"no pickle")]
+        {
             let path = folder.path().join(name);
             std::fs::write(&path, bytes).unwrap();
             let message = Weights::read(&path).unwrap_err().to_string();

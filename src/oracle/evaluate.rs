@@ -33,7 +33,12 @@ const BATCH: usize = 64;
 ///
 /// # Errors
 /// When shapes or classes do not match, the device fails, or the caller stops.
-pub fn evaluate(flow: &dyn Flow, dataset: &Dataset, seed: Seed, events: &mut dyn Events<Progress>) -> Result<Evaluation> {
+pub fn evaluate(
+    flow: &dyn Flow,
+    dataset: &Dataset,
+    seed: Seed,
+    events: &mut dyn Events<Progress>,
+) -> Result<Evaluation> {
     let labels = labels_for(flow, dataset)?;
     let dims = dataset.shape.dims();
     let mut nll = Vec::with_capacity(labels.len());
@@ -75,7 +80,9 @@ fn labels_for<'a>(flow: &dyn Flow, dataset: &'a Dataset) -> Result<&'a [usize]> 
         return Err(Error::input(format!("{name} has no labels to evaluate against")));
     }
     match labels.iter().find(|&&label| label >= flow.classes()) {
-        Some(label) => Err(Error::input(format!("{name} has class {label}, the flow knows {} classes", flow.classes()))),
+        Some(label) => {
+            Err(Error::input(format!("{name} has class {label}, the flow knows {} classes", flow.classes())))
+        }
         None => Ok(labels),
     }
 }

@@ -2,10 +2,12 @@
 
 use std::path::Path;
 
+use serde::Serialize;
+
 use crate::data::{ImageShape, contact_sheet, write_npz_in_pieces, write_png};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
-use crate::oracle::world::{Sample, SampleSpec, Settings, World, to_world_batch};
+use crate::oracle::world::{ROUNDING_TOLERANCE, Sample, SampleSpec, Settings, World, to_world_batch};
 
 /// The 8-bit picture of a world-space image: clipped and quantised, for the eye only.
 pub fn picture(x: &[f32]) -> Vec<u8> {
@@ -24,6 +26,44 @@ pub fn save_samples(
     settings: &Settings,
     path: &Path,
     events: &mut dyn Events<Progress>,
+) -> Result<Saved> {
+    let mut saved = Saved::default();
+    write_samples(world, spec, indices, settings, path, &mut |samples, progress| {
+        saved.add(samples);
+        events.report(progress)
+    })?;
+    Ok(saved)
+}
+
+/// What was written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Saved {
+    /// Images.
+    pub images: usize,
+    /// Images whose posterior moved by more than 10⁻³ when x was rounded to 32 bits, and whose label was therefore drawn
+    /// from the posterior of the rounded x.
+    pub rounded: usize,
+    /// Largest such move.
+    pub max_drift: f64,
+}
+
+impl Saved {
+    fn add(&mut self, samples: &[Sample]) {
+        self.images += samples.len();
+        for drift in samples.iter().map(|sample| sample.drift) {
+            self.rounded += usize::from(drift > ROUNDING_TOLERANCE);
+            self.max_drift = self.max_drift.max(drift);
+        }
+    }
+}
+
+fn write_samples(
+    world: &World,
+    spec: &SampleSpec,
+    indices: &[usize],
+    settings: &Settings,
+    path: &Path,
+    written: &mut dyn FnMut(&[Sample], Progress) -> Result<()>,
 ) -> Result<()> {
     let all: Vec<usize>;
     let indices = if indices.is_empty() {
@@ -37,13 +77,13 @@ pub fn save_samples(
     }
     match path.extension().and_then(|e| e.to_str()).map(str::to_ascii_lowercase).as_deref() {
         Some("npz") => write_npz_in_pieces(path, world.shape(), indices.len(), |sink| {
-            in_batches(world, spec, indices, settings, events, &mut |samples| {
-                sink(&to_world_batch(world.shape(), world.class_names().len(), &samples))
+            in_batches(world, spec, indices, settings, written, &mut |samples| {
+                sink(&to_world_batch(world.shape(), world.class_names().len(), samples))
             })
         }),
         Some("png") => {
             let mut pixels = Vec::new();
-            in_batches(world, spec, indices, settings, events, &mut |samples| {
+            in_batches(world, spec, indices, settings, written, &mut |samples| {
                 samples.iter().for_each(|sample| pixels.extend(picture(&sample.x)));
                 Ok(())
             })?;
@@ -51,7 +91,7 @@ pub fn save_samples(
             let (shape, sheet) = contact_sheet(world.shape(), &pixels, columns, scale(world.shape()))?;
             write_png(path, shape, &sheet)
         }
-        _ => in_batches(world, spec, indices, settings, events, &mut |samples| save_pictures(world, &samples, path)),
+        _ => in_batches(world, spec, indices, settings, written, &mut |samples| save_pictures(world, samples, path)),
     }
 }
 
@@ -71,7 +111,8 @@ fn save_pictures(world: &World, samples: &[Sample], folder: &Path) -> Result<()>
 
 /// A class name as the name of a folder.
 fn file_name(class: &str) -> String {
-    let clean: String = class.chars().map(|c| if c.is_alphanumeric() || "-_ .".contains(c) { c } else { '_' }).collect();
+    let clean: String =
+        class.chars().map(|c| if c.is_alphanumeric() || "-_ .".contains(c) { c } else { '_' }).collect();
     if clean.trim_matches('.').is_empty() { format!("class{clean}").replace('.', "_") } else { clean }
 }
 
@@ -80,15 +121,16 @@ fn in_batches(
     spec: &SampleSpec,
     indices: &[usize],
     settings: &Settings,
-    events: &mut dyn Events<Progress>,
-    sink: &mut dyn FnMut(Vec<Sample>) -> Result<()>,
+    written: &mut dyn FnMut(&[Sample], Progress) -> Result<()>,
+    sink: &mut dyn FnMut(&[Sample]) -> Result<()>,
 ) -> Result<()> {
     let total = indices.len();
     let mut done = 0;
     for piece in indices.chunks(world.batch()) {
-        sink(world.sample_indices(spec, settings, piece)?)?;
+        let samples = world.sample_indices(spec, settings, piece)?;
+        sink(&samples)?;
         done += piece.len();
-        events.report(Progress { done, total })?;
+        written(&samples, Progress { done, total })?;
     }
     Ok(())
 }

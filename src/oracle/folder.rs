@@ -49,8 +49,10 @@ pub struct OracleInfo {
 /// Where an oracle comes from and what it achieved.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrainingRecord {
-    /// What the images were.
+    /// What the images were: in words, or where they lay.
     pub data: String,
+    /// SHA-256 of the pixels of the whole training part, NCHW bytes, as padded.
+    pub pixels_sha256: String,
     /// Images trained on.
     pub images: usize,
     /// The spec, seed included.
@@ -182,8 +184,7 @@ fn read_checkpoint(path: &Path) -> Result<(OracleInfo, Weights)> {
 }
 
 /// How every Glow's 8-bit pixels are mapped in.
-pub const PREPROCESSING: &str =
-    "zero-padded to the flow's side, v = (pixel + u)/256 with u = ½ (images from outside) or uniform (training), bounded logit inside the flow";
+pub const PREPROCESSING: &str = "zero-padded to the flow's side, v = (pixel + u)/256 with u = ½ (images from outside) or uniform (training), bounded logit inside the flow";
 
 /// Lower-case hexadecimal SHA-256.
 pub fn sha256(bytes: &[u8]) -> String {
@@ -214,7 +215,8 @@ pub fn write(
         weights_sha256: sha256(&bytes),
         storage: "float16".into(),
         training: Some(TrainingRecord {
-            data: spec.data.path.display().to_string(),
+            data: spec.data.description.clone().unwrap_or_else(|| spec.data.path.display().to_string()),
+            pixels_sha256: trained.pixels_sha256.clone(),
             images: trained.images,
             spec: spec.clone(),
             epoch: trained.epoch,

@@ -39,7 +39,8 @@ impl Bundled {
     /// # Errors
     /// When the program was built with a broken description.
     pub fn info(&self) -> Result<OracleInfo> {
-        let broken = |e: serde_json::Error| Error::file(format!("assets/oracles/{}/oracle.json", self.name), e.to_string());
+        let broken =
+            |e: serde_json::Error| Error::file(format!("assets/oracles/{}/oracle.json", self.name), e.to_string());
         serde_json::from_slice(self.description).map_err(broken)
     }
 

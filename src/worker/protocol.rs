@@ -13,6 +13,7 @@ use crate::device::{DeviceChoice, DeviceReport};
 use crate::events::Progress;
 use crate::oracle::folder::OracleInfo;
 use crate::oracle::posterior::Posterior;
+use crate::oracle::precision::PrecisionReport;
 use crate::oracle::train::{TrainEvent, TrainSpec};
 use crate::oracle::world::{SampleSpec, Settings};
 use crate::units::{ClassId, Tau};
@@ -171,6 +172,8 @@ pub enum Event {
     Device(DeviceReport),
     /// Another oracle is open.
     Oracle(Arc<OracleInfo>),
+    /// How far the 32-bit arithmetic of the device in use is from 64 bits, measured on samples of the open oracle.
+    Precision(PrecisionReport),
     /// A job left the queue.
     JobStarted {
         /// Which.

@@ -20,11 +20,7 @@ fn data_idx_damage_is_named() {
     let path = at("cut-images-idx3-ubyte", &whole);
     for cut in 0..whole.len() {
         at("cut-images-idx3-ubyte", &whole[..cut]);
-        fails(
-            read_idx(&path, None),
-            &path,
-            &format!("byte {cut}: truncated"),
-        );
+        fails(read_idx(&path, None), &path, &format!("byte {cut}: truncated"));
         fails(open(&path), &path, "truncated");
     }
     let zipped = gzip(&whole);
@@ -35,33 +31,13 @@ fn data_idx_damage_is_named() {
     let path = at("long-images-idx3-ubyte", &[&whole[..], &[0]].concat());
     fails(read_idx(&path, None), &path, "byte 24: trailing bytes");
     let labels = at("a-labels-idx1-ubyte", &idx(&[3], &[0, 1, 2]));
-    fails(
-        read_idx(&labels, None),
-        &labels,
-        "label file, not an image file",
-    );
+    fails(read_idx(&labels, None), &labels, "label file, not an image file");
     let images = at("a-images-idx3-ubyte", &whole);
     fails(read_idx(&images, None), &labels, "3 labels, but");
-    fails(
-        read_idx(&images, Some(&images)),
-        &images,
-        "image file, not a label file",
-    );
-    fails(
-        read_idx(&at("p", b"\x89PNG\r\n"), None),
-        Path::new("p"),
-        "not an IDX file",
-    );
-    fails(
-        read_idx(&at("none", &idx(&[0, 28, 28], &[])), None),
-        Path::new("none"),
-        "0 images",
-    );
-    fails(
-        read_idx(folder.path(), None),
-        folder.path(),
-        "not a regular file",
-    );
+    fails(read_idx(&images, Some(&images)), &images, "image file, not a label file");
+    fails(read_idx(&at("p", b"\x89PNG\r\n"), None), Path::new("p"), "not an IDX file");
+    fails(read_idx(&at("none", &idx(&[0, 28, 28], &[])), None), Path::new("none"), "0 images");
+    fails(read_idx(folder.path(), None), folder.path(), "not a regular file");
 }
 
 #[test]
@@ -88,89 +64,32 @@ type Fault = (Vec<(&'static str, Vec<u8>)>, &'static str);
 fn faulty_images() -> Vec<Fault> {
     vec![
         (vec![], "among the arrays: none"),
-        (
-            vec![("y", npy("<i8", "(1,)", &[0; 8]))],
-            "among the arrays: y",
-        ),
-        (
-            vec![("x", npy("<i4", "(1, 1, 1, 2)", &[0; 8]))],
-            "array x: type integer",
-        ),
-        (
-            vec![("x", npy("<f2", "(1, 1, 1, 4)", &[0; 8]))],
-            "array x: type <f2",
-        ),
-        (
-            vec![("x", npy("<f4", "(1, 2)", &[0; 8]))],
-            "array x: shape [1, 2]",
-        ),
-        (
-            vec![("x", npy("<f4", "(1, 1, 1, 3)", &[0; 8]))],
-            "array x: shape [1, 1, 1, 3] of type <f4 needs 12 bytes",
-        ),
-        (
-            vec![("x", npy("<f4", "(99999999999, 3, 64, 64)", &[0; 8]))],
-            "array x: shape",
-        ),
-        (
-            vec![("x", npy("<f4", "(0, 1, 1099511627776, 1099511627776)", &[]))],
-            "array x: shape",
-        ),
-        (
-            vec![(
-                "x",
-                npy("<f4", "(2, 1, 1, 1)", &floats(&[0.0, f32::INFINITY])),
-            )],
-            "array x: image 1 is not finite",
-        ),
-        (
-            vec![("x", npy("<f8", "(1, 1, 1, 1)", &1e300f64.to_le_bytes()))],
-            "array x: image 0 is not finite",
-        ),
+        (vec![("y", npy("<i8", "(1,)", &[0; 8]))], "among the arrays: y"),
+        (vec![("x", npy("<i4", "(1, 1, 1, 2)", &[0; 8]))], "array x: type integer"),
+        (vec![("x", npy("<f2", "(1, 1, 1, 4)", &[0; 8]))], "array x: type <f2"),
+        (vec![("x", npy("<f4", "(1, 2)", &[0; 8]))], "array x: shape [1, 2]"),
+        (vec![("x", npy("<f4", "(1, 1, 1, 3)", &[0; 8]))], "array x: shape [1, 1, 1, 3] of type <f4 needs 12 bytes"),
+        (vec![("x", npy("<f4", "(99999999999, 3, 64, 64)", &[0; 8]))], "array x: shape"),
+        (vec![("x", npy("<f4", "(0, 1, 1099511627776, 1099511627776)", &[]))], "array x: shape"),
+        (vec![("x", npy("<f4", "(2, 1, 1, 1)", &floats(&[0.0, f32::INFINITY])))], "array x: image 1 is not finite"),
+        (vec![("x", npy("<f8", "(1, 1, 1, 1)", &1e300f64.to_le_bytes()))], "array x: image 0 is not finite"),
     ]
 }
 
 fn faulty_companions() -> Vec<Fault> {
     let x = npy("<f4", "(1, 1, 1, 2)", &floats(&[0.5, 1.0]));
     vec![
+        (vec![("x", x.clone()), ("y", npy("<f4", "(1,)", &[0; 4]))], "array y: float32 of shape [1]"),
+        (vec![("x", x.clone()), ("y", npy("<i8", "(2,)", &[0; 16]))], "array y: 2 values"),
+        (vec![("x", x.clone()), ("posterior", npy("<f4", "(1, 1)", &floats(&[1.5])))], "array posterior: image 0"),
         (
-            vec![("x", x.clone()), ("y", npy("<f4", "(1,)", &[0; 4]))],
-            "array y: float32 of shape [1]",
-        ),
-        (
-            vec![("x", x.clone()), ("y", npy("<i8", "(2,)", &[0; 16]))],
-            "array y: 2 values",
-        ),
-        (
-            vec![
-                ("x", x.clone()),
-                ("posterior", npy("<f4", "(1, 1)", &floats(&[1.5]))),
-            ],
-            "array posterior: image 0",
-        ),
-        (
-            vec![
-                ("x", x.clone()),
-                ("posterior", npy("<f4", "(1,)", &floats(&[1.0]))),
-            ],
+            vec![("x", x.clone()), ("posterior", npy("<f4", "(1,)", &floats(&[1.0])))],
             "array posterior: float32 of shape [1]",
         ),
+        (vec![("x", x.clone()), ("logp", npy("<f4", "(1, 1)", &floats(&[f32::NAN])))], "array logp: image 0"),
+        (vec![("x", npy("|u1", "(1, 5, 2, 2)", &[0; 20]))], "array x: shape [1, 5, 2, 2]"),
         (
-            vec![
-                ("x", x.clone()),
-                ("logp", npy("<f4", "(1, 1)", &floats(&[f32::NAN]))),
-            ],
-            "array logp: image 0",
-        ),
-        (
-            vec![("x", npy("|u1", "(1, 5, 2, 2)", &[0; 20]))],
-            "array x: shape [1, 5, 2, 2]",
-        ),
-        (
-            vec![
-                ("images", npy("|u1", "(1, 1, 1)", &[0])),
-                ("labels", npy("<i8", "(1,)", &[0xff; 8])),
-            ],
+            vec![("images", npy("|u1", "(1, 1, 1)", &[0])), ("labels", npy("<i8", "(1,)", &[0xff; 8]))],
             "array labels: image 0 has label -1",
         ),
     ]
@@ -241,11 +160,7 @@ fn data_random_corruption_never_panics() {
             let start = Instant::now();
             let read = std::panic::catch_unwind(|| open(&path));
             assert!(read.is_ok(), "format {kind}, case {case} panicked");
-            assert!(
-                start.elapsed().as_secs() < 20,
-                "format {kind}, case {case} took {:?}",
-                start.elapsed()
-            );
+            assert!(start.elapsed().as_secs() < 20, "format {kind}, case {case} took {:?}", start.elapsed());
         }
     }
 }

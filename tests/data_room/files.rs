@@ -20,10 +20,7 @@ pub fn put(folder: &Path, name: &str, bytes: &[u8]) -> PathBuf {
 pub fn fails<T: Debug>(result: Result<T>, names: &Path, cause: &str) {
     let message = result.unwrap_err().to_string();
     let name = names.file_name().unwrap().to_string_lossy();
-    assert!(
-        message.contains(&*name) && message.contains(cause),
-        "expected {name:?} and {cause:?}: {message}"
-    );
+    assert!(message.contains(&*name) && message.contains(cause), "expected {name:?} and {cause:?}: {message}");
 }
 
 pub fn pixels(path: &Path) -> Dataset {
@@ -79,11 +76,7 @@ pub fn floats(values: &[f32]) -> Vec<u8> {
 
 pub fn batch() -> WorldBatch {
     WorldBatch {
-        shape: ImageShape {
-            channels: 1,
-            height: 2,
-            width: 2,
-        },
+        shape: ImageShape { channels: 1, height: 2, width: 2 },
         x: vec![-1.5, 0.25, 1e-30, 3.0, 0.0, -0.0, 1.0, 2.0],
         classes: 3,
         y: Some(vec![2, 0]),

@@ -9,23 +9,13 @@ use crate::files::*;
 
 /// What a script prints, run in a folder; `None` (and a line that says so) where NumPy is missing.
 fn python(folder: &Path, script: &str) -> Option<String> {
-    let run = |script: &str| {
-        Command::new("python3")
-            .arg("-c")
-            .arg(script)
-            .current_dir(folder)
-            .output()
-    };
+    let run = |script: &str| Command::new("python3").arg("-c").arg(script).current_dir(folder).output();
     if !run("import numpy").is_ok_and(|out| out.status.success()) {
         println!("skipped: no python3 with numpy");
         return None;
     }
     let out = run(script).unwrap();
-    assert!(
-        out.status.success(),
-        "{}",
-        String::from_utf8_lossy(&out.stderr)
-    );
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     Some(String::from_utf8_lossy(&out.stdout).into_owned())
 }
 
@@ -42,10 +32,7 @@ print([a[k].ravel().tolist() for k in ('x', 'logp', 'y')])";
         let facts = "{'x': ('float32', (2, 1, 2, 2)), 'y': ('int64', (2,)), 'posterior': ('float32', (2, 3)), \
                      'logp': ('float64', (2, 3)), 'aleatoric': ('float64', (2,))}";
         assert!(out.starts_with(facts), "{out}");
-        assert!(
-            out.contains("[-inf, -100000.0, -2.5, 0.1, 0.2, 0.3], [2, 0]]"),
-            "{out}"
-        );
+        assert!(out.contains("[-inf, -100000.0, -2.5, 0.1, 0.2, 0.3], [2, 0]]"), "{out}");
     }
 }
 
@@ -70,22 +57,11 @@ np.savez_compressed('pixels.npz', images=u, labels=y.astype(bool))";
             panic!("{name} is read as pixels");
         };
         let expected: Vec<f32> = (0..24).map(|i| i as f32 / 8.0).collect();
-        assert_eq!(
-            (batch.x, batch.shape.to_string()),
-            (expected, "1×3×4".to_owned()),
-            "{name}"
-        );
-        assert_eq!(
-            (batch.y, batch.posterior),
-            (Some(vec![1, 0]), Some(vec![0.25, 0.75, 1.0, 0.0])),
-            "{name}"
-        );
+        assert_eq!((batch.x, batch.shape.to_string()), (expected, "1×3×4".to_owned()), "{name}");
+        assert_eq!((batch.y, batch.posterior), (Some(vec![1, 0]), Some(vec![0.25, 0.75, 1.0, 0.0])), "{name}");
     }
     let images = pixels(&folder.path().join("pixels.npz"));
-    assert_eq!(
-        (images.shape.to_string(), &images.labels),
-        ("3×2×3".to_owned(), &Some(vec![1, 0]))
-    );
+    assert_eq!((images.shape.to_string(), &images.labels), ("3×2×3".to_owned(), &Some(vec![1, 0])));
     // Channel 1 of image 0: elements 1, 4, 7, … of the interleaved values.
     assert_eq!(images.image(0)[6..12], [7, 28, 49, 70, 91, 112]);
 }

@@ -12,22 +12,11 @@ use crate::files::*;
 fn data_idx_plain_and_gzipped_are_equal() {
     let folder = tempfile::tempdir().unwrap();
     let values: Vec<u8> = (0..24).collect();
-    let images = put(
-        folder.path(),
-        "train-images-idx3-ubyte",
-        &idx(&[4, 2, 3], &values),
-    );
+    let images = put(folder.path(), "train-images-idx3-ubyte", &idx(&[4, 2, 3], &values));
     assert_eq!(read_idx(&images, None).unwrap().labels, None);
-    put(
-        folder.path(),
-        "train-labels-idx1-ubyte",
-        &idx(&[4], &[0, 9, 1, 2]),
-    );
+    put(folder.path(), "train-labels-idx1-ubyte", &idx(&[4], &[0, 9, 1, 2]));
     let plain = read_idx(&images, None).unwrap();
-    assert_eq!(
-        (plain.len(), plain.shape.to_string()),
-        (4, "1×2×3".to_owned())
-    );
+    assert_eq!((plain.len(), plain.shape.to_string()), (4, "1×2×3".to_owned()));
     assert_eq!(plain.image(1), &values[6..12]);
     assert_eq!(plain.labels.as_deref(), Some(&[0, 9, 1, 2][..]));
     assert_eq!(plain.class_names.len(), 10);
@@ -35,88 +24,40 @@ fn data_idx_plain_and_gzipped_are_equal() {
     let odd = put(folder.path(), "digits", &gzip(&idx(&[4, 2, 3], &values)));
     let labels = put(folder.path(), "classes", &gzip(&idx(&[4], &[0, 9, 1, 2])));
     let zipped = read_idx(&odd, Some(&labels)).unwrap();
-    assert_eq!(
-        (&zipped.pixels, &zipped.labels),
-        (&plain.pixels, &plain.labels)
-    );
+    assert_eq!((&zipped.pixels, &zipped.labels), (&plain.pixels, &plain.labels));
     assert_eq!(pixels(&odd).pixels, plain.pixels);
     assert_eq!(open_dataset(folder.path(), Split::Train).unwrap(), plain);
-    fails(
-        open_dataset(folder.path(), Split::Test),
-        folder.path(),
-        "has a train split, but no test split",
-    );
+    fails(open_dataset(folder.path(), Split::Test), folder.path(), "has a train split, but no test split");
 }
 
 #[test]
 fn data_cifar_both_kinds() {
     let folder = tempfile::tempdir().unwrap();
     let record = |head: &[u8], value: u8| [head, &[value; 3072]].concat();
-    let one = put(
-        folder.path(),
-        "data_batch_1.bin",
-        &[record(&[3], 7), record(&[9], 8)].concat(),
-    );
+    let one = put(folder.path(), "data_batch_1.bin", &[record(&[3], 7), record(&[9], 8)].concat());
     let two = put(folder.path(), "data_batch_2.bin", &record(&[0], 9));
     put(folder.path(), "test_batch.bin", &record(&[1], 1));
     let train = pixels(folder.path());
     assert_eq!(train.labels.as_deref(), Some(&[3, 9, 0][..]));
-    assert_eq!(
-        (
-            train.image(1)[0],
-            train.image(2)[3071],
-            &*train.class_names[3]
-        ),
-        (8, 9, "cat")
-    );
-    assert_eq!(
-        open_dataset(folder.path(), Split::Test).unwrap().labels,
-        Some(vec![1])
-    );
-    put(
-        folder.path(),
-        "batches.meta.txt",
-        b"a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n\n",
-    );
-    assert_eq!(
-        read_cifar10(&[one.clone(), two.clone()])
-            .unwrap()
-            .class_names[3],
-        "d"
-    );
+    assert_eq!((train.image(1)[0], train.image(2)[3071], &*train.class_names[3]), (8, 9, "cat"));
+    assert_eq!(open_dataset(folder.path(), Split::Test).unwrap().labels, Some(vec![1]));
+    put(folder.path(), "batches.meta.txt", b"a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n\n");
+    assert_eq!(read_cifar10(&[one.clone(), two.clone()]).unwrap().class_names[3], "d");
 
     let fine = put(folder.path(), "hundred/train.bin", &record(&[19, 99], 5));
     let hundred = pixels(&fine);
-    assert_eq!(
-        (hundred.labels, &*hundred.class_names[99]),
-        (Some(vec![99]), "class 99")
-    );
-    assert_eq!(
-        pixels(&put(folder.path(), "other.bin", &record(&[19, 98], 5))).labels,
-        Some(vec![98])
-    );
+    assert_eq!((hundred.labels, &*hundred.class_names[99]), (Some(vec![99]), "class 99"));
+    assert_eq!(pixels(&put(folder.path(), "other.bin", &record(&[19, 98], 5))).labels, Some(vec![98]));
 }
 
 #[test]
 fn data_cifar_damage_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let record = |head: &[u8], value: u8| [head, &[value; 3072]].concat();
-    let bad = put(
-        folder.path(),
-        "bad.bin",
-        &[record(&[3], 7), record(&[10], 8)].concat(),
-    );
-    fails(
-        read_cifar10(std::slice::from_ref(&bad)),
-        &bad,
-        "byte 3073: record 1 has label 10",
-    );
+    let bad = put(folder.path(), "bad.bin", &[record(&[3], 7), record(&[10], 8)].concat());
+    fails(read_cifar10(std::slice::from_ref(&bad)), &bad, "byte 3073: record 1 has label 10");
     let coarse = put(folder.path(), "coarse.bin", &record(&[1, 100], 7));
-    fails(
-        read_cifar100(&coarse),
-        &coarse,
-        "byte 1: record 0 has label 100",
-    );
+    fails(read_cifar100(&coarse), &coarse, "byte 1: record 0 has label 100");
     for length in [0, 1, 3072, 3074, 6145] {
         let cut = put(folder.path(), "cut_batch.bin", &vec![0; length]);
         fails(open(&cut), &cut, "whole CIFAR-10 records");
@@ -136,23 +77,11 @@ fn data_folder_follows_torchvision() {
     add("Bird/x.png", 4, L8);
     put(&root, "cat/notes.txt", b"no image");
     let grey = read_folder(&root).unwrap();
-    assert_eq!(
-        (grey.shape.channels, &grey.class_names[..]),
-        (1, &["Bird".to_owned(), "cat".to_owned()][..])
-    );
+    assert_eq!((grey.shape.channels, &grey.class_names[..]), (1, &["Bird".to_owned(), "cat".to_owned()][..]));
     // sorted(os.walk): the folder itself first, then its subfolders.
-    assert_eq!(
-        grey.ids,
-        ["Bird/x.png", "cat/a-c.png", "cat/b.PNG", "cat/a/z.png"]
-    );
+    assert_eq!(grey.ids, ["Bird/x.png", "cat/a-c.png", "cat/b.PNG", "cat/a/z.png"]);
     assert_eq!(grey.labels.as_deref(), Some(&[0, 1, 1, 1][..]));
-    assert_eq!(
-        grey.pixels
-            .chunks(6)
-            .map(|image| image[0])
-            .collect::<Vec<_>>(),
-        [4, 1, 2, 3]
-    );
+    assert_eq!(grey.pixels.chunks(6).map(|image| image[0]).collect::<Vec<_>>(), [4, 1, 2, 3]);
     // One colour image, and all become RGB; transparency is dropped.
     add("cat/a/y.png", 9, Rgba8);
     let rgb = pixels(&root);
@@ -181,26 +110,16 @@ fn data_folder_flat_empty_and_split() {
     let single = image("flat/1.png");
     image("flat/0.png");
     let flat = pixels(&folder.path().join("flat"));
-    assert_eq!(
-        (flat.labels, flat.ids, flat.class_names.len()),
-        (None, vec!["0.png".into(), "1.png".into()], 0)
-    );
+    assert_eq!((flat.labels, flat.ids, flat.class_names.len()), (None, vec!["0.png".into(), "1.png".into()], 0));
     assert_eq!(pixels(&single).ids, ["1.png"]);
     image("split/train/a/1.png");
     image("split/train/b/1.png");
     image("split/test/b/1.png");
-    let split = |split| {
-        open_dataset(&folder.path().join("split"), split)
-            .unwrap()
-            .len()
-    };
+    let split = |split| open_dataset(&folder.path().join("split"), split).unwrap().len();
     assert_eq!((split(Split::Train), split(Split::Test)), (2, 1));
     image("vehicles/bus/1.png");
     image("vehicles/train/1.png");
-    assert_eq!(
-        pixels(&folder.path().join("vehicles")).class_names,
-        ["bus", "train"]
-    );
+    assert_eq!(pixels(&folder.path().join("vehicles")).class_names, ["bus", "train"]);
     let text = put(folder.path(), "notes.txt", b"hello, this is no image");
     fails(open(&text), &text, "supported are NumPy archives");
     let missing = folder.path().join("missing.png");
@@ -216,11 +135,7 @@ fn data_folder_flat_empty_and_split() {
 fn data_png_round_trip() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("rgb.png");
-    let shape = ImageShape {
-        channels: 3,
-        height: 2,
-        width: 2,
-    };
+    let shape = ImageShape { channels: 3, height: 2, width: 2 };
     let values: Vec<u8> = (0..12).collect();
     write_png(&path, shape, &values).unwrap();
     assert_eq!((pixels(&path).shape, pixels(&path).pixels), (shape, values));
@@ -238,27 +153,10 @@ fn data_npz_round_trip_is_exact_and_repeatable() {
         Input::World(read) => assert_eq!(read, batch()),
         Input::Pixels(_) => panic!("floats are world space"),
     }
-    fails(
-        open_dataset(&a, Split::Train),
-        &a,
-        "8-bit images are needed",
-    );
-    let nan = WorldBatch {
-        x: vec![0.0, 0.0, 0.0, 0.0, f32::NAN, 0.0, 0.0, 0.0],
-        ..batch()
-    };
+    fails(open_dataset(&a, Split::Train), &a, "8-bit images are needed");
+    let nan = WorldBatch { x: vec![0.0, 0.0, 0.0, 0.0, f32::NAN, 0.0, 0.0, 0.0], ..batch() };
     fails(write_npz(&a, &nan), &a, "array x: image 1 is not finite");
-    fails(
-        write_npz(
-            &a,
-            &WorldBatch {
-                y: Some(vec![0, 3]),
-                ..batch()
-            },
-        ),
-        &a,
-        "array y: image 1",
-    );
+    fails(write_npz(&a, &WorldBatch { y: Some(vec![0, 3]), ..batch() }), &a, "array y: image 1");
     assert!(read_npz(&a).is_ok(), "a refused write leaves the old file");
 }
 
@@ -266,75 +164,39 @@ fn data_npz_round_trip_is_exact_and_repeatable() {
 fn data_npz_pixels_in_their_layouts() {
     let folder = tempfile::tempdir().unwrap();
     let labels = npy("<i4", "(2, 1)", &[1, 0, 0, 0, 4, 0, 0, 0]);
-    for (shape, channels, first) in [
-        ("(2, 2, 3)", 1, 1),
-        ("(2, 1, 2, 3)", 1, 1),
-        ("(2, 2, 1, 3)", 3, 3),
-    ] {
+    for (shape, channels, first) in [("(2, 2, 3)", 1, 1), ("(2, 1, 2, 3)", 1, 1), ("(2, 2, 1, 3)", 3, 3)] {
         let data: Vec<u8> = (0..12).collect();
         let arrays = [
             ("x_train", npy("|u1", shape, &data)),
             ("y_train", labels.clone()),
             ("x_test", npy("|u1", "(1, 1, 1)", &[7])),
         ];
-        let path = put(
-            folder.path(),
-            "digits.npz",
-            &npz(&arrays, CompressionMethod::Deflated),
-        );
+        let path = put(folder.path(), "digits.npz", &npz(&arrays, CompressionMethod::Deflated));
         let train = pixels(&path);
         assert_eq!((train.shape.channels, train.pixels[1]), (channels, first));
-        assert_eq!(
-            (train.labels.as_deref(), train.class_names.len()),
-            (Some(&[1, 4][..]), 5)
-        );
+        assert_eq!((train.labels.as_deref(), train.class_names.len()), (Some(&[1, 4][..]), 5));
         assert_eq!(open_dataset(&path, Split::Test).unwrap().pixels, [7]);
     }
 }
 
 #[test]
 fn data_real_mnist() {
-    let data = std::env::var_os("BAYESCOPE_DATA").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data"),
-        PathBuf::from,
-    );
+    let data = std::env::var_os("BAYESCOPE_DATA")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data"), PathBuf::from);
     let folder = data.join("mnist");
     if !folder.is_dir() {
-        println!(
-            "skipped: no MNIST in {} (set BAYESCOPE_DATA to the folder that holds mnist/)",
-            data.display()
-        );
+        println!("skipped: no MNIST in {} (set BAYESCOPE_DATA to the folder that holds mnist/)", data.display());
         return;
     }
     for split in [Split::Train, Split::Test] {
         let digits = open_dataset(&folder, split).unwrap();
-        assert_eq!(
-            (digits.len(), digits.shape.to_string()),
-            (10_000, "1×28×28".to_owned())
-        );
-        assert_eq!(
-            digits.class_names,
-            ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"]
-        );
-        let mean =
-            digits.pixels.iter().map(|&v| f64::from(v)).sum::<f64>() / digits.pixels.len() as f64;
+        assert_eq!((digits.len(), digits.shape.to_string()), (10_000, "1×28×28".to_owned()));
+        assert_eq!(digits.class_names, ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"]);
+        let mean = digits.pixels.iter().map(|&v| f64::from(v)).sum::<f64>() / digits.pixels.len() as f64;
         assert!((32.0..35.0).contains(&mean), "mean grey value {mean}");
     }
     let test = open_dataset(&folder, Split::Test).unwrap();
-    let ones = test
-        .labels
-        .iter()
-        .flatten()
-        .filter(|&&label| label == 1)
-        .count();
+    let ones = test.labels.iter().flatten().filter(|&&label| label == 1).count();
     assert_eq!(ones, 1_135, "the official test set has 1,135 ones");
-    assert_eq!(
-        test.pad_to(32)
-            .unwrap()
-            .to_channels(3)
-            .unwrap()
-            .shape
-            .to_string(),
-        "3×32×32"
-    );
+    assert_eq!(test.pad_to(32).unwrap().to_channels(3).unwrap().shape.to_string(), "3×32×32");
 }

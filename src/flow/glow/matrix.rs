@@ -11,7 +11,9 @@ use crate::error::{Error, Result};
 /// When the device cannot deliver them: it ran out of memory or was lost.
 pub fn to_host<const D: usize>(tensor: Tensor<D>) -> Result<Vec<f64>> {
     tensor.try_into_vec_as::<f64>().map_err(|e| {
-        Error::Device(format!("a result could not be read back, as happens when memory runs out or the device is lost: {e}"))
+        Error::Device(format!(
+            "a result could not be read back, as happens when memory runs out or the device is lost: {e}"
+        ))
     })
 }
 

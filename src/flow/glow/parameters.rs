@@ -7,8 +7,11 @@ use burn::tensor::{DType, Device, Tensor, TensorData};
 use nalgebra::DMatrix;
 use rand_distr::{Distribution, StandardNormal};
 
+use super::layout::level_name;
 use super::matrix::to_host;
-use super::{ActNorm, BiasConv, Conv, Coupling, CouplingNet, FixedNorm, FlowStep, Glow, GlowConfig, InvConv, Level, LinearHead};
+use super::{
+    ActNorm, BiasConv, Conv, Coupling, CouplingNet, FixedNorm, FlowStep, Glow, GlowConfig, InvConv, Level, LinearHead,
+};
 use crate::error::{Error, Result};
 use crate::flow::Precision;
 use crate::flow::weights::{HostTensor, Weights};
@@ -53,9 +56,7 @@ impl Builder<'_> {
                 bias: self.tensor(&format!("{prefix}.norm.bias"), [1, channels, 1, 1])?,
                 logs: self.tensor(&format!("{prefix}.norm.logs"), [1, channels, 1, 1])?,
             },
-            conv: InvConv {
-                weight: self.tensor(&format!("{prefix}.conv.weight"), [channels, channels])?,
-            },
+            conv: InvConv { weight: self.tensor(&format!("{prefix}.conv.weight"), [channels, channels])? },
             coup: Coupling {
                 scale: self.tensor(&format!("{prefix}.coup.scale"), [half, 1, 1])?,
                 nn: CouplingNet {
@@ -79,30 +80,21 @@ fn param_id(name: &str) -> ParamId {
     ParamId::from(Seed(0).split(name).0)
 }
 
-/// `flows`, `flows.next`, `flows.next.next`, …
-fn level_name(level: usize) -> String {
-    format!("flows{}", ".next".repeat(level))
-}
-
 impl Glow {
-    /// A Glow on `device` from named arrays; every array must be there and have its shape, and none is left over but the
-    /// flags of initialisation.
+    /// A Glow on `device` from named arrays, which must be exactly its own ([`GlowConfig::check`]).
     ///
     /// # Errors
     /// Names the array.
     pub fn from_weights(config: &GlowConfig, weights: Weights, device: &Device, precision: Precision) -> Result<Self> {
+        let misfit = |e: String| Error::input(format!("weights do not fit this Glow: {e}"));
         config.validate()?;
+        config.check(&weights).map_err(misfit)?;
         let dtype = match precision {
             Precision::F32 => DType::F32,
             Precision::F64 => DType::F64,
         };
         let mut builder = Builder { weights, options: (device, dtype) };
-        let glow = Self::build(config, &mut builder).map_err(|e| Error::input(format!("weights do not fit this Glow: {e}")))?;
-        let expected = |name: &str| name.ends_with(".is_initialized") || name.ends_with(".num_batches_tracked");
-        match builder.weights.0.keys().find(|name| !expected(name)) {
-            Some(name) => Err(Error::input(format!("weights hold an array this Glow has no use for: '{name}'"))),
-            None => Ok(glow),
-        }
+        Self::build(config, &mut builder).map_err(misfit)
     }
 
     fn build(config: &GlowConfig, builder: &mut Builder<'_>) -> Result<Self, String> {
@@ -110,9 +102,8 @@ impl Glow {
         let [c, h, w] = [shape.channels, shape.height, shape.width];
         let level = |l: usize, builder: &mut Builder<'_>| {
             let channels = config.level_shape(l).channels;
-            let steps = (0..config.steps).map(|k| {
-                builder.step(&format!("{}.steps.{k}", level_name(l)), channels, config.hidden)
-            });
+            let steps = (0..config.steps)
+                .map(|k| builder.step(&format!("{}.steps.{k}", level_name(l)), channels, config.hidden));
             steps.collect::<Result<_, _>>().map(|steps| Level { steps })
         };
         Ok(Self {
@@ -185,7 +176,10 @@ impl GlowConfig {
     pub fn initial_weights(&self, seed: Seed, mean_std: f32) -> Weights {
         let normal = |name: &str, shape: &[usize], std: f32| {
             let mut rng = seed.split(name).rng(0);
-            let draw = |_| { let e: f32 = StandardNormal.sample(&mut rng); std * e };
+            let draw = |_| {
+                let e: f32 = StandardNormal.sample(&mut rng);
+                std * e
+            };
             HostTensor::new(shape, (0..shape.iter().product::<usize>()).map(draw).collect())
         };
         let [c, h, w] = [self.shape.channels, self.shape.height, self.shape.width];

@@ -29,6 +29,13 @@ pub struct State {
     pub best: Option<Best>,
     /// Seconds of training in all sittings.
     pub seconds: f64,
+    /// What the learning rate is multiplied by: halved whenever training diverged.
+    #[serde(default = "one")]
+    pub rate_scale: f64,
+}
+
+fn one() -> f64 {
+    1.0
 }
 
 /// Everything a run needs to go on exactly where it was.
@@ -75,9 +82,7 @@ pub fn load(run: &Path) -> Result<Option<Checkpoint>> {
         state,
         weights: Weights::read(&folder.join("weights.safetensors"))?,
         average: Weights::read(&folder.join("average.safetensors"))?,
-        optimizer: adam()
-            .from_bytes(moments)
-            .map_err(|e| Error::file(folder.join("optimizer.bpk"), e.to_string()))?,
+        optimizer: adam().from_bytes(moments).map_err(|e| Error::file(folder.join("optimizer.bpk"), e.to_string()))?,
     }))
 }
 

@@ -1,5 +1,6 @@
 //! Training a conditional Glow on a dataset (EBO §4.1): NLL plus λ times a classification loss.
 
+mod batch;
 mod checkpoint;
 mod publish;
 mod spec;
@@ -11,23 +12,24 @@ use std::time::Instant;
 
 use burn::module::Module;
 use burn::tensor::Device;
-use rand::RngExt;
 use rand::seq::SliceRandom;
 use serde::Serialize;
 
-use crate::data::{Dataset, ImageShape, Split, open_dataset, write_atomically};
+use crate::data::{Dataset, Split, open_dataset, write_atomically};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::flow::glow::{Glow, GlowConfig, GlowFlow};
-use crate::flow::preprocess::{BoundedLogit, Dequantisation};
+use crate::flow::preprocess::Dequantisation;
 use crate::flow::weights::{Storage, Weights};
 use crate::flow::{Flow, Precision};
 use crate::oracle::evaluate::{Evaluation, evaluate};
-use crate::units::{Seed, Tau};
+use crate::oracle::folder::sha256;
+use crate::units::Tau;
 
+use batch::{logit_space, moved};
 use checkpoint::{Best, Checkpoint, State};
-pub use spec::{Classification, DataSpec, ModelSpec, OptimSpec, TrainSpec};
 pub use publish::{ORACLE, train_oracle};
+pub use spec::{Classification, DataSpec, ModelSpec, OptimSpec, TrainSpec};
 pub use step::StepLoss;
 use step::{Batch, adam, average, step, upload};
 
@@ -37,6 +39,8 @@ const INIT_IMAGES: usize = 256;
 const SAMPLES_PER_CLASS: usize = 2;
 /// Steps in a row that may fail before the run goes back to its last checkpoint.
 const MAX_SKIPPED: usize = 5;
+/// Below this share of its learning rate a run gives up.
+const SMALLEST_SCALE: f64 = 1.0 / 64.0;
 
 /// What a training run reports.
 #[derive(Debug, Clone, Serialize)]
@@ -76,6 +80,13 @@ pub enum TrainEvent {
         epoch: usize,
         /// Step in the epoch, from 1.
         step: usize,
+    },
+    /// Training diverged and goes on from the last checkpoint with half the learning rate.
+    RolledBack {
+        /// The epoch that diverged, from 1.
+        epoch: usize,
+        /// What the learning rate is multiplied by from now on.
+        rate_scale: f64,
     },
     /// One epoch, evaluated and on disk.
     Epoch {
@@ -117,6 +128,8 @@ pub struct Trained {
     pub test: Option<Evaluation>,
     /// Images trained on.
     pub images: usize,
+    /// SHA-256 of the pixels of the whole training part, as padded: identifies the data wherever it lay.
+    pub pixels_sha256: String,
     /// Names of the classes.
     pub class_names: Vec<String>,
     /// Seconds of training, all sittings.
@@ -156,22 +169,20 @@ pub fn train(spec: &TrainSpec, folder: &Path, device: &Device, events: &mut dyn 
         resumed_at: run.state.epoch,
         epochs,
     })?;
-    let mut rollbacks = 0;
     while run.state.epoch < epochs {
         let sitting = Instant::now();
         let epoch = run.state.epoch + 1;
-        let Some(train_nll) = run.epoch(epoch, events)? else {
-            rollbacks += 1;
-            if rollbacks > 3 {
-                return Err(Error::Numeric(format!(
-                    "training diverges again and again in epoch {epoch}; lower training.learning_rate (now {}) and start again",
-                    spec.training.learning_rate
-                )));
-            }
-            run = Run::open(spec, folder, device)?;
-            continue;
+        let passed = match run.epoch(epoch, events) {
+            Ok(Some(train_nll)) => run.finish_epoch(epoch, train_nll, sitting, events),
+            Ok(None) => Err(Error::Numeric(format!("{MAX_SKIPPED} steps in a row were not finite"))),
+            Err(error) => Err(error),
         };
-        run.finish_epoch(epoch, train_nll, sitting, events)?;
+        match passed {
+            Ok(()) => {}
+            // The parameters are beyond repair: a loss that is not finite, a singular 1×1 convolution.
+            Err(Error::Numeric(_)) => run = run.roll_back(epoch, device, events)?,
+            Err(error) => return Err(error),
+        }
     }
     run.finish()
 }
@@ -194,7 +205,12 @@ impl<'a> Run<'a> {
             all = all.subset(0..limit.min(all.len()))?;
         }
         let split = all.len().checked_sub(spec.data.held_out).filter(|&n| n > 0).ok_or_else(|| {
-            Error::input(format!("{} has {} images; holding out {} leaves none to train on", all.name, all.len(), spec.data.held_out))
+            Error::input(format!(
+                "{} has {} images; holding out {} leaves none to train on",
+                all.name,
+                all.len(),
+                spec.data.held_out
+            ))
         })?;
         let train = all.subset(0..split)?;
         let held_out = all.subset(split..all.len())?;
@@ -218,10 +234,27 @@ impl<'a> Run<'a> {
             None => {
                 let glow = initial(spec, &config, &train, &device)?;
                 let average = build(glow.to_weights()?, &device.clone().inner())?;
-                (glow, average, adam(), State { epoch: 0, best: None, seconds: 0.0 })
+                (glow, average, adam(), State { epoch: 0, best: None, seconds: 0.0, rate_scale: 1.0 })
             }
         };
         Ok(Self { spec, folder, device, config, train, labels, held_out, glow, average, optimizer, state })
+    }
+
+    /// The last checkpoint again, with half the learning rate: the data come in the same order, so that the same rate would
+    /// fail in the same way.
+    fn roll_back(self, epoch: usize, device: &Device, events: &mut dyn Events<TrainEvent>) -> Result<Self> {
+        let rate_scale = self.state.rate_scale / 2.0;
+        let rate = self.spec.training.learning_rate;
+        if rate_scale < SMALLEST_SCALE {
+            return Err(Error::Numeric(format!(
+                "training diverges again and again in epoch {epoch}, even at {:.1e} of training.learning_rate = {rate}; lower it and start again",
+                self.state.rate_scale
+            )));
+        }
+        let mut run = Self::open(self.spec, self.folder, device)?;
+        run.state.rate_scale = rate_scale;
+        events.report(TrainEvent::RolledBack { epoch, rate_scale })?;
+        Ok(run)
     }
 
     /// One pass over the training images in the epoch's own order; `None` when the run must go back to its checkpoint.
@@ -233,8 +266,9 @@ impl<'a> Run<'a> {
         let (mut sum, mut seen, mut skipped) = (0.0, 0usize, 0usize);
         for (k, chosen) in order.chunks(t.batch).enumerate() {
             let batch = self.batch(epoch, chosen);
-            let learning_rate = self.spec.learning_rate((epoch - 1) * steps + k, steps);
-            let (glow, loss) = step(self.spec, &self.config, self.glow.clone(), &mut self.optimizer, batch, learning_rate)?;
+            let learning_rate = self.state.rate_scale * self.spec.learning_rate((epoch - 1) * steps + k, steps);
+            let (glow, loss) =
+                step(self.spec, &self.config, self.glow.clone(), &mut self.optimizer, batch, learning_rate)?;
             self.glow = glow;
             if loss.grad_norm.is_finite() {
                 skipped = 0;
@@ -270,7 +304,13 @@ impl<'a> Run<'a> {
     }
 
     /// Evaluates the averaged weights, keeps them if they are the best, writes the checkpoint, reports.
-    fn finish_epoch(&mut self, epoch: usize, train_nll: f64, sitting: Instant, events: &mut dyn Events<TrainEvent>) -> Result<()> {
+    fn finish_epoch(
+        &mut self,
+        epoch: usize,
+        train_nll: f64,
+        sitting: Instant,
+        events: &mut dyn Events<TrainEvent>,
+    ) -> Result<()> {
         let flow = GlowFlow::freeze(&self.config, &self.average)?;
         let mut silent = |_: Progress| std::ops::ControlFlow::Continue(());
         let seed = self.spec.training.seed.split("held-out");
@@ -320,6 +360,7 @@ impl<'a> Run<'a> {
             held_out,
             test,
             images: self.train.len(),
+            pixels_sha256: sha256(&[&self.train.pixels[..], &self.held_out.pixels].concat()),
             class_names: self.train.class_names,
             seconds: self.state.seconds,
         })
@@ -338,61 +379,4 @@ fn initial(spec: &TrainSpec, config: &GlowConfig, train: &Dataset, device: &Devi
     let (y, _) = logit_space(train.shape.dims(), &first, as_is, noise);
     glow.initialise(&upload(config, y, &plain));
     Glow::from_weights(config, glow.to_weights()?, device, Precision::F32)
-}
-
-/// Image `i`, moved by up to `limit` pixels in each direction; zeros come in.
-fn moved(dataset: &Dataset, i: usize, limit: usize, seed: Seed) -> Cow<'_, [u8]> {
-    let image = dataset.image(i);
-    if limit == 0 {
-        return Cow::Borrowed(image);
-    }
-    let mut rng = seed.rng(i as u64);
-    let mut draw = || rng.random_range(0..=2 * limit);
-    let (dy, dx) = (draw(), draw());
-    let ImageShape { channels, height, width } = dataset.shape;
-    let mut out = vec![0; image.len()];
-    for (row, pixels) in out.chunks_mut(width).enumerate() {
-        let (channel, y) = (row / height, row % height);
-        let from = (y + dy).checked_sub(limit).filter(|from| *from < height && channel < channels);
-        let Some(from) = from.map(|from| &image[(channel * height + from) * width..][..width]) else { continue };
-        for (x, pixel) in pixels.iter_mut().enumerate() {
-            *pixel = (x + dx).checked_sub(limit).and_then(|x| from.get(x)).copied().unwrap_or(0);
-        }
-    }
-    Cow::Owned(out)
-}
-
-/// Images `chosen`, dequantised and mapped to logit space, and the mean log-determinant of that map.
-fn logit_space<'a>(
-    dims: usize,
-    chosen: &[usize],
-    image: impl Fn(usize) -> Cow<'a, [u8]>,
-    dequantisation: Dequantisation,
-) -> (Vec<f32>, f64) {
-    let v: Vec<f32> = chosen.iter().flat_map(|&i| dequantisation.apply(&image(i), dims, i)).collect();
-    let (y, log_det) = BoundedLogit { bounds: 0.9f32.into() }.forward(&v, dims);
-    let mean = log_det.iter().sum::<f64>() / log_det.len().max(1) as f64;
-    (y.into_iter().map(|y| y as f32).collect(), mean)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_moved_image_is_the_image_moved() {
-        let shape = ImageShape { channels: 1, height: 4, width: 4 };
-        let pixels: Vec<u8> = (1..=16).collect();
-        let dataset = Dataset { name: "x".into(), shape, pixels, labels: None, class_names: vec![], ids: vec!["0".into()] };
-        let mut seen = std::collections::BTreeSet::new();
-        for seed in 0..60 {
-            let out = moved(&dataset, 0, 1, Seed(seed)).into_owned();
-            let at = |y: i32, x: i32| if (0..4).contains(&y) && (0..4).contains(&x) { (4 * y + x + 1) as u8 } else { 0 };
-            let shifts = (-1..=1).flat_map(|dy| (-1..=1).map(move |dx| (dy, dx)));
-            let whole = |&(dy, dx): &(i32, i32)| (0..16).all(|i| out[i as usize] == at(i / 4 + dy, i % 4 + dx));
-            seen.extend(shifts.filter(whole));
-        }
-        assert_eq!(seen.len(), 9);
-        assert_eq!(moved(&dataset, 0, 0, Seed(0)), dataset.image(0));
-    }
 }

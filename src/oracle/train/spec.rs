@@ -29,6 +29,9 @@ pub struct TrainSpec {
 pub struct DataSpec {
     /// Folder of any supported format, with a training and, if there is one, a test part.
     pub path: PathBuf,
+    /// What the images are, in words, for the oracle's record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
     /// Side the images are padded to with zeros, as EBO does; a multiple of 2^levels.
     #[serde(default = "default_side")]
     pub pad_to: usize,
@@ -187,7 +190,8 @@ mod tests {
 
     #[test]
     fn the_learning_rate_rises_falls_and_ends_where_told() {
-        let spec: TrainSpec = toml::from_str("name = 'x'\n[data]\npath = 'd'\n[training]\nepochs = 10\nbatch = 100").unwrap();
+        let spec: TrainSpec =
+            toml::from_str("name = 'x'\n[data]\npath = 'd'\n[training]\nepochs = 10\nbatch = 100").unwrap();
         let rates: Vec<f64> = (0..1000).map(|s| spec.learning_rate(s, 100)).collect();
         assert!(rates[..99].is_sorted());
         assert!(rates[100..].is_sorted_by(|a, b| a >= b));

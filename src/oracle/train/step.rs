@@ -101,9 +101,9 @@ pub fn step(
 fn side_by_side<I: Send, O: Send>(items: Vec<I>, work: impl Fn(I) -> Result<O> + Sync) -> Result<Vec<O>> {
     std::thread::scope(|scope| {
         let handles: Vec<_> = items.into_iter().map(|item| scope.spawn(|| work(item))).collect();
-        let finished = handles.into_iter().map(|handle| {
-            handle.join().unwrap_or_else(|_| Err(Error::Device("a piece of the batch panicked".into())))
-        });
+        let finished = handles
+            .into_iter()
+            .map(|handle| handle.join().unwrap_or_else(|_| Err(Error::Device("a piece of the batch panicked".into()))));
         finished.collect()
     })
 }

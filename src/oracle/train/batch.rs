@@ -1,0 +1,68 @@
+//! Training images on their way into a batch: moved, dequantised, mapped to logit space.
+
+use std::borrow::Cow;
+
+use rand::RngExt;
+
+use crate::data::{Dataset, ImageShape};
+use crate::flow::preprocess::{BoundedLogit, Dequantisation};
+use crate::units::Seed;
+
+/// Image `i`, moved by up to `limit` pixels in each direction; zeros come in.
+pub fn moved(dataset: &Dataset, i: usize, limit: usize, seed: Seed) -> Cow<'_, [u8]> {
+    let image = dataset.image(i);
+    if limit == 0 {
+        return Cow::Borrowed(image);
+    }
+    let mut rng = seed.rng(i as u64);
+    let mut draw = || rng.random_range(0..=2 * limit);
+    let (dy, dx) = (draw(), draw());
+    let ImageShape { channels, height, width } = dataset.shape;
+    let mut out = vec![0; image.len()];
+    for (row, pixels) in out.chunks_mut(width).enumerate() {
+        let (channel, y) = (row / height, row % height);
+        let from = (y + dy).checked_sub(limit).filter(|from| *from < height && channel < channels);
+        let Some(from) = from.map(|from| &image[(channel * height + from) * width..][..width]) else { continue };
+        for (x, pixel) in pixels.iter_mut().enumerate() {
+            *pixel = (x + dx).checked_sub(limit).and_then(|x| from.get(x)).copied().unwrap_or(0);
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// Images `chosen`, dequantised and mapped to logit space, and the mean log-determinant of that map.
+pub fn logit_space<'a>(
+    dims: usize,
+    chosen: &[usize],
+    image: impl Fn(usize) -> Cow<'a, [u8]>,
+    dequantisation: Dequantisation,
+) -> (Vec<f32>, f64) {
+    let v: Vec<f32> = chosen.iter().flat_map(|&i| dequantisation.apply(&image(i), dims, i)).collect();
+    let (y, log_det) = BoundedLogit { bounds: 0.9f32.into() }.forward(&v, dims);
+    let mean = log_det.iter().sum::<f64>() / log_det.len().max(1) as f64;
+    (y.into_iter().map(|y| y as f32).collect(), mean)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moved_image_is_the_image_moved() {
+        let shape = ImageShape { channels: 1, height: 4, width: 4 };
+        let pixels: Vec<u8> = (1..=16).collect();
+        let dataset =
+            Dataset { name: "x".into(), shape, pixels, labels: None, class_names: vec![], ids: vec!["0".into()] };
+        let mut seen = std::collections::BTreeSet::new();
+        for seed in 0..60 {
+            let out = moved(&dataset, 0, 1, Seed(seed)).into_owned();
+            let at =
+                |y: i32, x: i32| if (0..4).contains(&y) && (0..4).contains(&x) { (4 * y + x + 1) as u8 } else { 0 };
+            let shifts = (-1..=1).flat_map(|dy| (-1..=1).map(move |dx| (dy, dx)));
+            let whole = |&(dy, dx): &(i32, i32)| (0..16).all(|i| out[i as usize] == at(i / 4 + dy, i % 4 + dx));
+            seen.extend(shifts.filter(whole));
+        }
+        assert_eq!(seen.len(), 9);
+        assert_eq!(moved(&dataset, 0, 0, Seed(0)), dataset.image(0));
+    }
+}

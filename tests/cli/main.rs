@@ -1,0 +1,8 @@
+//! The command line, end to end, on the bundled oracle and on a small one it trains itself. All on the CPU.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod reference;
+mod run;
+mod training;
+mod world;

@@ -1,0 +1,43 @@
+//! Running the built program.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// The program with arguments, to be run without a display.
+pub fn bayescope(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bayescope"));
+    command.args(args).env_remove("DISPLAY").env_remove("WAYLAND_DISPLAY").env_remove("WAYLAND_SOCKET");
+    command
+}
+
+/// Runs it.
+pub fn output(args: &[&str]) -> Output {
+    bayescope(args).output().unwrap()
+}
+
+/// Runs it; it must succeed. Returns stdout.
+pub fn succeed(args: &[&str]) -> String {
+    let output = output(args);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{args:?} failed: {stderr}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Runs it; it must succeed and print one JSON document.
+pub fn json(args: &[&str]) -> serde_json::Value {
+    serde_json::from_str(&succeed(args)).unwrap()
+}
+
+/// Runs it; it must fail with exit code `code`, without a panic. Returns stderr.
+pub fn fail(code: i32, args: &[&str]) -> String {
+    let output = output(args);
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(code), "{args:?}: {stderr}");
+    assert!(!stderr.contains("panicked"), "{args:?}: {stderr}");
+    stderr
+}
+
+/// A path as an argument.
+pub fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}

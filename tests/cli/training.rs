@@ -1,0 +1,107 @@
+//! `oracle train`: a small oracle from a folder of pictures, killed in the middle, resumed, used.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::Stdio;
+
+use crate::run::{bayescope, fail, json, succeed, text};
+
+/// Two classes of 8×8 pictures: a bright left half, a bright right half.
+fn pictures(folder: &Path) {
+    for (class, left) in [("left", true), ("right", false)] {
+        let class = folder.join("data").join(class);
+        std::fs::create_dir_all(&class).unwrap();
+        for i in 0..40u32 {
+            let pixel = |x: u32, y: u32| {
+                let bright = (x < 4) == left;
+                let noise = (i * 37 + x * 11 + y * 23 + x * y * 5) % 60;
+                image::Luma([if bright { 180 + noise as u8 } else { noise as u8 }])
+            };
+            image::GrayImage::from_fn(8, 8, pixel).save(class.join(format!("{i:02}.png"))).unwrap();
+        }
+    }
+}
+
+fn spec(folder: &Path, epochs: usize) -> std::path::PathBuf {
+    let path = folder.join(format!("spec{epochs}.toml"));
+    let text = format!(
+        "name = 'halves'\n[data]\npath = 'data'\npad_to = 8\nheld_out = 16\n[model]\nhidden = 8\nlevels = 2\nsteps = 2\n\
+         [training]\nepochs = {epochs}\nbatch = 16\nlearning_rate = 3e-3\nwarm_up_images = 64\nseed = 3\n"
+    );
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+fn train(spec: &Path, out: &Path) -> Vec<serde_json::Value> {
+    let stdout = succeed(&["oracle", "train", text(spec), "--out", text(out), "--device", "cpu", "--json"]);
+    stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn a_killed_run_goes_on_and_ends_in_the_same_oracle() {
+    let folder = tempfile::tempdir().unwrap();
+    pictures(folder.path());
+    let spec = spec(folder.path(), 6);
+    let (whole, broken) = (folder.path().join("whole"), folder.path().join("broken"));
+    let events = train(&spec, &whole);
+    let nll: Vec<f64> =
+        events.iter().filter(|e| e["event"] == "epoch").map(|e| e["train_nll"].as_f64().unwrap()).collect();
+    assert_eq!(nll.len(), 6);
+    assert!(nll[5] < nll[0], "training did not lower the NLL: {nll:?}");
+
+    // Killed (SIGKILL) after the third epoch is reported.
+    let args = ["oracle", "train", text(&spec), "--out", text(&broken), "--device", "cpu", "--json"];
+    let mut child = bayescope(&args).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut seen = lines.map(|line| serde_json::from_str::<serde_json::Value>(&line.unwrap()).unwrap());
+    assert!(seen.any(|e| e["event"] == "epoch" && e["epoch"] == 3));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let events = train(&spec, &broken);
+    let resumed = events[0]["resumed_at"].as_u64().unwrap();
+    assert!((3..6).contains(&resumed), "resumed at {resumed}");
+
+    let weights = |run: &Path| std::fs::read(run.join("oracle/weights.safetensors")).unwrap();
+    assert!(weights(&whole) == weights(&broken), "the resumed run ends in other weights");
+
+    let oracle = whole.join("oracle");
+    let info = json(&["oracle", "info", text(&oracle), "--json"]);
+    assert_eq!(info["class_names"], serde_json::json!(["left", "right"]));
+    assert_eq!(info["training"]["spec"]["training"]["seed"], 3);
+    let image = folder.path().join("data/left/05.png");
+    let report = json(&["posterior", text(&oracle), text(&image), "--json", "--device", "cpu"]);
+    assert_eq!(report["images"][0]["decision"], 0);
+}
+
+#[test]
+fn a_diverging_run_halves_its_rate_and_in_the_end_says_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    pictures(folder.path());
+    let spec = spec(folder.path(), 2);
+    let wild = std::fs::read_to_string(&spec).unwrap().replace("learning_rate = 3e-3", "learning_rate = 1e12");
+    std::fs::write(&spec, wild).unwrap();
+    let out = folder.path().join("wild");
+    let message = fail(1, &["oracle", "train", text(&spec), "--out", text(&out), "--device", "cpu"]);
+    assert!(message.contains("diverged") && message.contains("training.learning_rate"), "{message}");
+}
+
+#[test]
+fn bad_specs_and_data_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("run");
+    let run = |name: &str, spec: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, spec).unwrap();
+        fail(1, &["oracle", "train", text(&path), "--out", text(&out), "--device", "cpu"])
+    };
+    assert!(run("a.toml", "name = 'x'\n[data]\npath = 'nothing'").contains("nothing"));
+    assert!(run("b.toml", "name = 'x'\n[data]\npath = '.'\n[training]\nlearnig_rate = 1").contains("learnig_rate"));
+    assert!(run("c.toml", "name = 'x'\n[data]\npath = '.'\n[training]\nepochs = 0").contains("epochs"));
+    pictures(folder.path());
+    let levels = "name = 'x'\n[data]\npath = 'data'\npad_to = 8\nheld_out = 8\n[model]\nlevels = 5";
+    let other = folder.path().join("d.toml");
+    std::fs::write(&other, levels).unwrap();
+    let fresh = folder.path().join("fresh");
+    let message = fail(1, &["oracle", "train", text(&other), "--out", text(&fresh), "--device", "cpu"]);
+    assert!(message.contains("multiples of 32"), "{message}");
+}

@@ -1,0 +1,146 @@
+//! doctor, oracle, sample, posterior.
+
+use serde_json::Value;
+use statrs::distribution::{ChiSquared, ContinuousCDF};
+
+use crate::run::{fail, json, succeed, text};
+
+const CPU: [&str; 2] = ["--device", "cpu"];
+
+fn sample(path: &str, extra: &[&str]) {
+    let args = [&["sample", "mnist", "--out", path][..], &CPU, extra].concat();
+    succeed(&args);
+}
+
+fn posterior(path: &str, extra: &[&str]) -> Value {
+    json(&[&["posterior", "mnist", path, "--json"][..], &CPU, extra].concat())
+}
+
+fn numbers(value: &Value) -> Vec<f64> {
+    value.as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect()
+}
+
+#[test]
+fn doctor_tells_what_will_be_used() {
+    let report = json(&["doctor", "--json"]);
+    let devices = report["devices"].as_array().unwrap();
+    assert_eq!(devices.last().unwrap()["choice"], "cpu");
+    assert!(report["use"]["reason"].as_str().is_some_and(|reason| !reason.is_empty()));
+    assert!(succeed(&["doctor", "--device", "cpu"]).contains("will use cpu"));
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_and_calibrated_labels() {
+    let folder = tempfile::tempdir().unwrap();
+    let [a, b] = ["a.npz", "b.npz"].map(|name| folder.path().join(name));
+    for path in [&a, &b] {
+        sample(text(path), &["--n", "1000", "--seed", "1", "--tau", "1.6"]);
+    }
+    assert!(std::fs::read(&a).unwrap() == std::fs::read(&b).unwrap());
+    let report = posterior(text(&a), &["--tau", "1.6"]);
+    let images = report["images"].as_array().unwrap();
+    assert_eq!(images.len(), 1000);
+    chi_square_over_ten_bins(images);
+}
+
+/// Every class of every image is a forecast p of the event "this is the label": in each of ten bins of p the events must
+/// come as often as forecast. Σ (observed − Σp)²/Σp(1−p) is close to χ² with one degree of freedom a bin.
+fn chi_square_over_ten_bins(images: &[Value]) {
+    let mut bins = [(0.0, 0.0, 0.0); 10];
+    for image in images {
+        let label = image["label"].as_u64().unwrap() as usize;
+        for (class, p) in numbers(&image["posterior"]).into_iter().enumerate() {
+            let bin = &mut bins[((p * 10.0) as usize).min(9)];
+            bin.0 += f64::from(u8::from(class == label));
+            bin.1 += p;
+            bin.2 += p * (1.0 - p);
+        }
+    }
+    let filled: Vec<_> = bins.iter().filter(|(_, _, variance)| *variance > 1.0).collect();
+    assert!(filled.len() >= 8, "too few forecasts in between to test anything: {bins:?}");
+    let statistic: f64 = filled.iter().map(|(seen, expected, variance)| (seen - expected).powi(2) / variance).sum();
+    let p_value = 1.0 - ChiSquared::new(filled.len() as f64).unwrap().cdf(statistic);
+    assert!(p_value > 0.01, "χ² = {statistic:.1} over {} bins, p = {p_value:.4}: {bins:?}", filled.len());
+}
+
+#[test]
+fn a_posterior_has_the_promised_fields_and_follows_its_knobs() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.npz");
+    sample(text(&path), &["--n", "6", "--class", "3"]);
+    let report = posterior(text(&path), &[]);
+    assert_eq!(report["classes"].as_array().unwrap().len(), 10);
+    for image in report["images"].as_array().unwrap() {
+        let p = numbers(&image["posterior"]);
+        assert!((p.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+        assert_eq!(numbers(&image["log_likelihood"]).len(), 10);
+        let entropy: f64 = p.iter().filter(|p| **p > 0.0).map(|p| -p * p.ln()).sum();
+        assert!((image["entropy_nats"].as_f64().unwrap() - entropy).abs() < 1e-9);
+        assert!(image["log_px"].as_f64().unwrap() > 0.0 && image["bits_per_dim"].as_f64().unwrap() > 0.0);
+        assert_eq!((&image["label"], &image["id"].is_string()), (&Value::from(3), &true));
+    }
+    let error = report["precision"]["max_posterior_error"].as_f64().unwrap();
+    assert!(error < 1e-3, "f32 is {error} away from f64");
+    let entropy = |extra: &[&str]| -> f64 {
+        let images = posterior(text(&path), extra)["images"].as_array().unwrap().clone();
+        images.iter().map(|image| image["entropy_nats"].as_f64().unwrap()).sum()
+    };
+    assert!(entropy(&["--smoothing", "100"]) > entropy(&[]));
+    assert!(entropy(&["--tau", "3"]) > entropy(&["--tau", "0.5"]));
+    let certain = posterior(text(&path), &["--prior", "0,0,0,0,0,0,0,1,0,0"]);
+    assert!(certain["images"].as_array().unwrap().iter().all(|image| image["decision"] == 7));
+}
+
+#[test]
+fn pictures_and_contact_sheets_read_back_as_images() {
+    let folder = tempfile::tempdir().unwrap();
+    let (sheet, pictures) = (folder.path().join("sheet.png"), folder.path().join("pictures"));
+    sample(text(&sheet), &["--n", "5"]);
+    assert!(std::fs::metadata(&sheet).unwrap().len() > 100);
+    sample(text(&pictures), &["--n", "12"]);
+    let report = posterior(text(&pictures), &[]);
+    let images = report["images"].as_array().unwrap();
+    assert_eq!(images.len(), 12);
+    // A folder of classes brings labels; a sample's 8-bit picture is nearly always decided as the sample was.
+    let right = images.iter().filter(|image| image["label"] == image["decision"]).count();
+    assert!(right >= 6, "only {right} of 12 pictures keep their class");
+}
+
+#[test]
+fn oracles_are_listed_described_and_validated() {
+    assert!(succeed(&["oracle", "list"]).contains("mnist"));
+    let info = json(&["oracle", "info", "mnist", "--json"]);
+    assert_eq!((info["family"].as_str(), info["architecture"]["classes"].as_u64()), (Some("glow"), Some(10)));
+    let folder = tempfile::tempdir().unwrap();
+    sample(text(folder.path()), &["--n", "40"]);
+    let data = text(folder.path());
+    let args = [&["oracle", "validate", "mnist", "--data", data, "--json"][..], &CPU].concat();
+    let result = json(&args);
+    assert_eq!(result["images"], 40);
+    assert!(result["nll_nats"].as_f64().unwrap() > 0.0 && result["accuracy"].as_f64().unwrap() > 0.5);
+}
+
+#[test]
+fn mistakes_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let bad = folder.path().join("bad.png");
+    std::fs::write(&bad, b"not a picture").unwrap();
+    let out = folder.path().join("o.npz");
+    let out = text(&out);
+    assert!(fail(1, &["posterior", "mnist", text(&bad)]).contains("bad.png"));
+    assert!(fail(1, &["posterior", "mnist", "/nowhere/x.npz"]).contains("/nowhere/x.npz"));
+    assert!(fail(1, &["sample", "atlantis", "--out", out]).contains("mnist"));
+    assert!(fail(1, &["sample", "mnist", "--tau", "-1", "--out", out]).contains("τ"));
+    assert!(fail(1, &["sample", "mnist", "--prior", "1,2", "--out", out]).contains("10 classes"));
+    assert!(fail(1, &["sample", "mnist", "--class", "eleven", "--out", out]).contains("eleven"));
+    assert!(fail(1, &["sample", "mnist", "--out", "/nowhere/at/all.npz"]).contains("/nowhere/at/all.npz"));
+    assert!(fail(2, &["sample", "mnist", "--device", "abacus", "--out", out]).contains("abacus"));
+    assert!(fail(2, &["posterior", "mnist"]).contains("INPUT"));
+    assert!(fail(1, &["oracle", "train", text(&bad), "--out", out]).contains("bad.png"));
+}
+
+#[test]
+fn without_a_display_the_explorer_says_what_to_do_instead() {
+    let message = fail(1, &[]);
+    assert!(message.contains("bayescope sample"), "{message}");
+}

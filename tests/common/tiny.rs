@@ -1,0 +1,37 @@
+//! Small Glows with weights that do something: every array random, none at its neutral start.
+
+use bayescope::data::ImageShape;
+use bayescope::flow::Precision;
+use bayescope::flow::glow::{GlowConfig, GlowFlow};
+use bayescope::flow::weights::Weights;
+use burn::tensor::Device;
+
+use super::fill::uniform;
+
+/// An architecture of given sides, levels and steps; 3 classes, 4 hidden channels.
+pub fn config(channels: usize, side: usize, levels: usize, steps: usize) -> GlowConfig {
+    GlowConfig { shape: ImageShape { channels, height: side, width: side }, classes: 3, hidden: 4, levels, steps }
+}
+
+/// Weights around the neutral values, at a distance at which every part of the map matters.
+pub fn weights(config: &GlowConfig, seed: u64) -> Weights {
+    let mut weights = config.initial_weights(bayescope::units::Seed(seed), 0.5);
+    for (name, array) in &mut weights.0 {
+        let spread = match name.rsplit('.').next().unwrap() {
+            "bounds" => 0.0,
+            "cov_diag" | "running_var" => 0.4,
+            _ if name.contains("coup.nn") && name.ends_with("conv.weight") => 0.4,
+            _ => 0.15,
+        };
+        let noise = uniform(name, seed, array.values.len());
+        array.values.iter_mut().zip(noise).for_each(|(v, u)| *v += (spread * u) as f32);
+    }
+    // Public checkpoints hold negative entries: the absolute value counts.
+    weights.0.get_mut("cov_diag").unwrap().values[0] *= -1.0;
+    weights
+}
+
+/// The flow of [`weights`] on the CPU.
+pub fn flow(config: &GlowConfig, seed: u64, precision: Precision) -> GlowFlow {
+    GlowFlow::new(config, weights(config, seed), &Device::flex(), precision).unwrap()
+}

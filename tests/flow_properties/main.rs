@@ -1,0 +1,8 @@
+//! What every flow must satisfy, whatever its weights: one suite for any [`bayescope::flow::Flow`], and the calculus of Glow.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod density;
+mod gradients;
+mod jacobian;
+mod suite;

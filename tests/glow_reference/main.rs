@@ -1,0 +1,9 @@
+//! Glow against the reference implementation's numbers (EBO's code; tests/reference): values on every device and in every
+//! precision, and public checkpoints opened as they are.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod damage;
+mod files;
+mod table;
+mod values;

@@ -1,0 +1,124 @@
+//! The rooms of DESIGN §1: who may import whom, and who may name what. Scans the source text.
+
+use std::path::{Path, PathBuf};
+
+/// Room → rooms it may import besides itself. Left may be imported by right, never back.
+const ROOMS: &[(&str, &[&str])] = &[
+    ("error", &[]),
+    ("units", &["error"]),
+    ("events", &["error"]),
+    ("device", &["error"]),
+    ("data", &["error", "units"]),
+    ("flow", &["error", "units", "data"]),
+    ("oracle", &["error", "units", "events", "device", "data", "flow"]),
+    ("worker", &["error", "units", "events", "device", "data", "flow", "oracle"]),
+    ("gui", &["error", "units", "events", "device", "data", "flow", "oracle", "worker"]),
+    ("cli", &["error", "units", "events", "device", "data", "flow", "oracle", "worker", "gui"]),
+];
+
+/// Word → the only places that may use it, with the reason for every exception.
+const WORDS: &[(&[&str], &[&str])] = &[
+    (&["egui", "eframe", "egui_plot", "egui_tiles", "egui_notify", "rfd"], &["src/gui/"]),
+    (&["wgpu::", "cubecl"], &["src/device.rs", "src/gui/"]),
+    (
+        &["crossbeam_channel", "mpsc", "thread::scope", "thread::Builder"],
+        &[
+            "src/worker/",
+            // A batch's pieces run side by side: burn's graph may not be shared with the pool its kernels use.
+            "src/oracle/train/step.rs",
+            // A native file dialog blocks its thread.
+            "src/gui/dialogs.rs",
+        ],
+    ),
+];
+
+fn sources() -> Vec<(String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut folders = vec![root.join("src")];
+    let mut found = Vec::new();
+    while let Some(folder) = folders.pop() {
+        let paths = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+        for path in paths {
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|e| e == "rs") {
+                found.push((name(root, &path), std::fs::read_to_string(&path).unwrap()));
+            }
+        }
+    }
+    assert!(found.len() > 20, "the sources were not found");
+    found
+}
+
+fn name(root: &Path, path: &PathBuf) -> String {
+    path.strip_prefix(root).unwrap().to_string_lossy().replace('\\', "/")
+}
+
+/// The room of a file; `None` for main.rs and lib.rs.
+fn room(file: &str) -> Option<&str> {
+    let inner = file.strip_prefix("src/")?;
+    let room = inner.split('/').next()?.trim_end_matches(".rs");
+    (!["main", "lib"].contains(&room)).then_some(room)
+}
+
+/// Code lines, numbered, without comments.
+fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let lines = text.lines().enumerate().map(|(i, line)| (i + 1, line.split("//").next().unwrap_or_default()));
+    lines.filter(|(_, line)| !line.trim().is_empty())
+}
+
+#[test]
+fn rooms_import_only_what_stands_to_their_left() {
+    let mut broken = Vec::new();
+    for (file, text) in sources() {
+        let Some(room) = room(&file) else { continue };
+        let allowed = ROOMS.iter().find(|(name, _)| *name == room);
+        let (_, allowed) = allowed.unwrap_or_else(|| panic!("{file}: room '{room}' is not in the plan"));
+        for (line, code) in code(&text) {
+            for import in code.split("crate::").skip(1) {
+                let import: String = import.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+                if !import.is_empty() && import != room && !allowed.contains(&import.as_str()) {
+                    broken.push(format!("{file}:{line}: {room} imports {import}"));
+                }
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+#[test]
+fn words_stay_where_they_belong() {
+    let mut broken = Vec::new();
+    for (file, text) in sources() {
+        for (words, places) in WORDS {
+            if places.iter().any(|place| file.starts_with(place)) {
+                continue;
+            }
+            for (line, code) in code(&text) {
+                let used = words.iter().find(|word| mentions(code, word));
+                broken.extend(used.map(|word| format!("{file}:{line}: names {word}")));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+/// Whether `word` stands alone in `code`, outside string literals.
+fn mentions(code: &str, word: &str) -> bool {
+    let outside: String = code.split('"').step_by(2).collect::<Vec<_>>().join("\"\"");
+    outside.match_indices(word).any(|(at, _)| {
+        let before = outside[..at].chars().next_back();
+        let after = outside[at + word.len()..].chars().next();
+        let part = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+        !part(before) && (word.ends_with(':') || !part(after))
+    })
+}
+
+#[test]
+fn the_scan_sees_what_it_should() {
+    assert!(mentions("use egui::Ui;", "egui") && !mentions("let begui = 1;", "egui"));
+    assert!(!mentions(r#"println!("egui");"#, "egui"));
+    assert!(mentions("burn::tensor::x(wgpu::Instance)", "wgpu::"));
+    assert_eq!(code("a // egui\n// b").collect::<Vec<_>>(), [(1, "a ")]);
+    assert_eq!((room("src/gui/app.rs"), room("src/units.rs"), room("src/main.rs")), (Some("gui"), Some("units"), None));
+}

@@ -1,0 +1,105 @@
+//! The explorer in a real window: Xvfb, Mesa's software Vulkan, the built program. It must show samples of the bundled
+//! oracle, save a picture of itself and close cleanly. Skipped, with the reason, where there is no Xvfb or no Vulkan
+//! (an error instead where BAYESCOPE_REQUIRE_WINDOW is set).
+#![cfg(feature = "gui")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A virtual display; ends when dropped.
+struct Display {
+    server: Child,
+    name: String,
+}
+
+impl Display {
+    fn start() -> Result<Self, String> {
+        // The server picks a free number and writes it to its standard output.
+        let args = ["-displayfd", "1", "-screen", "0", "1440x900x24", "-nolisten", "tcp"];
+        let spawned = Command::new("Xvfb").args(args).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+        let mut server = spawned.map_err(|e| format!("Xvfb cannot be started ({e}); apt install xvfb"))?;
+        let mut number = String::new();
+        let mut out = std::io::BufReader::new(server.stdout.take().expect("piped"));
+        std::io::BufRead::read_line(&mut out, &mut number).map_err(|e| e.to_string())?;
+        Ok(Self { server, name: format!(":{}", number.trim()) })
+    }
+}
+
+impl Drop for Display {
+    fn drop(&mut self) {
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+    }
+}
+
+fn has_vulkan() -> bool {
+    let doctor = Command::new(env!("CARGO_BIN_EXE_bayescope")).args(["doctor", "--json"]).output().unwrap();
+    let report: serde_json::Value = serde_json::from_slice(&doctor.stdout).unwrap();
+    let devices = report["devices"].as_array().unwrap();
+    devices.iter().any(|device| device["choice"].as_str().is_some_and(|choice| choice.starts_with("wgpu")))
+}
+
+/// The display, or why the test is skipped.
+fn display() -> Option<Display> {
+    let started =
+        if has_vulkan() { Display::start() } else { Err("no Vulkan; apt install mesa-vulkan-drivers".into()) };
+    match started {
+        Ok(display) => Some(display),
+        Err(why) if std::env::var_os("BAYESCOPE_REQUIRE_WINDOW").is_some() => panic!("no window to test: {why}"),
+        Err(why) => {
+            println!("skipped: {why}");
+            None
+        }
+    }
+}
+
+/// Opens the explorer until it has shown samples; returns its picture and the statistics of its frames.
+fn explore(display: &Display, home: &Path, theme: &str) -> (PathBuf, serde_json::Value, Duration) {
+    let (picture, frames) = (home.join(format!("{theme}.png")), home.join(format!("{theme}.json")));
+    let started = Instant::now();
+    let output = Command::new(env!("CARGO_BIN_EXE_bayescope"))
+        .args(["--theme", theme, "--device", "cpu", "--quit-after", "100", "--screenshot"])
+        .arg(&picture)
+        .arg("--frame-log")
+        .arg(&frames)
+        .env("DISPLAY", &display.name)
+        .env("XDG_RUNTIME_DIR", home)
+        .env("XDG_DATA_HOME", home)
+        .env_remove("WAYLAND_DISPLAY")
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "the explorer did not close cleanly: {stderr}");
+    assert!(!stderr.contains("panicked"), "{stderr}");
+    let frames = serde_json::from_slice(&std::fs::read(frames).unwrap()).unwrap();
+    (picture, frames, started.elapsed())
+}
+
+/// Squares of 24 pixels that hold both ink and paper, as a thumbnail of a digit does: nearly black and nearly white.
+fn squares_with_digits(picture: &Path) -> usize {
+    let picture = image::open(picture).unwrap().to_luma8();
+    assert!(picture.width() >= 1000 && picture.height() >= 600, "a picture of {:?}", picture.dimensions());
+    let squares = (0..picture.height() / 24).flat_map(|row| (0..picture.width() / 24).map(move |column| (row, column)));
+    let counts = squares.map(|(row, column)| {
+        let pixels = (0..24 * 24).map(|i| picture.get_pixel(column * 24 + i % 24, row * 24 + i / 24).0[0]);
+        let (dark, bright) = pixels.fold((0, 0), |(d, b), v| (d + usize::from(v < 24), b + usize::from(v > 200)));
+        dark > 60 && bright > 25
+    });
+    counts.filter(|digit| *digit).count()
+}
+
+#[test]
+fn the_window_shows_samples_and_closes_cleanly() {
+    let Some(display) = display() else { return };
+    let home = tempfile::tempdir().unwrap();
+    for theme in ["light", "dark"] {
+        let (picture, frames, took) = explore(&display, home.path(), theme);
+        let digits = squares_with_digits(&picture);
+        println!("{theme}: {digits} squares with digits; open for {:.1} s; frames: {frames}", took.as_secs_f64());
+        assert!(digits >= 60, "{theme}: only {digits} squares look like digits");
+        if let Some(keep) = std::env::var_os("BAYESCOPE_WINDOW_OUT") {
+            std::fs::copy(&picture, Path::new(&keep).join(format!("explorer-{theme}.png"))).unwrap();
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! The worker as a face sees it, on the CPU and the bundled oracle.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bayescope::device::DeviceChoice;
+use bayescope::oracle::world::{SampleSpec, Settings};
+use bayescope::units::{Seed, Tau};
+use bayescope::worker::Worker;
+use bayescope::worker::protocol::{Event, GalleryRequest, GalleryUpdate, InspectRequest, Job, JobId, Outcome, Subject};
+use crossbeam_channel::{Receiver, bounded};
+
+/// A worker and the bell it rings.
+struct Bench {
+    worker: Worker,
+    bell: Receiver<()>,
+    seen: Vec<Event>,
+}
+
+/// Longer than anything here takes, even on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+impl Bench {
+    fn new() -> Self {
+        let (ring, bell) = bounded(1);
+        let wake = Arc::new(move || {
+            let _ = ring.try_send(());
+        });
+        let mut bench = Self { worker: Worker::start(DeviceChoice::Cpu, "mnist".into(), wake), bell, seen: Vec::new() };
+        bench.until(|event| matches!(event, Event::Oracle(_)).then_some(()));
+        bench
+    }
+
+    /// Polls, woken by the bell, until `found` answers.
+    fn wait<T>(&mut self, mut found: impl FnMut(&mut Self) -> Option<T>) -> T {
+        loop {
+            if let Some(answer) = found(self) {
+                return answer;
+            }
+            self.bell.recv_timeout(PATIENCE).expect("the worker fell silent");
+        }
+    }
+
+    /// Reads events until one gives an answer.
+    fn until<T>(&mut self, mut answer: impl FnMut(&Event) -> Option<T>) -> T {
+        self.wait(|bench| {
+            while let Some(event) = bench.worker.poll() {
+                let found = answer(&event);
+                bench.seen.push(event);
+                if found.is_some() {
+                    return found;
+                }
+            }
+            None
+        })
+    }
+
+    fn outcome(&mut self, job: JobId) -> Outcome {
+        self.until(|event| match event {
+            Event::JobEnded { id, outcome } if *id == job => Some(outcome.clone()),
+            _ => None,
+        })
+    }
+
+    /// Gallery updates until one generation is complete.
+    fn gallery(&mut self, generation: u64) -> Vec<GalleryUpdate> {
+        let mut updates = Vec::new();
+        self.wait(|bench| {
+            if let Some(update) = bench.worker.take_gallery() {
+                let complete = update.generation == generation && update.progress.done == update.progress.total;
+                updates.push(update);
+                return complete.then_some(());
+            }
+            None
+        });
+        updates
+    }
+}
+
+fn spec(n: usize) -> SampleSpec {
+    SampleSpec { n, class: None, seed: Seed(4) }
+}
+
+fn settings(tau: f64) -> Settings {
+    Settings { tau: Tau::new(tau).unwrap(), ..Settings::default_for(10) }
+}
+
+fn request(generation: u64, n: usize, tau: f64, first: Vec<usize>) -> GalleryRequest {
+    GalleryRequest { generation, spec: spec(n), settings: settings(tau), first }
+}
+
+#[test]
+fn the_gallery_comes_whole_with_what_is_in_view_first() {
+    let mut bench = Bench::new();
+    let first: Vec<usize> = (50..58).collect();
+    bench.worker.show(request(1, 80, 1.0, first.clone()));
+    let updates = bench.gallery(1);
+    let order: Vec<usize> = updates.iter().flat_map(|update| update.tiles.iter().map(|tile| tile.index)).collect();
+    assert_eq!(order[..8], first);
+    assert_eq!(order.iter().copied().collect::<BTreeSet<_>>(), (0..80).collect());
+    assert_eq!(order.len(), 80);
+}
+
+#[test]
+fn only_the_newest_of_many_requests_runs_to_its_end() {
+    let mut bench = Bench::new();
+    for generation in 1..=40 {
+        bench.worker.show(request(generation, 300, 0.05 * generation as f64, Vec::new()));
+    }
+    let updates = bench.gallery(40);
+    let last: usize = updates.iter().filter(|u| u.generation == 40).map(|u| u.tiles.len()).sum();
+    let others: usize = updates.iter().filter(|u| u.generation < 40).map(|u| u.tiles.len()).sum();
+    assert_eq!(last, 300);
+    assert!(others < 300, "{others} tiles of requests nobody looks at any more");
+}
+
+#[test]
+fn an_inspection_shows_the_same_latent_at_other_temperatures() {
+    let mut bench = Bench::new();
+    let subject = Subject::Sample { spec: spec(10), index: 3 };
+    let taus = [0.0, 0.5, 1.0].map(|tau| Tau::new(tau).unwrap()).to_vec();
+    bench.worker.inspect(InspectRequest { generation: 9, subject, settings: settings(1.0), taus });
+    let inspection = bench.wait(|bench| bench.worker.take_inspection());
+    assert_eq!((inspection.generation, inspection.morph.len()), (9, 3));
+    assert_eq!(inspection.morph[2].1.pixels, inspection.tile.pixels);
+    assert_ne!(inspection.morph[0].1.pixels, inspection.tile.pixels);
+    // At τ = 0 every sample is its class mean, and its posterior is certain.
+    assert_eq!(inspection.morph[0].1.posterior.entropy_nats, 0.0);
+}
+
+#[test]
+fn a_bad_file_fails_by_name_and_nothing_else_does() {
+    let mut bench = Bench::new();
+    let folder = tempfile::tempdir().unwrap();
+    let bad = folder.path().join("bad.png");
+    std::fs::write(&bad, b"no picture").unwrap();
+    let job = bench.worker.submit(Job::Classify { paths: vec![bad], settings: settings(1.0) });
+    let Outcome::Failed(message) = bench.outcome(job) else { panic!("a bad file was read") };
+    assert!(message.contains("bad.png"), "{message}");
+    let job = bench.worker.submit(Job::OpenOracle("/no/oracle/here".into()));
+    assert!(matches!(bench.outcome(job), Outcome::Failed(message) if message.contains("/no/oracle/here")));
+    bench.worker.show(request(1, 4, 1.0, Vec::new()));
+    assert_eq!(bench.gallery(1).len(), 1);
+}
+
+#[test]
+fn pictures_from_outside_get_posteriors() {
+    let mut bench = Bench::new();
+    let folder = tempfile::tempdir().unwrap();
+    let path: PathBuf = folder.path().join("digits");
+    let job = bench.worker.submit(Job::Save {
+        spec: spec(12),
+        indices: vec![1, 5],
+        settings: settings(0.7),
+        path: path.clone(),
+    });
+    assert!(matches!(bench.outcome(job), Outcome::Done(_)));
+    let job = bench.worker.submit(Job::Classify { paths: vec![path], settings: settings(1.0) });
+    let tiles = bench.until(|event| match event {
+        Event::External { tiles, labelled: true, .. } => Some(tiles.clone()),
+        _ => None,
+    });
+    assert_eq!(tiles.len(), 2);
+    assert!(matches!(bench.outcome(job), Outcome::Done(_)));
+    let subject = Subject::External(1);
+    bench.worker.inspect(InspectRequest { generation: 1, subject, settings: settings(1.0), taus: Vec::new() });
+    let inspection = bench.wait(|bench| bench.worker.take_inspection());
+    assert_eq!(inspection.tile.posterior, tiles[1].posterior);
+}
+
+#[test]
+fn a_job_can_be_held_serves_the_window_meanwhile_and_can_be_cancelled() {
+    let mut bench = Bench::new();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("many.npz");
+    let job = bench.worker.submit(Job::Save {
+        spec: spec(100_000),
+        indices: vec![],
+        settings: settings(1.0),
+        path: path.clone(),
+    });
+    bench.until(|event| matches!(event, Event::JobProgress { .. }).then_some(()));
+    bench.worker.set_paused(job, true);
+    bench.worker.show(request(1, 40, 1.0, Vec::new()));
+    assert!(!bench.gallery(1).is_empty());
+    bench.seen.clear();
+    bench.worker.show(request(2, 40, 2.0, Vec::new()));
+    bench.gallery(2);
+    while let Some(event) = bench.worker.poll() {
+        bench.seen.push(event);
+    }
+    let moved = bench.seen.iter().filter(|event| matches!(event, Event::JobProgress { .. })).count();
+    assert!(moved <= 1, "the held job went on: {moved} reports");
+    bench.worker.cancel(job);
+    assert_eq!(bench.outcome(job), Outcome::Cancelled);
+    assert!(!path.exists(), "a cancelled file is there");
+    let leftovers = std::fs::read_dir(folder.path()).unwrap().count();
+    assert_eq!(leftovers, 0);
+}
+
+#[test]
+fn a_job_cancelled_in_the_queue_never_starts() {
+    let mut bench = Bench::new();
+    let folder = tempfile::tempdir().unwrap();
+    let long =
+        Job::Save { spec: spec(100_000), indices: vec![], settings: settings(1.0), path: folder.path().join("a.npz") };
+    let first = bench.worker.submit(long);
+    let second = bench.worker.submit(Job::OpenOracle("mnist".into()));
+    bench.worker.cancel(second);
+    bench.worker.cancel(first);
+    assert_eq!(bench.outcome(first), Outcome::Cancelled);
+    assert_eq!(bench.outcome(second), Outcome::Cancelled);
+    assert!(!bench.seen.iter().any(|event| matches!(event, Event::JobStarted { id } if *id == second)));
+}
