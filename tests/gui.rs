@@ -228,6 +228,36 @@ fn images_from_outside_come_to_the_front() {
 }
 
 #[test]
+fn images_from_outside_follow_the_knobs() {
+    let (mut harness, fake) = full();
+    harness.state_mut().open(vec!["/data/folder".into()]);
+    harness.run_steps(2);
+    fake.send(Event::JobEnded { id: 1, outcome: Outcome::Done("3 images".into()) });
+    fake.send(fake::external(3));
+    harness.run_steps(4);
+    harness.get_by_label_contains("outside-2.png").click();
+    harness.run_steps(2);
+    harness.get_by_role_and_label(Role::Slider, "Base temperature τ").set_value_accesskit(2.0);
+    harness.run_steps(3);
+    let jobs = fake.jobs();
+    let [_, (_, Job::Classify { settings, .. })] = jobs.as_slice() else { panic!("{jobs:?}") };
+    assert_eq!(settings.tau.get(), 2.0);
+    fake.send(fake::external(3));
+    harness.run_steps(4);
+    assert_eq!(fake.jobs().len(), 2, "answered once, asked once");
+    assert_eq!(harness.state().view().cursor, Some(2), "the same images keep their place");
+}
+
+#[test]
+fn without_an_oracle_the_window_says_why() {
+    let (mut harness, fake) = window(Prefs { oracle: "/gone".into(), ..Prefs::default() });
+    fake.send(Event::Failed("'/gone' is no oracle".into()));
+    harness.run_steps(3);
+    assert!(shows(&harness, "No oracle is open"));
+    assert!(shows(&harness, "'/gone' is no oracle"));
+}
+
+#[test]
 fn a_restarted_engine_is_asked_again() {
     let (mut harness, fake) = full();
     let before = fake.shown();

@@ -77,7 +77,7 @@ impl App {
             inspector: Inspector::default(),
             devices: Vec::new(),
             listing: Errand::default(),
-            toasts: Toasts::default(),
+            toasts: Toasts::default().with_margin(egui::vec2(8.0, 36.0)),
             greeted: false,
             theme_set: None,
         }
@@ -183,7 +183,8 @@ impl App {
                     self.view.show(Source::World);
                 }
             }
-            Effect::Outside => {
+            Effect::Outside { same: true } if self.view.source == Source::Outside => self.wishes.look_again(),
+            Effect::Outside { .. } => {
                 self.view.show(Source::Outside);
                 self.view.forget_selection();
                 self.view.click(0, Click::Only);
@@ -270,7 +271,7 @@ impl App {
             side.show(ui, |ui| world_card::show(ui, cx));
         }
         if cx.prefs.inspector {
-            let side = Side::right("inspector").default_size(352.0).size_range(280.0..=560.0);
+            let side = Side::right("inspector").default_size(352.0).size_range(310.0..=560.0);
             side.show(ui, |ui| inspector.show(ui, cx));
         }
         let ground = Frame::new().fill(ui.visuals().panel_fill);
@@ -314,9 +315,10 @@ impl App {
     }
 
     /// Says what the engine should compute now, if that is not what it was told last.
-    fn ask(&mut self) {
+    fn ask(&mut self, ctx: &egui::Context) {
+        let quiet = !ctx.input(|input| input.pointer.any_down());
         let Self { wishes, engine, session, prefs, view, .. } = self;
-        wishes.tell(engine.as_ref(), session, prefs, view);
+        wishes.tell(engine.as_ref(), session, prefs, view, quiet);
     }
 }
 
@@ -327,7 +329,7 @@ impl eframe::App for App {
         if self.session.jobs.tidy(Instant::now()) || self.session.jobs.active().next().is_some() {
             ctx.request_repaint_after(Duration::from_millis(500));
         }
-        self.ask();
+        self.ask(ctx);
     }
 
     fn ui(&mut self, ui: &mut Ui, _: &mut eframe::Frame) {
@@ -345,7 +347,7 @@ impl eframe::App for App {
         if !ctx.input(|input| input.pointer.any_down()) {
             self.history.settle(&self.prefs);
         }
-        self.ask();
+        self.ask(&ctx);
         self.times.frame(began);
     }
 

@@ -13,7 +13,7 @@ use super::widgets::{badge, fact, facts, heading, hint};
 use crate::data::ImageShape;
 use crate::oracle::posterior::Posterior;
 use crate::units::{Nats, Tau};
-use crate::worker::protocol::{Inspection, Tile};
+use crate::worker::protocol::{Inspection, Subject, Tile};
 
 /// Temperatures at which the same latent is shown.
 pub const MORPH: [f64; 5] = [0.25, 0.5, 1.0, 1.5, 2.0];
@@ -32,7 +32,10 @@ fn inspected<'a>(session: &'a Session, view: &View) -> Option<(usize, u64, Image
     let index = view.cursor?;
     let gallery = view.gallery(session)?;
     let slot = gallery.get(index)?;
-    Some((index, slot.stamp, gallery.shape()?, &slot.tile))
+    // The gallery of images from outside follows the knobs more slowly than the inspector.
+    let outside = (view.source == Source::Outside).then_some(Subject::External(index));
+    let newer = outside.and_then(|subject| session.inspection_of(&subject)).map(|inspection| &inspection.tile);
+    Some((index, slot.stamp, gallery.shape()?, newer.unwrap_or(&slot.tile)))
 }
 
 impl Inspector {
@@ -175,8 +178,8 @@ fn figures(ui: &mut Ui, cx: &Cx, shape: ImageShape, tile: &Tile) {
 }
 
 fn posterior(ui: &mut Ui, cx: &mut Cx, p: &Posterior) {
-    let why = "By Bayes' rule from the flow's exact log p(x|y); f32 on the device, sums in f64.";
-    heading(ui, "Posterior p(y|x)", Some((Badge::Exact, why)));
+    let why = exactness(cx.session);
+    heading(ui, "Posterior p(y|x)", Some((Badge::Exact, &why)));
     ui.horizontal(|ui| {
         ui.label("Bars");
         ui.selectable_value(&mut cx.prefs.log_bars, false, "linear");
@@ -203,6 +206,21 @@ fn posterior(ui: &mut Ui, cx: &mut Cx, p: &Posterior) {
             }
         });
     });
+}
+
+/// What "exact" means here, with the precision that was measured.
+pub fn exactness(session: &Session) -> String {
+    let formula = "p(y|x) ∝ (π_y p(x|y))^(1/T) of the float image, by the flow's own change of variables: exact for this \
+                   world. Computed in f32, sums over dimensions in f64.";
+    match &session.precision {
+        Some(report) => format!(
+            "{formula} On {} samples at most {} away in probability and {} nats in log p(x|y) from the same in f64.",
+            report.images,
+            format::sig4(report.max_posterior_error),
+            format::sig4(report.max_log_likelihood_error)
+        ),
+        None => formula.to_owned(),
+    }
 }
 
 /// The length of a bar, 0 to 1.

@@ -17,6 +17,7 @@ pub struct Wishes {
     generation: u64,
     gallery: Option<(SampleSpec, Settings)>,
     inspection: Option<(Subject, Settings)>,
+    outside: Option<Settings>,
     oracle: String,
     device: DeviceChoice,
 }
@@ -24,8 +25,9 @@ pub struct Wishes {
 impl Wishes {
     /// The engine was started with the oracle and device of these.
     pub fn new(prefs: &Prefs) -> Self {
-        let mut wishes =
-            Self { generation: 0, gallery: None, inspection: None, oracle: String::new(), device: DeviceChoice::Auto };
+        let (gallery, inspection, outside) = (None, None, None);
+        let (oracle, device) = (prefs.oracle.clone(), prefs.device);
+        let mut wishes = Self { generation: 0, gallery, inspection, outside, oracle, device };
         wishes.accept(prefs);
         wishes
     }
@@ -40,10 +42,16 @@ impl Wishes {
     pub fn forget(&mut self) {
         self.gallery = None;
         self.inspection = None;
+        self.outside = None;
     }
 
-    /// Asks for what has changed.
-    pub fn tell(&mut self, engine: &dyn Engine, session: &mut Session, prefs: &Prefs, view: &mut View) {
+    /// The inspection must be asked for again: the image is there anew.
+    pub fn look_again(&mut self) {
+        self.inspection = None;
+    }
+
+    /// Asks for what has changed. Jobs wait until nothing is being dragged: then it is `quiet`.
+    pub fn tell(&mut self, engine: &dyn Engine, session: &mut Session, prefs: &Prefs, view: &mut View, quiet: bool) {
         if self.device != prefs.device {
             self.device = prefs.device;
             submit(engine, session, Job::UseDevice(prefs.device));
@@ -57,7 +65,10 @@ impl Wishes {
             return;
         }
         self.ask_for_gallery(engine, session, prefs, view);
-        self.ask_for_inspection(engine, prefs, view);
+        if quiet && view.source == Source::Outside {
+            self.refresh_outside(engine, session, prefs);
+        }
+        self.ask_for_inspection(engine, session, prefs, view);
     }
 
     fn ask_for_gallery(&mut self, engine: &dyn Engine, session: &mut Session, prefs: &Prefs, view: &mut View) {
@@ -81,8 +92,23 @@ impl Wishes {
         engine.show(GalleryRequest { generation: self.generation, spec, settings, first });
     }
 
-    fn ask_for_inspection(&mut self, engine: &dyn Engine, prefs: &Prefs, view: &View) {
+    /// Images from outside get their posteriors again when a knob has moved.
+    fn refresh_outside(&mut self, engine: &dyn Engine, session: &mut Session, prefs: &Prefs) {
+        let settings = prefs.settings();
+        let stale = session.external.as_ref().is_some_and(|external| external.settings.as_ref() != Some(&settings));
+        if !stale || session.external_paths.is_empty() || self.outside.as_ref() == Some(&settings) {
+            return;
+        }
+        self.outside = Some(settings.clone());
+        submit(engine, session, Job::Classify { paths: session.external_paths.clone(), settings });
+    }
+
+    fn ask_for_inspection(&mut self, engine: &dyn Engine, session: &Session, prefs: &Prefs, view: &View) {
         let Some(subject) = view.subject(prefs) else { return };
+        let lost = session.external.as_ref().is_none_or(|external| external.settings.is_none());
+        if view.source == Source::Outside && lost {
+            return;
+        }
         let wanted = (subject, prefs.settings());
         if self.inspection.as_ref() == Some(&wanted) {
             return;

@@ -4,6 +4,7 @@ use eframe::egui::{self, ComboBox, DragValue, RichText, Slider, SliderClamping, 
 
 use super::command::Command;
 use super::format;
+use super::inspector::exactness;
 use super::panels::Cx;
 use super::prefs::{MAX_SAMPLES, MAX_TAU};
 use super::session::gallery::Estimates;
@@ -13,9 +14,6 @@ use crate::device::DeviceChoice;
 use crate::oracle::evaluate::Evaluation;
 use crate::oracle::folder::OracleInfo;
 use crate::oracle::library;
-
-const EXACT: &str = "p(y|x) ∝ π_y p(x|y) of the float image, by the flow's own change of variables. Exact for this \
-                     world; computed in f32 with sums over dimensions in f64.";
 
 /// Shows the card.
 pub fn show(ui: &mut Ui, cx: &mut Cx) {
@@ -52,9 +50,7 @@ fn oracle(ui: &mut Ui, cx: &mut Cx) {
     });
     match cx.session.oracle.clone() {
         Some(info) => oracle_facts(ui, &info),
-        None if cx.session.jobs.active().next().is_some() || cx.session.log.iter().len() < 2 => {
-            hint(ui, "Opening…");
-        }
+        None if cx.session.stuck.is_none() || cx.session.jobs.active().next().is_some() => hint(ui, "Opening…"),
         None => hint(ui, "No oracle is open. Choose one above, or open a folder or checkpoint."),
     }
 }
@@ -107,7 +103,7 @@ fn evaluation(ui: &mut Ui, name: &str, e: &Evaluation, dims: usize) {
 }
 
 fn knobs(ui: &mut Ui, cx: &mut Cx) {
-    heading(ui, "World", Some((Badge::Exact, EXACT)));
+    heading(ui, "World", Some((Badge::Exact, &exactness(cx.session))));
     let label = ui.label("Base temperature τ").on_hover_text(
         "The base distribution's covariance × τ² (its standard deviation × τ). Changes images, likelihoods and \
          posteriors. The same latents are used, so images morph. 1 is the trained world; type up to 10.",

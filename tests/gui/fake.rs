@@ -8,6 +8,7 @@ use bayescope::device::{Candidate, DeviceChoice, DeviceReport};
 use bayescope::events::Progress;
 use bayescope::gui::{App, Engine};
 use bayescope::oracle::evaluate::Evaluation;
+use bayescope::oracle::folder::TrainingRecord;
 use bayescope::oracle::library;
 use bayescope::oracle::posterior::{Posterior, Prior};
 use bayescope::oracle::train::{StepLoss, TrainEvent};
@@ -59,6 +60,34 @@ pub fn external(n: usize) -> Event {
     Event::External { name: "folder".into(), shape: SHAPE, ids, tiles, labelled: false }
 }
 
+pub fn evaluation(nll: f64) -> Evaluation {
+    Evaluation {
+        images: 500,
+        nll_nats: nll,
+        nll_std_error: 4.0,
+        bits_per_dim: nll / (1024.0 * std::f64::consts::LN_2),
+        accuracy: 0.971,
+        accuracy_std_error: 0.0075,
+    }
+}
+
+fn trained() -> TrainingRecord {
+    let spec = toml::from_str("name = 'mnist'\n[data]\npath = 'mnist'").unwrap();
+    TrainingRecord {
+        data: "mnist".into(),
+        pixels_sha256: Default::default(),
+        images: 59_500,
+        spec,
+        epoch: 30,
+        seconds: 3600.0,
+        device: "CPU".into(),
+        finished: "2026-11-20".into(),
+        held_out: evaluation(1052.0),
+        test: Some(evaluation(1047.0)),
+        storage_drift: None,
+    }
+}
+
 impl Fake {
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap()
@@ -77,7 +106,8 @@ impl Fake {
             software: false,
         };
         self.send(Event::Device(DeviceReport { asked: DeviceChoice::Auto, used, reason: "no GPU was found".into() }));
-        let info = library::find("mnist").unwrap().info().unwrap();
+        let mut info = library::find("mnist").unwrap().info().unwrap();
+        info.training = Some(trained());
         self.send(Event::Oracle(Arc::new(info)));
     }
 
@@ -107,14 +137,6 @@ impl Fake {
 
     /// A training run of three epochs.
     pub fn train(&self, harness: &mut Harness<'_, App>) {
-        let evaluation = |nll: f64| Evaluation {
-            images: 500,
-            nll_nats: nll,
-            nll_std_error: 4.0,
-            bits_per_dim: nll / (1024.0 * std::f64::consts::LN_2),
-            accuracy: 0.971,
-            accuracy_std_error: 0.0075,
-        };
         let started =
             TrainEvent::Started { images: 59_500, held_out: 500, parameters: 1_200_000, resumed_at: 0, epochs: 30 };
         harness.state_mut().watch_training(900, 32, 30);

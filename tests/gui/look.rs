@@ -3,6 +3,7 @@
 
 use bayescope::gui::{App, Look, Prefs};
 use egui_kittest::Harness;
+use egui_kittest::kittest::Queryable;
 
 use super::fake::{self, Fake};
 
@@ -32,6 +33,10 @@ fn pictures() {
             fake.answer();
             harness.run_steps(4);
             take(&mut harness, &folder, &format!("gallery-{tag}"));
+            let prior = harness.get_by_label_contains("Class prior");
+            prior.click();
+            harness.run_steps(4);
+            take(&mut harness, &folder, &format!("prior-{tag}"));
             fake.train(&mut harness);
             for (id, title) in harness.state().panel_names() {
                 harness.state_mut().show_panel(id);

@@ -149,8 +149,9 @@ fn nothing(ui: &mut Ui, cx: &mut Cx, arrangement: &Arrangement) {
             "Drop image files, a folder or an .npz here, or press Ctrl+O, to see their exact posteriors in this world.",
         ),
         Source::World if cx.session.oracle.is_some() => empty_state(ui, "Drawing the first samples…", ""),
-        Source::World if cx.session.jobs.iter().any(|job| job.failed()) => {
-            empty_state(ui, "No oracle is open", "See the jobs below for the reason; choose another with Ctrl+O.");
+        Source::World if cx.session.stuck.is_some() => {
+            let why = cx.session.stuck.as_deref().unwrap_or_default();
+            empty_state(ui, "No oracle is open", &format!("{why}\nChoose another on the left, or press Ctrl+O."));
         }
         Source::World => empty_state(ui, "Opening the oracle…", "Choose another on the left, or press Ctrl+O."),
     }

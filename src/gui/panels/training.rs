@@ -73,7 +73,7 @@ impl TrainingPanel {
             });
         };
         path(ui, "Training spec (.toml)", &mut self.spec, Purpose::TrainSpec);
-        path(ui, "Folder of the new oracle", &mut self.folder, Purpose::TrainFolder);
+        path(ui, "Folder of the run (the oracle comes in its subfolder oracle)", &mut self.folder, Purpose::TrainFolder);
         let running = cx.session.train.job.is_some_and(|job| cx.session.jobs.active().any(|active| active.id == job));
         let ready = !running && !self.spec.trim().is_empty() && !self.folder.trim().is_empty();
         let start = ui.add_enabled(ready, egui::Button::new("Start training"));
@@ -144,6 +144,9 @@ fn figures(ui: &mut Ui, cx: &Cx) {
         }
         if let Some(rate) = train.learning_rate {
             fact(ui, "Learning rate", format::sig4(rate), "Of the last step.");
+        }
+        if let Some(scale) = train.rate_scale {
+            fact(ui, "Went back", format!("rate × {scale}"), "Training diverged and goes on from a checkpoint.");
         }
         if train.skipped > 0 {
             fact(ui, "Skipped steps", train.skipped.to_string(), "Loss or gradient was not finite.");

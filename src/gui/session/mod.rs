@@ -11,6 +11,8 @@ use std::time::Instant;
 
 use crate::device::DeviceReport;
 use crate::oracle::folder::OracleInfo;
+use crate::oracle::precision::PrecisionReport;
+use crate::oracle::world::Settings;
 use crate::worker::protocol::{Event, GalleryUpdate, Inspection, Job, JobId, Outcome, Subject};
 
 use gallery::Gallery;
@@ -29,6 +31,8 @@ pub struct External {
     pub gallery: Gallery,
     /// Whether labels are labels; otherwise they repeat the decision.
     pub labelled: bool,
+    /// The knobs their posteriors were computed at; unknown after the engine lost them.
+    pub settings: Option<Settings>,
 }
 
 /// Something the user should notice at once.
@@ -55,6 +59,10 @@ pub struct Session {
     pub external: Option<External>,
     /// Paths of the last images from outside: for commands.
     pub external_paths: Vec<PathBuf>,
+    /// What 32-bit arithmetic costs on this device, once it is measured.
+    pub precision: Option<PrecisionReport>,
+    /// Why no oracle is open, if opening one failed.
+    pub stuck: Option<String>,
     /// Jobs.
     pub jobs: Jobs,
     /// The run of the training panel.
@@ -67,6 +75,7 @@ pub struct Session {
     clock: u64,
     opening: Option<(JobId, String)>,
     switching: Option<JobId>,
+    classified_at: Option<Settings>,
 }
 
 /// What an event means for the requests in flight.
@@ -76,8 +85,11 @@ pub enum Effect {
     None,
     /// The gallery must be asked for again.
     AskAgain,
-    /// Images from outside have come.
-    Outside,
+    /// Images from outside have come; the same ones as before, or others.
+    Outside {
+        /// Whether they are the same.
+        same: bool,
+    },
     /// The oracle that was asked for could not be opened: the one before is still open.
     OracleRefused,
     /// The device that was asked for cannot be used: the one before still computes.
@@ -116,7 +128,10 @@ impl Session {
         match job {
             Job::OpenOracle(name) => self.opening = Some((id, name.clone())),
             Job::UseDevice(_) => self.switching = Some(id),
-            Job::Classify { paths, .. } => self.external_paths.clone_from(paths),
+            Job::Classify { paths, settings } => {
+                self.external_paths.clone_from(paths);
+                self.classified_at = Some(settings.clone());
+            }
             Job::Train { spec, .. } => {
                 self.train = TrainHistory::begin(id, spec.data.pad_to, spec.training.epochs);
             }
@@ -145,10 +160,18 @@ impl Session {
                 self.log.add(Level::Info, format!("{name}: {} images, exact posteriors", tiles.len()));
                 self.clock += 1 << 32;
                 let gallery = Gallery::from_tiles(shape, tiles, self.clock);
-                self.external = Some(External { name, ids, gallery, labelled });
-                return Effect::Outside;
+                let same = self.external.as_ref().is_some_and(|old| old.ids == ids && old.name == name);
+                let settings = self.classified_at.clone();
+                self.external = Some(External { name, ids, gallery, labelled, settings });
+                return Effect::Outside { same };
             }
-            Event::Failed(message) => self.notify(Level::Error, message),
+            Event::Precision(report) => self.precision = Some(report),
+            Event::Failed(message) => {
+                if self.oracle.is_none() {
+                    self.stuck = Some(message.clone());
+                }
+                self.notify(Level::Error, message);
+            }
             Event::Restarted { reason } => {
                 self.notify(Level::Error, format!("The engine failed and was started again: {reason}"));
                 return Effect::AskAgain;
@@ -165,6 +188,12 @@ impl Session {
             self.inspection = None;
             self.external = None;
         }
+        // The engine keeps images from outside only as long as the oracle stays where it is.
+        if let Some(external) = &mut self.external {
+            external.settings = None;
+        }
+        self.precision = None;
+        self.stuck = None;
         self.oracle_name = match &self.opening {
             Some((_, name)) => name.clone(),
             None if self.oracle_name.is_empty() => info.name.clone(),

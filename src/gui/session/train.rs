@@ -48,6 +48,8 @@ pub struct TrainHistory {
     pub learning_rate: Option<f64>,
     /// Steps that moved nothing because they were not finite.
     pub skipped: usize,
+    /// What the learning rate is multiplied by since training diverged.
+    pub rate_scale: Option<f64>,
     /// Newest images of the fixed latents.
     pub samples: Option<FixedSamples>,
 }
@@ -84,6 +86,7 @@ impl TrainHistory {
                 }
             }
             TrainEvent::Skipped { .. } => self.skipped += 1,
+            TrainEvent::RolledBack { rate_scale, .. } => self.rate_scale = Some(rate_scale),
             TrainEvent::Epoch { epoch, epochs, train_nll, held_out, best, .. } => {
                 self.epochs = epochs;
                 if best {
