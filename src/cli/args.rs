@@ -82,6 +82,20 @@ pub enum Command {
         #[command(subcommand)]
         command: OracleCommand,
     },
+    /// Measure how fast a world answers, and how far that is from what the device can do.
+    Bench {
+        /// Bundled name, oracle folder, or checkpoint file.
+        #[arg(default_value = crate::oracle::library::DEFAULT)]
+        oracle: String,
+        #[command(flatten)]
+        device: DeviceArg,
+        /// Timed runs of each task.
+        #[arg(long, default_value_t = 15)]
+        runs: usize,
+        /// Print one JSON document.
+        #[arg(long)]
+        json: bool,
+    },
     /// Draw samples from an oracle's world.
     Sample(SampleArgs),
     /// Compute exact posteriors of images in an oracle's world.

@@ -2,6 +2,7 @@
 //! stderr. Exit codes: 0 done, 1 failed, 2 usage.
 
 mod args;
+mod bench;
 mod doctor;
 mod oracle;
 mod posterior;
@@ -31,6 +32,7 @@ pub fn main() -> ExitCode {
     let done = match cli.command {
         None => explore(cli.explore),
         Some(Command::Doctor { device, json }) => doctor::run(device.device, json),
+        Some(Command::Bench { oracle, device, runs, json }) => bench::run(&oracle, device.device, runs, json),
         Some(Command::Oracle { command }) => oracle::run(command),
         Some(Command::Sample(args)) => sample::run(&args),
         Some(Command::Posterior(args)) => posterior::run(args),

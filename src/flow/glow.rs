@@ -70,6 +70,17 @@ impl GlowConfig {
         Ok(())
     }
 
+    /// Floating-point operations of the convolutions of one pass over one image (2 per multiply-add).
+    pub fn flop_per_image(&self) -> f64 {
+        let level = |l: usize| {
+            let ImageShape { channels, height, width } = self.level_shape(l);
+            let (c, h) = (channels as f64, self.hidden as f64);
+            let per_position = c * c + 9.0 * (c / 2.0) * h + h * h + 9.0 * c * h;
+            2.0 * (height * width * self.steps) as f64 * per_position
+        };
+        (0..self.levels).map(level).sum()
+    }
+
     /// Channels, height and width inside level `l`.
     fn level_shape(&self, l: usize) -> ImageShape {
         ImageShape {

@@ -1,5 +1,6 @@
 //! Oracles and worlds: frozen flows on disk, what can be asked of them, and how they are trained.
 
+pub mod bench;
 pub mod classify;
 pub mod evaluate;
 pub mod export;

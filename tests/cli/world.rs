@@ -144,3 +144,13 @@ fn without_a_display_the_explorer_says_what_to_do_instead() {
     let message = fail(1, &[]);
     assert!(message.contains("bayescope sample"), "{message}");
 }
+
+#[test]
+fn bench_measures_against_the_peak_of_the_device() {
+    let report = json(&["bench", "--device", "cpu", "--runs", "2", "--json"]);
+    for bench in report["benches"].as_array().unwrap() {
+        let [min, median, max] = ["min", "median", "max"].map(|key| bench[key].as_f64().unwrap());
+        assert!(0.0 < min && min <= median && median <= max);
+        assert!(bench["roofline_share"].as_f64().unwrap() > 0.0);
+    }
+}

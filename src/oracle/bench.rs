@@ -1,0 +1,103 @@
+//! How fast a world answers on a device, and how far that is from what the device can do.
+
+use std::time::Instant;
+
+use burn::tensor::{Tensor, TensorData};
+use serde::Serialize;
+
+use crate::device::Chosen;
+use crate::error::{Error, Result};
+use crate::oracle::folder::Oracle;
+use crate::oracle::world::latents;
+use crate::units::{Seed, Tau};
+
+/// Images of one measured pass.
+const IMAGES: usize = 64;
+/// Side of the matrices whose product stands for the most a device can do.
+const SIDE: usize = 1024;
+
+/// All figures of one device.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    /// What computed.
+    pub device: String,
+    /// The measured peak: 32-bit arithmetic in products of large matrices, GFLOP/s.
+    pub matmul_gflops: f64,
+    /// The figures.
+    pub benches: Vec<Bench>,
+}
+
+/// Repeated timings of one task.
+#[derive(Debug, Serialize)]
+pub struct Bench {
+    /// What was done.
+    pub name: String,
+    /// Unit of the times.
+    pub unit: &'static str,
+    /// Median time.
+    pub median: f64,
+    /// Fastest run.
+    pub min: f64,
+    /// Slowest run.
+    pub max: f64,
+    /// Number of timed runs, after one that does not count.
+    pub runs: usize,
+    /// Share of the measured matrix-product peak that the median run's convolutions reach.
+    pub roofline_share: f64,
+}
+
+/// Times `runs` passes of 64 images: likelihoods under every class, and images of latents.
+///
+/// # Errors
+/// When the device fails.
+pub fn run(oracle: &Oracle, chosen: &Chosen, runs: usize) -> Result<Report> {
+    let flow = oracle.world.flow();
+    let dims = flow.shape().dims();
+    let noise = latents(Seed(0), 0, IMAGES, dims);
+    let classes: Vec<usize> = (0..IMAGES).map(|i| i % flow.classes()).collect();
+    let x = flow.decode(&noise, &classes, Tau::ONE)?.x;
+    let peak = matmul_gflops(chosen, runs)?;
+    let gflop = IMAGES as f64 * oracle.info.architecture.flop_per_image() / 1e9;
+    let score = time(runs, || flow.score(&x).map(drop))?;
+    let decode = time(runs, || flow.decode(&noise, &classes, Tau::ONE).map(drop))?;
+    let share = |ms: f64| gflop / (ms / 1e3) / peak;
+    let bench = |what: &str, times: Vec<f64>| {
+        let median = times[times.len() / 2];
+        let name = format!("{what} {IMAGES} images of {} ({})", oracle.info.name, flow.shape());
+        let (min, max) = (times[0], times[times.len() - 1]);
+        Bench { name, unit: "ms", median, min, max, runs: times.len(), roofline_share: share(median) }
+    };
+    let classes = flow.classes();
+    let used = &chosen.report.used;
+    Ok(Report {
+        device: format!("{} ({})", used.name, used.driver),
+        matmul_gflops: peak,
+        benches: vec![bench(&format!("log-likelihoods under {classes} classes of"), score), bench("sampling", decode)],
+    })
+}
+
+/// Times of `runs` runs in milliseconds, sorted, after one that does not count.
+fn time(runs: usize, mut work: impl FnMut() -> Result<()>) -> Result<Vec<f64>> {
+    work()?;
+    let mut times = Vec::with_capacity(runs);
+    for _ in 0..runs.max(1) {
+        let started = Instant::now();
+        work()?;
+        times.push(started.elapsed().as_secs_f64() * 1e3);
+    }
+    times.sort_by(f64::total_cmp);
+    Ok(times)
+}
+
+/// 32-bit matrix products on the device, GFLOP/s of the median run.
+fn matmul_gflops(chosen: &Chosen, runs: usize) -> Result<f64> {
+    let values = latents(Seed(1), 0, SIDE, SIDE);
+    let a = Tensor::<2>::from_data(TensorData::new(values, [SIDE, SIDE]), &chosen.device);
+    let times = time(runs, || {
+        let product = a.clone().matmul(a.clone());
+        // One number back: the product must have been computed.
+        let corner = product.slice([0..1, 0..1]).try_into_data();
+        corner.map(drop).map_err(|e| Error::Device(e.to_string()))
+    })?;
+    Ok(2.0 * (SIDE as f64).powi(3) / (times[times.len() / 2] / 1e3) / 1e9)
+}
