@@ -196,7 +196,9 @@ fn samples_are_saved_where_the_path_field_says() {
     harness.key_press(Key::Enter);
     harness.run_steps(3);
     let jobs = fake.jobs();
-    assert!(matches!(&jobs[..], [(_, Job::Save { path, indices, .. })] if path == Path::new("samples.npz") && indices.is_empty()));
+    assert!(
+        matches!(&jobs[..], [(_, Job::Save { path, indices, .. })] if path == Path::new("samples.npz") && indices.is_empty())
+    );
 }
 
 #[test]

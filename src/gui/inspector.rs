@@ -82,7 +82,11 @@ impl Inspector {
                     let image = Image::new((texture.id(), vec2(side, side * aspect)));
                     ui.add(image.alt_text(name(cx.session, cx.view.source, index)));
                 }
-                badge(ui, Badge::Illustrative, "Clipped and rounded to 8 bits for the eye; the figures are of the float image.");
+                badge(
+                    ui,
+                    Badge::Illustrative,
+                    "Clipped and rounded to 8 bits for the eye; the figures are of the float image.",
+                );
             });
             figures(ui, cx, shape, tile);
         });
@@ -116,9 +120,8 @@ impl Inspector {
         if self.morph.as_ref().is_some_and(|(generation, _)| *generation == inspection.generation) {
             return;
         }
-        let load = |(_, tile): &(Tau, Tile)| {
-            ui.ctx().load_texture("morph", picture(inspection.shape, &tile.pixels), NEAREST)
-        };
+        let load =
+            |(_, tile): &(Tau, Tile)| ui.ctx().load_texture("morph", picture(inspection.shape, &tile.pixels), NEAREST);
         self.morph = Some((inspection.generation, inspection.morph.iter().map(load).collect()));
     }
 }
@@ -147,7 +150,9 @@ fn labelled(cx: &Cx) -> bool {
 
 fn name(session: &Session, source: Source, index: usize) -> String {
     match (source, &session.external) {
-        (Source::Outside, Some(external)) => external.ids.get(index).cloned().unwrap_or_else(|| format!("Image {index}")),
+        (Source::Outside, Some(external)) => {
+            external.ids.get(index).cloned().unwrap_or_else(|| format!("Image {index}"))
+        }
         _ => format!("Sample {index}"),
     }
 }
@@ -248,7 +253,8 @@ pub fn values(session: &Session, view: &View) -> Option<String> {
     text += &format!("# log p(x) {} nats, entropy {} nats, margin {}\n", p.log_px, p.entropy_nats, p.margin);
     text += "class\tposterior\tlog_posterior_nats\tlog_likelihood_nats\n";
     for class in 0..p.probabilities.len() {
-        let (probability, log, likelihood) = (p.probabilities[class], p.log_probabilities[class], p.log_likelihood[class]);
+        let (probability, log, likelihood) =
+            (p.probabilities[class], p.log_probabilities[class], p.log_likelihood[class]);
         text += &format!("{}\t{probability:e}\t{log}\t{likelihood}\n", session.class_name(class));
     }
     Some(text)

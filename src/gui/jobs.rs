@@ -77,7 +77,12 @@ fn progress_text(job: &JobView) -> String {
         (State::Queued, _) => "waiting".into(),
         (State::Paused, _) => "paused".into(),
         (_, Some(p)) if p.total > 0 => {
-            format!("{:.0} % ({} of {})", 100.0 * p.done as f64 / p.total as f64, format::count(p.done), format::count(p.total))
+            format!(
+                "{:.0} % ({} of {})",
+                100.0 * p.done as f64 / p.total as f64,
+                format::count(p.done),
+                format::count(p.total)
+            )
         }
         _ => "starting".into(),
     }
@@ -96,11 +101,13 @@ pub fn status(ui: &mut Ui, cx: &Cx) {
             n => format!("{n} jobs"),
         };
         if progress.total > 0 && !gallery.complete() {
-            text += &format!(" · drawing samples: {} of {}", format::count(progress.done), format::count(progress.total));
+            text +=
+                &format!(" · drawing samples: {} of {}", format::count(progress.done), format::count(progress.total));
         }
         ui.label(RichText::new(text).small().color(weak));
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-            let device = cx.session.device.as_ref().map_or("looking for a device…", |report| report.used.name.as_str());
+            let device =
+                cx.session.device.as_ref().map_or("looking for a device…", |report| report.used.name.as_str());
             ui.label(RichText::new(device).small().color(weak));
             let oracle = cx.session.oracle.as_ref().map_or("no oracle", |oracle| oracle.name.as_str());
             ui.label(RichText::new(format!("{oracle} ·")).small().color(weak));

@@ -18,8 +18,7 @@ use crate::worker::Worker;
 /// Names the window to the desktop and its folder of saved state.
 const APP_ID: &str = "bayescope";
 /// What to do without a display.
-const NO_DISPLAY: &str =
-    "no display: use `bayescope sample mnist --n 64 --out digits.png`, or ssh -X / Xvfb (DISPLAY and WAYLAND_DISPLAY are unset)";
+const NO_DISPLAY: &str = "no display: use `bayescope sample mnist --n 64 --out digits.png`, or ssh -X / Xvfb (DISPLAY and WAYLAND_DISPLAY are unset)";
 
 /// How to open the window.
 #[derive(Debug, Clone, Default)]
@@ -60,7 +59,8 @@ pub fn run(options: Options) -> Result<()> {
         ..Default::default()
     };
     let (shared, wanted) = (outcome.clone(), options.clone());
-    let create = move |cc: &eframe::CreationContext<'_>| Ok(Box::new(Running::new(cc, wanted, shared, started)) as Box<_>);
+    let create =
+        move |cc: &eframe::CreationContext<'_>| Ok(Box::new(Running::new(cc, wanted, shared, started)) as Box<_>);
     eframe::run_native(APP_ID, native, Box::new(create)).map_err(|error| explain(&error))?;
     let outcome = std::mem::take(&mut *outcome.lock().unwrap_or_else(PoisonError::into_inner));
     if let (Some(path), Some(report)) = (&options.frame_log, &outcome.frames) {
@@ -68,7 +68,9 @@ pub fn run(options: Options) -> Result<()> {
         write_atomically(path, |file| file.write_all(&text))?;
     }
     match (options.screenshot, outcome.screenshot) {
-        (Some(path), None) => Err(Error::file(path, "no screenshot: the window closed before the gallery showed samples")),
+        (Some(path), None) => {
+            Err(Error::file(path, "no screenshot: the window closed before the gallery showed samples"))
+        }
         (_, Some(Err(error))) => Err(error),
         _ => Ok(()),
     }
@@ -113,12 +115,7 @@ struct Running {
 }
 
 impl Running {
-    fn new(
-        cc: &eframe::CreationContext<'_>,
-        options: Options,
-        outcome: Arc<Mutex<Outcome>>,
-        started: Instant,
-    ) -> Self {
+    fn new(cc: &eframe::CreationContext<'_>, options: Options, outcome: Arc<Mutex<Outcome>>, started: Instant) -> Self {
         let mut prefs = App::saved_prefs(cc.storage);
         let saved = &prefs.oracle;
         if !options.oracle.is_empty() {

@@ -82,7 +82,9 @@ impl App {
             Command::OpenOracle(name) => self.open_oracle(name),
             Command::OpenPaths(paths) => self.open_paths(paths),
             Command::SaveTo(path) => self.save_to(path),
-            Command::Train(spec, folder) => submit(self.engine.as_ref(), &mut self.session, Job::Train { spec, folder }),
+            Command::Train(spec, folder) => {
+                submit(self.engine.as_ref(), &mut self.session, Job::Train { spec, folder })
+            }
             Command::Cancel(id) => self.engine.cancel(id),
             Command::SetPaused(id, paused) => {
                 self.engine.set_paused(id, paused);
@@ -117,7 +119,8 @@ impl App {
         if self.session.oracle.is_none() {
             self.session.notify(Level::Warning, "There are no samples to save: no oracle is open.");
         } else if self.view.source == Source::Outside {
-            self.session.notify(Level::Warning, "Images from outside are already files; switch to the world's samples.");
+            self.session
+                .notify(Level::Warning, "Images from outside are already files; switch to the world's samples.");
         } else {
             let images = self.to_save().len();
             let images = if images == 0 { self.prefs.n } else { images };

@@ -124,6 +124,11 @@ impl Theme {
         self.pick(0xe3e6ea, 0x2c3138)
     }
 
+    /// Grid lines of a plot.
+    pub fn grid(self) -> Color32 {
+        self.pick(0xc3c9d1, 0x474e58)
+    }
+
     /// A place where a picture is still to come.
     pub fn placeholder(self) -> Color32 {
         self.pick(0xeceef1, 0x23272d)

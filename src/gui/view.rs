@@ -142,7 +142,13 @@ impl View {
             (Some(at), Step::Left) => at.saturating_sub(1),
             (Some(at), Step::Right) => at + 1,
             (Some(at), Step::Up) => at.checked_sub(columns).unwrap_or(at),
-            (Some(at), Step::Down) => if at + columns <= last { at + columns } else { at },
+            (Some(at), Step::Down) => {
+                if at + columns <= last {
+                    at + columns
+                } else {
+                    at
+                }
+            }
             (Some(at), Step::PageUp) => at.saturating_sub(page),
             (Some(at), Step::PageDown) => at + page,
         };

@@ -41,7 +41,8 @@ pub fn tile(index: usize, tau: f64) -> Tile {
     let label = index % 10;
     let log_likelihood = (0..10).map(|class| {
         let near = ((class + 10 - label) % 10).min((label + 10 - class) % 10) as f64;
-        1200.0 - near * (1.0 + (index % 7) as f64) / tau.max(0.1) + if index % 11 == 5 && near == 1.0 { 9.0 } else { 0.0 }
+        1200.0 - near * (1.0 + (index % 7) as f64) / tau.max(0.1)
+            + if index % 11 == 5 && near == 1.0 { 9.0 } else { 0.0 }
     });
     let posterior = Posterior::new(log_likelihood.collect(), &Prior::uniform(10), Smoothing::ONE);
     let radius = 3.0 + label as f64 + tau;

@@ -52,7 +52,8 @@ impl Panel for GalleryPanel {
 fn controls(ui: &mut Ui, cx: &mut Cx) {
     ui.horizontal_wrapped(|ui| {
         let outside = cx.session.external.as_ref().map_or(0, |external| external.ids.len());
-        for (source, text) in [(Source::World, "World samples".into()), (Source::Outside, format!("From outside ({outside})"))]
+        for (source, text) in
+            [(Source::World, "World samples".into()), (Source::Outside, format!("From outside ({outside})"))]
         {
             if ui.selectable_label(cx.view.source == source, text).clicked() {
                 cx.commands.push(Command::ShowSource(source));
@@ -206,12 +207,24 @@ impl GalleryPanel {
             if atlas.prepare(ui.ctx(), gallery, visible, UPLOADS) > 0 {
                 ui.ctx().request_repaint();
             }
-            paint(ui, cx, gallery, atlas, visible.iter().enumerate().map(|(i, &index)| (index, raster.rect(origin, first + i))));
+            paint(
+                ui,
+                cx,
+                gallery,
+                atlas,
+                visible.iter().enumerate().map(|(i, &index)| (index, raster.rect(origin, first + i))),
+            );
         });
     }
 }
 
-fn paint(ui: &mut Ui, cx: &mut Cx, gallery: &Gallery, atlas: &Atlas, tiles: impl Iterator<Item = (usize, Rect)> + Clone) {
+fn paint(
+    ui: &mut Ui,
+    cx: &mut Cx,
+    gallery: &Gallery,
+    atlas: &Atlas,
+    tiles: impl Iterator<Item = (usize, Rect)> + Clone,
+) {
     let theme = Theme::of(ui);
     let classes = cx.session.class_names().len();
     let mut meshes = Meshes::default();

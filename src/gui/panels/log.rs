@@ -8,6 +8,9 @@ use crate::gui::session::log::Level;
 use crate::gui::theme::Theme;
 use crate::gui::widgets::empty_state;
 
+/// Lines that are painted; the rest can be copied.
+const SHOWN: usize = 400;
+
 /// The log.
 #[derive(Default)]
 pub struct LogPanel {
@@ -43,7 +46,10 @@ impl Panel for LogPanel {
         }
         let theme = Theme::of(ui);
         egui::ScrollArea::vertical().auto_shrink([false, false]).stick_to_bottom(true).show(ui, |ui| {
-            for entry in cx.session.log.iter().filter(|entry| self.least.is_none_or(|least| entry.level >= least)) {
+            let shown = cx.session.log.iter().filter(|entry| self.least.is_none_or(|least| entry.level >= least));
+            let mut last: Vec<_> = shown.rev().take(SHOWN).collect();
+            last.reverse();
+            for entry in last {
                 let colour = match entry.level {
                     Level::Info => theme.weak(),
                     Level::Warning => theme.warning(),

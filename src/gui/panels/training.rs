@@ -73,7 +73,12 @@ impl TrainingPanel {
             });
         };
         path(ui, "Training spec (.toml)", &mut self.spec, Purpose::TrainSpec);
-        path(ui, "Folder of the run (the oracle comes in its subfolder oracle)", &mut self.folder, Purpose::TrainFolder);
+        path(
+            ui,
+            "Folder of the run (the oracle comes in its subfolder oracle)",
+            &mut self.folder,
+            Purpose::TrainFolder,
+        );
         let running = cx.session.train.job.is_some_and(|job| cx.session.jobs.active().any(|active| active.id == job));
         let ready = !running && !self.spec.trim().is_empty() && !self.folder.trim().is_empty();
         let start = ui.add_enabled(ready, egui::Button::new("Start training"));
@@ -163,7 +168,11 @@ fn curves(ui: &mut Ui, train: &TrainHistory) {
     let held_out = per_epoch(|point| point.held_out.nll_nats);
     let epochs = per_epoch(|point| point.train_nll);
     let best = held_out.iter().find(|point| train.best == Some(point[0] as usize)).copied();
-    let plot = Plot::new("training curves").height(260.0).legend(Legend::default()).allow_scroll(false);
+    let plot = Plot::new("training curves")
+        .height(260.0)
+        .legend(Legend::default())
+        .allow_scroll(false)
+        .grid_color(theme.grid());
     let plot = plot.x_axis_label("epoch").y_axis_label("NLL (nats/image, 8-bit pixels)");
     let label = |at: &egui_plot::HoverPosition<'_>| match at {
         egui_plot::HoverPosition::NearDataPoint { plot_name, position, .. } => {
@@ -173,8 +182,14 @@ fn curves(ui: &mut Ui, train: &TrainHistory) {
     };
     plot.label_formatter(label).show(ui, |plot| {
         let faint = theme.curve(0).gamma_multiply(0.4);
-        plot.line(Line::new("train, single steps (nats/image)", PlotPoints::from(train.steps.clone())).color(faint).width(1.0));
-        plot.line(Line::new("train, epoch mean (nats/image)", PlotPoints::from(epochs)).color(theme.curve(0)).width(2.0));
+        plot.line(
+            Line::new("train, single steps (nats/image)", PlotPoints::from(train.steps.clone()))
+                .color(faint)
+                .width(1.0),
+        );
+        plot.line(
+            Line::new("train, epoch mean (nats/image)", PlotPoints::from(epochs)).color(theme.curve(0)).width(2.0),
+        );
         let line = Line::new("held out (nats/image)", PlotPoints::from(held_out));
         plot.line(line.color(theme.curve(1)).width(2.0).style(LineStyle::Solid));
         if let Some(best) = best {

@@ -36,13 +36,23 @@ pub struct JobView {
     pub note: String,
     /// Progress at a moment since which it ran without a pause.
     baseline: Option<(Instant, usize)>,
+    begun: bool,
     ended: Option<Instant>,
 }
 
 impl JobView {
     /// A job just submitted.
     pub fn new(id: JobId, title: String) -> Self {
-        Self { id, title, state: State::Queued, progress: None, note: String::new(), baseline: None, ended: None }
+        Self {
+            id,
+            title,
+            state: State::Queued,
+            progress: None,
+            note: String::new(),
+            baseline: None,
+            begun: false,
+            ended: None,
+        }
     }
 
     /// Share done, 0 to 1.
@@ -116,9 +126,9 @@ impl Jobs {
 
     /// It left the queue.
     pub fn started(&mut self, id: JobId) {
-        if let Some(job) = self.get_mut(id)
-            && job.state == State::Queued
-        {
+        let Some(job) = self.get_mut(id) else { return };
+        job.begun = true;
+        if job.state == State::Queued {
             job.state = State::Running;
         }
     }
@@ -147,7 +157,11 @@ impl Jobs {
     /// The user paused it or let it go on.
     pub fn set_paused(&mut self, id: JobId, paused: bool) {
         if let Some(job) = self.get_mut(id).filter(|job| !job.ended()) {
-            job.state = if paused { State::Paused } else { State::Running };
+            job.state = match (paused, job.begun) {
+                (true, _) => State::Paused,
+                (false, true) => State::Running,
+                (false, false) => State::Queued,
+            };
             job.baseline = None;
         }
     }

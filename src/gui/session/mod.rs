@@ -267,8 +267,7 @@ mod tests {
     use crate::device::{Candidate, DeviceChoice};
 
     fn report() -> DeviceReport {
-        let used =
-            Candidate { choice: DeviceChoice::Cpu, name: "CPU".into(), driver: "flex".into(), software: false };
+        let used = Candidate { choice: DeviceChoice::Cpu, name: "CPU".into(), driver: "flex".into(), software: false };
         DeviceReport { asked: DeviceChoice::Auto, used, reason: "no GPU was found".into() }
     }
 
