@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn errors_set_the_digits() {
-        assert_eq!(plus_minus(0.123456, 0.00345), "0.1235 ± 0.0035");
+        assert_eq!(plus_minus(0.123456, 0.00346), "0.1235 ± 0.0035");
         assert_eq!(plus_minus(1234.6, 21.0), "1235 ± 21");
         assert_eq!(percent_plus_minus(0.9731, 0.0016), "97.31 ± 0.16 %");
     }
