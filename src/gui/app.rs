@@ -127,13 +127,16 @@ impl App {
         self.times.report()
     }
 
-    /// Whether everything that was asked for is on show.
+    /// Whether what is in view and the inspected image are as asked for.
     pub fn settled(&self) -> bool {
         let inspected = match (self.view.cursor, self.view.subject(&self.prefs)) {
             (Some(_), Some(subject)) => self.session.inspection_of(&subject).is_some(),
             _ => true,
         };
-        self.session.gallery.complete() && inspected
+        let Some(gallery) = self.view.gallery(&self.session) else { return false };
+        // The view fills up from the front while the gallery is small.
+        let full = gallery.complete() || self.view.in_view.len() < gallery.iter().count();
+        full && gallery.answers(&self.view.in_view) && inspected
     }
 
     /// Brings a panel to the front.

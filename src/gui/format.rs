@@ -36,7 +36,12 @@ pub fn exp_sig4(l: f64) -> String {
 
 /// A log-density: two decimals, since differences of nats decide posteriors.
 pub fn nats(value: f64) -> String {
-    if value.is_finite() { format!("{value:.2}") } else { sig4(value) }
+    match value.abs() {
+        0.0..1e5 => format!("{value:.2}"),
+        1e5..1e7 => format!("{value:.1}"),
+        1e7..1e15 => format!("{value:.0}"),
+        _ => sig4(value),
+    }
 }
 
 /// A mean with its standard error, both to two digits of the error.
@@ -110,6 +115,12 @@ mod tests {
         assert_eq!(plus_minus(0.123456, 0.00346), "0.1235 ± 0.0035");
         assert_eq!(plus_minus(1234.6, 21.0), "1235 ± 21");
         assert_eq!(percent_plus_minus(0.9731, 0.0016), "97.31 ± 0.16 %");
+    }
+
+    #[test]
+    fn nats_keep_two_decimals_while_there_is_room() {
+        let values = [-1234.567, -123_456.78, -20_471_101.5, f64::NEG_INFINITY];
+        assert_eq!(values.map(nats), ["-1234.57", "-123456.8", "-20471102", "-∞"]);
     }
 
     #[test]

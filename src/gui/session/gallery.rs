@@ -132,6 +132,12 @@ impl Gallery {
         self.wanted > 0 && self.fresh == self.wanted
     }
 
+    /// Whether these images answer the newest request.
+    pub fn answers(&self, images: &[usize]) -> bool {
+        let fresh = |&index: &usize| self.get(index).is_some_and(|slot| slot.generation == self.generation);
+        !images.is_empty() && images.iter().all(fresh)
+    }
+
     /// Figures of the last complete gallery: a part of one is not a fair sample, what is in view comes first.
     pub fn estimates(&self) -> Option<Estimates> {
         self.estimates
