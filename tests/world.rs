@@ -6,11 +6,12 @@ use std::ops::ControlFlow;
 
 use bayescope::error::Error;
 use bayescope::events::Progress;
+use bayescope::flow::base::latents;
 use bayescope::flow::glow::GlowFlow;
 use bayescope::flow::import::read_glow;
 use bayescope::flow::{Flow, Precision};
 use bayescope::oracle::posterior::{Posterior, Prior};
-use bayescope::oracle::world::{Sample, SampleSpec, Settings, World, latents};
+use bayescope::oracle::world::{Sample, SampleSpec, Settings, World};
 use bayescope::oracle::{folder, library};
 use bayescope::units::{Seed, Smoothing, Tau};
 use burn::tensor::Device;

@@ -18,7 +18,10 @@ pub fn run(oracle: &str, device: DeviceChoice, runs: usize, json: bool) -> Resul
     println!("{}: matrix products reach {:.0} GFLOP/s", report.device, report.matmul_gflops);
     for b in &report.benches {
         let share = 100.0 * b.roofline_share;
-        println!("{}: {:.1} {} (median of {}; {:.1} to {:.1}), {share:.0} % of that", b.name, b.median, b.unit, b.runs, b.min, b.max);
+        println!(
+            "{}: {:.1} {} (median of {}; {:.1} to {:.1}), {share:.0} % of that",
+            b.name, b.median, b.unit, b.runs, b.min, b.max
+        );
     }
     Ok(())
 }

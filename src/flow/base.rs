@@ -1,8 +1,9 @@
 //! The base distribution of a shared-map world: N(μ_y, τ²Σ), Σ diagonal and shared by all classes (EBO §3, eq. 14).
 
+use rand_distr::{Distribution, StandardNormal};
 use rayon::prelude::*;
 
-use crate::units::{ClassId, Tau};
+use crate::units::{ClassId, Seed, Tau};
 
 /// K Gaussians with one diagonal covariance, in f64 on the host.
 #[derive(Debug, Clone)]
@@ -86,6 +87,16 @@ fn squared_distance(z: &[f64], mean: &[f64], weight: &[f64]) -> f64 {
         }
     }
     partial.iter().sum()
+}
+
+/// Standard normal latents of images `first..first + n`, NCHW.
+pub fn latents(seed: Seed, first: usize, n: usize, dims: usize) -> Vec<f32> {
+    let mut noise = vec![0f32; n * dims];
+    noise.par_chunks_mut(dims).enumerate().for_each(|(i, noise)| {
+        let mut rng = seed.rng((first + i) as u64);
+        noise.fill_with(|| StandardNormal.sample(&mut rng));
+    });
+    noise
 }
 
 #[cfg(test)]

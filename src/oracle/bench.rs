@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use crate::device::Chosen;
 use crate::error::{Error, Result};
+use crate::flow::base::latents;
 use crate::oracle::folder::Oracle;
-use crate::oracle::world::latents;
 use crate::units::{Seed, Tau};
 
 /// Images of one measured pass.

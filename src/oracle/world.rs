@@ -2,13 +2,13 @@
 //! complete joint distribution p(x, y) (SCIENCE §1).
 
 use rand::distr::{Distribution, StandardUniform};
-use rand_distr::StandardNormal;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::data::{Dataset, ImageShape, WorldBatch};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
+use crate::flow::base::latents;
 use crate::flow::preprocess::Dequantisation;
 use crate::flow::{Flow, Scores};
 use crate::oracle::posterior::{Posterior, Prior, draw};
@@ -70,16 +70,6 @@ pub struct World {
     flow: Box<dyn Flow>,
     class_names: Vec<String>,
     batch: usize,
-}
-
-/// Standard normal latents of images `first..first + n`, NCHW.
-pub fn latents(seed: Seed, first: usize, n: usize, dims: usize) -> Vec<f32> {
-    let mut noise = vec![0f32; n * dims];
-    noise.par_chunks_mut(dims).enumerate().for_each(|(i, noise)| {
-        let mut rng = seed.rng((first + i) as u64);
-        noise.fill_with(|| StandardNormal.sample(&mut rng));
-    });
-    noise
 }
 
 fn uniform(seed: Seed, index: usize) -> f64 {

@@ -1,10 +1,10 @@
 //! The property suite of any flow, through the trait alone, and its application to Glows of several shapes.
 
 use bayescope::device::{DeviceChoice, choose};
+use bayescope::flow::base::latents;
 use bayescope::flow::glow::GlowFlow;
 use bayescope::flow::import::read_glow;
 use bayescope::flow::{Flow, Precision, Scores};
-use bayescope::oracle::world::latents;
 use bayescope::units::{Seed, Tau};
 use burn::tensor::Device;
 

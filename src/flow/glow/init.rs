@@ -83,7 +83,7 @@ mod tests {
     use super::*;
     use crate::data::ImageShape;
     use crate::flow::Precision;
-    use crate::oracle::world::latents;
+    use crate::flow::base::latents;
     use crate::units::Seed;
 
     const SHAPE: ImageShape = ImageShape { channels: 3, height: 8, width: 8 };

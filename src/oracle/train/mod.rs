@@ -337,7 +337,7 @@ impl<'a> Run<'a> {
     fn samples(&self, flow: &GlowFlow) -> Result<Vec<f32>> {
         let classes: Vec<usize> = (0..self.config.classes * SAMPLES_PER_CLASS).map(|i| i / SAMPLES_PER_CLASS).collect();
         let seed = self.spec.training.seed.split("samples");
-        let noise = super::world::latents(seed, 0, classes.len(), self.config.shape.dims());
+        let noise = crate::flow::base::latents(seed, 0, classes.len(), self.config.shape.dims());
         Ok(flow.decode(&noise, &classes, Tau::ONE)?.x)
     }
 
