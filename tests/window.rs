@@ -54,21 +54,22 @@ fn display() -> Option<Display> {
     }
 }
 
+/// The explorer on that display, with its state in `home`.
+fn explorer(display: &Display, home: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bayescope"));
+    command.args(["--device", "cpu", "--quit-after", "100"]);
+    command.env("DISPLAY", &display.name).env("XDG_RUNTIME_DIR", home).env("XDG_DATA_HOME", home);
+    command.env_remove("WAYLAND_DISPLAY");
+    command
+}
+
 /// Opens the explorer until it has shown samples; returns its picture and the statistics of its frames.
 fn explore(display: &Display, home: &Path, theme: &str) -> (PathBuf, serde_json::Value, Duration) {
     let (picture, frames) = (home.join(format!("{theme}.png")), home.join(format!("{theme}.json")));
     let started = Instant::now();
-    let output = Command::new(env!("CARGO_BIN_EXE_bayescope"))
-        .args(["--theme", theme, "--device", "cpu", "--quit-after", "100", "--screenshot"])
-        .arg(&picture)
-        .arg("--frame-log")
-        .arg(&frames)
-        .env("DISPLAY", &display.name)
-        .env("XDG_RUNTIME_DIR", home)
-        .env("XDG_DATA_HOME", home)
-        .env_remove("WAYLAND_DISPLAY")
-        .output()
-        .unwrap();
+    let mut command = explorer(display, home);
+    command.args(["--theme", theme, "--screenshot"]).arg(&picture).arg("--frame-log").arg(&frames);
+    let output = command.output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "the explorer did not close cleanly: {stderr}");
     assert!(!stderr.contains("panicked"), "{stderr}");
@@ -89,6 +90,22 @@ fn squares_with_digits(picture: &Path) -> usize {
     counts.filter(|digit| *digit).count()
 }
 
+/// Frame times are measured, not asserted: machines differ. What is asserted is that they are measured.
+#[test]
+fn frames_are_measured_at_rest_and_while_sampling() {
+    let Some(display) = display() else { return };
+    let home = tempfile::tempdir().unwrap();
+    let log = home.path().join("frames.json");
+    let mut command = explorer(&display, home.path());
+    let output = command.arg("--frame-log").arg(&log).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let frames: serde_json::Value = serde_json::from_slice(&std::fs::read(log).unwrap()).unwrap();
+    println!("frames: {frames}");
+    for field in ["interval_at_rest_ms_p50", "interval_sampling_ms_p50", "ui_work_ms_p99"] {
+        assert!(frames[field].as_f64().is_some_and(|ms| ms > 0.0), "{field} is missing: {frames}");
+    }
+}
+
 #[test]
 fn the_window_shows_samples_and_closes_cleanly() {
     let Some(display) = display() else { return };
@@ -98,6 +115,7 @@ fn the_window_shows_samples_and_closes_cleanly() {
         let digits = squares_with_digits(&picture);
         println!("{theme}: {digits} squares with digits; open for {:.1} s; frames: {frames}", took.as_secs_f64());
         assert!(digits >= 60, "{theme}: only {digits} squares look like digits");
+        assert!(frames["first_frame_ms"].as_f64().is_some_and(|ms| ms > 0.0));
         if let Some(keep) = std::env::var_os("BAYESCOPE_WINDOW_OUT") {
             std::fs::copy(&picture, Path::new(&keep).join(format!("explorer-{theme}.png"))).unwrap();
         }

@@ -40,7 +40,7 @@ pub struct Explore {
     /// Save a picture of the window once the gallery shows samples, then close it.
     #[arg(long, value_name = "FILE.png")]
     pub screenshot: Option<PathBuf>,
-    /// Write statistics of the frames to this file on closing.
+    /// Write statistics of the frames to this file on closing; without --screenshot, first measure them for ten seconds.
     #[arg(long, value_name = "FILE.json")]
     pub frame_log: Option<PathBuf>,
     /// Close the window after so many seconds.

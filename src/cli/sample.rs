@@ -43,7 +43,7 @@ pub fn run(args: &SampleArgs) -> Result<()> {
     println!("{file}: {} samples of {} at τ = {}, seed {}", args.n, opened.info.name, args.world.tau, args.seed);
     if saved.rounded > 0 {
         println!(
-            "rounding x to 32 bits moved the posterior of {} of {} images by more than 0.001 (at most {:.3}): their labels were drawn from the posterior of the rounded x",
+            "posteriors computed again from the stored 32-bit x differ by more than 0.001 for {} of {} images (at most {:.3}), where pixels saturate; those stored are of the image before rounding",
             saved.rounded, saved.images, saved.max_drift
         );
     }

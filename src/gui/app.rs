@@ -10,7 +10,7 @@ use egui_tiles::Tree;
 use super::background::{self, Chosen, Errand};
 use super::engine::Engine;
 use super::inspector::Inspector;
-use super::overlay::{FrameReport, FrameTimes};
+use super::overlay::{FrameReport, FrameTimes, Phase};
 use super::palette::Palette;
 use super::panels::{self, Cx, Pane, Panel};
 use super::prefs::{History, Prefs};
@@ -144,9 +144,19 @@ impl App {
         self.commands.push(command::Command::ShowPanel(id));
     }
 
-    /// Follows a training run that was submitted elsewhere: images of side `side`, so many epochs.
-    pub fn watch_training(&mut self, job: JobId, side: usize, epochs: usize) {
-        self.session.train = TrainHistory::begin(job, side, epochs);
+    /// Follows a training run of so many epochs that was submitted elsewhere.
+    pub fn watch_training(&mut self, job: JobId, epochs: usize) {
+        self.session.train = TrainHistory::begin(job, epochs);
+    }
+
+    /// Sets τ as a hand on the slider would.
+    pub fn slide(&mut self, tau: f64) {
+        self.prefs.tau = tau;
+    }
+
+    /// Counts the frames that follow as painted while the engine is at rest, or while it samples.
+    pub fn count_frames(&mut self, phase: Phase) {
+        self.times.count(phase);
     }
 
     /// Names and titles of the panels.

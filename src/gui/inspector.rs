@@ -12,6 +12,7 @@ use super::view::{Source, View};
 use super::widgets::{badge, fact, facts, heading, hint};
 use crate::data::ImageShape;
 use crate::oracle::posterior::Posterior;
+use crate::oracle::world::ROUNDING_TOLERANCE;
 use crate::units::{Nats, Tau};
 use crate::worker::protocol::{Inspection, Subject, Tile};
 
@@ -90,6 +91,13 @@ impl Inspector {
             });
             figures(ui, cx, shape, tile);
         });
+        let inspection = cx.view.subject(cx.prefs).and_then(|subject| cx.session.inspection_of(&subject));
+        if let Some(moved) = inspection.and_then(|one| one.rounding).filter(|moved| *moved > ROUNDING_TOLERANCE) {
+            let text = format!("Rounding x to 32 bits moves this posterior by {}", format::sig4(moved));
+            let why = "The figures are of the image before rounding. Its pixels saturate: a file of 32-bit numbers cannot carry \
+                       what the posterior depends on, and computing it again from such a file gives another.";
+            ui.colored_label(Theme::of(ui).warning(), text).on_hover_text(why);
+        }
         if tile.label != tile.posterior.decision && labelled(cx) {
             let class = |class| cx.session.class_name(class);
             let text = format!("label {} ≠ Bayes decision {}", class(tile.label), class(tile.posterior.decision));

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use eframe::egui::{self, ColorImage, Ui, ViewportBuilder, ViewportCommand};
 
 use super::app::App;
-use super::overlay::FrameReport;
+use super::overlay::{FrameReport, Phase};
 use super::prefs::Look;
 use crate::data::write_atomically;
 use crate::device::DeviceChoice;
@@ -31,7 +31,8 @@ pub struct Options {
     pub open: Vec<PathBuf>,
     /// Save a picture of the window here once the gallery is full, then close.
     pub screenshot: Option<PathBuf>,
-    /// Write frame statistics here on closing, as JSON.
+    /// Write frame statistics here on closing, as JSON. Without a screenshot, first measure: paint without pause for five
+    /// seconds while the engine rests, for five more while τ moves as under a hand, then close.
     pub frame_log: Option<PathBuf>,
     /// Light or dark, for this time.
     pub theme: Option<Look>,
@@ -105,6 +106,21 @@ enum Shot {
     Asked(Arc<Mutex<Option<Arc<ColorImage>>>>),
 }
 
+/// Length of each part of the measurement.
+const MEASURED: Duration = Duration::from_secs(5);
+
+/// Where the measurement of the frames is.
+enum Measurement {
+    /// Not asked for, or over.
+    No,
+    /// The gallery is filling.
+    Waiting,
+    /// Frames at rest, since then.
+    Rest(Instant),
+    /// Frames while the engine samples, since then.
+    Sampling(Instant),
+}
+
 /// The app, and what only a real window needs.
 struct Running {
     app: App,
@@ -112,6 +128,7 @@ struct Running {
     outcome: Arc<Mutex<Outcome>>,
     started: Instant,
     shot: Shot,
+    measurement: Measurement,
 }
 
 impl Running {
@@ -137,7 +154,32 @@ impl Running {
         app.restore(&cc.egui_ctx, cc.storage);
         app.open(options.open.clone());
         let shot = if options.screenshot.is_some() { Shot::Waiting(0) } else { Shot::No };
-        Self { app, options, outcome, started, shot }
+        let measured = options.frame_log.is_some() && options.screenshot.is_none();
+        let measurement = if measured { Measurement::Waiting } else { Measurement::No };
+        Self { app, options, outcome, started, shot, measurement }
+    }
+
+    fn measure(&mut self, ctx: &egui::Context) {
+        match self.measurement {
+            Measurement::No => return,
+            Measurement::Waiting if self.app.settled() => {
+                self.app.count_frames(Phase::Rest);
+                self.measurement = Measurement::Rest(Instant::now());
+            }
+            Measurement::Waiting => {}
+            Measurement::Rest(since) if since.elapsed() > MEASURED => {
+                self.app.count_frames(Phase::Sampling);
+                self.measurement = Measurement::Sampling(Instant::now());
+            }
+            Measurement::Rest(_) => {}
+            Measurement::Sampling(since) if since.elapsed() > MEASURED => {
+                self.measurement = Measurement::No;
+                ctx.send_viewport_cmd(ViewportCommand::Close);
+            }
+            // A slow sweep: another τ in every frame.
+            Measurement::Sampling(since) => self.app.slide(1.0 + 0.4 * since.elapsed().as_secs_f64().sin()),
+        }
+        ctx.request_repaint();
     }
 
     fn photograph(&mut self, ctx: &egui::Context) {
@@ -197,6 +239,7 @@ impl eframe::App for Running {
         self.app.ui(ui, frame);
         let ctx = ui.ctx().clone();
         self.photograph(&ctx);
+        self.measure(&ctx);
         if let Some(secs) = self.options.quit_after_secs {
             match Duration::try_from_secs_f64(secs).unwrap_or_default().checked_sub(self.started.elapsed()) {
                 Some(left) if !left.is_zero() => ctx.request_repaint_after(left),

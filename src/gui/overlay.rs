@@ -12,6 +12,15 @@ const WINDOW: usize = 240;
 /// Frames that are kept for the report.
 const MOST: usize = 200_000;
 
+/// What the engine does while frames are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// Nothing.
+    Rest,
+    /// It samples.
+    Sampling,
+}
+
 /// Times of the frames so far.
 pub struct FrameTimes {
     started: Instant,
@@ -19,13 +28,26 @@ pub struct FrameTimes {
     last: Option<Instant>,
     work_ms: Vec<f32>,
     interval_ms: Vec<f32>,
+    counted: Option<Phase>,
+    at_rest_ms: Vec<f32>,
+    sampling_ms: Vec<f32>,
     visible: bool,
 }
 
 impl Default for FrameTimes {
     fn default() -> Self {
         let started = Instant::now();
-        Self { started, first_ms: None, last: None, work_ms: Vec::new(), interval_ms: Vec::new(), visible: false }
+        Self {
+            started,
+            first_ms: None,
+            last: None,
+            work_ms: Vec::new(),
+            interval_ms: Vec::new(),
+            counted: None,
+            at_rest_ms: Vec::new(),
+            sampling_ms: Vec::new(),
+            visible: false,
+        }
     }
 }
 
@@ -48,12 +70,21 @@ pub struct FrameReport {
     pub frame_interval_ms_p99: f32,
     /// Intervals counted.
     pub intervals: usize,
+    /// Median interval of frames painted without pause while the engine was at rest; absent if that was not measured.
+    pub interval_at_rest_ms_p50: Option<f32>,
+    /// The same while it sampled.
+    pub interval_sampling_ms_p50: Option<f32>,
 }
 
 impl FrameTimes {
     /// Counts from `started`.
     pub fn since(started: Instant) -> Self {
         Self { started, ..Self::default() }
+    }
+
+    /// From now on frames belong to `phase`.
+    pub fn count(&mut self, phase: Phase) {
+        self.counted = Some(phase);
     }
 
     /// Shows or hides the overlay.
@@ -67,6 +98,11 @@ impl FrameTimes {
         self.first_ms.get_or_insert((now - self.started).as_secs_f32() * 1e3);
         if let Some(gap) = self.last.map(|last| began - last).filter(|gap| *gap < PAUSE) {
             push(&mut self.interval_ms, gap.as_secs_f32() * 1e3);
+            match self.counted {
+                Some(Phase::Rest) => push(&mut self.at_rest_ms, gap.as_secs_f32() * 1e3),
+                Some(Phase::Sampling) => push(&mut self.sampling_ms, gap.as_secs_f32() * 1e3),
+                None => {}
+            }
         }
         self.last = Some(began);
         push(&mut self.work_ms, (now - began).as_secs_f32() * 1e3);
@@ -83,6 +119,8 @@ impl FrameTimes {
             frame_interval_ms_p50: quantile(&self.interval_ms, 0.5),
             frame_interval_ms_p99: quantile(&self.interval_ms, 0.99),
             intervals: self.interval_ms.len(),
+            interval_at_rest_ms_p50: median(&self.at_rest_ms),
+            interval_sampling_ms_p50: median(&self.sampling_ms),
         }
     }
 
@@ -104,6 +142,10 @@ impl FrameTimes {
             });
         });
     }
+}
+
+fn median(values: &[f32]) -> Option<f32> {
+    (!values.is_empty()).then(|| quantile(values, 0.5))
 }
 
 fn push(all: &mut Vec<f32>, value: f32) {

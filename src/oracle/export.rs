@@ -29,7 +29,7 @@ pub fn save_samples(
 ) -> Result<Saved> {
     let mut saved = Saved::default();
     write_samples(world, spec, indices, settings, path, &mut |samples, progress| {
-        saved.add(samples);
+        saved.add(&world.rounding(samples, settings)?);
         events.report(progress)
     })?;
     Ok(saved)
@@ -40,20 +40,18 @@ pub fn save_samples(
 pub struct Saved {
     /// Images.
     pub images: usize,
-    /// Images whose posterior moved by more than 10⁻³ when x was rounded to 32 bits, and whose label was therefore drawn
-    /// from the posterior of the rounded x.
+    /// Images whose posterior, computed again from x as rounded to 32 bits, moves by more than 10⁻³: the numbers beside
+    /// them are those of the image before rounding.
     pub rounded: usize,
     /// Largest such move.
     pub max_drift: f64,
 }
 
 impl Saved {
-    fn add(&mut self, samples: &[Sample]) {
-        self.images += samples.len();
-        for drift in samples.iter().map(|sample| sample.drift) {
-            self.rounded += usize::from(drift > ROUNDING_TOLERANCE);
-            self.max_drift = self.max_drift.max(drift);
-        }
+    fn add(&mut self, drifts: &[f64]) {
+        self.images += drifts.len();
+        self.rounded += drifts.iter().filter(|drift| **drift > ROUNDING_TOLERANCE).count();
+        self.max_drift = drifts.iter().copied().fold(self.max_drift, f64::max);
     }
 }
 

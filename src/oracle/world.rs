@@ -50,19 +50,17 @@ pub struct Sample {
     pub index: usize,
     /// The class y₀ whose density x was drawn from.
     pub source: ClassId,
-    /// The label y: y₀, unless T ≠ 1 or rounding x to 32 bits moved the posterior by more than [`ROUNDING_TOLERANCE`]:
-    /// then it is drawn from p_T(·|x), so that (x, y) follow the joint world. y₀ always where one class was asked for.
+    /// The label y: y₀ at T = 1; drawn from p_T(·|x) otherwise, so that (x, y) follow the joint world. y₀ always where
+    /// one class was asked for.
     pub label: ClassId,
-    /// Largest difference between a posterior probability of this float tensor and of the real-valued image it rounds.
-    /// Large where pixels saturate: the logit map turns the last bit of x into whole units of y.
-    pub drift: f64,
-    /// World-space image, CHW.
+    /// World-space image, CHW, rounded to 32 bits.
     pub x: Vec<f32>,
-    /// The exact posterior of x as it stands here.
+    /// The exact posterior of the image before that rounding, from its base sample. [`World::rounding`] tells what the
+    /// rounding does to it.
     pub posterior: Posterior,
 }
 
-/// Rounding a sample to 32 bits may move its posterior by this much before its label is drawn again.
+/// A sample whose posterior moves by more than this when x is rounded to 32 bits is counted as not carried by its x.
 pub const ROUNDING_TOLERANCE: f64 = 1e-3;
 
 /// A flow with the names of its classes.
@@ -141,19 +139,29 @@ impl World {
         let seed = spec.seed.split("latents");
         let noise: Vec<f32> = indices.par_iter().flat_map_iter(|&i| latents(seed, i, 1, dims)).collect();
         let decoded = self.flow.decode(&noise, &classes, settings.tau)?;
-        let scores = self.flow.score(&decoded.x)?;
         let images = decoded.x.chunks(dims).zip(indices).zip(&classes).enumerate();
         let samples = images.map(|(i, ((x, &index), &source))| {
-            let posterior = self.posterior(&scores, i, settings);
-            let drift = posterior.distance(&self.posterior(&decoded.scores, i, settings));
-            let redrawn = settings.smoothing != Smoothing::ONE || !(drift <= ROUNDING_TOLERANCE);
-            let label = match redrawn && spec.class.is_none() {
-                true => posterior.draw(uniform(spec.seed.split("labels"), index)),
-                false => source,
+            let posterior = self.posterior(&decoded.scores, i, settings);
+            let label = if settings.smoothing == Smoothing::ONE || spec.class.is_some() {
+                source
+            } else {
+                posterior.draw(uniform(spec.seed.split("labels"), index))
             };
-            Sample { index, source, label, drift, x: x.to_vec(), posterior }
+            Sample { index, source, label, x: x.to_vec(), posterior }
         });
         Ok(samples.collect())
+    }
+
+    /// How far the posterior of each sample moves, in its largest component, when it is computed again from x as rounded
+    /// to 32 bits. Large where pixels saturate (high τ): there the logit map turns the last bit of x into whole units.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn rounding(&self, samples: &[Sample], settings: &Settings) -> Result<Vec<f64>> {
+        let x: Vec<f32> = samples.iter().flat_map(|sample| sample.x.iter().copied()).collect();
+        let scores = self.flow.score(&x)?;
+        let again = (0..samples.len()).map(|i| self.posterior(&scores, i, settings));
+        Ok(again.zip(samples).map(|(again, sample)| again.distance(&sample.posterior)).collect())
     }
 
     /// Statistics of world-space images `x` (NCHW), batch after batch.

@@ -127,26 +127,29 @@ impl Interactive {
 
     fn inspect(&self, world: &World, request: &InspectRequest) -> Result<Inspection> {
         let InspectRequest { generation, subject, settings, taus } = request;
-        let (tile, morph) = match subject {
+        let (tile, rounding, morph) = match subject {
             Subject::Sample { spec, index } => {
                 let at = |tau: Tau| one(world, spec, &Settings { tau, ..settings.clone() }, *index);
-                let morph: Result<Vec<_>> = taus.iter().map(|&tau| at(tau).map(|tile| (tau, tile))).collect();
-                (at(settings.tau)?, morph?)
+                let morph: Result<Vec<_>> = taus.iter().map(|&tau| at(tau).map(|one| (tau, tile(one)))).collect();
+                let sample = at(settings.tau)?;
+                let rounding = world.rounding(std::slice::from_ref(&sample), settings)?.first().copied();
+                (tile(sample), rounding, morph?)
             }
             Subject::External(index) => {
                 let external = self.external.borrow();
                 let classified = external.as_ref().filter(|c| *index < c.ids.len());
                 let classified = classified.ok_or_else(|| Error::input("that image is no longer open"))?;
-                (external_tile(world, classified, *index, settings), Vec::new())
+                (external_tile(world, classified, *index, settings), None, Vec::new())
             }
         };
-        Ok(Inspection { generation: *generation, subject: subject.clone(), shape: world.shape(), tile, morph })
+        let (generation, subject, shape) = (*generation, subject.clone(), world.shape());
+        Ok(Inspection { generation, subject, shape, tile, rounding, morph })
     }
 }
 
-fn one(world: &World, spec: &SampleSpec, settings: &Settings, index: usize) -> Result<Tile> {
+fn one(world: &World, spec: &SampleSpec, settings: &Settings, index: usize) -> Result<Sample> {
     let samples = world.sample_indices(spec, settings, &[index])?;
-    samples.into_iter().next().map(tile).ok_or_else(|| Error::input("no such sample"))
+    samples.into_iter().next().ok_or_else(|| Error::input("no such sample"))
 }
 
 fn join(mut old: GalleryUpdate, new: GalleryUpdate) -> GalleryUpdate {

@@ -57,7 +57,11 @@ fn perform(line: &Line, desk: &mut Desk, id: JobId, control: &Arc<Control>, job:
             let world = world_of(desk)?;
             let mut sink = Sink::new(line, &desk.interactive, Some(world), id, control);
             let saved = save_samples(world, &spec, &indices, &settings, &path, &mut sink)?;
-            Ok(format!("{} samples are in {}", saved.images, path.display()))
+            let carried = match saved.rounded {
+                0 => String::new(),
+                n => format!("; the 32-bit x of {n} does not carry their posterior to 0.001"),
+            };
+            Ok(format!("{} samples are in {}{carried}", saved.images, path.display()))
         }
         Job::Train { spec, folder } => {
             let world = desk.opened.as_ref().map(|opened| &opened.world);
@@ -133,12 +137,14 @@ impl<'a> Sink<'a> {
         }
     }
 
-    fn progress(&mut self, progress: Progress, note: String) {
+    /// Tells progress if it is time to; returns whether it was.
+    fn progress(&mut self, progress: Progress, note: String) -> bool {
         let due = self.told.is_none_or(|told| told.elapsed() >= TELL_EVERY) || progress.done == progress.total;
         if due {
             self.told = Some(Instant::now());
             self.line.send(Event::JobProgress { id: self.id, progress, note });
         }
+        due
     }
 }
 
@@ -154,7 +160,10 @@ impl Events<TrainEvent> for Sink<'_> {
         match &event {
             TrainEvent::Step { epoch, epochs, step, steps, loss, .. } => {
                 let progress = Progress { done: (epoch - 1) * steps + step, total: epochs * steps };
-                self.progress(progress, format!("epoch {epoch} of {epochs} · NLL {:.0} nats", loss.nll));
+                let note = format!("epoch {epoch} of {epochs} · NLL {:.0} nats", loss.nll);
+                if self.progress(progress, note) {
+                    self.line.send(Event::Train(Box::new(event)));
+                }
             }
             _ => self.line.send(Event::Train(Box::new(event))),
         }

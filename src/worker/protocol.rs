@@ -42,7 +42,7 @@ pub struct Tile {
     pub label: ClassId,
     /// 8-bit picture for the eye, CHW (clipped and quantised: not the world-space image).
     pub pixels: Vec<u8>,
-    /// Exact posterior of the world-space image.
+    /// Exact posterior of the world-space image; of a sample, before x is rounded to 32 bits.
     pub posterior: Arc<Posterior>,
 }
 
@@ -97,6 +97,8 @@ pub struct Inspection {
     pub shape: ImageShape,
     /// Itself.
     pub tile: Tile,
+    /// How far its posterior moves when computed again from x as rounded to 32 bits (samples only).
+    pub rounding: Option<f64>,
     /// The same latent at other temperatures; empty for an image from outside.
     pub morph: Vec<(Tau, Tile)>,
 }

@@ -34,10 +34,10 @@ fn the_same_seed_gives_the_same_bytes_and_calibrated_labels() {
     let folder = tempfile::tempdir().unwrap();
     let [a, b] = ["a.npz", "b.npz"].map(|name| folder.path().join(name));
     for path in [&a, &b] {
-        sample(text(path), &["--n", "1000", "--seed", "1", "--tau", "1.6"]);
+        sample(text(path), &["--n", "1000", "--seed", "1"]);
     }
     assert!(std::fs::read(&a).unwrap() == std::fs::read(&b).unwrap());
-    let report = posterior(text(&a), &["--tau", "1.6"]);
+    let report = posterior(text(&a), &[]);
     let images = report["images"].as_array().unwrap();
     assert_eq!(images.len(), 1000);
     chi_square_over_ten_bins(images);
@@ -57,7 +57,7 @@ fn chi_square_over_ten_bins(images: &[Value]) {
         }
     }
     let filled: Vec<_> = bins.iter().filter(|(_, _, variance)| *variance > 1.0).collect();
-    assert!(filled.len() >= 8, "too few forecasts in between to test anything: {bins:?}");
+    assert!(filled.len() >= 6, "too few forecasts in between to test anything: {bins:?}");
     let statistic: f64 = filled.iter().map(|(seen, expected, variance)| (seen - expected).powi(2) / variance).sum();
     let p_value = 1.0 - ChiSquared::new(filled.len() as f64).unwrap().cdf(statistic);
     assert!(p_value > 0.01, "χ² = {statistic:.1} over {} bins, p = {p_value:.4}: {bins:?}", filled.len());

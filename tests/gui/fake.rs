@@ -131,6 +131,7 @@ impl Fake {
                 subject: request.subject,
                 shape: SHAPE,
                 tile: tile(index, request.settings.tau.get()),
+                rounding: Some(if request.settings.tau.get() > 2.0 { 0.25 } else { 0.0 }),
                 morph,
             });
         }
@@ -140,7 +141,7 @@ impl Fake {
     pub fn train(&self, harness: &mut Harness<'_, App>) {
         let started =
             TrainEvent::Started { images: 59_500, held_out: 500, parameters: 1_200_000, resumed_at: 0, epochs: 30 };
-        harness.state_mut().watch_training(900, 32, 30);
+        harness.state_mut().watch_training(900, 30);
         self.send(Event::Train(Box::new(started)));
         for epoch in 1..=3 {
             let nll = 900.0 + 400.0 / epoch as f64;
@@ -153,7 +154,7 @@ impl Fake {
             let done = TrainEvent::Epoch { epoch, epochs: 30, train_nll, held_out, best: true, seconds: 60.0 };
             self.send(Event::Train(Box::new(done)));
             let x = (0..20).flat_map(|i| tile(i, 1.0).pixels.into_iter().map(|v| f32::from(v) / 255.0)).collect();
-            self.send(Event::Train(Box::new(TrainEvent::Samples { epoch, x })));
+            self.send(Event::Train(Box::new(TrainEvent::Samples { epoch, shape: SHAPE, x })));
         }
         harness.run_steps(4);
     }

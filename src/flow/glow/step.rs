@@ -15,11 +15,11 @@ pub struct Step {
     /// W e^l and W e^l b: the ActNorm and the 1×1 convolution as one affine map of channels.
     pub(super) mix: Affine,
     /// in_norm as x·a + c, [C/2, 1, 1, 1] each.
-    in_norm: (Tensor<4>, Tensor<4>),
+    pub(super) in_norm: (Tensor<4>, Tensor<4>),
     /// 3×3 convolution and mid_norm, [h, 9·C/2] over [`neighbours`].
-    input: Affine,
+    pub(super) input: Affine,
     /// 1×1 convolution and out_norm, [h, h].
-    middle: Affine,
+    pub(super) middle: Affine,
     /// 3×3 convolution, [9·C, h] before [`gather_neighbours`], and its bias [C, 1]; channels sorted (all s, then all t).
     output: Affine,
     /// [C/2, 1, 1, 1]

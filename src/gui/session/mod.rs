@@ -133,7 +133,7 @@ impl Session {
                 self.classified_at = Some(settings.clone());
             }
             Job::Train { spec, .. } => {
-                self.train = TrainHistory::begin(id, spec.data.pad_to, spec.training.epochs);
+                self.train = TrainHistory::begin(id, spec.training.epochs);
             }
             _ => {}
         }

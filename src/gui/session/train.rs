@@ -2,6 +2,7 @@
 
 use crate::data::ImageShape;
 use crate::oracle::evaluate::Evaluation;
+use crate::oracle::export::picture;
 use crate::oracle::train::TrainEvent;
 use crate::worker::protocol::JobId;
 
@@ -32,8 +33,6 @@ pub struct FixedSamples {
 pub struct TrainHistory {
     /// Its job.
     pub job: Option<JobId>,
-    /// Side of its images, from the spec.
-    pub side: usize,
     /// Epochs in all.
     pub epochs: usize,
     /// A sentence about data and size.
@@ -59,8 +58,8 @@ const MAX_STEPS: usize = 4000;
 
 impl TrainHistory {
     /// A run was submitted.
-    pub fn begin(job: JobId, side: usize, epochs: usize) -> Self {
-        Self { job: Some(job), side, epochs, ..Self::default() }
+    pub fn begin(job: JobId, epochs: usize) -> Self {
+        Self { job: Some(job), epochs, ..Self::default() }
     }
 
     /// It reports.
@@ -95,23 +94,14 @@ impl TrainHistory {
                 self.points.retain(|point| point.epoch < epoch);
                 self.points.push(EpochPoint { epoch, train_nll, held_out });
             }
-            TrainEvent::Samples { epoch, x } => self.samples = pictures(epoch, self.side, &x),
+            TrainEvent::Samples { epoch, shape, x } => self.samples = Some(pictures(epoch, shape, &x)),
         }
     }
 }
 
-/// World-space images for the eye. The report does not say how many channels they have: three if that leaves an even
-/// number of images (two of each class), one otherwise.
-fn pictures(epoch: usize, side: usize, x: &[f32]) -> Option<FixedSamples> {
-    let planes = x.len().checked_div(side * side)?;
-    if planes == 0 || planes * side * side != x.len() {
-        return None;
-    }
-    let channels = if planes.is_multiple_of(6) { 3 } else { 1 };
-    let shape = ImageShape { channels, height: side, width: side };
-    let byte = |v: &f32| (v.clamp(0.0, 1.0) * 255.0).round() as u8;
-    let pictures = x.chunks_exact(shape.dims()).map(|image| image.iter().map(byte).collect()).collect();
-    Some(FixedSamples { epoch, shape, pictures })
+/// World-space images for the eye.
+fn pictures(epoch: usize, shape: ImageShape, x: &[f32]) -> FixedSamples {
+    FixedSamples { epoch, shape, pictures: x.chunks_exact(shape.dims()).map(picture).collect() }
 }
 
 #[cfg(test)]
@@ -120,9 +110,10 @@ mod tests {
 
     #[test]
     fn samples_are_clipped_and_cut_into_images() {
-        let mut history = TrainHistory::begin(1, 2, 3);
+        let mut history = TrainHistory::begin(1, 3);
         let x = [-1.0, 0.0, 0.5, 2.0].repeat(20);
-        history.take(TrainEvent::Samples { epoch: 1, x });
+        let shape = ImageShape { channels: 1, height: 2, width: 2 };
+        history.take(TrainEvent::Samples { epoch: 1, shape, x });
         let samples = history.samples.unwrap();
         assert_eq!(samples.pictures.len(), 20);
         assert_eq!(samples.pictures[3], [0, 0, 128, 255]);

@@ -15,7 +15,7 @@ use burn::tensor::Device;
 use rand::seq::SliceRandom;
 use serde::Serialize;
 
-use crate::data::{Dataset, Split, open_dataset, write_atomically};
+use crate::data::{Dataset, ImageShape, Split, open_dataset, write_atomically};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::flow::glow::{Glow, GlowConfig, GlowFlow};
@@ -107,6 +107,8 @@ pub enum TrainEvent {
     Samples {
         /// Epoch, from 1.
         epoch: usize,
+        /// Shape of each.
+        shape: ImageShape,
         /// World-space images, NCHW.
         #[serde(skip)]
         x: Vec<f32>,
@@ -330,7 +332,7 @@ impl<'a> Run<'a> {
         )?;
         let (epochs, seconds) = (self.spec.training.epochs, self.state.seconds);
         events.report(TrainEvent::Epoch { epoch, epochs, train_nll, held_out, best, seconds })?;
-        events.report(TrainEvent::Samples { epoch, x: self.samples(&flow)? })
+        events.report(TrainEvent::Samples { epoch, shape: self.config.shape, x: self.samples(&flow)? })
     }
 
     /// Images of fixed latents.
