@@ -7,6 +7,7 @@ use std::path::Path;
 use burn::store::pytorch_reader::{DType as PtDType, PytorchReader};
 use half::{bf16, f16};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+use serde::{Deserialize, Serialize};
 
 use crate::data::write_atomically;
 use crate::error::{Error, Result};
@@ -37,9 +38,11 @@ impl HostTensor {
 }
 
 /// Format of the numbers in a written file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Storage {
     /// As trained.
+    #[default]
     F32,
     /// Half the size; values are rounded to 11 bits, so the posterior drift must be measured and stated.
     F16,

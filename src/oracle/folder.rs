@@ -69,7 +69,8 @@ pub struct TrainingRecord {
     pub held_out: Evaluation,
     /// The test images, which chose nothing.
     pub test: Option<Evaluation>,
-    /// What rounding the weights for storage did.
+    /// What rounding the weights for storage did, where they were rounded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage_drift: Option<StorageDrift>,
 }
 
@@ -191,7 +192,7 @@ pub fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Writes a trained flow as an oracle folder, its weights rounded to f16, and returns its description.
+/// Writes a trained flow as an oracle folder and returns its description.
 ///
 /// # Errors
 /// Names the file that cannot be written.
@@ -201,10 +202,10 @@ pub fn write(
     trained: &Trained,
     device: &str,
     finished: &str,
-    drift: StorageDrift,
+    drift: Option<StorageDrift>,
 ) -> Result<OracleInfo> {
     std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
-    let bytes = trained.weights.to_safetensors(Storage::F16)?;
+    let bytes = trained.weights.to_safetensors(spec.storage)?;
     let info = OracleInfo {
         format: 1,
         name: spec.name.clone(),
@@ -213,7 +214,10 @@ pub fn write(
         class_names: trained.class_names.clone(),
         preprocessing: PREPROCESSING.into(),
         weights_sha256: sha256(&bytes),
-        storage: "float16".into(),
+        storage: match spec.storage {
+            Storage::F32 => "float32".into(),
+            Storage::F16 => "float16".into(),
+        },
         training: Some(TrainingRecord {
             data: spec.data.description.clone().unwrap_or_else(|| spec.data.path.display().to_string()),
             pixels_sha256: trained.pixels_sha256.clone(),
@@ -225,7 +229,7 @@ pub fn write(
             finished: finished.into(),
             held_out: trained.held_out.clone(),
             test: trained.test.clone(),
-            storage_drift: Some(drift),
+            storage_drift: drift,
         }),
     };
     write_atomically(&folder.join(WEIGHTS), |file| file.write_all(&bytes))?;

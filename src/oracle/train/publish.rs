@@ -34,7 +34,10 @@ pub fn train_oracle(
     events: &mut dyn Events<TrainEvent>,
 ) -> Result<OracleInfo> {
     let trained = train(spec, folder, &chosen.device, events)?;
-    let drift = storage_drift(spec, &trained, chosen)?;
+    let drift = match spec.storage {
+        Storage::F32 => None,
+        Storage::F16 => Some(storage_drift(spec, &trained, chosen)?),
+    };
     let used = &chosen.report.used;
     let device = format!("{} ({})", used.name, used.driver);
     folder::write(&folder.join(ORACLE), spec, &trained, &device, &today(), drift)

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::flow::weights::Storage;
 use crate::units::Seed;
 
 /// A training run of a conditional Glow. Defaults are EBO's settings where EBO states them, sized for a CPU.
@@ -13,6 +14,9 @@ use crate::units::Seed;
 pub struct TrainSpec {
     /// Name of the oracle.
     pub name: String,
+    /// Format of the finished oracle's weights: `f32` as trained, or `f16` at half the size, whose drift is then measured.
+    #[serde(default)]
+    pub storage: Storage,
     /// Where the images come from.
     pub data: DataSpec,
     /// The flow.
