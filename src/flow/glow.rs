@@ -84,7 +84,7 @@ impl GlowConfig {
     /// Channels, height and width inside level `l`.
     fn level_shape(&self, l: usize) -> ImageShape {
         ImageShape {
-            channels: 4 * self.shape.channels << l,
+            channels: (4 * self.shape.channels) << l,
             height: self.shape.height >> (l + 1),
             width: self.shape.width >> (l + 1),
         }
