@@ -1,6 +1,6 @@
 //! The rooms of DESIGN §1: who may import whom, and who may name what. Scans the source text.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Room → rooms it may import besides itself. Left may be imported by right, never back.
 const ROOMS: &[(&str, &[&str])] = &[
@@ -50,7 +50,7 @@ fn sources() -> Vec<(String, String)> {
     found
 }
 
-fn name(root: &Path, path: &PathBuf) -> String {
+fn name(root: &Path, path: &Path) -> String {
     path.strip_prefix(root).unwrap().to_string_lossy().replace('\\', "/")
 }
 
