@@ -1,11 +1,15 @@
 //! The worker as a face sees it, on the CPU and the bundled oracle.
 
+#[path = "common/mod.rs"]
+mod common;
+
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bayescope::device::DeviceChoice;
+use bayescope::oracle::train::{TrainEvent, TrainSpec};
 use bayescope::oracle::world::{SampleSpec, Settings};
 use bayescope::units::{Seed, Tau};
 use bayescope::worker::Worker;
@@ -213,4 +217,33 @@ fn a_job_cancelled_in_the_queue_never_starts() {
     assert_eq!(bench.outcome(first), Outcome::Cancelled);
     assert_eq!(bench.outcome(second), Outcome::Cancelled);
     assert!(!bench.seen.iter().any(|event| matches!(event, Event::JobStarted { id } if *id == second)));
+}
+
+#[test]
+fn an_oracle_is_trained_while_the_window_is_served_and_then_opens() {
+    let mut bench = Bench::new();
+    let folder = tempfile::tempdir().unwrap();
+    common::pictures::pictures(folder.path());
+    let text = "name = 'halves'\n[data]\npath = 'data'\npad_to = 8\nheld_out = 16\n[model]\nhidden = 8\nlevels = 2\nsteps = 2\n\
+                [training]\nepochs = 3\nbatch = 16";
+    let path = folder.path().join("spec.toml");
+    std::fs::write(&path, text).unwrap();
+    let spec = Box::new(TrainSpec::read(&path).unwrap());
+    let run = folder.path().join("run");
+    let job = bench.worker.submit(Job::Train { spec, folder: run.clone() });
+    bench.worker.show(request(1, 8, 1.0, Vec::new()));
+    assert!(!bench.gallery(1).is_empty());
+    assert!(matches!(bench.outcome(job), Outcome::Done(_)));
+    let told = |found: fn(&TrainEvent) -> bool| {
+        let train = |event: &&Event| matches!(event, Event::Train(train) if found(train));
+        bench.seen.iter().filter(train).count()
+    };
+    assert_eq!(told(|event| matches!(event, TrainEvent::Epoch { .. })), 3);
+    assert_eq!(told(|event| matches!(event, TrainEvent::Samples { x, .. } if x.len() == 4 * 64)), 3);
+    assert!(told(|event| matches!(event, TrainEvent::Step { .. })) > 0);
+    let job = bench.worker.submit(Job::OpenOracle(run.join("oracle").display().to_string()));
+    assert!(matches!(bench.outcome(job), Outcome::Done(_)));
+    let request = GalleryRequest { settings: Settings::default_for(2), ..request(2, 6, 1.0, Vec::new()) };
+    bench.worker.show(request);
+    assert_eq!(bench.gallery(2).iter().map(|update| update.tiles.len()).sum::<usize>(), 6);
 }

@@ -4,23 +4,8 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::Stdio;
 
+use crate::common::pictures::pictures;
 use crate::run::{bayescope, fail, json, succeed, text};
-
-/// Two classes of 8×8 pictures: a bright left half, a bright right half.
-fn pictures(folder: &Path) {
-    for (class, left) in [("left", true), ("right", false)] {
-        let class = folder.join("data").join(class);
-        std::fs::create_dir_all(&class).unwrap();
-        for i in 0..40u32 {
-            let pixel = |x: u32, y: u32| {
-                let bright = (x < 4) == left;
-                let noise = (i * 37 + x * 11 + y * 23 + x * y * 5) % 60;
-                image::Luma([if bright { 180 + noise as u8 } else { noise as u8 }])
-            };
-            image::GrayImage::from_fn(8, 8, pixel).save(class.join(format!("{i:02}.png"))).unwrap();
-        }
-    }
-}
 
 fn spec(folder: &Path, epochs: usize) -> std::path::PathBuf {
     let path = folder.join(format!("spec{epochs}.toml"));

@@ -2,6 +2,7 @@
 #![allow(dead_code)] // Each target uses its part.
 
 pub mod fill;
+pub mod pictures;
 pub mod reference;
 pub mod tiny;
 
