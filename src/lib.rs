@@ -5,8 +5,9 @@
 //!
 //! The rooms of this crate; the left may be imported by the right, never back:
 //!
-//! `units, error → data → flow → oracle → run → worker → {cli, gui}` (`device` stands beside `data`).
+//! `units, error → data → flow → oracle → bayes → worker → {cli, gui}` (`device` stands beside `data`).
 
+pub mod bayes;
 pub mod cli;
 pub mod data;
 pub mod device;

@@ -11,9 +11,10 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("data", &["error", "units"]),
     ("flow", &["error", "units", "data"]),
     ("oracle", &["error", "units", "events", "device", "data", "flow"]),
-    ("worker", &["error", "units", "events", "device", "data", "flow", "oracle"]),
-    ("gui", &["error", "units", "events", "device", "data", "flow", "oracle", "worker"]),
-    ("cli", &["error", "units", "events", "device", "data", "flow", "oracle", "worker", "gui"]),
+    ("bayes", &["error", "units", "events", "flow", "oracle"]),
+    ("worker", &["error", "units", "events", "device", "data", "flow", "oracle", "bayes"]),
+    ("gui", &["error", "units", "events", "device", "data", "flow", "oracle", "bayes", "worker"]),
+    ("cli", &["error", "units", "events", "device", "data", "flow", "oracle", "bayes", "worker", "gui"]),
 ];
 
 /// Word → the only places that may use it, with the reason for every exception.

@@ -1,0 +1,374 @@
+//! K Gaussian classes with one covariance, reduced to the r ≤ K − 1 dimensions in which they differ.
+//!
+//! Whitened by Σ^(−½) the classes are N(m_k, τ²I), and only the span of the differences m_k − m_j decides. Its basis and
+//! the coordinates in it come from modified Gram-Schmidt with pivoting (a rank-revealing QR, backward stable: distances
+//! are right to a rounding of the largest mean). From here on the number of pixels plays no part.
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use crate::error::{Error, Result};
+use crate::flow::base::GaussianBase;
+use crate::oracle::posterior::Prior;
+use crate::units::Tau;
+
+/// A direction, relative to the largest mean, below which a difference of means is rounding.
+const RANK_TOLERANCE: f64 = 1e-13;
+/// Elements of work from which Gram-Schmidt is worth a second thread.
+const PARALLEL_FROM: usize = 1 << 18;
+
+/// K classes N(m_k, τ²I) in r dimensions with their priors π.
+#[derive(Debug, Clone)]
+pub struct GaussianClasses {
+    dims: usize,
+    rank: usize,
+    /// m_k at τ = 1, relative to the centre of all means, [K, r].
+    coordinates: Vec<f64>,
+    /// |m_k − m_j| at τ = 1, [K, K].
+    distances: Arc<Vec<f64>>,
+    priors: Vec<f64>,
+}
+
+impl GaussianClasses {
+    /// From means whitened at τ = 1, [K][D], and priors [K] with sum 1.
+    ///
+    /// # Errors
+    /// When there is no class, or means or priors are not finite.
+    pub fn new(mut whitened: Vec<Vec<f64>>, priors: Vec<f64>) -> Result<Self> {
+        if whitened.is_empty() || whitened.len() != priors.len() {
+            return Err(Error::input(format!("{} class means for {} priors", whitened.len(), priors.len())));
+        }
+        let finite = whitened.iter().flatten().chain(&priors).all(|x| x.is_finite());
+        if !finite {
+            return Err(Error::input("the class means divided by the standard deviations are not finite numbers"));
+        }
+        let dims = whitened[0].len();
+        centre(&mut whitened);
+        let (rank, coordinates) = factorise(whitened);
+        let distances = Arc::new(all_distances(priors.len(), rank, &coordinates));
+        Ok(Self { dims, rank, coordinates, distances, priors })
+    }
+
+    /// The class problem of a shared-map world: its base distribution (EBO §3) and a class prior.
+    ///
+    /// # Errors
+    /// When the prior does not fit, or a mean over its standard deviation is not finite.
+    pub fn of_base(base: &GaussianBase, prior: &Prior) -> Result<Self> {
+        let whitened = (0..base.classes()).map(|k| base.mean(k).iter().zip(base.std()).map(|(m, s)| m / s).collect());
+        Self::new(whitened.collect(), prior.probabilities().to_vec())
+    }
+
+    /// The same classes with other priors.
+    ///
+    /// # Errors
+    /// When there are not K of them.
+    pub fn with_priors(&self, priors: &[f64]) -> Result<Self> {
+        if priors.len() != self.classes() {
+            return Err(Error::input(format!("{} priors for {} classes", priors.len(), self.classes())));
+        }
+        Ok(Self { priors: priors.to_vec(), ..self.clone() })
+    }
+
+    /// Number of classes K.
+    pub fn classes(&self) -> usize {
+        self.priors.len()
+    }
+
+    /// Number of dimensions D of the problem as it was given.
+    pub fn dims(&self) -> usize {
+        self.dims
+    }
+
+    /// Dimensions r of the span of all differences of means.
+    pub fn rank(&self) -> usize {
+        self.rank
+    }
+
+    /// Priors π, [K].
+    pub fn priors(&self) -> &[f64] {
+        &self.priors
+    }
+
+    /// m_k at τ = 1, [r].
+    pub fn mean(&self, class: usize) -> &[f64] {
+        &self.coordinates[class * self.rank..(class + 1) * self.rank]
+    }
+
+    /// Mahalanobis distance of two means at τ = 1.
+    pub fn distance(&self, a: usize, b: usize) -> f64 {
+        self.distances[a * self.classes() + b]
+    }
+
+    /// The distinct classes of positive prior at base temperature τ.
+    pub(super) fn scene(&self, tau: Tau, merge: Merge) -> Scene {
+        let scale = 1.0 / tau.get();
+        let members = self.groups(merge);
+        let priors = |group: &Vec<usize>| -> Vec<f64> { group.iter().map(|&k| self.priors[k]).collect() };
+        let weights: Vec<f64> = members
+            .iter()
+            .map(|group| match merge {
+                Merge::Best => priors(group).into_iter().fold(0.0, f64::max),
+                Merge::Sum | Merge::Apart => priors(group).iter().sum(),
+            })
+            .collect();
+        let hidden = members.iter().zip(&weights).map(|(group, &weight)| {
+            let priors = priors(group);
+            match merge {
+                Merge::Best => priors.iter().sum::<f64>() - weight,
+                Merge::Sum | Merge::Apart => priors.iter().map(|p| p * (weight / p).ln()).sum(),
+            }
+        });
+        let hidden = hidden.sum();
+        let first = || members.iter().map(|group| group[0]);
+        let means = first().flat_map(|k| self.mean(k).iter().map(|x| x * scale)).collect();
+        let distances = first().flat_map(|g| first().map(move |h| scale * self.distance(g, h))).collect();
+        let log_weights = weights.iter().map(|w| w.ln()).collect();
+        Scene { rank: self.rank, means, weights, log_weights, hidden, members, distances }
+    }
+
+    /// Classes of positive prior, coincident ones together where asked for.
+    fn groups(&self, merge: Merge) -> Vec<Vec<usize>> {
+        let largest = (0..self.classes()).map(|k| norm(self.mean(k))).fold(0.0, f64::max);
+        let mut members: Vec<Vec<usize>> = Vec::new();
+        for k in (0..self.classes()).filter(|&k| self.priors[k] > 0.0) {
+            let same = |group: &&mut Vec<usize>| {
+                merge != Merge::Apart && self.distance(group[0], k) <= RANK_TOLERANCE * largest
+            };
+            match members.iter_mut().find(same) {
+                Some(group) => group.push(k),
+                None => members.push(vec![k]),
+            }
+        }
+        members
+    }
+}
+
+/// How coincident classes become one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Merge {
+    /// The likeliest is decided for; the priors of the others are errors in any case. For the Bayes error.
+    Best,
+    /// One class of the summed prior; which member it is stays unknown in any case. For entropies.
+    Sum,
+    /// They stay apart. For one class against the rest.
+    Apart,
+}
+
+/// Distinct classes N(m_g, I) of weight w_g > 0 at one temperature.
+#[derive(Debug, Clone)]
+pub(super) struct Scene {
+    pub rank: usize,
+    /// m_g, [G, r].
+    pub means: Vec<f64>,
+    /// w_g, [G]; together 1 less what merging took out.
+    pub weights: Vec<f64>,
+    /// ln w_g.
+    pub log_weights: Vec<f64>,
+    /// What coincident classes contribute whatever x is: errors, or nats of entropy.
+    pub hidden: f64,
+    /// The classes of each group.
+    pub members: Vec<Vec<usize>>,
+    /// |m_g − m_h|, [G, G].
+    distances: Vec<f64>,
+}
+
+impl Scene {
+    /// From means [G, r], weights [G] and the classes of each group.
+    pub fn new(rank: usize, means: Vec<f64>, weights: Vec<f64>, hidden: f64, members: Vec<Vec<usize>>) -> Self {
+        let distances = all_distances(weights.len(), rank, &means);
+        let log_weights = weights.iter().map(|w| w.ln()).collect();
+        Self { rank, means, weights, log_weights, hidden, members, distances }
+    }
+
+    /// Number of groups G.
+    pub fn count(&self) -> usize {
+        self.weights.len()
+    }
+
+    /// m_g, [r].
+    pub fn mean(&self, g: usize) -> &[f64] {
+        &self.means[g * self.rank..(g + 1) * self.rank]
+    }
+
+    /// d_gh = |m_g − m_h|.
+    pub fn distance(&self, g: usize, h: usize) -> f64 {
+        self.distances[g * self.count() + h]
+    }
+
+    /// b_gh: how far from m_g, towards m_h, the face lies beyond which h is likelier (REPORT §1). Of two coincident classes
+    /// the lighter always loses, of equally heavy ones the first.
+    pub fn boundary(&self, g: usize, h: usize) -> f64 {
+        let d = self.distance(g, h);
+        if d == 0.0 {
+            let loses = (self.log_weights[g], h) < (self.log_weights[h], g);
+            return if loses { f64::NEG_INFINITY } else { f64::INFINITY };
+        }
+        0.5 * d + (self.log_weights[g] - self.log_weights[h]) / d
+    }
+
+    /// ln w_g Q(b_gh): class g taken for class h, were they alone.
+    pub fn log_pair(&self, g: usize, h: usize) -> f64 {
+        self.log_weights[g] + super::normal::log_tail(self.boundary(g, h))
+    }
+
+    /// The directions from m_g to the others.
+    pub fn directions(&self, g: usize) -> Directions {
+        let count = self.count();
+        let units: Vec<Vec<f64>> = (0..count)
+            .map(|h| {
+                let d = self.distance(g, h);
+                self.mean(h).iter().zip(self.mean(g)).map(|(to, from)| (to - from) / d).collect()
+            })
+            .collect();
+        let cosines = units.iter().flat_map(|a| units.iter().map(|b| dot(a, b).clamp(-1.0, 1.0))).collect();
+        Directions { g, count, cosines }
+    }
+}
+
+/// The directions from one mean to the others.
+pub(super) struct Directions {
+    /// From which.
+    pub g: usize,
+    count: usize,
+    /// [G, G]; row and column g mean nothing.
+    cosines: Vec<f64>,
+}
+
+impl Directions {
+    /// Cosine of the directions to h and to i.
+    pub fn cosine(&self, h: usize, i: usize) -> f64 {
+        self.cosines[h * self.count + i]
+    }
+}
+
+fn centre(means: &mut [Vec<f64>]) {
+    let count = means.len() as f64;
+    let mut middle = vec![0.0; means[0].len()];
+    for mean in means.iter() {
+        middle.iter_mut().zip(mean).for_each(|(c, m)| *c += m / count);
+    }
+    means.iter_mut().for_each(|mean| mean.iter_mut().zip(&middle).for_each(|(m, c)| *m -= c));
+}
+
+/// Coordinates of the rows in an orthonormal basis of their span: (r, [K, r]).
+fn factorise(mut rows: Vec<Vec<f64>>) -> (usize, Vec<f64>) {
+    let (count, dims) = (rows.len(), rows[0].len());
+    let mut coordinates = vec![Vec::new(); count];
+    let mut left: Vec<f64> = rows.iter().map(|row| norm(row)).collect();
+    let tolerance = RANK_TOLERANCE * (count as f64).sqrt() * left.iter().fold(0.0, |a: f64, &b| a.max(b));
+    while let Some((pivot, &length)) = left.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1)) {
+        if length <= tolerance {
+            break;
+        }
+        let direction: Vec<f64> = rows[pivot].iter().map(|x| x / length).collect();
+        let project = |((row, coordinates), left): ((&mut Vec<f64>, &mut Vec<f64>), &mut f64)| {
+            let along = dot(row, &direction);
+            coordinates.push(along);
+            row.iter_mut().zip(&direction).for_each(|(x, d)| *x -= along * d);
+            *left = norm(row);
+        };
+        let parts = (rows.iter_mut().zip(&mut coordinates)).zip(&mut left);
+        if count * dims < PARALLEL_FROM {
+            parts.for_each(project);
+        } else {
+            parts.collect::<Vec<_>>().into_par_iter().for_each(project);
+        }
+        // What rounding left of the pivot itself is no direction.
+        left[pivot] = 0.0;
+        rows[pivot].fill(0.0);
+    }
+    (coordinates[0].len(), coordinates.concat())
+}
+
+/// Σ a_i b_i in eight partial sums, which the compiler can vectorise.
+pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
+    let mut partial = [0.0; 8];
+    for (a, b) in a.chunks(8).zip(b.chunks(8)) {
+        partial.iter_mut().zip(a.iter().zip(b)).for_each(|(sum, (a, b))| *sum += a * b);
+    }
+    partial.iter().sum()
+}
+
+fn norm(a: &[f64]) -> f64 {
+    dot(a, a).sqrt()
+}
+
+/// |m_g − m_h| of all pairs of `count` points [count, rank].
+fn all_distances(count: usize, rank: usize, means: &[f64]) -> Vec<f64> {
+    let mean = |g: usize| &means[g * rank..(g + 1) * rank];
+    let row = |g: usize| (0..count).map(move |h| distance(mean(g), mean(h)));
+    if count * count * rank < PARALLEL_FROM {
+        return (0..count).flat_map(row).collect();
+    }
+    (0..count).into_par_iter().flat_map_iter(row).collect()
+}
+
+fn distance(a: &[f64], b: &[f64]) -> f64 {
+    let mut partial = [0.0; 8];
+    for (a, b) in a.chunks(8).zip(b.chunks(8)) {
+        partial.iter_mut().zip(a.iter().zip(b)).for_each(|(sum, (a, b))| *sum += (a - b) * (a - b));
+    }
+    partial.iter().sum::<f64>().sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::distr::{Distribution, StandardUniform};
+
+    fn random(count: usize, dims: usize, seed: u64) -> Vec<Vec<f64>> {
+        let mut rng = crate::units::Seed(seed).rng(0);
+        (0..count).map(|_| (0..dims).map(|_| StandardUniform.sample(&mut rng)).collect()).collect()
+    }
+
+    fn uniform(count: usize) -> Vec<f64> {
+        vec![1.0 / count as f64; count]
+    }
+
+    #[test]
+    fn reduction_keeps_every_distance() {
+        for (count, dims, rank) in [(1, 5, 0), (2, 784, 1), (10, 3072, 9), (10, 4, 4), (40, 30, 30)] {
+            let means = random(count, dims, 7);
+            let classes = GaussianClasses::new(means.clone(), uniform(count)).unwrap();
+            assert_eq!((classes.rank(), classes.dims()), (rank, dims));
+            for a in 0..count {
+                for b in 0..count {
+                    let direct = distance(&means[a], &means[b]);
+                    assert!((classes.distance(a, b) - direct).abs() < 1e-13 * (1.0 + direct), "{count} {dims}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn means_in_a_plane_have_rank_two_wherever_the_plane_is() {
+        let basis = random(2, 500, 3);
+        let means =
+            random(9, 2, 4).iter().map(|c| (0..500).map(|i| 1e3 + c[0] * basis[0][i] + c[1] * basis[1][i]).collect());
+        assert_eq!(GaussianClasses::new(means.collect(), uniform(9)).unwrap().rank(), 2);
+    }
+
+    #[test]
+    fn near_pairs_survive_far_clusters() {
+        // Clusters 1e3 apart, pairs in them 1e-6 apart in a direction of their own.
+        let means = vec![vec![0.0, 0.0, 0.0], vec![0.0, 1e-6, 0.0], vec![1e3, 0.0, 0.0], vec![1e3, 0.0, 3e-6]];
+        let classes = GaussianClasses::new(means, uniform(4)).unwrap();
+        assert_eq!(classes.rank(), 3);
+        assert!((classes.distance(0, 1) / 1e-6 - 1.0).abs() < 1e-6);
+        assert!((classes.distance(2, 3) / 3e-6 - 1.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn coincident_classes_and_empty_priors_leave_the_scene() {
+        let means = vec![vec![0.0, 1.0], vec![0.0, 1.0], vec![2.0, 0.0], vec![5.0, 5.0]];
+        let classes = GaussianClasses::new(means, vec![0.3, 0.2, 0.5, 0.0]).unwrap();
+        let scene = classes.scene(Tau::new(2.0).unwrap(), Merge::Best);
+        assert_eq!(scene.members, [vec![0, 1], vec![2]]);
+        assert_eq!((scene.weights.as_slice(), scene.hidden), ([0.3, 0.5].as_slice(), 0.2));
+        assert!((scene.distance(0, 1) - 5f64.sqrt() / 2.0).abs() < 1e-14);
+        let scene = classes.scene(Tau::ONE, Merge::Sum);
+        let entropy = -(0.3 * 0.6f64.ln() + 0.2 * 0.4f64.ln());
+        assert!((scene.weights[0] - 0.5).abs() < 1e-15 && (scene.hidden - entropy).abs() < 1e-15);
+    }
+}

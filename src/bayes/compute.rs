@@ -1,0 +1,328 @@
+//! The Bayes error by a chosen method, or by the one that suits the problem.
+
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+
+use super::classes::{GaussianClasses, Merge, Scene};
+use super::estimate::{Badge, Estimate, Figure, Method};
+use super::hdr::{self, HdrSpec};
+use super::monte_carlo::MonteCarlo;
+use super::pair::{PairSum, Target};
+use super::product;
+use super::quadrature::Scaled;
+use super::rqmc::{WedgeSum, mean_and_error, student_95};
+use super::scores::Quantity;
+use super::{biorthogonal, equidistant, line, plane, sov, tensor};
+use crate::error::{Error, Result};
+use crate::events::Events;
+use crate::units::{Seed, Tau};
+
+/// Largest K at which `auto` takes separation of variables.
+pub(super) const SOV_UP_TO: usize = 100;
+/// Largest K separation of variables is offered for: its factors grow as K⁴.
+const SOV_AT_MOST: usize = 160;
+/// K from which a tolerance of 1e-3 or worse is met sooner by pair importance sampling.
+const QUICK_PAIR_FROM: usize = 50;
+/// Largest K for tensor quadrature.
+pub(super) const TENSOR_UP_TO: usize = 6;
+/// Variables drawn (or products of means and points formed, / 16) after which refinement ends, about a minute on one core.
+const MOST_WORK: f64 = 4e9;
+
+/// How to compute a Bayes error.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Spec {
+    /// The method; by itself where none is given.
+    pub method: Option<Method>,
+    /// Half width of the 95 % interval over the value that ends the refinement.
+    pub tolerance: f64,
+    /// Seed of the random points.
+    pub seed: Seed,
+    /// Settings of Holmes-Diaconis-Ross.
+    pub hdr: HdrSpec,
+}
+
+impl Default for Spec {
+    fn default() -> Self {
+        Self { method: None, tolerance: 1e-4, seed: Seed(0), hdr: HdrSpec::default() }
+    }
+}
+
+impl Spec {
+    /// Checks the tolerance.
+    ///
+    /// # Errors
+    /// When it is not a positive number.
+    pub fn check(&self) -> Result<()> {
+        if self.tolerance > 0.0 {
+            return Ok(());
+        }
+        Err(Error::input(format!("the tolerance must be a number > 0, not {}", self.tolerance)))
+    }
+}
+
+/// Refuses a temperature at which nothing can be integrated.
+pub(super) fn positive(tau: Tau) -> Result<Tau> {
+    if tau.get() > 0.0 {
+        return Ok(tau);
+    }
+    Err(Error::input("the base temperature τ must be above 0: at τ = 0 every class is a point"))
+}
+
+/// The Bayes error E = 1 − E[max_y p(y|x)] of the classes at base temperature τ. Every refinement is reported.
+///
+/// # Errors
+/// When τ or the tolerance cannot be used, the method does not apply to the problem, or the caller stops.
+pub fn bayes_error(
+    classes: &GaussianClasses,
+    tau: Tau,
+    spec: &Spec,
+    events: &mut dyn Events<Estimate>,
+) -> Result<Estimate> {
+    spec.check()?;
+    let scene = classes.scene(positive(tau)?, Merge::Best);
+    let run = Run { scene: &scene, spec, begun: Instant::now() };
+    let estimate = match spec.method {
+        None => run.auto(events),
+        Some(Method::Closed) => run.closed().map_or_else(|| run.quadrature(), Ok),
+        Some(Method::Quadrature) => run.quadrature(),
+        Some(_) if scene.count() < 2 => run.closed().map_or_else(|| run.quadrature(), Ok),
+        Some(Method::Sov) => run.sov("asked for", events),
+        Some(Method::Pair) => run.pair("asked for", events),
+        Some(Method::Mc) => run.monte_carlo(events),
+        Some(Method::Hdr) => run.hdr(events),
+    }?;
+    events.report(estimate.clone())?;
+    Ok(estimate)
+}
+
+/// One computation.
+struct Run<'a> {
+    scene: &'a Scene,
+    spec: &'a Spec,
+    begun: Instant,
+}
+
+impl Run<'_> {
+    fn auto(&self, events: &mut dyn Events<Estimate>) -> Result<Estimate> {
+        if let Some(exact) = self.closed() {
+            return Ok(exact);
+        }
+        let count = self.scene.count();
+        if self.scene.rank == 2 || count <= TENSOR_UP_TO {
+            let estimate = self.quadrature()?;
+            if estimate.figure.relative_half_width() <= self.spec.tolerance {
+                return Ok(estimate);
+            }
+        }
+        let quick = count >= QUICK_PAIR_FROM && self.spec.tolerance >= 1e-3;
+        match count {
+            _ if quick => self.pair("one sample serves all classes, and the tolerance is loose", events),
+            _ if count <= SOV_UP_TO => self.sov("positive terms: the same relative accuracy at every error", events),
+            _ => self.pair("one sample serves all classes, however many", events),
+        }
+    }
+
+    /// A closed form, if the problem has one.
+    fn closed(&self) -> Option<Estimate> {
+        let (scene, exact) = (self.scene, Badge::Exact);
+        if scene.count() < 2 {
+            return Some(self.finish(Method::Closed, exact, Scaled::ZERO, 0, "one distinct class".into()));
+        }
+        if scene.rank <= 1 {
+            let why = format!("{} classes on a line: upper envelope in closed form", scene.count());
+            return Some(self.finish(Method::Closed, exact, line::bayes_error(scene), 0, why));
+        }
+        if let Some(sum) = equidistant::bayes_error(scene) {
+            let why = format!("{} equidistant classes: one-dimensional integral", scene.count());
+            return Some(self.finish(Method::Closed, exact, sum, 0, why));
+        }
+        if let Some(sum) = biorthogonal::bayes_error(scene) {
+            let why = format!("{} antipodal classes on {} axes: one-dimensional integral", scene.count(), scene.rank);
+            return Some(self.finish(Method::Closed, exact, sum, 0, why));
+        }
+        let factors = product::factors(scene)?;
+        let sum = product::bayes_error(&factors)?;
+        let why = format!("product of {} independent problems, each in closed form or in a plane", factors.len());
+        Some(self.finish(Method::Closed, exact, sum, 0, why))
+    }
+
+    fn quadrature(&self) -> Result<Estimate> {
+        let scene = self.scene;
+        if scene.rank == 2 {
+            let why = format!("{} classes in a plane: piecewise Gauss-Legendre", scene.count());
+            return Ok(self.finish(Method::Quadrature, Badge::Bounded, plane::bayes_error(scene), 0, why));
+        }
+        if scene.count() > TENSOR_UP_TO {
+            return Err(Error::input(format!(
+                "no closed form or quadrature for {} classes in {} dimensions; use auto, sov or pair",
+                scene.count(),
+                scene.rank
+            )));
+        }
+        let (sum, nodes, samples) = tensor::integrate(&sov::error_terms(scene), self.spec.tolerance);
+        let why = format!("{} classes: first violations by tensor Gauss-Legendre, {nodes} nodes", scene.count());
+        Ok(self.finish(Method::Quadrature, Badge::Bounded, sum, samples, why))
+    }
+
+    fn sov(&self, reason: &str, events: &mut dyn Events<Estimate>) -> Result<Estimate> {
+        let count = self.scene.count();
+        if count > SOV_AT_MOST {
+            return Err(Error::input(format!(
+                "separation of variables of {count} classes would take too long (at most {SOV_AT_MOST}); use pair"
+            )));
+        }
+        let mut sum = WedgeSum::new(sov::error_terms(self.scene), self.spec.seed);
+        let why = |sum: &WedgeSum, end: &str| {
+            format!("{count} classes in {} dimensions, {} terms: {reason}{end}", self.scene.rank, sum.terms())
+        };
+        refine_wedges(&mut sum, self.spec.tolerance, |sum, met| {
+            let end = if met == Met::OutOfWork { "; stopped short of the tolerance" } else { "" };
+            let estimate = self.finish(Method::Sov, Badge::Estimated, sum.scaled(), sum.samples, why(sum, end));
+            if met == Met::NotYet {
+                events.report(estimate.clone())?
+            }
+            Ok(estimate)
+        })
+    }
+
+    fn pair(&self, reason: &str, events: &mut dyn Events<Estimate>) -> Result<Estimate> {
+        let mut sum = PairSum::new(self.scene, Target::All(Quantity::Error), self.spec.seed);
+        let why = format!("{} classes in {} dimensions: {reason}", self.scene.count(), self.scene.rank);
+        refine_pairs(&mut sum, self.scene, self.spec.tolerance, |sum, met| {
+            let end = if met == Met::OutOfWork { "; stopped short of the tolerance" } else { "" };
+            let estimate = self.finish(Method::Pair, Badge::Estimated, sum.sum(), sum.samples(), format!("{why}{end}"));
+            if met == Met::NotYet {
+                events.report(estimate.clone())?
+            }
+            Ok(estimate)
+        })
+    }
+
+    fn monte_carlo(&self, events: &mut dyn Events<Estimate>) -> Result<Estimate> {
+        let mut sum = MonteCarlo::new(self.scene, self.spec.seed);
+        let cost = (self.scene.count().pow(2) * self.scene.rank.max(4)) as f64;
+        let mut level = 10;
+        loop {
+            sum.refine(level);
+            let met = sum.sum().half_width <= self.spec.tolerance * sum.sum().value;
+            let last = met || 2f64.powi(level as i32 + 1) * cost > MOST_WORK;
+            let why = format!(
+                "{} samples of each of {} classes{}",
+                1u64 << level,
+                self.scene.count(),
+                if last && !met { "; stopped short of the tolerance" } else { "" }
+            );
+            let estimate = self.finish(Method::Mc, Badge::Estimated, sum.sum(), sum.samples(), why);
+            if last {
+                return Ok(estimate);
+            }
+            events.report(estimate)?;
+            level += 1;
+        }
+    }
+
+    fn hdr(&self, events: &mut dyn Events<Estimate>) -> Result<Estimate> {
+        let stop = || false;
+        let outcome = hdr::estimate(self.scene, &self.spec.hdr, self.spec.seed, &stop).ok_or(Error::Cancelled)?;
+        let (value, error) = mean_and_error(&outcome.replicates);
+        let half_width = student_95(outcome.replicates.len() - 1) * error;
+        let why = format!(
+            "{} repetitions, up to {} nestings",
+            outcome.replicates.len(),
+            outcome.nestings.iter().max().unwrap_or(&1)
+        );
+        let sum = Scaled { log_scale: 0.0, value, half_width };
+        let estimate = self.finish(Method::Hdr, Badge::Estimated, sum, outcome.samples, why);
+        events.report(estimate.clone())?;
+        Ok(estimate)
+    }
+
+    /// Adds what merging hid, cuts the interval to what is certain, and names everything.
+    fn finish(&self, method: Method, badge: Badge, sum: Scaled, samples: u64, why: String) -> Estimate {
+        let scene = self.scene;
+        let scale = sum.log_scale.exp();
+        let (value, half_width) = (scene.hidden + scale * sum.value, scale * sum.half_width);
+        let log_value = if scene.hidden > 0.0 { value.ln() } else { sum.log_scale + sum.value.ln() };
+        let bounds = bounds(scene);
+        let mut figure = Figure::new(value, half_width, bounds.1);
+        if badge == Badge::Estimated {
+            figure.interval.0 = figure.interval.0.max(bounds.0.min(value));
+        }
+        let seconds = self.begun.elapsed().as_secs_f64();
+        Estimate { figure, log_value, bounds, badge, method, why, samples, seconds }
+    }
+}
+
+/// U/(K − 1) ≤ E ≤ min(U, 1 − max π): certain, and free.
+fn bounds(scene: &Scene) -> (f64, f64) {
+    if scene.count() < 2 {
+        return (scene.hidden, scene.hidden);
+    }
+    let union = sov::log_union(scene).exp();
+    let guess = scene.weights.iter().sum::<f64>() - scene.weights.iter().fold(0.0, |a: f64, &b| a.max(b));
+    let (low, high) = (union / (scene.count() - 1) as f64, union.min(guess));
+    (scene.hidden + low, scene.hidden + high)
+}
+
+/// Where a refinement stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Met {
+    NotYet,
+    Yes,
+    OutOfWork,
+}
+
+/// Refines until the tolerance is met. `tell` hears of every stage; the last one's answer is returned.
+pub(super) fn refine_wedges<T>(
+    sum: &mut WedgeSum,
+    tolerance: f64,
+    mut tell: impl FnMut(&WedgeSum, Met) -> Result<T>,
+) -> Result<T> {
+    /// Error falls about as points^−0.9.
+    const RATE: f64 = 0.9;
+    let mut level = 10;
+    loop {
+        sum.refine(level);
+        let now = sum.scaled();
+        let excess = now.half_width / (tolerance * now.value).max(f64::MIN_POSITIVE);
+        if now.half_width <= tolerance * now.value {
+            return tell(sum, Met::Yes);
+        }
+        let factor = excess.powf(1.0 / RATE).clamp(2.0, 32.0);
+        if sum.exact() || sum.work() * factor > MOST_WORK {
+            return tell(sum, Met::OutOfWork);
+        }
+        tell(sum, Met::NotYet)?;
+        level = (sum.points_per_replicate() * factor).log2().ceil() as u32;
+    }
+}
+
+/// As [`refine_wedges`], for pair importance sampling.
+pub(super) fn refine_pairs<T>(
+    sum: &mut PairSum,
+    scene: &Scene,
+    tolerance: f64,
+    mut tell: impl FnMut(&PairSum, Met) -> Result<T>,
+) -> Result<T> {
+    /// Error falls about as points^−0.6: the integrand has kinks.
+    const RATE: f64 = 0.6;
+    let cost = (scene.count() * scene.rank.max(16)) as f64 / 16.0;
+    let mut level: u32 = 8;
+    loop {
+        sum.refine(level);
+        let now = sum.sum();
+        if now.half_width <= tolerance * now.value {
+            return tell(sum, Met::Yes);
+        }
+        let excess = now.half_width / (tolerance * now.value).max(f64::MIN_POSITIVE);
+        let more = (excess.log2() / RATE).ceil().clamp(1.0, 5.0) as u32;
+        let affordable = (MOST_WORK / (sum.samples() as f64 * cost)).log2().floor().max(0.0) as u32;
+        if affordable == 0 || level >= 26 {
+            return tell(sum, Met::OutOfWork);
+        }
+        tell(sum, Met::NotYet)?;
+        level += more.min(affordable);
+    }
+}

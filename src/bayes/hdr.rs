@@ -1,0 +1,271 @@
+//! The Bayes error as EBO computes it: Holmes-Diaconis-Ross integration over nested polytopes, the nestings from subset
+//! simulation, the draws from LIN-ESS (Gessner, Kanjilal, Hennig 2020; code LinConGauss and DataHardness), here in the
+//! r ≤ K − 1 dimensions of a [`Scene`] and with priors.
+//!
+//! For class g draw e ~ N(0, I). Rival h is likelier where its log posterior odds
+//! (m_h − m_g)·e − (½d_gh² + ln(w_g/w_h)) are positive (half of what the code of the paper calls −(Ax + b)). Their
+//! largest is the lead L of a rival; P_g = P(L ≤ 0) is the product of P(L ≤ γ_t | L ≤ γ_{t−1}) over shifts
+//! ∞ = γ_0 > γ_1 > … > γ_T = 0, and E = Σ_g w_g(1 − P_g).
+//!
+//! The published code takes γ_1 = 0 wherever P_g > ½ ([`Side::Correct`]). There no chain ever runs: the method is 0/1
+//! Monte Carlo, with a relative error of E^(−½) a draw. [`Side::Smaller`] integrates 1 − P_g = P(−L < 0) of such a class
+//! instead, a union of half-spaces, by the same nestings.
+
+mod ess;
+
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use self::ess::{Chain, Event, Faces};
+use super::classes::Scene;
+use super::quadrature::Scaled;
+use super::rqmc::{mean_and_error, student_95};
+use crate::error::{Error, Result};
+use crate::units::Seed;
+
+/// A P(correct) below this is 0: beside the error w_g of its class it cannot be seen.
+const LEAST_CORRECT: f64 = 1e-12;
+/// A P(wrong) below this is 0, and the interval says so.
+const LEAST_WRONG: f64 = 1e-30;
+/// How far subset simulation may have misjudged the probability it gave up at.
+const MISJUDGED: f64 = 10.0;
+/// No error in n draws: with 97.5 % confidence at most this many expected, −ln 0.025.
+const NONE_SEEN: f64 = 3.688_879_454_113_936;
+/// Draws between two looks at `stop`.
+const LOOK: u64 = 16;
+
+/// Which event of a class is integrated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Side {
+    /// That the class wins, always: what EBO publishes.
+    #[default]
+    Correct,
+    /// That it wins or that it loses, whichever subset simulation finds less likely.
+    Smaller,
+}
+
+/// Settings; the defaults are EBO's (compute_bayes_error.py of DataHardness), once `repetitions` are put together.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct HdrSpec {
+    /// Counted draws per nesting and class, all repetitions together.
+    pub samples: usize,
+    /// Steps of the chain left out between two counted draws.
+    pub skip: usize,
+    /// Draws per nesting of subset simulation, in each repetition.
+    pub shift_samples: usize,
+    /// Steps left out between two of those.
+    pub shift_skip: usize,
+    /// Part of the draws that the next nesting is to hold.
+    pub fraction: f64,
+    /// Independent repetitions of everything, for the interval.
+    pub repetitions: usize,
+    /// Which event is integrated.
+    pub side: Side,
+}
+
+impl Default for HdrSpec {
+    fn default() -> Self {
+        Self {
+            samples: 60_000,
+            skip: 9,
+            shift_samples: 100,
+            shift_skip: 3,
+            fraction: 0.5,
+            repetitions: 10,
+            side: Side::Correct,
+        }
+    }
+}
+
+impl HdrSpec {
+    /// Counted draws per nesting and class in one repetition.
+    fn draws(&self) -> usize {
+        self.samples.div_ceil(self.repetitions)
+    }
+
+    /// Refuses what cannot be computed with.
+    ///
+    /// # Errors
+    /// When a number is out of its range; the message names it.
+    pub fn check(&self) -> Result<()> {
+        if self.repetitions < 2 {
+            return Err(Error::input("hdr: an interval needs at least 2 repetitions"));
+        }
+        if self.samples < self.repetitions || self.shift_samples < 2 {
+            return Err(Error::input("hdr: at least 1 sample per repetition and 2 shift samples are needed"));
+        }
+        if !(self.fraction >= 0.05 && self.fraction <= 0.95) {
+            return Err(Error::input(format!("hdr: fraction must be within 0.05 … 0.95, not {}", self.fraction)));
+        }
+        Ok(())
+    }
+}
+
+/// What the repetitions found.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Outcome {
+    /// E of each repetition, without what coincident classes hide; independent and each unbiased.
+    pub replicates: Vec<f64>,
+    /// Draws, those of subset simulation too.
+    pub samples: u64,
+    /// Most nestings a repetition needed, per class.
+    pub nestings: Vec<usize>,
+    /// What no spread of replicates can show: errors too rare to be drawn, and probabilities taken for 0.
+    pub floor: f64,
+}
+
+impl Outcome {
+    /// Mean and half width of its 95 % interval: Student's t over the repetitions, but no less than the floor.
+    pub fn sum(&self) -> Scaled {
+        let (value, error) = mean_and_error(&self.replicates);
+        let half_width = (student_95(self.replicates.len() - 1) * error).max(self.floor);
+        Scaled { log_scale: 0.0, value, half_width }
+    }
+}
+
+/// E of a scene. `None` when `stop` said so. The same for any number of threads.
+pub(super) fn estimate(scene: &Scene, spec: &HdrSpec, seed: Seed, stop: &(dyn Fn() -> bool + Sync)) -> Option<Outcome> {
+    let count = scene.count();
+    let seed = seed.split("hdr");
+    let one = |i: usize| {
+        let mut run = Run { spec, stop, rng: seed.rng(i as u64), samples: 0 };
+        run.part(&Faces::of(scene, i % count))
+    };
+    let parts: Vec<Part> = (0..spec.repetitions * count).into_par_iter().map(one).collect::<Option<_>>()?;
+    let draws = (spec.repetitions * spec.draws()) as f64;
+    let (mut rare, mut cut): (f64, f64) = (0.0, 0.0);
+    let mut outcome = Outcome { replicates: Vec::new(), samples: 0, nestings: vec![0; count], floor: 0.0 };
+    for repetition in parts.chunks(count) {
+        let weighted = repetition.iter().zip(&scene.weights).map(|(part, w)| w * part.wrong);
+        outcome.replicates.push(weighted.sum());
+        for (g, (part, w)) in repetition.iter().zip(&scene.weights).enumerate() {
+            outcome.samples += part.samples;
+            outcome.nestings[g] = outcome.nestings[g].max(part.nestings);
+            cut += w * part.cut / spec.repetitions as f64;
+            if part.plain {
+                rare = rare.max(w * NONE_SEEN / draws);
+            }
+        }
+    }
+    outcome.floor = rare + cut;
+    Some(outcome)
+}
+
+/// One class in one repetition.
+struct Part {
+    /// 1 − P_g.
+    wrong: f64,
+    nestings: usize,
+    samples: u64,
+    /// Whether errors were only counted among unconditional draws.
+    plain: bool,
+    /// How large a probability may be that was taken for 0.
+    cut: f64,
+}
+
+/// The computation of one class in one repetition.
+struct Run<'a> {
+    spec: &'a HdrSpec,
+    stop: &'a dyn Fn() -> bool,
+    rng: ChaCha8Rng,
+    samples: u64,
+}
+
+impl Run<'_> {
+    /// 1 − P_g. `None` when stopped, as below.
+    fn part(&mut self, faces: &Faces) -> Option<Part> {
+        if faces.rivals() == 0 {
+            return Some(Part { wrong: 0.0, nestings: 0, samples: 0, plain: false, cut: 0.0 });
+        }
+        let (mut event, mut least) = (Event::Correct, LEAST_CORRECT);
+        let mut chain = Chain::new(faces, event);
+        let mut shifts = self.shifts(&mut chain, least)?;
+        if self.spec.side == Side::Smaller && shifts == [0.0] {
+            (event, least) = (Event::Wrong, LEAST_WRONG);
+            chain = Chain::new(faces, event);
+            shifts = self.shifts(&mut chain, least)?;
+        }
+        let reached = shifts.last() == Some(&0.0);
+        let probability = if reached { self.probability(&mut chain, &shifts)? } else { 0.0 };
+        Some(Part {
+            wrong: if event == Event::Wrong { probability } else { 1.0 - probability },
+            nestings: shifts.len(),
+            samples: self.samples,
+            plain: event == Event::Correct && shifts == [0.0],
+            cut: if reached { 0.0 } else { MISJUDGED * least },
+        })
+    }
+
+    /// A draw inside {score ≤ `outer`}.
+    fn draw(&mut self, chain: &mut Chain, outer: f64, skip: usize) -> Option<()> {
+        if self.samples.is_multiple_of(LOOK) && (self.stop)() {
+            return None;
+        }
+        self.samples += 1;
+        chain.draw(outer, skip + 1, &mut self.rng);
+        Some(())
+    }
+
+    /// Subset simulation (Au and Beck 2001; SubsetSimulation of LinConGauss): each shift is the quantile `fraction` of the
+    /// score among draws inside the one before, the last is 0. Ends without the 0 where the event is less likely than
+    /// `least`.
+    fn shifts(&mut self, chain: &mut Chain, least: f64) -> Option<Vec<f64>> {
+        let HdrSpec { shift_samples: draws, shift_skip, fraction, .. } = *self.spec;
+        let inside = ((draws as f64 * fraction) as usize).max(1);
+        let most = (least.ln() / fraction.ln()).ceil() as usize;
+        let mut shifts = Vec::new();
+        let mut drawn = Vec::new();
+        let mut scores = Vec::new();
+        while shifts.len() < most && shifts.last() != Some(&0.0) {
+            let outer = shifts.last().copied().unwrap_or(f64::INFINITY);
+            drawn.clear();
+            scores.clear();
+            for i in 0..draws {
+                self.draw(chain, outer, shift_skip)?;
+                drawn.extend_from_slice(chain.at());
+                scores.push((chain.score(), i));
+            }
+            scores.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+            let done = scores.partition_point(|s| s.0 < 0.0);
+            let (shift, kept) = if done > inside { (0.0, done) } else { (scores[inside].0, inside) };
+            shifts.push(shift);
+            let chosen = scores[self.rng.random_range(0..kept)].1 * chain.at().len();
+            chain.start(&drawn[chosen..chosen + chain.at().len()]);
+        }
+        Some(shifts)
+    }
+
+    /// The product of P(score ≤ γ_t | score ≤ γ_{t−1}), each the part of the draws that is inside (HDR of LinConGauss).
+    /// Each chain starts from one of the draws just counted inside, all equally likely. Then the product is unbiased,
+    /// however short and dependent the chains: draws inside γ_t, weighted by the product so far, have the right law in the
+    /// mean (Del Moral, Feynman-Kac Formulae, 2004, §7.4). The published code starts from a draw of subset simulation and
+    /// counts it.
+    fn probability(&mut self, chain: &mut Chain, shifts: &[f64]) -> Option<f64> {
+        let draws = self.spec.draws();
+        let mut product = 1.0;
+        let mut outer = f64::INFINITY;
+        let mut survivor = chain.at().to_vec();
+        for &shift in shifts {
+            let mut inside = 0;
+            for _ in 0..draws {
+                self.draw(chain, outer, self.spec.skip)?;
+                if chain.score() <= shift {
+                    inside += 1;
+                    if shift != 0.0 && self.rng.random_range(0..inside) == 0 {
+                        survivor.copy_from_slice(chain.at());
+                    }
+                }
+            }
+            if inside == 0 {
+                return Some(0.0);
+            }
+            product *= inside as f64 / draws as f64;
+            chain.start(&survivor);
+            outer = shift;
+        }
+        Some(product)
+    }
+}

@@ -1,0 +1,182 @@
+//! The entropy side: aleatoric uncertainty A = E[H(p(y|x))], mutual information I(X;Y) = H(Y) − A, and which combinations
+//! of published figures are possible at all (SCIENCE §3).
+
+use std::f64::consts::LN_2;
+
+use serde::{Deserialize, Serialize};
+
+use super::classes::{GaussianClasses, Merge, Scene};
+use super::compute::{Spec, positive, refine_pairs};
+use super::estimate::{Badge, Figure};
+use super::pair::{PairSum, Target};
+use super::quadrature::Scaled;
+use super::scores::Quantity;
+use super::{line, plane, product};
+use crate::error::{Error, Result};
+use crate::units::Tau;
+
+/// A and I of a world.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Information {
+    /// Aleatoric uncertainty A = H(Y|X), nats.
+    pub aleatoric_nats: Figure,
+    /// H(Y), nats.
+    pub label_entropy_nats: f64,
+    /// I(X;Y) = H(Y) − A, bits.
+    pub mutual_information_bits: Figure,
+    /// I(X;Y)/H(Y); 0 of a world with one class.
+    pub normalised: Figure,
+    /// What the intervals mean.
+    pub badge: Badge,
+    /// Points spent.
+    pub samples: u64,
+}
+
+/// Aleatoric uncertainty and mutual information at base temperature τ: by quadrature on a line, in a plane and for products
+/// of such problems, otherwise by pair importance sampling to the tolerance of `spec`.
+///
+/// # Errors
+/// When τ or the tolerance cannot be used.
+pub fn information(classes: &GaussianClasses, tau: Tau, spec: &Spec) -> Result<Information> {
+    spec.check()?;
+    let scene = classes.scene(positive(tau)?, Merge::Sum);
+    let (sum, badge, samples) = match exactly(&scene) {
+        Some(sum) => (sum, Badge::Bounded, 0),
+        None => {
+            let mut sum = PairSum::new(&scene, Target::All(Quantity::Entropy), spec.seed);
+            refine_pairs(&mut sum, &scene, spec.tolerance, |sum, _| Ok((sum.sum(), Badge::Estimated, sum.samples())))?
+        }
+    };
+    let label = entropy_of(classes.priors());
+    let scale = sum.log_scale.exp();
+    let (aleatoric, half_width) = (scene.hidden + scale * sum.value, scale * sum.half_width);
+    let mutual = (label - aleatoric).max(0.0);
+    let share = if label > 0.0 { 1.0 / label } else { 0.0 };
+    Ok(Information {
+        aleatoric_nats: Figure::new(aleatoric, half_width, label),
+        label_entropy_nats: label,
+        mutual_information_bits: Figure::new(mutual / LN_2, half_width / LN_2, label / LN_2),
+        normalised: Figure::new(mutual * share, half_width * share, 1.0),
+        badge,
+        samples,
+    })
+}
+
+fn exactly(scene: &Scene) -> Option<Scaled> {
+    match (scene.count(), scene.rank) {
+        (0 | 1, _) => Some(Scaled::ZERO),
+        (_, 1) => line::entropy(scene),
+        (_, 2) => plane::entropy(scene),
+        _ => product::entropy(&product::factors(scene)?),
+    }
+}
+
+/// H of a distribution, nats.
+fn entropy_of(probabilities: &[f64]) -> f64 {
+    probabilities.iter().filter(|p| **p > 0.0).map(|p| -p * p.ln()).sum()
+}
+
+/// Figures somebody states about one world, each with the half width of what its digits leave open.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Claims {
+    /// Class priors; they fix H(Y).
+    pub priors: Vec<f64>,
+    /// Aleatoric uncertainty, nats.
+    pub aleatoric_nats: Option<(f64, f64)>,
+    /// Mutual information, bits.
+    pub mutual_information_bits: Option<(f64, f64)>,
+    /// Bayes error.
+    pub bayes_error: Option<(f64, f64)>,
+}
+
+impl Claims {
+    /// Why the figures cannot all be true, one sentence a contradiction; empty where they can.
+    ///
+    /// # Errors
+    /// When there are no priors.
+    pub fn contradictions(&self) -> Result<Vec<String>> {
+        let label = entropy_of(&self.priors);
+        if self.priors.is_empty() {
+            return Err(Error::input("priors: needed to know H(Y)"));
+        }
+        let mut found = Vec::new();
+        if let (Some((a, a_open)), Some((bits, bits_open))) = (self.aleatoric_nats, self.mutual_information_bits) {
+            let off = a + bits * LN_2 - label;
+            if off.abs() > a_open + bits_open * LN_2 + 1e-12 {
+                found.push(format!(
+                    "A + I = H(Y) fails by {off:+.4} nats: A = {a} nats leaves I = {:.4} bits of H(Y) = {:.4} bits, not {bits}",
+                    (label - a) / LN_2,
+                    label / LN_2
+                ));
+            }
+        }
+        let implied = self.mutual_information_bits.map(|(bits, open)| (label - bits * LN_2, open * LN_2));
+        let entropies = [("A", self.aleatoric_nats), ("H(Y) − I", implied)];
+        for (name, (entropy, open)) in entropies.into_iter().filter_map(|(name, claim)| Some((name, claim?))) {
+            if entropy > label + open || entropy < -open {
+                found.push(format!("{name} = {entropy:.4} nats lies outside [0, H(Y) = {label:.4}]"));
+            }
+            if let Some((error, error_open)) = self.bayes_error {
+                let classes = self.priors.iter().filter(|p| **p > 0.0).count();
+                let most = fano((error + error_open).min(1.0), classes);
+                if entropy - open > most + 1e-12 {
+                    found.push(format!(
+                        "Fano: a Bayes error of {error} over {classes} classes leaves at most {most:.4} nats, not {name} = {entropy:.4}"
+                    ));
+                }
+                let largest = 0.5 * (entropy + open) / LN_2;
+                if error - error_open > largest + 1e-12 {
+                    found.push(format!(
+                        "Hellman-Raviv: {name} = {entropy:.4} nats allows a Bayes error of at most {largest:.4}, not {error}"
+                    ));
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// The largest H(Y|X) a Bayes error e over K classes allows, nats: h(e) + e ln(K − 1), ln K beyond e = 1 − 1/K.
+pub fn fano(error: f64, classes: usize) -> f64 {
+    let others = (classes as f64 - 1.0).max(0.0);
+    if error >= others / (others + 1.0) {
+        return (others + 1.0).ln();
+    }
+    entropy_of(&[error, 1.0 - error]) + if error > 0.0 { error * others.ln() } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_published_afhq_figures_contradict_each_other() {
+        // BLC: AFHQ, three classes, A = 0.012 nats and I = 1.577 bits.
+        let claims = Claims {
+            priors: vec![1.0 / 3.0; 3],
+            aleatoric_nats: Some((0.012, 0.0005)),
+            mutual_information_bits: Some((1.577, 0.0005)),
+            bayes_error: None,
+        };
+        let found = claims.contradictions().unwrap();
+        assert_eq!(found.len(), 1);
+        assert!(found[0].contains("A + I = H(Y)") && found[0].contains("1.5676"), "{found:?}");
+        let consistent = Claims { mutual_information_bits: Some((1.5677, 0.0008)), ..claims };
+        assert_eq!(consistent.contradictions().unwrap(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn fano_and_hellman_raviv_catch_impossible_errors() {
+        let claims = |entropy: f64, error: f64| Claims {
+            priors: vec![0.1; 10],
+            aleatoric_nats: Some((entropy, 0.0)),
+            mutual_information_bits: None,
+            bayes_error: Some((error, 0.0)),
+        };
+        assert!(claims(0.9, 0.05).contradictions().unwrap()[0].contains("Fano"));
+        assert!(claims(0.05, 0.05).contradictions().unwrap()[0].contains("Hellman-Raviv"));
+        assert!(claims(0.15, 0.05).contradictions().unwrap().is_empty());
+        assert!((fano(0.9, 10) - 10f64.ln()).abs() < 1e-15 && (fano(0.3, 2) - entropy_of(&[0.3, 0.7])).abs() < 1e-15);
+    }
+}

@@ -1,0 +1,57 @@
+//! The Bayes error of K Gaussian classes with one covariance, exactly or with an honest interval, at any temperature, and
+//! what goes with it: its inverse τ(ε), entropies, class hardness.
+//!
+//! E = 1 − Σ_k π_k P_{z~N(μ_k, τ²Σ)}(class k has the largest posterior at z)
+//!
+//! | file | what |
+//! |---|---|
+//! | `problem`, `classes` | the problem as given, and reduced to r ≤ K − 1 dimensions |
+//! | `compute` | the choice of method, and refinement to a tolerance |
+//! | `line`, `equidistant`, `biorthogonal`, `product` | closed forms and one-dimensional integrals |
+//! | `plane`, `tensor` | deterministic quadrature: two dimensions; at most six classes |
+//! | `sov`, `wedge`, `rqmc` | first-violation separation of variables with scrambled Sobol' points |
+//! | `pair`, `scores` | pair importance sampling |
+//! | `hdr` | Holmes-Diaconis-Ross with LIN-ESS, as EBO computes it |
+//! | `monte_carlo`, `sampled` | Monte Carlo in the reduced problem; over samples of any world |
+//! | `slope`, `inverse` | dE/dlog τ, τ(ε) |
+//! | `information`, `hardness` | aleatoric uncertainty and mutual information; one class against the rest, pairs |
+//! | `normal`, `sobol`, `simd`, `quadrature` | Φ and Φ⁻¹, points, instruction sets, rules |
+
+mod biorthogonal;
+mod classes;
+mod compute;
+mod equidistant;
+mod estimate;
+mod hardness;
+mod hdr;
+mod information;
+mod inverse;
+mod line;
+mod monte_carlo;
+mod normal;
+mod pair;
+mod plane;
+mod problem;
+mod product;
+mod quadrature;
+mod rqmc;
+mod sampled;
+mod scores;
+mod simd;
+mod slope;
+mod sobol;
+mod sov;
+mod tensor;
+mod wedge;
+
+pub use classes::GaussianClasses;
+pub use compute::{Spec, bayes_error};
+pub use estimate::{Badge, Estimate, Figure, Method, Z95};
+pub use hardness::{ClassHardness, one_vs_rest, pairwise};
+pub use hdr::HdrSpec;
+pub use information::{Claims, Information, fano, information};
+pub use inverse::{TauEstimate, reachable, tau_of_error};
+pub use problem::Problem;
+pub use sampled::{Sampled, by_sampling};
+pub use simd::instructions;
+pub use slope::derivative;

@@ -1,0 +1,197 @@
+//! Pair importance sampling: one sample for all classes, for any number of them (REPORT §1; Karp-Luby, and ALOE of Owen,
+//! Maximov and Chertkov 2019, Rao-Blackwellised over class and pair).
+//!
+//! A pair (g, h) is drawn with probability u_gh/U, u_gh = w_g Q(b_gh), a point z beyond its face, and
+//! W = U·Σ_{i≥1} p_(i)/Σ_i i·p_(i) of the sorted posteriors at z has mean E and lies between U/(K−1) and U, whatever the
+//! means, weights and temperature. With H(p) for the numerator the mean is H(Y|X); with pairs of one class only, the error of
+//! that class against the rest.
+
+use rayon::prelude::*;
+
+use super::classes::Scene;
+use super::quadrature::Scaled;
+use super::rqmc::{REPLICATES, mean_and_error, student_95};
+use super::scores::{Quantity, Scorer, Source, numerator_and_union};
+use super::simd::{Arithmetic, BLOCK, Block, Kernel, vectorise};
+use super::sobol::Scramble;
+use crate::units::Seed;
+
+/// Blocks of one replicate that one thread takes at a time.
+const PIECE: u64 = 8;
+/// Points short of the union bound from which replicates tell their own scatter.
+const ENOUGH: f64 = 50.0;
+
+/// Which integral.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Target {
+    /// Over all pairs.
+    All(Quantity),
+    /// min(p_j, 1 − p_j) of one class j, over its pairs.
+    OneVsRest(usize),
+}
+
+/// A pair and what of U lies up to it.
+struct Pair {
+    class: usize,
+    rival: usize,
+    boundary: f64,
+    until: f64,
+}
+
+/// An integral under refinement.
+pub(super) struct PairSum {
+    scorer: Scorer,
+    target: Target,
+    pairs: Vec<Pair>,
+    distances: Vec<f64>,
+    scrambles: Vec<Scramble>,
+    /// U = union·e^log_scale.
+    log_scale: f64,
+    union: f64,
+    blocks: u64,
+    sums: [f64; REPLICATES],
+    /// Points at which the integrand fell short of U by more than a thousandth.
+    short: f64,
+}
+
+impl PairSum {
+    /// Nothing sampled yet. The scene needs two groups.
+    pub fn new(scene: &Scene, target: Target, seed: Seed) -> Self {
+        let count = scene.count();
+        let wanted = |g: usize, h: usize| match target {
+            Target::All(_) => true,
+            Target::OneVsRest(j) => g == j || h == j,
+        };
+        let all = (0..count).flat_map(|g| (0..count).filter(move |&h| h != g).map(move |h| (g, h)));
+        let chosen: Vec<(usize, usize, f64)> =
+            all.filter(|&(g, h)| wanted(g, h)).map(|(g, h)| (g, h, scene.log_pair(g, h))).collect();
+        let log_scale = chosen.iter().map(|c| c.2).fold(f64::NEG_INFINITY, f64::max);
+        let mut until = 0.0;
+        let mut pairs = Vec::with_capacity(chosen.len());
+        for (class, rival, log) in chosen {
+            let mass = (log - log_scale).exp();
+            if mass > 0.0 {
+                until += mass;
+                pairs.push(Pair { class, rival, boundary: scene.boundary(class, rival), until });
+            }
+        }
+        let distances = (0..count).flat_map(|g| (0..count).map(move |h| (g, h))).map(|(g, h)| scene.distance(g, h));
+        Self {
+            scorer: Scorer::new(scene),
+            target,
+            pairs,
+            distances: distances.collect(),
+            scrambles: (0..REPLICATES as u64).into_par_iter().map(|r| Scramble::new(seed, r, scene.rank + 1)).collect(),
+            log_scale,
+            union: until,
+            blocks: 0,
+            sums: [0.0; REPLICATES],
+            short: 0.0,
+        }
+    }
+
+    /// Samples up to 2^`level` points a replicate.
+    pub fn refine(&mut self, level: u32) {
+        let wanted = (1u64 << level).div_ceil(BLOCK as u64);
+        let pieces: Vec<(usize, u64, u64)> = (0..REPLICATES)
+            .flat_map(|r| {
+                (self.blocks..wanted).step_by(PIECE as usize).map(move |from| (r, from, (from + PIECE).min(wanted)))
+            })
+            .collect();
+        let this = &*self;
+        let done: Vec<(usize, f64, f64)> = pieces
+            .into_par_iter()
+            .map(|(replicate, first, end)| {
+                let (sum, short) = vectorise(Piece { of: this, replicate, first, end });
+                (replicate, sum, short)
+            })
+            .collect();
+        for (replicate, sum, short) in done {
+            self.sums[replicate] += sum;
+            self.short += short;
+        }
+        self.blocks = self.blocks.max(wanted);
+    }
+
+    /// Points spent.
+    pub fn samples(&self) -> u64 {
+        self.blocks * (BLOCK * REPLICATES) as u64
+    }
+
+    /// The replicates' means, over e^log_scale.
+    fn replicates(&self) -> [f64; REPLICATES] {
+        let points = (self.blocks * BLOCK as u64) as f64;
+        self.sums.map(|sum| self.union * sum / points)
+    }
+
+    /// Replicate by replicate, the logarithms of this integral less those of `other`, the same points having been used.
+    pub fn log_ratios(&self, other: &Self) -> [f64; REPLICATES] {
+        let (one, two) = (self.replicates(), other.replicates());
+        std::array::from_fn(|r| self.log_scale + one[r].ln() - other.log_scale - two[r].ln())
+    }
+
+    /// What the samples so far say.
+    pub fn sum(&self) -> Scaled {
+        let (value, error) = mean_and_error(&self.replicates());
+        // Where hardly a point falls short of U, those that would may never have been drawn: the rule of three.
+        let bounded = !matches!(self.target, Target::All(Quantity::Entropy));
+        let unseen = if bounded && self.short < ENOUGH { 3.0 * self.union / self.samples() as f64 } else { 0.0 };
+        let half_width = student_95(REPLICATES - 1) * error + unseen + 1e-14 * value;
+        Scaled { log_scale: self.log_scale, value, half_width }
+    }
+
+    #[inline(always)]
+    fn ratio(&self, joints: &[f64], shares: &mut Vec<f64>) -> f64 {
+        match self.target {
+            Target::All(quantity) => {
+                self.scorer.posteriors(joints, shares);
+                let (numerator, union) = numerator_and_union(quantity, shares);
+                if union > 0.0 { numerator / union } else { 0.0 }
+            }
+            Target::OneVsRest(j) => {
+                let own = joints[j];
+                let others =
+                    || joints.iter().enumerate().filter(|(i, _)| *i != j).map(|(_, joint)| (joint - own).exp());
+                let (rest, pairs) = (others().sum::<f64>(), others().map(|other| other.min(1.0)).sum::<f64>());
+                if pairs > 0.0 { rest.min(1.0) / pairs } else { 0.0 }
+            }
+        }
+    }
+}
+
+struct Piece<'a> {
+    of: &'a PairSum,
+    replicate: usize,
+    first: u64,
+    end: u64,
+}
+
+impl Kernel for Piece<'_> {
+    type Output = (f64, f64);
+
+    #[inline(always)]
+    fn run<A: Arithmetic>(self) -> (f64, f64) {
+        let of = self.of;
+        let count = of.scorer.offsets().len();
+        let scramble = &of.scrambles[self.replicate];
+        let mut room = of.scorer.room();
+        let (mut choice, mut shares): (Block, _) = ([0.0; BLOCK], Vec::with_capacity(count));
+        let (mut sum, mut short) = (0.0, 0.0);
+        for block in self.first..self.end {
+            scramble.block(0, block, 0, &mut choice);
+            let sources = choice.map(|u| {
+                let at = of.pairs.partition_point(|pair| pair.until <= u * of.union).min(of.pairs.len() - 1);
+                let pair = &of.pairs[at];
+                let d = of.distances[pair.class * count + pair.rival];
+                Source { class: pair.class, beyond: Some((pair.rival, pair.boundary, d)) }
+            });
+            of.scorer.score::<A>(scramble, (0, block, 1), &sources, &mut room);
+            for joints in room.joints.chunks_exact(count) {
+                let ratio = of.ratio(joints, &mut shares);
+                sum += ratio;
+                short += f64::from(u8::from(ratio < 0.999));
+            }
+        }
+        (sum, short)
+    }
+}

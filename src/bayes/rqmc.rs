@@ -1,0 +1,141 @@
+//! Sums of wedges by randomised quasi-Monte Carlo: independent scrambles, Student's t over them (REPORT §3).
+
+use rayon::prelude::*;
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+use super::quadrature::Scaled;
+use super::simd::{BLOCK, vectorise};
+use super::sobol::Scramble;
+use super::wedge::{Points, Wedge};
+use crate::units::Seed;
+
+/// Independent scrambles.
+pub(super) const REPLICATES: usize = 8;
+
+/// A wedge with its mass, the most it can contribute.
+pub(super) struct Term {
+    /// ln of the mass.
+    pub log_mass: f64,
+    /// Names the points of this term, whatever other terms there are.
+    pub stream: u64,
+    pub wedge: Wedge,
+}
+
+/// How far a term has been sampled.
+#[derive(Clone)]
+struct State {
+    blocks: u64,
+    sums: [f64; REPLICATES],
+}
+
+/// Σ mass·wedge, refined by doubling.
+pub(super) struct WedgeSum {
+    terms: Vec<Term>,
+    states: Vec<State>,
+    scrambles: Vec<Scramble>,
+    /// ln of what all masses are divided by.
+    log_scale: f64,
+    /// mass·e^(−scale) of each term.
+    masses: Vec<f64>,
+    /// Points spent.
+    pub samples: u64,
+}
+
+impl WedgeSum {
+    /// From terms in an order that does not depend on chance.
+    pub fn new(terms: Vec<Term>, seed: Seed) -> Self {
+        let largest = terms.iter().map(|t| t.log_mass).fold(f64::NEG_INFINITY, f64::max);
+        let log_scale = if largest.is_finite() { largest } else { 0.0 };
+        let masses: Vec<f64> = terms.iter().map(|t| (t.log_mass - log_scale).exp()).collect();
+        let dims = terms.iter().map(|t| t.wedge.dims()).max().unwrap_or(0);
+        let scrambles = (0..REPLICATES as u64).into_par_iter().map(|r| Scramble::new(seed, r, dims)).collect();
+        let states = vec![State { blocks: 0, sums: [0.0; REPLICATES] }; terms.len()];
+        Self { terms, states, scrambles, log_scale, masses, samples: 0 }
+    }
+
+    /// Whether every term is known without sampling.
+    pub fn exact(&self) -> bool {
+        self.terms.iter().all(|t| t.wedge.certain())
+    }
+
+    /// Samples until about 2^`level` points a replicate are spread over the terms in proportion to their masses, a block at
+    /// least each.
+    pub fn refine(&mut self, level: u32) {
+        let total: f64 = self.masses.iter().sum();
+        let share = 2f64.powi(level as i32) / (BLOCK as f64 * total);
+        let work =
+            (self.terms.par_iter().zip(&mut self.states)).zip(&self.masses).filter(|((t, _), _)| !t.wedge.certain());
+        let scrambles = &self.scrambles;
+        let spent: u64 = work
+            .map(|((term, state), mass)| {
+                let wanted = 1u64 << (mass * share).log2().round().clamp(0.0, 24.0) as u32;
+                if wanted <= state.blocks {
+                    return 0;
+                }
+                for (sum, scramble) in state.sums.iter_mut().zip(scrambles) {
+                    let (first, end) = (state.blocks, wanted);
+                    let (wedge, stream) = (&term.wedge, term.stream);
+                    *sum += vectorise(Points { wedge, scramble, stream, first, end });
+                }
+                let new = wanted - state.blocks;
+                state.blocks = wanted;
+                new * (BLOCK * REPLICATES) as u64
+            })
+            .sum();
+        self.samples += spent;
+    }
+
+    /// Number of terms.
+    pub fn terms(&self) -> usize {
+        self.terms.len()
+    }
+
+    /// Points of one replicate so far.
+    pub fn points_per_replicate(&self) -> f64 {
+        self.states.iter().map(|s| (s.blocks * BLOCK as u64) as f64).sum()
+    }
+
+    /// Variables drawn so far.
+    pub fn work(&self) -> f64 {
+        let drawn =
+            self.terms.iter().zip(&self.states).map(|(t, s)| (s.blocks * BLOCK as u64) as f64 * t.wedge.dims() as f64);
+        drawn.sum::<f64>() * REPLICATES as f64
+    }
+
+    /// What the samples so far say.
+    pub fn scaled(&self) -> Scaled {
+        let mut replicates = [0.0; REPLICATES];
+        let mut dropped = 0.0;
+        for ((term, state), mass) in self.terms.iter().zip(&self.states).zip(&self.masses) {
+            for (replicate, sum) in replicates.iter_mut().zip(&state.sums) {
+                let mean = if term.wedge.certain() { 1.0 } else { sum / (state.blocks * BLOCK as u64) as f64 };
+                *replicate += mass * mean;
+            }
+            dropped += mass * term.wedge.dropped;
+        }
+        let union: f64 = self.masses.iter().sum();
+        let (value, std_error) = mean_and_error(&replicates);
+        let sampled = if self.exact() { 0.0 } else { student_95(REPLICATES - 1) * std_error };
+        // Where the union bound is nearly the sum, what it lacks lives in points that were never drawn, and replicates that
+        // agree prove nothing (REPORT §3.4).
+        let gap = (union - value).max(0.0);
+        let unseen = if !self.exact() && gap < 1e-5 * value { 0.1 * gap } else { 0.0 };
+        Scaled { log_scale: self.log_scale, value, half_width: sampled + unseen + dropped + 4e-15 * value }
+    }
+}
+
+/// Mean of independent replicates and its standard error.
+pub(super) fn mean_and_error(replicates: &[f64]) -> (f64, f64) {
+    let n = replicates.len() as f64;
+    let mean = replicates.iter().sum::<f64>() / n;
+    let squares: f64 = replicates.iter().map(|r| (r - mean) * (r - mean)).sum();
+    (mean, (squares / (n * (n - 1.0))).sqrt())
+}
+
+/// Half width of a 95 % interval in standard errors, by Student's t.
+pub(super) fn student_95(degrees: usize) -> f64 {
+    match StudentsT::new(0.0, 1.0, degrees as f64) {
+        Ok(distribution) => distribution.inverse_cdf(0.975),
+        Err(_) => f64::INFINITY,
+    }
+}

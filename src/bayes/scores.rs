@@ -1,0 +1,164 @@
+//! Log-joints ln w_i f_i of every class at blocks of random points, drawn around a class or beyond one of its faces.
+
+use super::classes::{Scene, dot};
+use super::normal::{cdf_with, ln, quantile_with, tail, tail_quantile_of_log};
+use super::simd::{Arithmetic, BLOCK, Block};
+use super::sobol::Scramble;
+
+/// Log-joints further than this below the largest play no part in a double.
+const UNSEEN: f64 = -45.0;
+
+/// Means and their products, ready for blocks of points.
+pub(super) struct Scorer {
+    count: usize,
+    rank: usize,
+    /// [G, r].
+    means: Vec<f64>,
+    /// m_i·m_j, [G, G].
+    products: Vec<f64>,
+    /// ln w_i − |m_i|²/2.
+    offsets: Vec<f64>,
+}
+
+/// Where points come from.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Source {
+    /// Class whose Gaussian they are drawn from.
+    pub class: usize,
+    /// The rival beyond whose face they lie: (class, b, d).
+    pub beyond: Option<(usize, f64, f64)>,
+}
+
+/// Room for one block.
+pub(super) struct Room {
+    noise: Vec<Block>,
+    along: Vec<Block>,
+    /// Log-joints of the points so far, less |z|²/2 and constants: [BLOCK][G].
+    pub joints: Vec<f64>,
+}
+
+impl Scorer {
+    /// Of a scene.
+    pub fn new(scene: &Scene) -> Self {
+        let count = scene.count();
+        let products: Vec<f64> = (0..count)
+            .flat_map(|i| (0..count).map(move |j| (i, j)))
+            .map(|(i, j)| dot(scene.mean(i), scene.mean(j)))
+            .collect();
+        let offsets = (0..count).map(|i| scene.log_weights[i] - 0.5 * products[i * count + i]).collect();
+        Self { count, rank: scene.rank, means: scene.means.clone(), products, offsets }
+    }
+
+    /// ln w_i − |m_i|²/2, [G].
+    pub fn offsets(&self) -> &[f64] {
+        &self.offsets
+    }
+
+    /// Room for blocks of this scene.
+    pub fn room(&self) -> Room {
+        Room {
+            noise: vec![[0.0; BLOCK]; self.rank],
+            along: vec![[0.0; BLOCK]; self.count],
+            joints: vec![0.0; BLOCK * self.count],
+        }
+    }
+
+    /// Fills `room.joints` for a block of points from the given sources. Coordinates `first_dim …` of the stream become a
+    /// standard normal e; beyond a face its part along the normal is replaced by one of t > b with the same rank.
+    #[inline(always)]
+    pub fn score<A: Arithmetic>(
+        &self,
+        scramble: &Scramble,
+        (stream, block, first_dim): (u64, u64, usize),
+        sources: &[Source; BLOCK],
+        room: &mut Room,
+    ) {
+        for (dim, noise) in room.noise.iter_mut().enumerate() {
+            scramble.block(stream, block, first_dim + dim, noise);
+            for x in noise.iter_mut() {
+                *x = quantile_with::<A>(*x);
+            }
+        }
+        for (mean, along) in self.means.chunks_exact(self.rank).zip(&mut room.along) {
+            products::<A>(mean, &room.noise, along);
+        }
+        for (point, source) in sources.iter().enumerate() {
+            let g = source.class;
+            let joints = &mut room.joints[point * self.count..(point + 1) * self.count];
+            let from = &self.products[g * self.count..(g + 1) * self.count];
+            for (i, joint) in joints.iter_mut().enumerate() {
+                *joint = self.offsets[i] + from[i] + room.along[i][point];
+            }
+            let Some((h, b, d)) = source.beyond.filter(|(_, b, _)| *b > f64::NEG_INFINITY) else { continue };
+            let normal = (room.along[h][point] - room.along[g][point]) / d;
+            let step = (beyond::<A>(b, normal) - normal) / d;
+            let to = &self.products[h * self.count..(h + 1) * self.count];
+            for ((joint, to), from) in joints.iter_mut().zip(to).zip(from) {
+                *joint = A::mul_add(step, to - from, *joint);
+            }
+        }
+    }
+
+    /// Posteriors of a point that are not negligible, in `out`, unsorted; ln of their normaliser's largest is taken out.
+    pub fn posteriors(&self, joints: &[f64], out: &mut Vec<f64>) {
+        let largest = joints.iter().fold(f64::NEG_INFINITY, |a, &b| a.max(b));
+        out.clear();
+        out.extend(joints.iter().map(|j| j - largest).filter(|j| *j > UNSEEN).map(f64::exp));
+    }
+}
+
+/// t > b that has the rank of x among all normal numbers: Q(t) = Q(x)·Q(b).
+#[inline(always)]
+fn beyond<A: Arithmetic>(b: f64, x: f64) -> f64 {
+    let share = cdf_with::<A>(-x).max(f64::MIN_POSITIVE);
+    if b > 30.0 {
+        return tail_quantile_of_log(super::normal::log_tail(b) + ln::<A>(share));
+    }
+    -quantile_with::<A>((share * tail(b)).max(f64::MIN_POSITIVE))
+}
+
+/// Σ_m mean[m]·noise[m].
+#[inline(always)]
+fn products<A: Arithmetic>(mean: &[f64], noise: &[Block], out: &mut Block) {
+    out.fill(0.0);
+    let whole = mean.len() / 4 * 4;
+    for (m, e) in mean[..whole].chunks_exact(4).zip(noise.chunks_exact(4)) {
+        for i in 0..BLOCK {
+            let near = A::mul_add(m[1], e[1][i], A::mul_add(m[0], e[0][i], out[i]));
+            out[i] = A::mul_add(m[3], e[3][i], A::mul_add(m[2], e[2][i], near));
+        }
+    }
+    for (m, e) in mean[whole..].iter().zip(&noise[whole..]) {
+        for i in 0..BLOCK {
+            out[i] = A::mul_add(*m, e[i], out[i]);
+        }
+    }
+}
+
+/// What is averaged over points.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Quantity {
+    /// 1 − max p.
+    Error,
+    /// H(p), nats.
+    Entropy,
+}
+
+/// (Σ_{i≥1} p_(i) or H)·normaliser and Σ_i i·p_(i)·normaliser of unnormalised posteriors whose largest is 1: sorted in
+/// place, largest first.
+pub(super) fn numerator_and_union(quantity: Quantity, shares: &mut [f64]) -> (f64, f64) {
+    shares.sort_unstable_by(|a, b| b.total_cmp(a));
+    let others: f64 = shares.iter().skip(1).sum();
+    let union = shares.iter().enumerate().map(|(i, p)| i as f64 * p).sum();
+    let numerator = match quantity {
+        Quantity::Error => others,
+        Quantity::Entropy => entropy(shares, others),
+    };
+    (numerator, union)
+}
+
+/// Σ p·(−ln p)·total of shares that add to `total` = 1 + `others`, the first being 1.
+pub(super) fn entropy(shares: &[f64], others: f64) -> f64 {
+    let surprise = others.ln_1p();
+    surprise + shares.iter().skip(1).map(|p| p * (surprise - p.ln())).sum::<f64>()
+}

@@ -1,0 +1,58 @@
+//! dE/dlog τ, which is never negative (EBO Prop. 2; REPORT §1 gives the sum over faces).
+
+use super::classes::{GaussianClasses, Merge, Scene};
+use super::compute::{SOV_UP_TO, Spec, TENSOR_UP_TO, positive, refine_pairs, refine_wedges};
+use super::estimate::Figure;
+use super::pair::{PairSum, Target};
+use super::quadrature::Scaled;
+use super::rqmc::{REPLICATES, WedgeSum, mean_and_error, student_95};
+use super::scores::Quantity;
+use super::{equidistant, line, plane, product, sov, tensor};
+use crate::error::Result;
+use crate::units::Tau;
+
+/// dE/dlog τ with its 95 % interval: exact where the Bayes error is, otherwise to the tolerance of `spec`.
+///
+/// # Errors
+/// When τ or the tolerance cannot be used.
+pub fn derivative(classes: &GaussianClasses, tau: Tau, spec: &Spec) -> Result<Figure> {
+    spec.check()?;
+    let scene = classes.scene(positive(tau)?, Merge::Best);
+    let sum = match exactly(&scene) {
+        Some(sum) => sum,
+        None if scene.count() <= TENSOR_UP_TO => tensor::integrate(&sov::derivative_terms(&scene), spec.tolerance).0,
+        None if scene.count() <= SOV_UP_TO => {
+            let mut sum = WedgeSum::new(sov::derivative_terms(&scene), spec.seed.split("derivative"));
+            refine_wedges(&mut sum, spec.tolerance, |sum, _| Ok(sum.scaled()))?
+        }
+        None => by_difference(classes, tau, spec)?,
+    };
+    let scale = sum.log_scale.exp();
+    Ok(Figure::new(scale * sum.value, scale * sum.half_width, f64::INFINITY))
+}
+
+fn exactly(scene: &Scene) -> Option<Scaled> {
+    match (scene.count(), scene.rank) {
+        (0 | 1, _) => Some(Scaled::ZERO),
+        (_, 1) => Some(line::derivative(scene)),
+        (_, 2) => Some(plane::derivative(scene)),
+        _ => equidistant::derivative(scene).or_else(|| product::derivative(&product::factors(scene)?)),
+    }
+}
+
+/// Too many classes for a sum over faces: the same points at two temperatures, replicate by replicate.
+fn by_difference(classes: &GaussianClasses, tau: Tau, spec: &Spec) -> Result<Scaled> {
+    const STEP: f64 = 0.01;
+    let at = |log_step: f64| -> Result<(Scene, PairSum)> {
+        let scene = classes.scene(Tau::new(tau.get() * log_step.exp())?, Merge::Best);
+        let sum = PairSum::new(&scene, Target::All(Quantity::Error), spec.seed);
+        Ok((scene, sum))
+    };
+    let ((scene, mut below), (_, mut above)) = (at(-STEP)?, at(STEP)?);
+    let now = refine_pairs(&mut below, &scene, spec.tolerance.max(1e-3), |sum, _| Ok(sum.sum()))?;
+    above.refine((below.samples() / REPLICATES as u64).ilog2());
+    // d log E / d log τ by a central difference, whose own error is of the order STEP².
+    let (slope, error) = mean_and_error(&above.log_ratios(&below).map(|ratio| ratio / (2.0 * STEP)));
+    let half_width = student_95(REPLICATES - 1) * error + STEP * STEP * slope.abs();
+    Ok(Scaled { log_scale: now.log_scale, value: now.value * slope, half_width: now.value * half_width })
+}

@@ -1,0 +1,66 @@
+//! First-violation separation of variables: the Bayes error as a sum of positive terms, one for each class g and rival h,
+//!
+//! E = Σ_g w_g Σ_h P(h is the first rival, in the order of b_gh, that beats g),
+//!
+//! so that its *relative* accuracy is the same at 0.9 and at 1e-40 (REPORT §1), and its derivative in log τ,
+//!
+//! dE/dlog τ = Σ_{g<h} d_gh w_g φ(b_gh) P(g and h win together | on their face) ≥ 0.
+
+use rayon::prelude::*;
+
+use super::classes::Scene;
+use super::rqmc::Term;
+use super::wedge::{Lead, Wedge};
+
+/// Terms that together can hold no more than this part of the union bound are left out.
+const LEFT_OUT: f64 = 1e-12;
+
+/// The terms of E.
+pub(super) fn error_terms(scene: &Scene) -> Vec<Term> {
+    let floor = log_union(scene) + (LEFT_OUT / (scene.count() * scene.count()) as f64).ln();
+    let terms = (0..scene.count()).into_par_iter().flat_map_iter(|g| {
+        let from = scene.directions(g);
+        let mut rivals: Vec<usize> = (0..scene.count()).filter(|&h| h != g).collect();
+        rivals.sort_by(|&a, &b| scene.boundary(g, a).total_cmp(&scene.boundary(g, b)));
+        let terms: Vec<Term> = (0..rivals.len())
+            .filter(|&q| scene.log_pair(g, rivals[q]) > floor)
+            .filter_map(|q| {
+                let h = rivals[q];
+                let wedge = Wedge::new(scene, &from, h, Lead::Beyond(scene.boundary(g, h)), &rivals[..q])?;
+                let log_mass = scene.log_weights[g] + wedge.log_lead();
+                Some(Term { log_mass, stream: stream(scene, g, h), wedge })
+            })
+            .collect();
+        terms
+    });
+    terms.collect()
+}
+
+/// The terms of dE/dlog τ.
+pub(super) fn derivative_terms(scene: &Scene) -> Vec<Term> {
+    let terms = (0..scene.count()).into_par_iter().flat_map_iter(|g| {
+        let from = scene.directions(g);
+        let terms: Vec<Term> = (g + 1..scene.count())
+            .filter_map(|h| {
+                let rivals: Vec<usize> = (0..scene.count()).filter(|&i| i != g && i != h).collect();
+                let wedge = Wedge::new(scene, &from, h, Lead::At(scene.boundary(g, h)), &rivals)?;
+                let log_mass = scene.log_weights[g] + wedge.log_lead() + scene.distance(g, h).ln();
+                Some(Term { log_mass, stream: stream(scene, g, h), wedge })
+            })
+            .collect();
+        terms
+    });
+    terms.collect()
+}
+
+/// ln U, U = Σ_g Σ_{h≠g} w_g Q(b_gh).
+pub(super) fn log_union(scene: &Scene) -> f64 {
+    let pairs = (0..scene.count()).flat_map(|g| (0..scene.count()).filter(move |&h| h != g).map(move |h| (g, h)));
+    let logs: Vec<f64> = pairs.map(|(g, h)| scene.log_pair(g, h)).collect();
+    crate::oracle::posterior::log_sum_exp(&logs)
+}
+
+/// Random numbers go with the pair, so that they are the same at every τ.
+fn stream(scene: &Scene, g: usize, h: usize) -> u64 {
+    (g * scene.count() + h) as u64
+}

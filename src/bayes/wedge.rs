@@ -1,0 +1,381 @@
+//! One term of the first-violation sum and its separation of variables.
+//!
+//! Class g loses first to h where n_h·e > b_h while n_i·e ≤ b_i for the rivals i before h (REPORT §1; e ~ N(0, I) around
+//! m_g). The violated direction is sampled first, t > b_h; the constraints left are those of an orthant in the other
+//! directions, whose Cholesky factor is pivoted after Gibson, Glasbey and Elston (the least likely next), and each variable
+//! is drawn inside its bounds (Genz). The last one is integrated, not drawn. A face between g and h, on which the derivative
+//! in τ lives, is the same with t held at b_h.
+
+use super::classes::{Directions, Scene};
+use super::normal::{FAR, cdf_with, hazard, log_tail, quantile_near, quantile_with, tail, tail_quantile_of_log};
+use super::simd::{Arithmetic, BLOCK, Block, Kernel};
+use super::sobol::Scramble;
+
+/// Residual variance of a constraint below which it depends on the variables before it.
+const DEPENDENT: f64 = 1e-12;
+/// Probability of violating a constraint, given the term, below which the constraint is dropped.
+pub(super) const NEGLIGIBLE: f64 = 1e-10;
+/// b from which Q(b) is handled by its logarithm.
+const LOG_FROM: f64 = 36.0;
+
+/// The direction of h.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Lead {
+    /// t > b: a violation.
+    Beyond(f64),
+    /// t = b: a face.
+    At(f64),
+}
+
+/// A constraint that no new variable is needed for: it bounds an earlier one from above or from below.
+#[derive(Debug, Clone)]
+struct Dependent {
+    variable: usize,
+    row: Vec<f64>,
+    upper: bool,
+}
+
+/// ∫ over the lead and its constraints, divided by the lead's own mass: a probability.
+#[derive(Debug, Clone)]
+pub(super) struct Wedge {
+    /// The lead, narrowed by constraints against its own direction.
+    pub lead: Lead,
+    /// Triangular rows, one a variable: [b, c_t, c_1 … c_(v−1)], divided by the pivot, so that y_v ≤ b − c·(t, y).
+    rows: Vec<f64>,
+    dependents: Vec<Dependent>,
+    /// Variables v after the lead.
+    variables: usize,
+    /// Probability that dropped constraints would have taken, at most.
+    pub dropped: f64,
+}
+
+/// A constraint while the factor is built.
+struct Open {
+    bound: f64,
+    /// Coefficients on t and the variables so far.
+    row: Vec<f64>,
+    /// Variance left after them.
+    left: f64,
+    rival: usize,
+    /// b less the mean of what is known.
+    slack: f64,
+}
+
+impl Wedge {
+    /// The wedge of g and h under the constraints of `rivals`; `None` where it is empty. For a violation the rivals are
+    /// those before h in the order of b.
+    pub fn new(scene: &Scene, from: &Directions, h: usize, mut lead: Lead, rivals: &[usize]) -> Option<Self> {
+        let (along, across): (Vec<usize>, Vec<usize>) =
+            rivals.iter().partition(|&&rival| 1.0 - from.cosine(h, rival).powi(2) < DEPENDENT);
+        for rival in along {
+            narrow(&mut lead, from.cosine(h, rival), scene.boundary(from.g, rival))?;
+        }
+        let (mut open, mut dropped) = (Vec::with_capacity(across.len()), 0.0);
+        for rival in across {
+            let (rho, bound) = (from.cosine(h, rival), scene.boundary(from.g, rival));
+            let chance = violation(lead, rho, bound);
+            if chance < NEGLIGIBLE {
+                dropped += chance;
+            } else {
+                open.push(Open { bound, row: vec![rho], left: 1.0 - rho * rho, rival, slack: 0.0 });
+            }
+        }
+        let mut wedge = Self { lead, rows: Vec::new(), dependents: Vec::new(), variables: 0, dropped };
+        wedge.factorise(from, open);
+        Some(wedge)
+    }
+
+    /// ln of the lead's own mass: Q(b), or φ(b) on a face.
+    pub fn log_lead(&self) -> f64 {
+        match self.lead {
+            Lead::Beyond(b) => log_tail(b),
+            Lead::At(b) => super::normal::log_density(b),
+        }
+    }
+
+    /// Whether nothing is left to integrate.
+    pub fn certain(&self) -> bool {
+        self.variables == 0
+    }
+
+    /// Uniform numbers a point takes: the last variable needs none.
+    pub fn dims(&self) -> usize {
+        match self.lead {
+            _ if self.variables == 0 => 0,
+            Lead::Beyond(_) => self.variables,
+            Lead::At(_) => self.variables - 1,
+        }
+    }
+
+    /// Pivoted Cholesky factor of the constraints.
+    fn factorise(&mut self, from: &Directions, mut open: Vec<Open>) {
+        let mut mean = match self.lead {
+            Lead::Beyond(b) => hazard(b),
+            Lead::At(b) => b,
+        };
+        for constraint in &mut open {
+            constraint.slack = constraint.bound - constraint.row[0] * mean;
+        }
+        let tightness = |o: &Open| o.slack / o.left.sqrt();
+        while let Some(tightest) = (0..open.len()).min_by(|&a, &b| tightness(&open[a]).total_cmp(&tightness(&open[b])))
+        {
+            let pivot = open.swap_remove(tightest);
+            let scale = pivot.left.sqrt();
+            self.rows.push(pivot.bound / scale);
+            self.rows.extend(pivot.row.iter().map(|c| c / scale));
+            self.variables += 1;
+            mean = mean_below(pivot.slack / scale);
+            for other in &mut open {
+                let known: f64 = other.row.iter().zip(&pivot.row).map(|(a, b)| a * b).sum();
+                let c = (from.cosine(other.rival, pivot.rival) - known) / scale;
+                other.row.push(c);
+                other.left -= c * c;
+                other.slack -= c * mean;
+            }
+            let (kept, spent) = open.into_iter().partition(|other| other.left >= DEPENDENT);
+            open = kept;
+            spent.iter().for_each(|constraint| self.depend(constraint));
+        }
+    }
+
+    /// Files a constraint of no variance of its own under the newest variable, which took the last of it.
+    fn depend(&mut self, constraint: &Open) {
+        let variable = self.variables;
+        let scale = constraint.row[variable];
+        let row = std::iter::once(constraint.bound).chain(constraint.row[..variable].iter().copied());
+        let row = row.map(|c| c / scale).collect();
+        self.dependents.push(Dependent { variable, row, upper: scale > 0.0 });
+    }
+
+    /// The coefficients of variable v = 1 …
+    fn row(&self, variable: usize) -> &[f64] {
+        // Rows before: lengths 2, 3, … v.
+        let start = (variable - 1) * (variable + 2) / 2;
+        &self.rows[start..start + variable + 1]
+    }
+
+    /// The integrand at a block of points; `uniform(d, out)` gives coordinate d of them. `y` holds the variables.
+    #[inline(always)]
+    pub fn integrand<A: Arithmetic>(&self, y: &mut [Block], mut uniform: impl FnMut(usize, &mut Block)) -> Block {
+        let mut weight = [1.0; BLOCK];
+        let mut u = [0.0; BLOCK];
+        let mut dim = 0;
+        match self.lead {
+            Lead::At(b) => y[0].fill(b),
+            Lead::Beyond(b) => {
+                uniform(0, &mut u);
+                dim = 1;
+                beyond::<A>(b, &u, &mut y[0]);
+            }
+        }
+        for variable in 1..=self.variables {
+            let (before, after) = y.split_at_mut(variable);
+            let mut high = [0.0; BLOCK];
+            affine::<A>(self.row(variable), before, &mut high);
+            let last = variable == self.variables;
+            if !last {
+                uniform(dim, &mut u);
+                dim += 1;
+            }
+            let new = if last { None } else { Some(&mut after[0]) };
+            if self.dependents.iter().any(|d| d.variable == variable) {
+                self.draw_between::<A>(variable, before, high, &u, &mut weight, new);
+            } else {
+                draw_below::<A>(&high, &u, &mut weight, new);
+            }
+        }
+        weight
+    }
+
+    #[inline(always)]
+    fn draw_between<A: Arithmetic>(
+        &self,
+        variable: usize,
+        before: &[Block],
+        mut high: Block,
+        u: &Block,
+        weight: &mut Block,
+        new: Option<&mut Block>,
+    ) {
+        let mut low = [-40.0; BLOCK];
+        let mut bound = [0.0; BLOCK];
+        for dependent in self.dependents.iter().filter(|d| d.variable == variable) {
+            affine::<A>(&dependent.row, before, &mut bound);
+            for i in 0..BLOCK {
+                let (b, h, l) = (bound[i], high[i], low[i]);
+                high[i] = if dependent.upper && b < h { b } else { h };
+                low[i] = if !dependent.upper && b > l { b } else { l };
+            }
+        }
+        for i in 0..BLOCK {
+            let below = cdf_with::<A>(low[i]);
+            let p = cdf_with::<A>(high[i]) - below;
+            let p = if p > 0.0 { p } else { 0.0 };
+            weight[i] *= p;
+            low[i] = A::mul_add(u[i], p, below);
+        }
+        if let Some(new) = new {
+            for i in 0..BLOCK {
+                new[i] = quantile_with::<A>(low[i]);
+            }
+        }
+    }
+}
+
+/// E[y | y < z] of a standard normal y.
+fn mean_below(z: f64) -> f64 {
+    -hazard(-z)
+}
+
+/// A constraint along the lead itself: n = ±n_h.
+fn narrow(lead: &mut Lead, rho: f64, bound: f64) -> Option<()> {
+    match lead {
+        // t ≤ bound and t > b.
+        Lead::Beyond(b) if rho > 0.0 => (bound > *b).then_some(())?,
+        Lead::Beyond(b) => *b = b.max(-bound),
+        Lead::At(b) => (rho * *b <= bound).then_some(())?,
+    }
+    Some(())
+}
+
+/// A bound on P(the constraint is violated | lead): both half-spaces together lie beyond the point of their
+/// intersection that is nearest to the origin.
+fn violation(lead: Lead, rho: f64, bound: f64) -> f64 {
+    match lead {
+        Lead::At(b) => tail((bound - rho * b) / (1.0 - rho * rho).sqrt()),
+        Lead::Beyond(b) => {
+            let nearest = if rho * b >= bound {
+                b
+            } else if rho * bound >= b {
+                bound
+            } else {
+                let left = 1.0 - rho * rho;
+                ((bound * bound - 2.0 * rho * bound * b + b * b) / left).sqrt()
+            };
+            if b <= 0.0 && nearest > 0.0 && bound <= 0.0 {
+                return 1.0;
+            }
+            (log_tail(nearest) - log_tail(b)).exp()
+        }
+    }
+}
+
+/// t with Q(t) = u·Q(b).
+#[inline(always)]
+fn beyond<A: Arithmetic>(b: f64, u: &Block, t: &mut Block) {
+    if b > LOG_FROM {
+        let log = log_tail(b);
+        for i in 0..BLOCK {
+            t[i] = tail_quantile_of_log(log + u[i].ln());
+        }
+        return;
+    }
+    let q = tail(b);
+    for i in 0..BLOCK {
+        t[i] = -quantile_with::<A>(u[i] * q);
+    }
+}
+
+/// row[0] − Σ row[1 + m]·y[m].
+#[inline(always)]
+fn affine<A: Arithmetic>(row: &[f64], y: &[Block], out: &mut Block) {
+    out.fill(row[0]);
+    let coefficients = &row[1..];
+    let whole = coefficients.len() / 4 * 4;
+    for (c, y) in coefficients[..whole].chunks_exact(4).zip(y.chunks_exact(4)) {
+        let [a, b, c, d] = [-c[0], -c[1], -c[2], -c[3]];
+        for i in 0..BLOCK {
+            let near = A::mul_add(b, y[1][i], A::mul_add(a, y[0][i], out[i]));
+            out[i] = A::mul_add(d, y[3][i], A::mul_add(c, y[2][i], near));
+        }
+    }
+    for (c, y) in coefficients[whole..].iter().zip(&y[whole..]) {
+        for i in 0..BLOCK {
+            out[i] = A::mul_add(-c, y[i], out[i]);
+        }
+    }
+}
+
+/// Multiplies the weight by Φ(high), and draws a variable below it.
+#[inline(always)]
+fn draw_below<A: Arithmetic>(high: &Block, u: &Block, weight: &mut Block, new: Option<&mut Block>) {
+    let mut p = [0.0; BLOCK];
+    for i in 0..BLOCK {
+        p[i] = cdf_with::<A>(high[i]);
+        weight[i] *= p[i];
+    }
+    let Some(new) = new else { return };
+    let mut extreme = 1.0f64;
+    for i in 0..BLOCK {
+        p[i] *= u[i];
+        let inner = if p[i] < 0.5 { p[i] } else { 1.0 - p[i] };
+        extreme = if inner < extreme { inner } else { extreme };
+    }
+    if extreme > FAR {
+        for i in 0..BLOCK {
+            new[i] = quantile_near::<A>(p[i]);
+        }
+    } else {
+        for i in 0..BLOCK {
+            new[i] = quantile_with::<A>(p[i]);
+        }
+    }
+}
+
+/// Σ of the integrand over the blocks `first..end` of a stream.
+pub(super) struct Points<'a> {
+    pub wedge: &'a Wedge,
+    pub scramble: &'a Scramble,
+    pub stream: u64,
+    pub first: u64,
+    pub end: u64,
+}
+
+impl Kernel for Points<'_> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn run<A: Arithmetic>(self) -> f64 {
+        let mut y = vec![[0.0; BLOCK]; self.wedge.variables.max(1)];
+        let mut sum = 0.0;
+        for block in self.first..self.end {
+            let weight = self.wedge.integrand::<A>(&mut y, |dim, u| self.scramble.block(self.stream, block, dim, u));
+            sum += weight.iter().sum::<f64>();
+        }
+        sum
+    }
+}
+
+/// The integrand by a tensor product of quadrature nodes in (0, 1), for few dimensions.
+pub(super) struct Tensor<'a> {
+    pub wedge: &'a Wedge,
+    pub nodes: &'a [f64],
+    pub weights: &'a [f64],
+}
+
+impl Kernel for Tensor<'_> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn run<A: Arithmetic>(self) -> f64 {
+        let (n, dims) = (self.nodes.len(), self.wedge.dims());
+        let total = n.pow(dims as u32);
+        let mut y = vec![[0.0; BLOCK]; self.wedge.variables.max(1)];
+        let digit = |point: usize, dim: usize| point / n.pow(dim as u32) % n;
+        let mut sum = 0.0;
+        for first in (0..total).step_by(BLOCK) {
+            // Points past the end repeat the last and count nothing.
+            let point = |i: usize| (first + i).min(total - 1);
+            let value = self.wedge.integrand::<A>(&mut y, |dim, u| {
+                for (i, u) in u.iter_mut().enumerate() {
+                    *u = self.nodes[digit(point(i), dim)];
+                }
+            });
+            for (i, value) in value.iter().enumerate().take(total - first) {
+                let weight: f64 = (0..dims).map(|dim| self.weights[digit(first + i, dim)]).product();
+                sum += weight * value;
+            }
+        }
+        sum
+    }
+}
