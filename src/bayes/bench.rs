@@ -41,7 +41,7 @@ pub struct BayesBench {
     pub max: f64,
     /// Number of timed runs, after one that does not count.
     pub runs: usize,
-    /// Time that evaluating the integrand's Φ and Φ⁻¹ alone would take at best, over the median; null where no variable is drawn.
+    /// Time that Φ and Φ⁻¹ of the variables drawn would take at best, over the time spent; null where none is drawn.
     pub roofline_share: Option<f64>,
     /// What this house aims at, on AVX2.
     pub aim: f64,
@@ -146,18 +146,19 @@ fn measure(case: &Case, runs: usize, variables_per_second: f64) -> Result<BayesB
     let mut drawn = 0;
     for seed in 0..=runs as u64 {
         let begun = Instant::now();
-        let (value, error, spent) = answer(case, seed, wanted)?;
+        let (value, error, draws) = answer(case, seed, wanted)?;
         let milliseconds = begun.elapsed().as_secs_f64() * 1e3;
         if seed > 0 {
             times.push(milliseconds);
             claimed = claimed.max(error);
             off = off.max((value / reference - 1.0).abs());
-            drawn = spent;
+            drawn += draws;
         }
     }
+    let total: f64 = times.iter().sum();
     times.sort_by(f64::total_cmp);
     let median = times[times.len() / 2];
-    let share = (drawn > 0 && !case.inverse).then(|| drawn as f64 / variables_per_second * 1e3 / median);
+    let share = (drawn > 0 && !case.inverse).then(|| drawn as f64 / variables_per_second * 1e3 / total);
     Ok(BayesBench {
         name: format!("{}: standard error {wanted:e}", case.name),
         unit: "ms",
