@@ -283,20 +283,26 @@ pub(super) fn refine_wedges<T>(
 ) -> Result<T> {
     /// Error falls about as points^−0.9.
     const RATE: f64 = 0.9;
-    let mut level = 10;
+    let mut points = 1024.0;
     loop {
-        sum.refine(level);
+        let before = sum.samples;
+        sum.refine(points);
+        if sum.samples == before && !sum.exact() {
+            // Every term has that many already.
+            points *= 1.5;
+            continue;
+        }
         let now = sum.scaled();
-        let excess = now.half_width / (tolerance * now.value).max(f64::MIN_POSITIVE);
         if now.half_width <= tolerance * now.value {
             return tell(sum, Met::Yes);
         }
-        let factor = excess.powf(1.0 / RATE).clamp(2.0, 32.0);
+        let excess = now.half_width / (tolerance * now.value).max(f64::MIN_POSITIVE);
+        let factor = excess.powf(1.0 / RATE).clamp(1.5, 32.0);
         if sum.exact() || sum.work() * factor > MOST_WORK {
             return tell(sum, Met::OutOfWork);
         }
         tell(sum, Met::NotYet)?;
-        level = (sum.points_per_replicate() * factor).log2().ceil() as u32;
+        points = sum.points_per_replicate().max(points) * factor;
     }
 }
 

@@ -58,17 +58,17 @@ impl WedgeSum {
         self.terms.iter().all(|t| t.wedge.certain())
     }
 
-    /// Samples until about 2^`level` points a replicate are spread over the terms in proportion to their masses, a block at
+    /// Samples until about so many points a replicate are spread over the terms in proportion to their masses, a block at
     /// least each.
-    pub fn refine(&mut self, level: u32) {
+    pub fn refine(&mut self, points: f64) {
         let total: f64 = self.masses.iter().sum();
-        let share = 2f64.powi(level as i32) / (BLOCK as f64 * total);
+        let share = points / (BLOCK as f64 * total);
         let work =
             (self.terms.par_iter().zip(&mut self.states)).zip(&self.masses).filter(|((t, _), _)| !t.wedge.certain());
         let scrambles = &self.scrambles;
         let spent: u64 = work
             .map(|((term, state), mass)| {
-                let wanted = 1u64 << (mass * share).log2().round().clamp(0.0, 24.0) as u32;
+                let wanted = whole_nets(mass * share);
                 if wanted <= state.blocks {
                     return 0;
                 }
@@ -122,6 +122,13 @@ impl WedgeSum {
         let unseen = if !self.exact() && gap < 1e-5 * value { 0.1 * gap } else { 0.0 };
         Scaled { log_scale: self.log_scale, value, half_width: sampled + unseen + dropped + 4e-15 * value }
     }
+}
+
+/// The number of blocks nearest to `blocks` that is a power of two, or one and a half of one: a net, or two.
+fn whole_nets(blocks: f64) -> u64 {
+    let steps = (2.0 * blocks.log2()).round().clamp(0.0, 48.0) as u32;
+    let power = 1u64 << (steps / 2);
+    if steps % 2 == 1 && power > 1 { power + power / 2 } else { power }
 }
 
 /// Mean of independent replicates and its standard error.

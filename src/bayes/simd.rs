@@ -2,6 +2,8 @@
 //! when the program runs. Loops over a [`Block`] are written plainly, branch-free, and inlined into one function per
 //! instruction set, where the compiler vectorises them.
 
+use std::sync::OnceLock;
+
 use pulp::{Arch, Simd, WithSimd};
 
 /// Points computed together.
@@ -77,9 +79,33 @@ impl<K: Kernel> WithSimd for Vectorised<K> {
     }
 }
 
-/// Runs a kernel with the best instructions of this machine.
+/// Runs a kernel with the best instructions of this machine, or with those that the environment variable `BAYESCOPE_SIMD`
+/// names (`avx2`, `portable`), for measuring.
 pub fn vectorise<K: Kernel>(kernel: K) -> K::Output {
-    Arch::new().dispatch(Vectorised(kernel))
+    match asked() {
+        Asked::Best => Arch::new().dispatch(Vectorised(kernel)),
+        Asked::Portable => Simd::vectorize(pulp::Scalar::new(), Vectorised(kernel)),
+        #[cfg(target_arch = "x86_64")]
+        Asked::Avx2(set) => Simd::vectorize(set, Vectorised(kernel)),
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Asked {
+    Best,
+    Portable,
+    #[cfg(target_arch = "x86_64")]
+    Avx2(pulp::x86::V3),
+}
+
+fn asked() -> Asked {
+    static ASKED: OnceLock<Asked> = OnceLock::new();
+    *ASKED.get_or_init(|| match std::env::var("BAYESCOPE_SIMD").as_deref() {
+        Ok("portable") => Asked::Portable,
+        #[cfg(target_arch = "x86_64")]
+        Ok("avx2") => pulp::x86::V3::try_new().map_or(Asked::Best, Asked::Avx2),
+        _ => Asked::Best,
+    })
 }
 
 /// The instruction set [`vectorise`] uses, in words.
@@ -97,7 +123,12 @@ pub fn instructions() -> &'static str {
             }
         }
     }
-    Arch::new().dispatch(Name)
+    match asked() {
+        Asked::Portable => "no vector instructions asked for",
+        Asked::Best => Arch::new().dispatch(Name),
+        #[cfg(target_arch = "x86_64")]
+        Asked::Avx2(set) => Simd::vectorize(set, Name),
+    }
 }
 
 #[cfg(all(test, target_arch = "x86_64"))]
