@@ -283,11 +283,13 @@ pub(super) fn refine_wedges<T>(
 ) -> Result<T> {
     /// Error falls about as points^−0.9.
     const RATE: f64 = 0.9;
+    /// Every term has its most points by then.
+    const MOST_POINTS: f64 = 1e18;
     let mut points = 1024.0;
     loop {
         let before = sum.samples;
         sum.refine(points);
-        if sum.samples == before && !sum.exact() {
+        if sum.samples == before && !sum.exact() && points < MOST_POINTS {
             // Every term has that many already.
             points *= 1.5;
             continue;
@@ -298,7 +300,7 @@ pub(super) fn refine_wedges<T>(
         }
         let excess = now.half_width / (tolerance * now.value).max(f64::MIN_POSITIVE);
         let factor = excess.powf(1.0 / RATE).clamp(1.5, 32.0);
-        if sum.exact() || sum.work() * factor > MOST_WORK {
+        if sum.exact() || points >= MOST_POINTS || sum.work() * factor > MOST_WORK {
             return tell(sum, Met::OutOfWork);
         }
         tell(sum, Met::NotYet)?;
