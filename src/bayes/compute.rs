@@ -282,6 +282,8 @@ pub(super) fn refine_wedges<T>(
 ) -> Result<T> {
     /// Error falls about as points^−0.9.
     const RATE: f64 = 0.9;
+    /// All terms have their most points by then.
+    const HIGHEST_LEVEL: u32 = 60;
     let mut level = 10;
     loop {
         sum.refine(level);
@@ -291,11 +293,12 @@ pub(super) fn refine_wedges<T>(
             return tell(sum, Met::Yes);
         }
         let factor = excess.powf(1.0 / RATE).clamp(2.0, 32.0);
-        if sum.exact() || sum.work() * factor > MOST_WORK {
+        if sum.exact() || level >= HIGHEST_LEVEL || sum.work() * factor > MOST_WORK {
             return tell(sum, Met::OutOfWork);
         }
         tell(sum, Met::NotYet)?;
-        level = (sum.points_per_replicate() * factor).log2().ceil() as u32;
+        // Where most of the mass is known without sampling, the next level by points alone may be no higher than this one.
+        level = ((sum.points_per_replicate() * factor).log2().ceil() as u32).max(level + 1);
     }
 }
 
