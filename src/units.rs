@@ -102,6 +102,22 @@ impl From<Smoothing> for f64 {
     }
 }
 
+/// A fraction as people write it: `0.05`, `5%`, `5 %`.
+///
+/// # Errors
+/// When the text is no number.
+pub fn parse_fraction(text: &str) -> Result<f64> {
+    let trimmed = text.trim();
+    let (number, unit) = match trimmed.strip_suffix('%') {
+        Some(number) => (number.trim_end(), 0.01),
+        None => (trimmed, 1.0),
+    };
+    match number.parse::<f64>() {
+        Ok(value) if value.is_finite() => Ok(value * unit),
+        _ => Err(Error::input(format!("{text:?} is neither a fraction such as 0.05 nor a percentage such as 5 %"))),
+    }
+}
+
 /// Index of a class, 0-based, into the class names of its world or dataset.
 pub type ClassId = usize;
 
@@ -152,6 +168,16 @@ mod tests {
         // log p(v) = 0 on [0, 1]^D says nothing about the 256 values: 8 bits a dimension.
         let bits = Nats(0.0).bits_per_dim_of_pixels(1024);
         assert!((bits.0 - 8.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn fractions_are_read_as_people_write_them() {
+        for text in ["0.05", "5%", "5 %", " 5.0 % ", "5e-2"] {
+            assert!((parse_fraction(text).unwrap() - 0.05).abs() < 1e-17, "{text}");
+        }
+        for text in ["", "%", "five", "inf", "0,05"] {
+            assert!(parse_fraction(text).is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::monte_carlo::MonteCarlo;
 use super::pair::{PairSum, Target};
 use super::product;
 use super::quadrature::Scaled;
-use super::rqmc::{WedgeSum, mean_and_error, student_95};
+use super::rqmc::WedgeSum;
 use super::scores::Quantity;
 use super::{biorthogonal, equidistant, line, plane, sov, tensor};
 use crate::error::{Error, Result};
@@ -91,7 +91,7 @@ pub fn bayes_error(
         Some(Method::Sov) => run.sov("asked for", events),
         Some(Method::Pair) => run.pair("asked for", events),
         Some(Method::Mc) => run.monte_carlo(events),
-        Some(Method::Hdr) => run.hdr(events),
+        Some(Method::Hdr) => run.hdr(),
     }?;
     events.report(estimate.clone())?;
     Ok(estimate)
@@ -223,20 +223,17 @@ impl Run<'_> {
         }
     }
 
-    fn hdr(&self, events: &mut dyn Events<Estimate>) -> Result<Estimate> {
-        let stop = || false;
-        let outcome = hdr::estimate(self.scene, &self.spec.hdr, self.spec.seed, &stop).ok_or(Error::Cancelled)?;
-        let (value, error) = mean_and_error(&outcome.replicates);
-        let half_width = student_95(outcome.replicates.len() - 1) * error;
+    fn hdr(&self) -> Result<Estimate> {
+        self.spec.hdr.check()?;
+        let outcome =
+            hdr::estimate(self.scene, &self.spec.hdr, self.spec.seed, &|| false).ok_or(Error::Cancelled)?;
         let why = format!(
-            "{} repetitions, up to {} nestings",
+            "{} classes: {} repetitions of nested LIN-ESS chains, up to {} nestings",
+            self.scene.count(),
             outcome.replicates.len(),
             outcome.nestings.iter().max().unwrap_or(&1)
         );
-        let sum = Scaled { log_scale: 0.0, value, half_width };
-        let estimate = self.finish(Method::Hdr, Badge::Estimated, sum, outcome.samples, why);
-        events.report(estimate.clone())?;
-        Ok(estimate)
+        Ok(self.finish(Method::Hdr, Badge::Estimated, outcome.sum(), outcome.samples, why))
     }
 
     /// Adds what merging hid, cuts the interval to what is certain, and names everything.

@@ -49,6 +49,7 @@ pub enum Side {
 
 /// Settings; the defaults are EBO's (compute_bayes_error.py of DataHardness), once `repetitions` are put together.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct HdrSpec {
     /// Counted draws per nesting and class, all repetitions together.
     pub samples: usize,
@@ -267,5 +268,103 @@ impl Run<'_> {
             outer = shift;
         }
         Some(product)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::classes::{GaussianClasses, Merge};
+    use super::super::normal::{cdf, density, tail};
+    use super::*;
+    use crate::units::Tau;
+
+    const GO: &(dyn Fn() -> bool + Sync) = &|| false;
+
+    fn scene(means: Vec<Vec<f64>>, priors: Vec<f64>) -> Scene {
+        GaussianClasses::new(means, priors).unwrap().scene(Tau::ONE, Merge::Best)
+    }
+
+    /// Means a·e_k and ∫ φ(t − a)(1 − Φ(t)^(K−1)) dt.
+    fn equidistant(count: usize, a: f64) -> (Scene, f64) {
+        let along = |k: usize| (0..count).map(|i| if i == k { a } else { 0.0 }).collect();
+        let step = 1e-2;
+        let error = |t: f64| density(t - a) * -((count as f64 - 1.0) * (-tail(t)).ln_1p()).exp_m1() * step;
+        let exact = (-1000..2500).map(|i| error(step * f64::from(i))).sum();
+        (scene((0..count).map(along).collect(), vec![1.0 / count as f64; count]), exact)
+    }
+
+    fn spec(samples: usize, side: Side) -> HdrSpec {
+        HdrSpec { samples, side, ..HdrSpec::default() }
+    }
+
+    #[test]
+    fn estimates_agree_with_closed_forms() {
+        let (p, d) = (0.3f64, 1.5);
+        let shift = (p / (1.0 - p)).ln() / d;
+        let two = p * tail(0.5 * d + shift) + (1.0 - p) * cdf(shift - 0.5 * d);
+        let rare = equidistant(5, 8.0);
+        assert!(rare.1 < 1e-7);
+        let problems = [
+            (scene(vec![vec![0.0], vec![d]], vec![p, 1.0 - p]), two, 0.03),
+            (rare.0, rare.1, 0.2),
+            (equidistant(5, 2.0).0, equidistant(5, 2.0).1, 0.03),
+            (equidistant(5, 0.4).0, equidistant(5, 0.4).1, 0.03),
+        ];
+        for (scene, exact, most) in problems {
+            for side in [Side::Correct, Side::Smaller] {
+                let outcome = estimate(&scene, &spec(2000, side), Seed(2), GO).unwrap();
+                let sum = outcome.sum();
+                // Twice: of eight intervals of 95 % one may well miss.
+                assert!((sum.value - exact).abs() <= 2.0 * sum.half_width, "{side:?} {exact:e} {sum:?}");
+                // Counting alone sees nothing of a rare error, and says so.
+                let seen = side == Side::Smaller || exact > 1e-3;
+                assert!(!seen || sum.half_width < 4.0 * most * exact, "{side:?} {exact:e} {sum:?}");
+                assert!(seen || sum.half_width > 1e-4, "{sum:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn classes_that_never_win_end() {
+        // The middle of three on a line with a small prior has no region at all; the other one is 20 sigma away.
+        let hopeless = [
+            (scene(vec![vec![-0.1], vec![0.0], vec![0.1]], vec![0.45, 0.1, 0.45]), 1),
+            (scene(vec![vec![0.0], vec![1.0]], vec![1.0 - 1e-9, 1e-9]), 1),
+        ];
+        for (scene, class) in hopeless {
+            let outcome = estimate(&scene, &spec(200, Side::Smaller), Seed(1), GO).unwrap();
+            assert_eq!(outcome.nestings[class], 40);
+            assert!(outcome.floor < 1e-11 && outcome.replicates.iter().all(|e| *e >= scene.weights[class]));
+        }
+        let alone = estimate(&scene(vec![vec![0.0]], vec![1.0]), &spec(200, Side::Smaller), Seed(1), GO).unwrap();
+        assert_eq!(alone.sum(), Scaled { log_scale: 0.0, value: 0.0, half_width: 0.0 });
+    }
+
+    #[test]
+    fn threads_do_not_matter_and_a_stop_does() {
+        let (scene, _) = equidistant(4, 1.0);
+        let with = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| estimate(&scene, &spec(500, Side::Smaller), Seed(3), GO).unwrap())
+        };
+        let outcome = with(1);
+        assert_eq!(outcome, with(3));
+        // 10 repetitions of 4 classes, 50 counted draws and 100 of subset simulation in each nesting.
+        assert!(outcome.samples >= 40 * 150 && outcome.nestings.iter().all(|&n| n >= 2));
+        assert_eq!(estimate(&scene, &spec(500, Side::Smaller), Seed(3), &|| true), None);
+    }
+
+    #[test]
+    fn settings_that_cannot_be_are_refused() {
+        assert!(HdrSpec::default().check().is_ok());
+        for bad in [
+            HdrSpec { repetitions: 1, ..HdrSpec::default() },
+            HdrSpec { samples: 9, ..HdrSpec::default() },
+            HdrSpec { shift_samples: 1, ..HdrSpec::default() },
+            HdrSpec { fraction: 1.0, ..HdrSpec::default() },
+            HdrSpec { fraction: f64::NAN, ..HdrSpec::default() },
+        ] {
+            assert!(bad.check().is_err(), "{bad:?}");
+        }
     }
 }

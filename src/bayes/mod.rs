@@ -15,8 +15,10 @@
 //! | `monte_carlo`, `sampled` | Monte Carlo in the reduced problem; over samples of any world |
 //! | `slope`, `inverse` | dE/dlog τ, τ(ε) |
 //! | `information`, `hardness` | aleatoric uncertainty and mutual information; one class against the rest, pairs |
+//! | `bench` | time to a given precision |
 //! | `normal`, `sobol`, `simd`, `quadrature` | Φ and Φ⁻¹, points, instruction sets, rules |
 
+pub mod bench;
 mod biorthogonal;
 mod classes;
 mod compute;

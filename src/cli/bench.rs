@@ -1,6 +1,8 @@
 //! `bayescope bench`.
 
+use super::args::Timing;
 use super::print_json;
+use crate::bayes;
 use crate::device::{DeviceChoice, choose};
 use crate::error::Result;
 use crate::flow::Precision;
@@ -8,7 +10,7 @@ use crate::oracle::bench;
 use crate::oracle::folder;
 
 /// Measures and prints.
-pub fn run(oracle: &str, device: DeviceChoice, runs: usize, json: bool) -> Result<()> {
+pub fn run(oracle: &str, device: DeviceChoice, Timing { runs, json }: Timing) -> Result<()> {
     let chosen = choose(device)?;
     let oracle = folder::open(oracle, &chosen.device, Precision::F32, chosen.batch)?;
     let report = bench::run(&oracle, &chosen, runs)?;
@@ -21,6 +23,27 @@ pub fn run(oracle: &str, device: DeviceChoice, runs: usize, json: bool) -> Resul
         println!(
             "{}: {:.1} {} (median of {}; {:.1} to {:.1}), {share:.0} % of that",
             b.name, b.median, b.unit, b.runs, b.min, b.max
+        );
+    }
+    Ok(())
+}
+
+/// Times Bayes errors and prints.
+pub fn bayes_error(Timing { runs, json }: Timing) -> Result<()> {
+    let report = bayes::bench::run(runs)?;
+    if json {
+        return print_json(&report);
+    }
+    println!(
+        "{}: at best {:.0} million variables (Φ and Φ⁻¹) a second",
+        report.device,
+        report.variables_per_second / 1e6
+    );
+    for b in &report.benches {
+        let share = b.roofline_share.map(|share| format!(", {:.0} % of that", 100.0 * share)).unwrap_or_default();
+        println!(
+            "{:46} {:9.3} {} (median of {}; {:.3} to {:.3}; aim {}){share}; claimed {:.1e}, off by {:.1e}",
+            b.name, b.median, b.unit, b.runs, b.min, b.max, b.aim, b.claimed, b.off
         );
     }
     Ok(())

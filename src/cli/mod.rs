@@ -2,6 +2,7 @@
 //! stderr. Exit codes: 0 done, 1 failed, 2 usage.
 
 mod args;
+mod bayes;
 mod bench;
 mod doctor;
 mod oracle;
@@ -21,7 +22,7 @@ use crate::flow::Precision;
 use crate::flow::weights::Weights;
 use crate::oracle::folder::{self, OracleInfo};
 use crate::oracle::world::World;
-use args::{Cli, Command, Compute, Explore};
+use args::{BenchTask, Cli, Command, Compute, Explore};
 
 /// Parses the arguments and does what they say.
 pub fn main() -> ExitCode {
@@ -32,7 +33,12 @@ pub fn main() -> ExitCode {
     let done = match cli.command {
         None => explore(cli.explore),
         Some(Command::Doctor { device, json }) => doctor::run(device.device, json),
-        Some(Command::Bench { oracle, device, runs, json }) => bench::run(&oracle, device.device, runs, json),
+        Some(Command::Bench { task: Some(BenchTask::BayesError { timing }), .. }) => bench::bayes_error(timing),
+        Some(Command::Bench { oracle, device, timing, .. }) => bench::run(&oracle, device.device, timing),
+        Some(Command::BayesError(args)) => bayes::error(&args),
+        Some(Command::Tau(args)) => bayes::tau(&args),
+        Some(Command::Hardness(args)) => bayes::hardness(&args),
+        Some(Command::Check(args)) => bayes::check(&args),
         Some(Command::Oracle { command }) => oracle::run(command),
         Some(Command::Sample(args)) => sample::run(&args),
         Some(Command::Posterior(args)) => posterior::run(args),

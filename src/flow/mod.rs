@@ -33,6 +33,12 @@ pub trait Flow: Send {
     /// Number of classes K.
     fn classes(&self) -> usize;
 
+    /// The Gaussians of a shared-map world, from which its Bayes error follows without sampling; `None` where the map
+    /// itself depends on the class.
+    fn shared_base(&self) -> Option<&base::GaussianBase> {
+        None
+    }
+
     /// Statistics of N images `x` (NCHW, world space) under every class. Deterministic.
     ///
     /// # Errors

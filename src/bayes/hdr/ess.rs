@@ -7,7 +7,7 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 
-use super::super::classes::Scene;
+use crate::bayes::classes::Scene;
 
 /// The event a chain stays in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +57,7 @@ impl Faces {
     }
 }
 
-/// LIN-ESS (Gessner et al. 2020, §2.2) in {score ≤ shift}, score = L or −L. The state is not e but the odds it gives:
+/// A chain in {score ≤ shift}, score = L or −L. The state is not e but the odds it gives:
 /// they are linear in e, so a step needs no more than the odds of the two points that span the ellipse.
 pub(super) struct Chain<'a> {
     faces: &'a Faces,
@@ -182,4 +182,77 @@ fn complement(arcs: &mut Vec<(f64, f64)>) {
         from = to;
     }
     arcs.push((from, TAU));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bayes::classes::{GaussianClasses, Merge};
+    use crate::bayes::normal::{cdf, density, hazard, tail};
+    use crate::units::{Seed, Tau};
+
+    const D: f64 = 1.6;
+
+    /// Class 0 of 0 and D along each axis: e is cut at ½D on every axis, and the odds are D·e.
+    fn corner(axes: usize) -> Faces {
+        let along = |k: usize| (0..axes).map(|i| if i + 1 == k { D } else { 0.0 }).collect();
+        let means = (0..=axes).map(along).collect();
+        let classes = GaussianClasses::new(means, vec![1.0 / (axes + 1) as f64; axes + 1]).unwrap();
+        Faces::of(&classes.scene(Tau::ONE, Merge::Best), 0)
+    }
+
+    /// Means of e_1 and e_1² along a chain from `start`, which must not leave.
+    fn moments(faces: &Faces, event: Event, shift: f64, start: f64) -> (f64, f64) {
+        let mut chain = Chain::new(faces, event);
+        chain.start(&vec![D * start; faces.rivals()]);
+        let mut rng = Seed(5).rng(0);
+        let (n, mut sums) = (100_000, (0.0, 0.0));
+        for _ in 0..n {
+            chain.draw(shift, 1, &mut rng);
+            assert!(chain.score() <= shift && chain.score() == chain.score_of(chain.at()));
+            let e = chain.at()[0] / D;
+            sums = (sums.0 + e, sums.1 + e * e);
+        }
+        (sums.0 / f64::from(n), sums.1 / f64::from(n))
+    }
+
+    #[test]
+    fn a_half_line_keeps_its_moments() {
+        for shift in [0.0, 1.0] {
+            let b = 0.5 * D + shift / D;
+            let (mean, square) = moments(&corner(1), Event::Correct, shift, 0.0);
+            assert!((mean + density(b) / cdf(b)).abs() < 0.015, "{mean}");
+            assert!((square - (1.0 - b * density(b) / cdf(b))).abs() < 0.03, "{square}");
+        }
+        // Far in the tail every ellipse is all but outside.
+        for shift in [0.0, -0.5, -8.0] {
+            let b = 0.5 * D - shift / D;
+            let (mean, square) = moments(&corner(1), Event::Wrong, shift, b + 0.1);
+            assert!((mean - hazard(b)).abs() < 0.015, "{mean} {}", hazard(b));
+            assert!((square - (1.0 + b * hazard(b))).abs() < 0.015 * (1.0 + 2.0 * b), "{square}");
+        }
+    }
+
+    #[test]
+    fn a_corner_and_what_lies_outside_it_keep_their_moments() {
+        let b = 0.5 * D;
+        let inside = cdf(b) * cdf(b);
+        let (first, second) = (-density(b) * cdf(b), cdf(b) * (cdf(b) - b * density(b)));
+        let (mean, square) = moments(&corner(2), Event::Correct, 0.0, 0.0);
+        assert!((mean - first / inside).abs() < 0.015, "{mean}");
+        assert!((square - second / inside).abs() < 0.03, "{square}");
+        let (mean, square) = moments(&corner(2), Event::Wrong, 0.0, 1.0);
+        let outside = tail(b) * (1.0 + cdf(b));
+        assert!((mean + first / outside).abs() < 0.015, "{mean}");
+        assert!((square - (1.0 - second) / outside).abs() < 0.03, "{square}");
+    }
+
+    #[test]
+    fn arcs_merge_and_leave_gaps() {
+        let mut arcs = vec![(3.0, 4.0), (0.5, 1.0), (0.75, 2.0), (3.25, 3.5), (6.0, TAU)];
+        merge(&mut arcs);
+        assert_eq!(arcs, [(0.5, 2.0), (3.0, 4.0), (6.0, TAU)]);
+        complement(&mut arcs);
+        assert_eq!(arcs, [(0.0, 0.5), (2.0, 3.0), (4.0, 6.0), (TAU, TAU)]);
+    }
 }

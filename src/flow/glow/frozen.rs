@@ -172,6 +172,10 @@ impl GlowFlow {
 }
 
 impl Flow for GlowFlow {
+    fn shared_base(&self) -> Option<&GaussianBase> {
+        Some(&self.base)
+    }
+
     fn shape(&self) -> ImageShape {
         self.config.shape
     }

@@ -1,0 +1,299 @@
+//! `bayescope bayes-error|tau|hardness|check`.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::args::{BayesErrorArgs, CheckArgs, Compute, DeviceArg, HardnessArgs, PrecisionArg, ProblemArgs, TauArgs};
+use super::progress::Bar;
+use super::{open, print_json};
+use crate::bayes::{
+    Claims, ClassHardness, Estimate, Figure, GaussianClasses, Information, Problem, Sampled, Spec, TauEstimate,
+    bayes_error, by_sampling, derivative, information, one_vs_rest, pairwise, tau_of_error,
+};
+use crate::device::DeviceChoice;
+use crate::error::{Error, Result};
+use crate::oracle::posterior::Prior;
+use crate::oracle::world::Settings;
+use crate::units::{Seed, Smoothing, Tau};
+
+/// A class problem and where it comes from.
+struct Given {
+    classes: GaussianClasses,
+    names: Vec<String>,
+    /// SHA-256 of an oracle's weights.
+    world: Option<String>,
+}
+
+/// Reads PROBLEM.json, or takes the base distribution of an oracle.
+fn given(args: &ProblemArgs) -> Result<Given> {
+    let path = Path::new(&args.problem);
+    let mut given = if path.extension().is_some_and(|e| e.eq_ignore_ascii_case("json")) {
+        let problem = Problem::read(path)?;
+        Given { classes: problem.classes()?, names: problem.class_names(), world: None }
+    } else {
+        let device = DeviceArg { device: DeviceChoice::Cpu };
+        let opened = open(&args.problem, &Compute { device, precision: PrecisionArg::F32 })?;
+        let names = opened.world.class_names().to_vec();
+        let base = opened.world.flow().shared_base().ok_or_else(|| {
+            Error::input(format!(
+                "{}: its map depends on the class, so its Bayes error is no Gaussian integral; use bayes-error --samples N",
+                args.problem
+            ))
+        })?;
+        let classes = GaussianClasses::of_base(base, &Prior::uniform(names.len()))?;
+        Given { classes, names, world: Some(opened.info.weights_sha256) }
+    };
+    if let Some(weights) = &args.prior {
+        if weights.len() != given.names.len() {
+            let (entries, classes) = (weights.len(), given.names.len());
+            return Err(Error::input(format!("--prior has {entries} entries, this problem {classes} classes")));
+        }
+        given.classes = given.classes.with_priors(Prior::new(weights)?.probabilities())?;
+    }
+    Ok(given)
+}
+
+impl ProblemArgs {
+    fn spec(&self) -> Result<Spec> {
+        let spec = Spec { tolerance: self.tolerance, seed: Seed(self.seed), ..Spec::default() };
+        spec.check().map(|()| spec)
+    }
+}
+
+/// What every report says about the problem.
+#[derive(Serialize)]
+struct About<'a> {
+    classes: usize,
+    dim: usize,
+    rank: usize,
+    priors: &'a [f64],
+    class_names: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    weights_sha256: Option<&'a str>,
+    seed: Seed,
+    tolerance: f64,
+}
+
+impl<'a> About<'a> {
+    fn new(given: &'a Given, spec: &Spec) -> Self {
+        Self {
+            classes: given.classes.classes(),
+            dim: given.classes.dims(),
+            rank: given.classes.rank(),
+            priors: given.classes.priors(),
+            class_names: &given.names,
+            weights_sha256: given.world.as_deref(),
+            seed: spec.seed,
+            tolerance: spec.tolerance,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct ErrorReport<'a> {
+    #[serde(flatten)]
+    estimate: Estimate,
+    tau: f64,
+    #[serde(flatten)]
+    about: About<'a>,
+    /// dE/dlog τ.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    slope: Option<Figure>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    information: Option<Information>,
+}
+
+/// `bayes-error`.
+pub fn error(args: &BayesErrorArgs) -> Result<()> {
+    if let Some(n) = args.samples {
+        return sampled(args, n);
+    }
+    let given = given(&args.problem)?;
+    let spec = Spec { method: args.method.method(), ..args.problem.spec()? };
+    let tau = Tau::new(args.tau)?;
+    let estimate = bayes_error(&given.classes, tau, &spec, &mut |_| ControlFlow::Continue(()))?;
+    let slope = args.information.then(|| derivative(&given.classes, tau, &spec)).transpose()?;
+    let information = args.information.then(|| information(&given.classes, tau, &spec)).transpose()?;
+    let report = ErrorReport { estimate, tau: tau.get(), about: About::new(&given, &spec), slope, information };
+    if args.problem.json {
+        return print_json(&report);
+    }
+    tell_estimate(&report.estimate);
+    if let Some(slope) = report.slope {
+        println!("dE/dlog τ:    {}", interval(&slope));
+    }
+    if let Some(i) = report.information {
+        println!("A = H(Y|X):   {} nats", interval(&i.aleatoric_nats));
+        println!("I(X;Y):       {} bits", interval(&i.mutual_information_bits));
+        println!("I(X;Y)/H(Y):  {}", interval(&i.normalised));
+    }
+    Ok(())
+}
+
+fn interval(figure: &Figure) -> String {
+    format!("{:.9} (95 %: {:.9} to {:.9})", figure.value, figure.interval.0, figure.interval.1)
+}
+
+fn tell_estimate(estimate: &Estimate) {
+    let (figure, (low, high)) = (&estimate.figure, estimate.bounds);
+    println!("Bayes error:  {:.9e} ({:.6} %)", figure.value, 100.0 * figure.value);
+    println!("95 %:         {:.9e} to {:.9e}", figure.interval.0, figure.interval.1);
+    println!("certain:      {low:.4e} to {high:.4e} (union bound)");
+    println!("method:       {}: {}", estimate.method.name(), estimate.why);
+    println!("cost:         {} points, {:.4} s", estimate.samples, estimate.seconds);
+}
+
+#[derive(Serialize)]
+struct SampledReport<'a> {
+    value: f64,
+    std_error: f64,
+    interval: (f64, f64),
+    method: &'a str,
+    samples: usize,
+    tau: f64,
+    classes: usize,
+    dim: usize,
+    sampled: Sampled,
+}
+
+/// `bayes-error --samples N`.
+fn sampled(args: &BayesErrorArgs, n: usize) -> Result<()> {
+    let compute = Compute { device: args.device.clone(), precision: PrecisionArg::F32 };
+    let opened = open(&args.problem.problem, &compute)?;
+    let classes = opened.world.class_names().len();
+    let prior = match &args.problem.prior {
+        None => Prior::uniform(classes),
+        Some(weights) => Prior::new(weights)?,
+    };
+    let tau = Tau::new(args.tau)?;
+    let settings = Settings { tau, smoothing: Smoothing::ONE, prior };
+    let seed = Seed(args.problem.seed);
+    let figures = by_sampling(&opened.world, &settings, &[tau], n, seed, &mut Bar::new("sampling"))?;
+    let Some(sampled) = figures.first().copied() else { return Err(Error::input("no temperature")) };
+    let figure = sampled.bayes_error;
+    if args.problem.json {
+        let dim = opened.world.shape().dims();
+        let (value, std_error, interval) = (figure.value, figure.std_error, figure.interval);
+        let method = "samples of the world";
+        return print_json(&SampledReport {
+            value,
+            std_error,
+            interval,
+            method,
+            samples: n,
+            tau: tau.get(),
+            classes,
+            dim,
+            sampled,
+        });
+    }
+    println!("Bayes error:  {} from {n} samples of the world", interval(&figure));
+    println!("A = H(Y|X):   {} nats", interval(&sampled.aleatoric_nats));
+    Ok(())
+}
+
+#[derive(Serialize)]
+struct TauReport<'a> {
+    #[serde(flatten)]
+    found: TauEstimate,
+    #[serde(flatten)]
+    about: About<'a>,
+}
+
+/// `tau`.
+pub fn tau(args: &TauArgs) -> Result<()> {
+    let given = given(&args.problem)?;
+    let spec = args.problem.spec()?;
+    let found = tau_of_error(&given.classes, args.target, &spec, &mut |_| ControlFlow::Continue(()))?;
+    if args.problem.json {
+        return print_json(&TauReport { about: About::new(&given, &spec), found });
+    }
+    println!("τ:            {}", interval(&found.tau));
+    tell_estimate(&found.achieved);
+    println!("dE/dlog τ:    {}", interval(&found.slope));
+    println!("search:       {} Bayes errors, {:.3} s", found.evaluations, found.seconds);
+    Ok(())
+}
+
+#[derive(Serialize)]
+struct HardnessReport<'a> {
+    tau: f64,
+    /// Hardest first.
+    one_vs_rest: Vec<ClassHardness>,
+    /// [K][K]; null where both priors are 0.
+    pairwise: Vec<&'a [f64]>,
+    #[serde(flatten)]
+    about: About<'a>,
+}
+
+/// `hardness`.
+pub fn hardness(args: &HardnessArgs) -> Result<()> {
+    let given = given(&args.problem)?;
+    let spec = args.problem.spec()?;
+    let tau = Tau::new(args.tau)?;
+    let mut ranked = one_vs_rest(&given.classes, tau, &spec, &mut |_| ControlFlow::Continue(()))?;
+    ranked.sort_by(|a, b| b.one_vs_rest.value.total_cmp(&a.one_vs_rest.value));
+    let pairs = pairwise(&given.classes, tau)?;
+    let rows = pairs.chunks(given.names.len()).collect();
+    let report =
+        HardnessReport { tau: tau.get(), one_vs_rest: ranked, pairwise: rows, about: About::new(&given, &spec) };
+    if args.problem.json {
+        return print_json(&report);
+    }
+    println!("one class against the rest, hardest first:");
+    for hardness in &report.one_vs_rest {
+        println!("  {:16} {}", given.names[hardness.class], interval(&hardness.one_vs_rest));
+    }
+    println!("hardest pairs:");
+    let count = given.names.len();
+    let mut order: Vec<(usize, usize)> = (0..count).flat_map(|i| (0..i).map(move |j| (j, i))).collect();
+    order.sort_by(|a, b| pairs[b.0 * count + b.1].total_cmp(&pairs[a.0 * count + a.1]));
+    for (i, j) in order.into_iter().take(10) {
+        println!("  {:33} {:.6e}", format!("{} – {}", given.names[i], given.names[j]), pairs[i * count + j]);
+    }
+    Ok(())
+}
+
+#[derive(Serialize)]
+struct CheckReport {
+    possible: bool,
+    contradictions: Vec<String>,
+}
+
+/// A published number and half a unit of its last digit.
+fn published(name: &str, text: &Option<String>) -> Result<Option<(f64, f64)>> {
+    let Some(text) = text else { return Ok(None) };
+    let value: f64 = text.parse().map_err(|_| Error::input(format!("{name}: {text:?} is not a number")))?;
+    let mantissa = text.split(['e', 'E']).next().unwrap_or(text);
+    let digits = mantissa.split_once('.').map_or(0, |(_, after)| after.len());
+    let exponent: i32 = text.split(['e', 'E']).nth(1).and_then(|e| e.parse().ok()).unwrap_or(0);
+    Ok(Some((value, 0.5 * 10f64.powi(exponent - digits as i32))))
+}
+
+/// `check`.
+pub fn check(args: &CheckArgs) -> Result<()> {
+    let prior = match (&args.prior, args.classes) {
+        (Some(weights), _) => Prior::new(weights)?,
+        (None, Some(classes)) if classes > 0 => Prior::uniform(classes),
+        _ => return Err(Error::input("--classes must be at least 1")),
+    };
+    let claims = Claims {
+        priors: prior.probabilities().to_vec(),
+        aleatoric_nats: published("--aleatoric", &args.aleatoric)?,
+        mutual_information_bits: published("--mutual-information", &args.mutual_information)?,
+        bayes_error: published("--bayes-error", &args.bayes_error)?,
+    };
+    let contradictions = claims.contradictions()?;
+    if args.json {
+        return print_json(&CheckReport { possible: contradictions.is_empty(), contradictions });
+    }
+    if contradictions.is_empty() {
+        println!("possible: the figures contradict neither each other nor Fano's and Hellman and Raviv's bounds");
+    }
+    for contradiction in &contradictions {
+        println!("impossible: {contradiction}");
+    }
+    Ok(())
+}
