@@ -13,12 +13,14 @@ const PATIENCE: Duration = Duration::from_millis(150);
 pub struct Newest<T> {
     shown: Option<(u64, T)>,
     wanted: u64,
+    /// Answers before this are of another world.
+    least: u64,
     stale_since: Option<Instant>,
 }
 
 impl<T> Default for Newest<T> {
     fn default() -> Self {
-        Self { shown: None, wanted: 0, stale_since: None }
+        Self { shown: None, wanted: 0, least: 0, stale_since: None }
     }
 }
 
@@ -31,7 +33,7 @@ impl<T> Newest<T> {
 
     /// One has come. Older ones than that on show are dropped; not yet the newest is better than nothing.
     pub fn take(&mut self, generation: u64, value: T) {
-        if self.shown.as_ref().is_none_or(|(shown, _)| *shown <= generation) {
+        if generation >= self.least && self.shown.as_ref().is_none_or(|(shown, _)| *shown <= generation) {
             self.shown = Some((generation, value));
             if generation == self.wanted {
                 self.stale_since = None;
@@ -39,9 +41,9 @@ impl<T> Newest<T> {
         }
     }
 
-    /// Nothing is known any more.
-    pub fn forget(&mut self) {
-        self.shown = None;
+    /// As nothing known, for another world.
+    fn of_another_world(&self) -> Self {
+        Self { least: self.wanted + 1, ..Self::default() }
     }
 
     /// The newest there is.
@@ -202,9 +204,15 @@ impl BayesFigures {
         }
     }
 
-    /// Another oracle: nothing but EBO's Figure 1 is true any more.
+    /// Another oracle: what was computed is no longer true, except EBO's Figure 1. The new problem may have been told already.
     pub fn forget_world(&mut self) {
-        *self = Self { figure1: std::mem::take(&mut self.figure1), ..Self::default() };
+        *self = Self {
+            world: self.world.take(),
+            figure1: std::mem::take(&mut self.figure1),
+            readout: self.readout.of_another_world(),
+            information: self.information.of_another_world(),
+            ..Self::default()
+        };
     }
 
     /// Takes an answer in; the τ to set, when a target was found.
