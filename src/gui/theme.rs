@@ -144,6 +144,22 @@ impl Theme {
         }
     }
 
+    /// A heat map's colour, 0 to 1: from the ground to what stands out most.
+    pub fn heat(self, share: f32) -> Color32 {
+        const STOPS: [[u32; 2]; 4] =
+            [[0xeef2f7, 0x1b222b], [0x9cc4e4, 0x1d4f7c], [0x3479b5, 0x3f92cf], [0x0b2f5e, 0xd3ecff]];
+        let place = share.clamp(0.0, 1.0) * (STOPS.len() - 1) as f32;
+        let first = (place as usize).min(STOPS.len() - 2);
+        let stop = |i: usize| self.pick(STOPS[i][0], STOPS[i][1]);
+        stop(first).lerp_to_gamma(stop(first + 1), place - first as f32)
+    }
+
+    /// Text on a heat map's colour.
+    pub fn on_heat(self, share: f32) -> Color32 {
+        let strong = if self.dark { share > 0.62 } else { share < 0.5 };
+        rgb(if strong { 0x10151b } else { 0xf5f9fd })
+    }
+
     /// Curves of a plot.
     pub fn curve(self, n: usize) -> Color32 {
         self.class(n, CLASSES.len())

@@ -7,6 +7,7 @@ use super::format;
 use super::inspector::exactness;
 use super::panels::Cx;
 use super::prefs::{MAX_SAMPLES, MAX_TAU};
+use super::readout;
 use super::session::gallery::Estimates;
 use super::theme::{Badge, Theme};
 use super::widgets::{badge, fact, facts, heading, hint};
@@ -111,6 +112,8 @@ fn knobs(ui: &mut Ui, cx: &mut Cx) {
     let tau = Slider::new(&mut cx.prefs.tau, 0.0..=3.0).clamping(SliderClamping::Never).max_decimals(3);
     ui.add(tau.suffix(" × std").drag_value_speed(0.01).update_while_editing(false)).labelled_by(label.id);
     cx.prefs.tau = cx.prefs.tau.clamp(0.0, MAX_TAU);
+    readout::show(ui, cx);
+    readout::target(ui, cx, "Target Bayes error");
     ui.horizontal(|ui| {
         let label = ui.label("Posterior smoothing T").on_hover_text(
             "p_T(y|x) ∝ (π_y p(x|y))^(1/T), no unit. Changes posteriors and labels, not images. 1 is the posterior of \

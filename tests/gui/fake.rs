@@ -13,6 +13,7 @@ use bayescope::oracle::library;
 use bayescope::oracle::posterior::{Posterior, Prior};
 use bayescope::oracle::train::{StepLoss, TrainEvent};
 use bayescope::units::Smoothing;
+use bayescope::worker::bayes::protocol::Question;
 use bayescope::worker::protocol::{
     Event, GalleryRequest, GalleryUpdate, InspectRequest, Inspection, Job, JobId, Subject, Tile,
 };
@@ -26,6 +27,7 @@ struct State {
     shown: usize,
     pending: Option<GalleryRequest>,
     inspect: Option<InspectRequest>,
+    questions: Vec<Question>,
     pauses: Vec<(JobId, bool)>,
     cancelled: Vec<JobId>,
     events: VecDeque<Event>,
@@ -167,6 +169,11 @@ impl Fake {
         self.state().pending.clone()
     }
 
+    /// What was asked about the Bayes error since the last call.
+    pub fn questions(&self) -> Vec<Question> {
+        std::mem::take(&mut self.state().questions)
+    }
+
     pub fn jobs(&self) -> Vec<(JobId, Job)> {
         self.state().jobs.clone()
     }
@@ -196,6 +203,10 @@ impl Engine for Fake {
 
     fn inspect(&self, request: InspectRequest) {
         self.state().inspect = Some(request);
+    }
+
+    fn ask(&self, question: Question) {
+        self.state().questions.push(question);
     }
 
     fn cancel(&self, id: JobId) {

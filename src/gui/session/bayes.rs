@@ -187,6 +187,13 @@ impl BayesFigures {
         self.target = Some(Target { error, outcome: None });
     }
 
+    /// The τ that was found cannot be set.
+    pub fn refuse_target(&mut self, why: String) {
+        if let Some(target) = &mut self.target {
+            target.outcome = Some(Err(why));
+        }
+    }
+
     /// Class hardness was asked for at τ.
     pub fn expect_hardness(&mut self, generation: u64, tau: f64) {
         let old = std::mem::take(&mut self.hardness.value);

@@ -128,7 +128,7 @@ struct Lane {
 }
 
 /// Starts both threads.
-pub fn start(shared: &Arc<Shared>, bells: [Receiver<()>; 2], events: &Sender<Event>) {
+pub(super) fn start(shared: &Arc<Shared>, bells: [Receiver<()>; 2], events: &Sender<Event>) {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     // The study lane leaves a core to the quick one.
     let [quick, study] = bells;
