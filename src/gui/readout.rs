@@ -63,23 +63,9 @@ pub fn show(ui: &mut Ui, cx: &Cx) {
         });
         return;
     }
-    let stale = figures.readout.stale(now);
-    let theme = Theme::of(ui);
     ui.horizontal(|ui| {
         ui.label("Bayes error").on_hover_text(FORMULA);
-        match figures.readout.get() {
-            Some(Readout { outcome: Ok(estimate), .. }) => {
-                let about = format!("{FORMULA}\n\n{}", provenance(estimate));
-                let text = RichText::new(percent(estimate)).strong();
-                let text = if stale { text.color(theme.weak()) } else { text };
-                ui.label(text).on_hover_text(&about);
-                badge(ui, mark(estimate.badge), &about);
-            }
-            Some(Readout { outcome: Err(why), .. }) => {
-                ui.colored_label(theme.error(), why);
-            }
-            None => hint(ui, "computing…"),
-        }
+        value(ui, cx);
     });
     if let Some((_, information)) = figures.information.get() {
         entropies(ui, information, figures.information.stale(now));
@@ -87,6 +73,25 @@ pub fn show(ui: &mut Ui, cx: &Cx) {
     if !figures.readout.current() || !figures.information.current() {
         // Whether it is out of date is seen when nothing else happens, too.
         ui.ctx().request_repaint_after(std::time::Duration::from_millis(160));
+    }
+}
+
+/// The Bayes error at the present knobs with its mark. An old one stays, greyed after a while, until the new one is there.
+pub fn value(ui: &mut Ui, cx: &Cx) {
+    let readout = &cx.session.bayes.readout;
+    let theme = Theme::of(ui);
+    match readout.get() {
+        Some(Readout { outcome: Ok(estimate), .. }) => {
+            let about = format!("{FORMULA}\n\n{}", provenance(estimate));
+            let text = RichText::new(percent(estimate)).strong();
+            let text = if readout.stale(Instant::now()) { text.color(theme.weak()) } else { text };
+            ui.label(text).on_hover_text(&about);
+            badge(ui, mark(estimate.badge), &about);
+        }
+        Some(Readout { outcome: Err(why), .. }) => {
+            ui.colored_label(theme.error(), why);
+        }
+        None => hint(ui, "computing…"),
     }
 }
 
@@ -120,7 +125,7 @@ pub fn target(ui: &mut Ui, cx: &mut Cx, name: &str) {
     ui.horizontal(|ui| {
         let label = ui.label("Target Bayes error");
         label.on_hover_text("A Bayes error to set τ by: 5 % or 0.05, then Enter. Inverse of the curve E(τ), at the present π.");
-        let field = TextEdit::singleline(&mut cx.view.target).desired_width(76.0).hint_text("5 % or 0.05");
+        let field = TextEdit::singleline(&mut cx.view.target).desired_width(92.0).hint_text("5 % or 0.05");
         let field = ui.add_enabled(possible, field).accessible_name(name);
         if field.changed() {
             cx.view.target_complaint = None;

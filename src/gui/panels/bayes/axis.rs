@@ -85,7 +85,11 @@ fn logarithmic((low, high): (f64, f64)) -> Vec<GridMark> {
             };
             let drawn = labelled || span < 6.0 || digit == 1;
             if drawn && value >= low && value <= high {
-                let step_size = if labelled { if digit == 1 { 1.0 } else { 0.3 } } else { MINOR };
+                let step_size = match (labelled, digit) {
+                    (false, _) => MINOR,
+                    (true, 1) => every as f64,
+                    (true, _) => 0.3,
+                };
                 marks.push(GridMark { value, step_size });
             }
         }

@@ -34,33 +34,41 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
     if comparison.value.rows.is_empty() {
         return;
     }
-    egui::ScrollArea::horizontal().id_salt("methods scroll").show(ui, |ui| {
-        egui::Grid::new("methods").num_columns(7).striped(true).spacing(vec2(12.0, 4.0)).show(ui, |ui| {
-            for title in ["method", "", "E (%)", "± 95 % (%)", "relative", "points", "time"] {
-                ui.label(RichText::new(title).small().color(theme.weak()));
+    let head = ["method", "E (%)", "± 95 % (%)", "relative", "points", "time"];
+    line(ui, head.map(|title| RichText::new(title).small().color(theme.weak())), "");
+    for (method, outcome) in &comparison.value.rows {
+        match outcome {
+            Ok(estimate) => row(ui, estimate),
+            Err(why) => {
+                let empty = || RichText::new("");
+                let text = RichText::new("does not apply").color(theme.weak());
+                line(ui, [RichText::new(method.name()), text, empty(), empty(), empty(), empty()], why);
+                hint(ui, why);
             }
-            ui.end_row();
-            for (method, outcome) in &comparison.value.rows {
-                ui.label(method.name());
-                match outcome {
-                    Ok(estimate) => row(ui, estimate),
-                    Err(why) => {
-                        ui.label("");
-                        // As long as its reason is, it must not widen a column of numbers.
-                        let text = RichText::new("does not apply").color(theme.weak());
-                        ui.label(text).on_hover_text(why);
-                    }
-                }
-                ui.end_row();
+        }
+    }
+    hint(ui, "Times are of the study thread, beside whatever else is running.");
+}
+
+/// Widths of the columns, points.
+const WIDTHS: [f32; 6] = [170.0, 100.0, 80.0, 64.0, 86.0, 64.0];
+
+fn line(ui: &mut Ui, cells: [RichText; 6], about: &str) {
+    ui.horizontal(|ui| {
+        for (text, width) in cells.into_iter().zip(WIDTHS) {
+            let size = vec2(width, ui.spacing().interact_size.y * 0.9);
+            let cell = ui.allocate_ui_with_layout(size, egui::Layout::left_to_right(egui::Align::Center), |ui| {
+                ui.set_min_width(width);
+                ui.add(egui::Label::new(text).truncate());
+            });
+            if !about.is_empty() {
+                cell.response.on_hover_text(about);
             }
-        });
+        }
     });
-    hint(ui, "Point at a row for its settings. Times are of the study thread, beside whatever else is running.");
 }
 
 fn row(ui: &mut Ui, estimate: &Estimate) {
-    let about = provenance(estimate);
-    badge(ui, mark(estimate.badge), &about);
     let half = half_width(&estimate.figure);
     let exact = estimate.badge == Badge::Exact || half == 0.0;
     let relative = estimate.figure.relative_half_width();
@@ -71,9 +79,13 @@ fn row(ui: &mut Ui, estimate: &Estimate) {
         format::count(usize::try_from(estimate.samples).unwrap_or(usize::MAX)),
         format::short_time(estimate.seconds),
     ];
-    for text in cells {
-        ui.label(RichText::new(text).monospace()).on_hover_text(&about);
-    }
+    let [value, half, relative, points, time] = cells.map(|text| RichText::new(text).monospace());
+    let name = RichText::new(estimate.method.name());
+    line(ui, [name, value, half, relative, points, time], &provenance(estimate));
+    ui.horizontal_wrapped(|ui| {
+        badge(ui, mark(estimate.badge), &provenance(estimate));
+        hint(ui, estimate.why.clone());
+    });
 }
 
 /// As many digits as the interval leaves sure, and two more.

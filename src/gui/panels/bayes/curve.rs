@@ -15,8 +15,6 @@ use crate::gui::theme::Theme;
 
 /// Smallest Bayes error of the logarithmic axis, per cent, unless the marker is below.
 const FLOOR: f64 = 1e-4;
-/// The name of the curve in the legend; hovering looks for it.
-const CURVE: &str = "Bayes error E(τ)";
 
 /// Everything the plot shows, in places on its axes.
 struct Drawing {
@@ -48,12 +46,12 @@ fn place(scale: Scale, estimate: &Estimate) -> f64 {
 pub fn show(ui: &mut Ui, cx: &mut Cx) {
     let drawing = draw(ui, cx);
     let (x, y) = (drawing.x, drawing.y);
-    let texts = drawing.texts.clone();
-    let label = move |at: &HoverPosition<'_>| match at {
-        HoverPosition::NearDataPoint { plot_name, index, .. } if *plot_name == CURVE => texts.get(*index).cloned(),
-        HoverPosition::NearDataPoint { position, .. } | HoverPosition::Elsewhere { position } => {
-            Some(format!("τ = {}", format::sig4(x.value(position.x))))
-        }
+    let points: Vec<(f64, String)> = drawing.taus.iter().copied().zip(drawing.texts.clone()).collect();
+    // The nearest point of the curve, wherever the pointer is: the whole height of the plot can be dragged in.
+    let label = move |at: &HoverPosition<'_>| {
+        let (HoverPosition::NearDataPoint { position, .. } | HoverPosition::Elsewhere { position }) = at;
+        let off = |point: &&(f64, String)| (point.0 - position.x).abs();
+        points.iter().min_by(|a, b| off(a).total_cmp(&off(b))).map(|(_, text)| text.clone())
     };
     let plot = Plot::new("bayes error over tau")
         .height(270.0)
@@ -99,11 +97,12 @@ fn draw(ui: &Ui, cx: &Cx) -> Drawing {
     let guess = 100.0 * curve.guess;
     let [first, last] = cx.prefs.tau_range.map(|tau| x.place(tau));
     let (bottom, top) = match y {
-        Scale::Linear => (0.0, 1.08 * guess.max(1e-3)),
+        Scale::Linear => (-0.03 * guess.max(1e-3), 1.08 * guess.max(1e-3)),
         Scale::Log => {
             let least = middle.first().map_or(f64::NEG_INFINITY, |at| at[1]).max(FLOOR.log10());
             let top = guess.max(1e-3).log10();
-            (least.min(now.map_or(least, |now| now - 1.0)).min(top - 1.0), top + 0.25)
+            let bottom = least.min(now.map_or(least, |now| now - 1.0)).min(top - 1.0);
+            (bottom - 0.04 * (top - bottom), top + 0.04 * (top - bottom))
         }
     };
     Drawing {
@@ -131,7 +130,7 @@ fn paint<'a>(plot: &mut PlotUi<'a>, drawing: Drawing) {
         let area = FilledArea::new("95 % interval", &taus, &low, &high).fill_color(blue.gamma_multiply(0.3));
         plot.add(area.allow_hover(false));
     }
-    plot.line(Line::new(CURVE, PlotPoints::from(middle)).color(blue).width(2.0));
+    plot.line(Line::new("Bayes error E(τ)", PlotPoints::from(middle)).color(blue).width(2.0));
     let guessing = HLine::new("1 - max π: guessing", y.place(guess)).color(theme.weak());
     plot.hline(guessing.style(LineStyle::dashed_dense()).allow_hover(false));
     if let Some(target) = target {

@@ -78,33 +78,33 @@ fn plot(ui: &mut Ui, cx: &Cx, points: &[Figure1Point]) {
             .map(|point| [point.tau.log10(), y.place(100.0 * point.estimate.figure.value).max(bottom)])
             .collect();
         plot.line(Line::new("exact", PlotPoints::from(exact)).color(theme.curve(7)).width(2.0));
-        for (i, method) in METHODS.iter().enumerate() {
-            let of = points.iter().filter(|point| point.method == Some(method.0));
+        for (i, (method, shape, radius)) in METHODS.into_iter().enumerate() {
+            let of = points.iter().filter(|point| point.method == Some(method));
             let colour = theme.curve(i);
             let mut places = Vec::new();
             for Figure1Point { tau, estimate, .. } in of {
-                // Side by side: at the same τ they would hide each other.
-                let x = tau.log10() + 0.016 * (i as f64 - 1.5);
+                let x = tau.log10();
                 let (low, high) = estimate.figure.interval;
                 let ends = [low, high].map(|end| y.place(100.0 * end).max(bottom));
                 let bar = PlotPoints::from(ends.map(|end| [x, end]).to_vec());
-                plot.line(Line::new(method.0.name(), bar).color(colour).width(1.5).allow_hover(false));
+                plot.line(Line::new(method.name(), bar).color(colour).width(1.5).allow_hover(false));
                 places.push([x, y.place(100.0 * estimate.figure.value)]);
             }
             // What was never seen has no place on a logarithmic axis: its interval still has.
             places.retain(|place| place[1] >= bottom);
-            let marks = Points::new(method.0.name(), PlotPoints::from(places));
-            plot.points(marks.color(colour).radius(4.0).shape(method.1));
+            let marks = Points::new(method.name(), PlotPoints::from(places));
+            plot.points(marks.color(colour).radius(radius).shape(shape).filled(i > 1));
         }
     });
     shown.response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Figure 1 of EBO"));
 }
 
-const METHODS: [(Method, MarkerShape); 4] = [
-    (Method::Sov, MarkerShape::Circle),
-    (Method::Pair, MarkerShape::Diamond),
-    (Method::Hdr, MarkerShape::Up),
-    (Method::Mc, MarkerShape::Square),
+/// One around the other: at the same τ they would hide each other.
+const METHODS: [(Method, MarkerShape, f32); 4] = [
+    (Method::Sov, MarkerShape::Circle, 8.0),
+    (Method::Pair, MarkerShape::Diamond, 6.0),
+    (Method::Hdr, MarkerShape::Up, 4.0),
+    (Method::Mc, MarkerShape::Square, 2.0),
 ];
 
 /// How each method did against the exact curve.
@@ -115,7 +115,7 @@ fn verdict(ui: &mut Ui, points: &[Figure1Point]) {
             ui.label(egui::RichText::new(title).small().color(weak));
         }
         ui.end_row();
-        for (method, _) in METHODS {
+        for (method, ..) in METHODS {
             let of: Vec<&Figure1Point> = points.iter().filter(|point| point.method == Some(method)).collect();
             if of.is_empty() {
                 continue;
@@ -129,7 +129,7 @@ fn verdict(ui: &mut Ui, points: &[Figure1Point]) {
             ui.label(method.name());
             ui.label(of.len().to_string());
             ui.label(format!("{held} of {}", judged.len()));
-            ui.label(format!("{median:.1e}"));
+            ui.label(if median == 0.0 { "0".into() } else { format!("{median:.1e}") });
             ui.label(format::short_time(seconds));
             ui.end_row();
         }

@@ -60,13 +60,8 @@ fn error_over_tau(ui: &mut Ui, cx: &mut Cx) {
     axes(ui, cx);
     curve::show(ui, cx);
     marker(ui, cx);
-    ui.horizontal_wrapped(|ui| {
-        ui.vertical(|ui| {
-            ui.set_max_width(300.0);
-            readout::target(ui, cx, "Target Bayes error, in the panel");
-        });
-        copying(ui, cx);
-    });
+    readout::target(ui, cx, "Target Bayes error, in the panel");
+    ui.horizontal_wrapped(|ui| copying(ui, cx));
 }
 
 fn axes(ui: &mut Ui, cx: &mut Cx) {
@@ -106,6 +101,7 @@ fn marker(ui: &mut Ui, cx: &mut Cx) {
         let slider = ui.add(slider.suffix(" × std").update_while_editing(false));
         slider.labelled_by(label.id);
         cx.prefs.tau = cx.prefs.tau.clamp(0.0, MAX_TAU);
+        readout::value(ui, cx);
     });
 }
 

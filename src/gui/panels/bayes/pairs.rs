@@ -8,7 +8,7 @@ use crate::gui::session::bayes::Hardness;
 use crate::gui::theme::{Badge, Theme};
 use crate::gui::widgets::{heading, hint};
 
-/// Decades of the colour scale.
+/// Most decades of the colour scale.
 const DECADES: f64 = 6.0;
 /// Cells at least this wide carry their number, points.
 const LABELLED: f32 = 40.0;
@@ -26,18 +26,23 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
         hint(ui, text);
         return;
     }
-    let largest = hardness.pairs.iter().copied().filter(|e| e.is_finite()).fold(0.0, f64::max);
+    let seen = || hardness.pairs.iter().copied().filter(|e| *e > 0.0).map(f64::log10);
+    let top = seen().fold(-300.0, f64::max);
+    // The scale spans what there is, from one decade to six.
+    let bottom = seen().fold(top - 1.0, f64::min).max(top - DECADES);
     hint(
         ui,
         format!("At τ = {}, per cent, colours logarithmic. Rows and columns are classes.", format::sig4(hardness.tau)),
     );
     let names = cx.session.class_names();
-    Map { names, hardness, top: largest.max(1e-300).log10(), classes }.show(ui);
+    Map { names, hardness, bottom, top, classes }.show(ui);
 }
 
 struct Map<'a> {
     names: &'a [String],
     hardness: &'a Hardness,
+    /// log₁₀ of the error the colour scale begins with.
+    bottom: f64,
     /// log₁₀ of the largest error.
     top: f64,
     classes: usize,
@@ -115,7 +120,7 @@ impl Map<'_> {
     }
 
     fn share(&self, error: f64) -> f32 {
-        ((error.log10() - self.top) / DECADES + 1.0).clamp(0.0, 1.0) as f32
+        ((error.log10() - self.bottom) / (self.top - self.bottom)).clamp(0.0, 1.0) as f32
     }
 
     fn cell(&self, ui: &Ui, font: &FontId, rect: Rect, row: usize, column: usize) {
@@ -145,9 +150,10 @@ impl Map<'_> {
         }
         for tick in 0..=3 {
             let share = f64::from(tick) / 3.0;
-            let value = 10f64.powf(self.top - DECADES * (1.0 - share)) * 100.0;
+            let value = 10f64.powf(self.bottom + (self.top - self.bottom) * share) * 100.0;
             let y = rect.max.y - rect.height() * share as f32;
-            let least = if tick == 0 { "≤ " } else { "" };
+            let cut = tick == 0 && self.top - self.bottom > DECADES - 0.01;
+            let least = if cut { "≤ " } else { "" };
             let text = format!("{least}{} %", cell_text(value));
             let at = pos2(rect.max.x + 5.0, y.clamp(rect.min.y + 5.0, rect.max.y - 5.0));
             ui.painter().text(at, Align2::LEFT_CENTER, text, font.clone(), ui.visuals().text_color());
