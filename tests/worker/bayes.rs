@@ -57,10 +57,16 @@ fn a_readout_waits_neither_for_a_job_nor_for_a_gallery() {
 #[test]
 fn a_slider_at_rest_gets_six_digits_and_the_entropies() {
     let mut bench = Bench::new();
-    let problem = answer(&mut bench, |answer| match answer {
+    let told = |answer: &Answer| match answer {
         Answer::World(world) => Some(world.clone()),
         _ => None,
+    };
+    // The lane may have told it before the desk told the oracle.
+    let before = bench.seen.iter().find_map(|event| match event {
+        Event::Bayes(answer) => told(answer),
+        _ => None,
     });
+    let problem = before.unwrap_or_else(|| answer(&mut bench, told));
     let problem = problem.expect("the bundled oracle has one base for all classes");
     assert_eq!((problem.classes, problem.rank, problem.dims), (10, 9, 1024));
     let asked = Instant::now();
