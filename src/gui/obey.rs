@@ -54,10 +54,9 @@ impl App {
             Command::CopyText(text) => self.copy(ctx, text, "Copied"),
             Command::SaveCurveTo(path) => self.save_curve(ctx, path),
             Command::CopyCommand => self.copy_command(ctx),
-            Command::CopyBayesError
-            | Command::CopyBayesCommand
-            | Command::CopyTauCommand
-            | Command::CopyCurve => self.copy_bayes(ctx, &command),
+            Command::CopyBayesError | Command::CopyBayesCommand | Command::CopyTauCommand | Command::CopyCurve => {
+                self.copy_bayes(ctx, &command)
+            }
             Command::CopyValues => match inspector::values(&self.session, &self.view) {
                 Some(text) => self.copy(ctx, text, "Values copied"),
                 None => self.session.notify(Level::Warning, "Nothing is inspected: click an image first."),
@@ -108,7 +107,9 @@ impl App {
         let engine = engine.as_ref();
         match command {
             Command::Figure1 => wishes.figure1(engine, session),
-            _ if session.oracle.is_none() => session.notify(Level::Warning, "There is no world yet: open an oracle first."),
+            _ if session.oracle.is_none() => {
+                session.notify(Level::Warning, "There is no world yet: open an oracle first.")
+            }
             Command::Target(error) => wishes.target(engine, session, prefs, *error),
             _ => wishes.compare(engine, session, prefs),
         }

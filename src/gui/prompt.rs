@@ -100,9 +100,11 @@ impl Prompt {
                  an image.",
                 "Save",
             ),
-            Kind::SaveCurve => {
-                ("Save the curve of Bayes errors".into(), "Comma-separated: τ, E, its 95 % interval, ln E, method.", "Save")
-            }
+            Kind::SaveCurve => (
+                "Save the curve of Bayes errors".into(),
+                "Comma-separated: τ, E, its 95 % interval, ln E, method.",
+                "Save",
+            ),
         }
     }
 

@@ -42,7 +42,9 @@ pub fn provenance(estimate: &Estimate) -> String {
     let Estimate { figure: Figure { interval: (low, high), .. }, method, why, samples, seconds, .. } = estimate;
     let interval = match estimate.badge {
         bayes::Badge::Exact => "Exact to rounding".to_owned(),
-        bayes::Badge::Bounded => format!("Within {} to {} %", format::digits(100.0 * low), format::digits(100.0 * high)),
+        bayes::Badge::Bounded => {
+            format!("Within {} to {} %", format::digits(100.0 * low), format::digits(100.0 * high))
+        }
         bayes::Badge::Estimated => {
             format!("95 % interval {} to {} %", format::digits(100.0 * low), format::digits(100.0 * high))
         }
@@ -70,9 +72,12 @@ pub fn show(ui: &mut Ui, cx: &Cx) {
     if let Some((_, information)) = figures.information.get() {
         entropies(ui, information, figures.information.stale(now));
     }
-    if !figures.readout.current() || !figures.information.current() {
-        // Whether it is out of date is seen when nothing else happens, too.
-        ui.ctx().request_repaint_after(std::time::Duration::from_millis(160));
+    if cx.prefs.smoothing != 1.0 {
+        hint(ui, "Of the sampling process, that is at T = 1.");
+    }
+    // Whether it is out of date is seen when nothing else happens, too.
+    for left in [figures.readout.stale_in(now), figures.information.stale_in(now)].into_iter().flatten() {
+        ui.ctx().request_repaint_after(left);
     }
 }
 
@@ -124,7 +129,9 @@ pub fn target(ui: &mut Ui, cx: &mut Cx, name: &str) {
     let possible = !matches!(cx.session.bayes.world, Some(Err(_)));
     ui.horizontal(|ui| {
         let label = ui.label("Target Bayes error");
-        label.on_hover_text("A Bayes error to set τ by: 5 % or 0.05, then Enter. Inverse of the curve E(τ), at the present π.");
+        label.on_hover_text(
+            "A Bayes error to set τ by: 5 % or 0.05, then Enter. Inverse of the curve E(τ), at the present π.",
+        );
         let field = TextEdit::singleline(&mut cx.view.target).desired_width(92.0).hint_text("5 % or 0.05");
         let field = ui.add_enabled(possible, field).accessible_name(name);
         if field.changed() {

@@ -36,8 +36,7 @@ impl Wishes {
         let (gallery, inspection, outside) = (None, None, None);
         let (readout, curve, hardness) = (None, None, None);
         let (oracle, device) = (prefs.oracle.clone(), prefs.device);
-        let mut wishes =
-            Self { generation: 0, gallery, inspection, outside, readout, curve, hardness, oracle, device };
+        let mut wishes = Self { generation: 0, gallery, inspection, outside, readout, curve, hardness, oracle, device };
         wishes.accept(prefs);
         wishes
     }
@@ -93,14 +92,7 @@ impl Wishes {
 
     /// The readout follows the knobs at once; what only the panel shows is asked for while it shows, class hardness when
     /// nothing is being dragged.
-    fn ask_for_bayes(
-        &mut self,
-        engine: &dyn Engine,
-        session: &mut Session,
-        prefs: &Prefs,
-        panel: bool,
-        quiet: bool,
-    ) {
+    fn ask_for_bayes(&mut self, engine: &dyn Engine, session: &mut Session, prefs: &Prefs, panel: bool, quiet: bool) {
         if matches!(session.bayes.world, Some(Err(_))) {
             return;
         }
@@ -121,7 +113,7 @@ impl Wishes {
             let largest = prior.probabilities().iter().fold(0.0, |a: f64, &b| a.max(b));
             let (points, guess) = (vec![None; taus.len()], 1.0 - largest);
             let value = Curve { taus: taus.iter().map(|tau| tau.get()).collect(), points, guess };
-            session.bayes.curve.expect(generation, value);
+            session.bayes.expect_curve(generation, value);
             engine.ask(Question::Curve(CurveQuestion { generation, taus, prior: prior.clone() }));
         }
         if panel && quiet && tau.get() > 0.0 && self.hardness != wanted {

@@ -190,7 +190,12 @@ mod tests {
         let wake = Arc::new(move || {
             counter.fetch_add(1, Ordering::Relaxed);
         });
-        let line = Line { shared: Arc::new(Shared::new(bell, super::super::bayes::Board::new().0, wake)), queue, ringing, events };
+        let line = Line {
+            shared: Arc::new(Shared::new(bell, super::super::bayes::Board::new().0, wake)),
+            queue,
+            ringing,
+            events,
+        };
         let mut sittings = 0;
         survive(&line, |running| {
             sittings += 1;

@@ -4,7 +4,9 @@ use bayescope::bayes::{
     Badge, ClassHardness, Estimate, Figure, GaussianClasses, Information, Method, TauEstimate, pairwise,
 };
 use bayescope::units::Tau;
-use bayescope::worker::bayes::protocol::{Answer, Figure1Point, Question, Study, WorldProblem};
+use bayescope::worker::bayes::protocol::{
+    Answer, At, CurveQuestion, Figure1Point, Question, Study, TargetQuestion, WorldProblem,
+};
 
 use super::*;
 
@@ -58,59 +60,51 @@ fn answers(question: Question) -> Vec<Answer> {
             let readout = Answer::Readout { generation, tau, tolerance: 1e-4, outcome };
             vec![readout, Answer::Information { generation, tau, information: information(tau) }]
         }
-        Question::Target(target) => vec![Answer::Target {
-            generation: target.generation,
-            error: target.error,
-            outcome: if target.error < 0.9 {
-                let tau = (-(1.0 - target.error / 0.9).ln() / 0.04).cbrt();
-                let (achieved, slope) = (estimate(target.error, Method::Sov), figure(0.1));
-                Ok(TauEstimate { target: target.error, tau: figure(tau), achieved, slope, evaluations: 5, seconds: 0.02 })
-            } else {
-                Err("no τ gives this Bayes error: it lies between 0.0000 % and 90.0000 %".into())
-            },
-        }],
-        Question::Curve(curve) => {
-            let point = |(index, tau): (usize, &Tau)| Answer::Curve {
-                generation: curve.generation,
-                index,
-                estimate: estimate(error_at(tau.get()), Method::Sov),
-            };
-            let mut all: Vec<Answer> = curve.taus.iter().enumerate().map(point).collect();
-            all.push(ended(curve.generation, Study::Curve));
-            all
+        Question::Target(TargetQuestion { generation, error, .. }) => {
+            vec![Answer::Target { generation, error, outcome: tau_of(error) }]
         }
-        Question::Hardness(at) => {
-            let generation = at.generation;
-            let one = |class: usize| Answer::Hardness {
-                generation,
-                hardness: ClassHardness { class, one_vs_rest: figure(0.01 * (1.0 + (class * 7 % 10) as f64)) },
-            };
-            let pairs = Answer::Pairs { generation, errors: pairs(at.tau.get()) };
-            let classes = (0..10).map(one);
+        Question::Curve(CurveQuestion { generation, taus, .. }) => {
+            let at = |tau: &Tau| estimate(error_at(tau.get()), Method::Sov);
+            let point = |(index, tau)| Answer::Curve { generation, index, estimate: at(tau) };
+            taus.iter().enumerate().map(point).chain([ended(generation, Study::Curve)]).collect()
+        }
+        Question::Hardness(At { generation, tau, .. }) => {
+            let value = |class: usize| figure(0.01 * (1.0 + (class * 7 % 10) as f64));
+            let one = |class| ClassHardness { class, one_vs_rest: value(class) };
+            let classes = (0..10).map(|class| Answer::Hardness { generation, hardness: one(class) });
+            let pairs = Answer::Pairs { generation, errors: pairs(tau.get()) };
             [pairs].into_iter().chain(classes).chain([ended(generation, Study::Hardness)]).collect()
         }
-        Question::Compare(at) => {
-            let method = |method: Method| Answer::Compared {
-                generation: at.generation,
-                method,
-                outcome: match method {
-                    Method::Closed => Err("this problem has no closed form".into()),
-                    method => Ok(estimate(error_at(at.tau.get()), method)),
-                },
+        Question::Compare(At { generation, tau, .. }) => {
+            let outcome = |method| match method {
+                Method::Closed => Err("this problem has no closed form".into()),
+                method => Ok(estimate(error_at(tau.get()), method)),
             };
-            Method::ALL.into_iter().map(method).chain([ended(at.generation, Study::Compare)]).collect()
+            let compared = |method| Answer::Compared { generation, method, outcome: outcome(method) };
+            Method::ALL.into_iter().map(compared).chain([ended(generation, Study::Compare)]).collect()
         }
-        Question::Figure1 { generation } => {
-            let taus = (0..21).map(|i| 10f64.powf(-1.0 + 0.1 * f64::from(i)));
-            let point = |(method, tau): (Option<Method>, f64)| Answer::Figure1 {
-                generation,
-                point: Figure1Point { tau, method, estimate: estimate(0.5 * (-0.7 / tau).exp(), Method::Closed) },
-            };
-            let methods = [None, Some(Method::Sov), Some(Method::Pair), Some(Method::Hdr), Some(Method::Mc)];
-            let all = methods.into_iter().flat_map(|method| taus.clone().map(move |tau| (method, tau)));
-            all.map(point).chain([ended(generation, Study::Figure1)]).collect()
-        }
+        Question::Figure1 { generation } => figure1(generation),
     }
+}
+
+fn tau_of(error: f64) -> Result<TauEstimate, String> {
+    if error >= 0.9 {
+        return Err("no τ gives this Bayes error: it lies between 0.0000 % and 90.0000 %".into());
+    }
+    let tau = figure((-(1.0 - error / 0.9).ln() / 0.04).cbrt());
+    let (achieved, slope) = (estimate(error, Method::Sov), figure(0.1));
+    Ok(TauEstimate { target: error, tau, achieved, slope, evaluations: 5, seconds: 0.02 })
+}
+
+fn figure1(generation: u64) -> Vec<Answer> {
+    let taus = (0..21).map(|i| 10f64.powf(-1.0 + 0.1 * f64::from(i)));
+    let point = |(method, tau): (Option<Method>, f64)| {
+        let point = Figure1Point { tau, method, estimate: estimate(0.5 * (-0.7 / tau).exp(), Method::Closed) };
+        Answer::Figure1 { generation, point }
+    };
+    let methods = [None, Some(Method::Sov), Some(Method::Pair), Some(Method::Hdr), Some(Method::Mc)];
+    let all = methods.into_iter().flat_map(|method| taus.clone().map(move |tau| (method, tau)));
+    all.map(point).chain([ended(generation, Study::Figure1)]).collect()
 }
 
 fn ended(generation: u64, study: Study) -> Answer {
@@ -293,8 +287,14 @@ fn the_palette_opens_the_panel_and_values_are_copied_with_their_provenance() {
     assert!(shows(&harness, "Bayes error over τ"));
     harness.get_by_role_and_label(Role::Button, "Copy value").click();
     let copied = copied(&mut harness);
-    for part in ["Bayes error E = ", "95 % interval", "weights SHA-256", "τ = 1", "uniform over 10", "bayescope bayes-error mnist --tau 1"]
-    {
+    for part in [
+        "Bayes error E = ",
+        "95 % interval",
+        "weights SHA-256",
+        "τ = 1",
+        "uniform over 10",
+        "bayescope bayes-error mnist --tau 1",
+    ] {
         assert!(copied.contains(part), "{part} is not in\n{copied}");
     }
 }

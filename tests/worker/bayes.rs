@@ -44,7 +44,11 @@ fn a_readout_waits_neither_for_a_job_nor_for_a_gallery() {
         let asked = Instant::now();
         bench.worker.ask(Question::Readout(at(generation, tau)));
         let estimate = readout(&mut bench, generation, 1e-4);
-        println!("τ = {tau}: {} after {:.1} ms beside a job", estimate.figure.value, asked.elapsed().as_secs_f64() * 1e3);
+        println!(
+            "τ = {tau}: {} after {:.1} ms beside a job",
+            estimate.figure.value,
+            asked.elapsed().as_secs_f64() * 1e3
+        );
         values.push(estimate.figure.value);
     }
     assert!(values.is_sorted() && values[0] > 0.0, "{values:?}");

@@ -56,6 +56,12 @@ impl<T> Newest<T> {
         self.shown.as_ref().is_some_and(|(shown, _)| *shown == self.wanted)
     }
 
+    /// When to look again whether it is out of date long enough to say so.
+    pub fn stale_in(&self, now: Instant) -> Option<Duration> {
+        let since = self.stale_since.filter(|_| !self.current())?;
+        PATIENCE.checked_sub(now.duration_since(since)).map(|left| left + Duration::from_millis(5))
+    }
+
     /// Whether it has been out of date long enough to say so.
     pub fn stale(&self, now: Instant) -> bool {
         !self.current() && self.stale_since.is_some_and(|since| now.duration_since(since) > PATIENCE)
@@ -97,6 +103,11 @@ impl Curve {
     /// The points there are: τ and Bayes error.
     pub fn known(&self) -> impl Iterator<Item = (f64, &Estimate)> {
         self.taus.iter().zip(&self.points).filter_map(|(tau, point)| Some((*tau, point.as_ref()?)))
+    }
+
+    /// Whether its shape can be seen.
+    fn enough(&self) -> bool {
+        self.known().count() >= 20
     }
 }
 
@@ -172,6 +183,8 @@ pub struct BayesFigures {
     pub curve: Streamed<Curve>,
     /// Of classes and pairs.
     pub hardness: Streamed<Hardness>,
+    /// The curve before, shown until the new one has some points.
+    pub curve_before: Option<Curve>,
     /// The hardness before, shown while the new one is incomplete.
     pub hardness_before: Option<Hardness>,
     /// Of methods.
@@ -191,6 +204,24 @@ impl BayesFigures {
     pub fn refuse_target(&mut self, why: String) {
         if let Some(target) = &mut self.target {
             target.outcome = Some(Err(why));
+        }
+    }
+
+    /// A curve was asked for.
+    pub fn expect_curve(&mut self, generation: u64, curve: Curve) {
+        let enough = self.curve.value.enough();
+        let old = std::mem::take(&mut self.curve.value);
+        if enough {
+            self.curve_before = Some(old);
+        }
+        self.curve.expect(generation, curve);
+    }
+
+    /// The curve to show: the newest once it has a shape.
+    pub fn curve_shown(&self) -> &Curve {
+        match &self.curve_before {
+            Some(before) if self.curve.running && !self.curve.value.enough() => before,
+            _ => &self.curve.value,
         }
     }
 
@@ -229,7 +260,9 @@ impl BayesFigures {
             Answer::Readout { generation, tau, tolerance, outcome } => {
                 self.readout.take(generation, Readout { tau, tolerance, outcome });
             }
-            Answer::Information { generation, tau, information } => self.information.take(generation, (tau, information)),
+            Answer::Information { generation, tau, information } => {
+                self.information.take(generation, (tau, information))
+            }
             Answer::Target { generation, error, outcome } if generation == self.target_generation => {
                 let tau = outcome.as_ref().ok().map(|found| found.tau.value);
                 self.target = Some(Target { error, outcome: Some(outcome) });

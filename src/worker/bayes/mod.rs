@@ -128,24 +128,33 @@ struct Lane {
 }
 
 /// Starts both threads.
-pub(super) fn start(shared: &Arc<Shared>, bells: [Receiver<()>; 2], events: &Sender<Event>) {
+pub(super) fn start(shared: &Arc<Shared>, [quick, study]: [Receiver<()>; 2], events: &Sender<Event>) {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    // The study lane leaves a core to the quick one.
-    let [quick, study] = bells;
-    let lanes: [(&str, Receiver<()>, usize, fn(&Lane)); 2] =
-        [("bayes", quick, cores, quick::sit), ("bayes study", study, (cores - 1).max(1), study::sit)];
-    for (name, ringing, threads, sit) in lanes {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).thread_name(move |i| format!("{name} {i}"));
-        let started = pool.build().map_err(|error| error.to_string()).and_then(|pool| {
-            let lane = Lane { shared: shared.clone(), ringing, events: events.clone(), pool };
-            let work = move || survive(&lane, || sit(&lane));
-            std::thread::Builder::new().name(name.into()).spawn(work).map_err(|error| error.to_string())
-        });
-        if let Err(error) = started {
+    let begin = |name: &'static str, ringing, threads, sit: fn(&Lane)| {
+        if let Err(error) = start_one(name, ringing, threads, sit, shared.clone(), events.clone()) {
             let text = format!("the system gave no thread to compute Bayes errors on: {error}");
             let _ = events.try_send(Event::Failed(text));
         }
-    }
+    };
+    begin("bayes", quick, cores, quick::sit);
+    // Leaves a core to the quick one.
+    begin("bayes study", study, (cores - 1).max(1), study::sit);
+}
+
+fn start_one(
+    name: &'static str,
+    ringing: Receiver<()>,
+    threads: usize,
+    sit: fn(&Lane),
+    shared: Arc<Shared>,
+    events: Sender<Event>,
+) -> std::result::Result<(), String> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).thread_name(move |i| format!("{name} {i}"));
+    let pool = pool.build().map_err(|error| error.to_string())?;
+    let lane = Lane { shared, ringing, events, pool };
+    let work = move || survive(&lane, || sit(&lane));
+    std::thread::Builder::new().name(name.into()).spawn(work).map_err(|error| error.to_string())?;
+    Ok(())
 }
 
 /// Runs `sitting` until it returns, again after every panic, which is told.

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use super::protocol::{Answer, At, TargetQuestion};
 use super::{Lane, REST};
-use crate::bayes::{Estimate, Spec, information, tau_of_error};
+use crate::bayes::{Badge, Estimate, Figure, GaussianClasses, Information, Spec, information, reachable, tau_of_error};
 use crate::error::Error;
 
 /// Relative tolerance while the slider moves.
@@ -14,7 +14,7 @@ pub const FINE: f64 = 1e-6;
 /// Of A and I while the slider moves; the study lane computes them better when it rests.
 const ROUGH_INFORMATION: f64 = 1e-2;
 /// Of τ for a target.
-const TARGET: f64 = 1e-5;
+const TARGET: f64 = 1e-6;
 
 /// Answers until the worker stops.
 pub fn sit(lane: &Lane) {
@@ -70,13 +70,31 @@ fn first(lane: &Lane, at: At) -> Option<At> {
         (Ok(estimate), _) | (Err(Error::Cancelled), Some(estimate)) => tell(lane, &at, COARSE, Ok(estimate)),
         (Err(error), _) => tell(lane, &at, COARSE, Err(error.to_string())),
     }
-    if !disturbed(lane) && at.tau.get() > 0.0 {
+    if !disturbed(lane) {
         let spec = Spec { tolerance: ROUGH_INFORMATION, ..spec };
-        if let Ok(information) = lane.pool.install(|| information(&classes, at.tau, &spec)) {
+        let found = match at.tau.get() {
+            0.0 => certain(&classes),
+            _ => lane.pool.install(|| information(&classes, at.tau, &spec)).ok(),
+        };
+        if let Some(information) = found {
             lane.send(Answer::Information { generation: at.generation, tau: at.tau.get(), information });
         }
     }
     Some(at)
+}
+
+/// A and I in the limit τ → 0 of classes that all have means of their own.
+fn certain(classes: &GaussianClasses) -> Option<Information> {
+    let label: f64 = classes.priors().iter().filter(|p| **p > 0.0).map(|p| -p * p.ln()).sum();
+    let exactly = |value: f64| Figure::new(value, 0.0, value);
+    (reachable(classes).0 == 0.0).then(|| Information {
+        aleatoric_nats: exactly(0.0),
+        label_entropy_nats: label,
+        mutual_information_bits: exactly(label / std::f64::consts::LN_2),
+        normalised: exactly(if label > 0.0 { 1.0 } else { 0.0 }),
+        badge: Badge::Exact,
+        samples: 0,
+    })
 }
 
 /// The same to more digits; every refinement better than the first answer is told.
@@ -102,12 +120,15 @@ fn target(lane: &Lane, question: &TargetQuestion) {
     let &TargetQuestion { generation, error, ref prior } = question;
     let spec = Spec { tolerance: TARGET, ..Spec::default() };
     let newer = |_: Estimate| {
-        if lane.board().target.is_full() || lane.stopping() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if lane.board().target.is_full() || lane.stopping() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
     };
     let mut newer = newer;
-    let found = lane.classes(prior).and_then(|classes| {
-        lane.pool.install(|| tau_of_error(&classes, error, &spec, &mut newer))
-    });
+    let found =
+        lane.classes(prior).and_then(|classes| lane.pool.install(|| tau_of_error(&classes, error, &spec, &mut newer)));
     match found {
         Err(Error::Cancelled) => {}
         found => {

@@ -104,7 +104,9 @@ impl Desk {
         } else if let Some(at) = self.hardness.take() {
             self.hardness = hardness(lane, at);
         } else if rested && let Some((at, _)) = self.information.take() {
-            inform(lane, &at);
+            if at.tau.get() > 0.0 {
+                inform(lane, &at);
+            }
         } else if let Some(comparison) = &mut self.compare {
             if !comparison.piece(lane) {
                 end(lane, comparison.generation(), Study::Compare, None);
@@ -177,9 +179,7 @@ fn hardness(lane: &Lane, at: At) -> Option<At> {
 
 fn inform(lane: &Lane, at: &At) {
     let spec = Spec { tolerance: TOLERANCE, ..Spec::default() };
-    let found = lane
-        .classes(&at.prior)
-        .and_then(|classes| lane.pool.install(|| information(&classes, at.tau, &spec)));
+    let found = lane.classes(&at.prior).and_then(|classes| lane.pool.install(|| information(&classes, at.tau, &spec)));
     // Why there is none, the readout has said.
     if let Ok(information) = found {
         lane.send(Answer::Information { generation: at.generation, tau: at.tau.get(), information });

@@ -2,8 +2,8 @@
 
 use eframe::egui::{self, Ui};
 use egui_plot::{
-    Corner, FilledArea, HLine, HoverPosition, Legend, Line, LineStyle, MarkerShape, Plot, PlotBounds, PlotPoints, PlotUi,
-    Points, VLine,
+    Corner, FilledArea, HLine, HoverPosition, Legend, Line, LineStyle, MarkerShape, Plot, PlotBounds, PlotPoints,
+    PlotUi, Points, VLine,
 };
 
 use super::axis::Scale;
@@ -84,9 +84,11 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
 fn draw(ui: &Ui, cx: &Cx) -> Drawing {
     let (x, y) = (Scale::new(cx.prefs.log_tau), Scale::new(cx.prefs.log_error));
     let figures = &cx.session.bayes;
-    let curve = &figures.curve.value;
-    let known: Vec<(f64, &Estimate)> = curve.known().filter(|(_, e)| y == Scale::Linear || e.log_value.is_finite()).collect();
-    let band = |share: f64, fallback: f64| if share > 0.0 || y == Scale::Linear { y.place(100.0 * share) } else { fallback };
+    let curve = figures.curve_shown();
+    let known: Vec<(f64, &Estimate)> =
+        curve.known().filter(|(_, e)| y == Scale::Linear || e.log_value.is_finite()).collect();
+    let band =
+        |share: f64, fallback: f64| if share > 0.0 || y == Scale::Linear { y.place(100.0 * share) } else { fallback };
     let middle: Vec<[f64; 2]> = known.iter().map(|(tau, e)| [x.place(*tau), place(y, e)]).collect();
     let ends = |pick: fn(&Estimate) -> f64| -> Vec<f64> {
         known.iter().zip(&middle).map(|((_, e), at)| band(pick(e), at[1])).collect()

@@ -28,6 +28,7 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
         if ui.add_enabled(!figure.running, egui::Button::new(text)).clicked() {
             cx.commands.push(Command::Figure1);
         }
+        ui.checkbox(&mut cx.prefs.log_error, "log E, here and above");
         if figure.running {
             hint(ui, format!("{} points so far…", figure.value.len()));
         }

@@ -22,7 +22,8 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
         return;
     }
     if hardness.classes.is_empty() {
-        let text = if cx.prefs.tau > 0.0 { "Computing…" } else { "At τ = 0 every class is a point: nothing is hard." };
+        let text =
+            if cx.prefs.tau > 0.0 { "Computing…" } else { "At τ = 0 every class is a point: nothing is hard." };
         hint(ui, text);
         return;
     }

@@ -94,7 +94,9 @@ fn range_end(value: &mut f64, range: std::ops::RangeInclusive<f64>) -> DragValue
 /// The marker for those who do not drag: the world card's τ again.
 fn marker(ui: &mut Ui, cx: &mut Cx) {
     ui.horizontal_wrapped(|ui| {
-        let label = ui.label("Marker τ").on_hover_text("The world's τ. Drag the line in the plot, or this slider; arrow keys work, too.");
+        let label = ui
+            .label("Marker τ")
+            .on_hover_text("The world's τ. Drag the line in the plot, or this slider; arrow keys work, too.");
         let [low, high] = cx.prefs.tau_range;
         let slider = Slider::new(&mut cx.prefs.tau, low..=high).clamping(SliderClamping::Never).max_decimals(3);
         ui.spacing_mut().slider_width = 180.0;

@@ -89,12 +89,17 @@ impl Map<'_> {
     fn about(&self, row: usize, column: usize) -> String {
         let error = self.error(row, column);
         let (a, b) = (&self.names[row], &self.names[column]);
-        if error.is_nan() { format!("{a} and {b}: both priors are 0") } else { format!("{a} and {b}: {} %", format::sig4(100.0 * error)) }
+        if error.is_nan() {
+            format!("{a} and {b}: both priors are 0")
+        } else {
+            format!("{a} and {b}: {} %", format::sig4(100.0 * error))
+        }
     }
 
     /// Room for the names of rows.
     fn margin(&self, ui: &Ui, font: &FontId) -> f32 {
-        let width = |name: &String| ui.painter().layout_no_wrap(short(name), font.clone(), ui.visuals().text_color()).size().x;
+        let width =
+            |name: &String| ui.painter().layout_no_wrap(short(name), font.clone(), ui.visuals().text_color()).size().x;
         self.names.iter().take(200).map(width).fold(16.0, f32::max).min(90.0) + 6.0
     }
 
@@ -145,7 +150,8 @@ impl Map<'_> {
         for i in 0..STEPS {
             let share = 1.0 - i as f32 / (STEPS - 1) as f32;
             let top = rect.min.y + rect.height() * i as f32 / STEPS as f32;
-            let band = Rect::from_min_size(pos2(rect.min.x, top), vec2(rect.width(), rect.height() / STEPS as f32 + 0.6));
+            let band =
+                Rect::from_min_size(pos2(rect.min.x, top), vec2(rect.width(), rect.height() / STEPS as f32 + 0.6));
             ui.painter().rect_filled(band, 0.0, theme.heat(share));
         }
         for tick in 0..=3 {
