@@ -116,8 +116,8 @@ mod tests {
     #[test]
     fn logarithmic_marks_are_round_numbers() {
         let input = GridInput { bounds: (0.2f64.log10(), 4f64.log10()), base_step_size: 0.01 };
-        let labels: Vec<String> = Scale::Log.marks(&input).iter().map(|mark| Scale::Log.label(mark)).collect();
-        let labels: Vec<&str> = labels.iter().map(String::as_str).filter(|label| !label.is_empty()).collect();
+        let labels = Scale::Log.marks(&input).into_iter().map(|mark| Scale::Log.label(&mark));
+        let labels: Vec<String> = labels.filter(|label| !label.is_empty()).collect();
         assert_eq!(labels, ["0.2", "0.5", "1", "2"]);
         let wide = GridInput { bounds: (-25.0, 2.0), base_step_size: 0.1 };
         assert!(Scale::Log.marks(&wide).iter().filter(|mark| !Scale::Log.label(mark).is_empty()).count() <= 9);

@@ -70,7 +70,7 @@ fn plot(ui: &mut Ui, cx: &Cx, points: &[Figure1Point]) {
         .y_grid_spacer(move |input| y.marks(&input))
         .y_axis_formatter(move |mark, _| y.label(&mark))
         .label_formatter(label);
-    let [bottom, top] = if y == Scale::Log { LOG_RANGE } else { [-1.0, 54.0] };
+    let [bottom, top] = if y == Scale::Log { LOG_RANGE } else { [-3.0, 54.0] };
     let shown = plot.show(ui, |plot| {
         plot.set_plot_bounds(PlotBounds::from_min_max([-1.05, bottom], [1.05, top]));
         let exact: Vec<[f64; 2]> = points

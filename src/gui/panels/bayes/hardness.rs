@@ -31,7 +31,7 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
     let largest = hardness.classes.iter().map(|one| one.one_vs_rest.interval.1).fold(1e-300, f64::max);
     let of = format!("At τ = {}, hardest first. Bars from 0 to {}.", format::sig4(hardness.tau), percent(largest));
     hint(ui, if stream.running { format!("{of} Computing…") } else { of });
-    let width = (ui.available_width() - 270.0).clamp(80.0, 420.0);
+    let width = (ui.available_width() - 270.0).clamp(80.0, 640.0);
     egui::ScrollArea::vertical().max_height(300.0).id_salt("hardness").show(ui, |ui| {
         egui::Grid::new("class hardness").num_columns(4).spacing(vec2(10.0, 2.0)).show(ui, |ui| {
             for (rank, one) in hardness.classes.iter().enumerate() {
