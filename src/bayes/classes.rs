@@ -13,8 +13,10 @@ use crate::flow::base::GaussianBase;
 use crate::oracle::posterior::Prior;
 use crate::units::Tau;
 
-/// A direction, relative to the largest mean, below which a difference of means is rounding.
+/// A length, relative to the largest centred mean, below which Gram-Schmidt leaves rounding only, for one class.
 const RANK_TOLERANCE: f64 = 1e-13;
+/// The same relative to the largest mean as given: what the rounding of its entries makes of differences.
+const INPUT_TOLERANCE: f64 = 4.0 * f64::EPSILON;
 /// Elements of work from which Gram-Schmidt is worth a second thread.
 const PARALLEL_FROM: usize = 1 << 18;
 
@@ -28,26 +30,32 @@ pub struct GaussianClasses {
     /// |m_k − m_j| at τ = 1, [K, K].
     distances: Arc<Vec<f64>>,
     priors: Vec<f64>,
+    /// Length below which a difference of means is rounding.
+    resolution: f64,
 }
 
 impl GaussianClasses {
     /// From means whitened at τ = 1, [K][D], and priors [K] with sum 1.
     ///
     /// # Errors
-    /// When there is no class, or means or priors are not finite.
+    /// When there is no class, a mean is not finite, or the priors are no distribution.
     pub fn new(mut whitened: Vec<Vec<f64>>, priors: Vec<f64>) -> Result<Self> {
         if whitened.is_empty() || whitened.len() != priors.len() {
             return Err(Error::input(format!("{} class means for {} priors", whitened.len(), priors.len())));
         }
-        let finite = whitened.iter().flatten().chain(&priors).all(|x| x.is_finite());
-        if !finite {
+        check_priors(&priors)?;
+        if !whitened.iter().flatten().all(|x| x.is_finite()) {
             return Err(Error::input("the class means divided by the standard deviations are not finite numbers"));
         }
         let dims = whitened[0].len();
+        let longest = |means: &[Vec<f64>]| means.iter().map(|mean| norm(mean)).fold(0.0, f64::max);
+        let given = longest(&whitened);
         centre(&mut whitened);
-        let (rank, coordinates) = factorise(whitened);
+        let by_rounding = RANK_TOLERANCE * (priors.len() as f64).sqrt() * longest(&whitened);
+        let resolution = by_rounding.max(INPUT_TOLERANCE * given);
+        let (rank, coordinates) = factorise(whitened, resolution);
         let distances = Arc::new(all_distances(priors.len(), rank, &coordinates));
-        Ok(Self { dims, rank, coordinates, distances, priors })
+        Ok(Self { dims, rank, coordinates, distances, priors, resolution })
     }
 
     /// The class problem of a shared-map world: its base distribution (EBO §3) and a class prior.
@@ -62,11 +70,12 @@ impl GaussianClasses {
     /// The same classes with other priors.
     ///
     /// # Errors
-    /// When there are not K of them.
+    /// When there are not K of them, or they are no distribution.
     pub fn with_priors(&self, priors: &[f64]) -> Result<Self> {
         if priors.len() != self.classes() {
             return Err(Error::input(format!("{} priors for {} classes", priors.len(), self.classes())));
         }
+        check_priors(priors)?;
         Ok(Self { priors: priors.to_vec(), ..self.clone() })
     }
 
@@ -121,20 +130,25 @@ impl GaussianClasses {
         });
         let hidden = hidden.sum();
         let first = || members.iter().map(|group| group[0]);
-        let means = first().flat_map(|k| self.mean(k).iter().map(|x| x * scale)).collect();
+        // Classes left out may take directions with them.
+        let (rank, coordinates) = if members.len() == self.classes() {
+            (self.rank, first().flat_map(|k| self.mean(k).to_vec()).collect())
+        } else {
+            let mut left: Vec<Vec<f64>> = first().map(|k| self.mean(k).to_vec()).collect();
+            centre(&mut left);
+            factorise(left, self.resolution)
+        };
+        let means: Vec<f64> = coordinates.iter().map(|x| x * scale).collect();
         let distances = first().flat_map(|g| first().map(move |h| scale * self.distance(g, h))).collect();
         let log_weights = weights.iter().map(|w| w.ln()).collect();
-        Scene { rank: self.rank, means, weights, log_weights, hidden, members, distances }
+        Scene { rank, means, weights, log_weights, hidden, members, distances }
     }
 
     /// Classes of positive prior, coincident ones together where asked for.
     fn groups(&self, merge: Merge) -> Vec<Vec<usize>> {
-        let largest = (0..self.classes()).map(|k| norm(self.mean(k))).fold(0.0, f64::max);
         let mut members: Vec<Vec<usize>> = Vec::new();
         for k in (0..self.classes()).filter(|&k| self.priors[k] > 0.0) {
-            let same = |group: &&mut Vec<usize>| {
-                merge != Merge::Apart && self.distance(group[0], k) <= RANK_TOLERANCE * largest
-            };
+            let same = |group: &&mut Vec<usize>| merge != Merge::Apart && self.distance(group[0], k) <= self.resolution;
             match members.iter_mut().find(same) {
                 Some(group) => group.push(k),
                 None => members.push(vec![k]),
@@ -242,21 +256,29 @@ impl Directions {
     }
 }
 
+fn check_priors(priors: &[f64]) -> Result<()> {
+    let sum: f64 = priors.iter().sum();
+    if priors.iter().all(|p| *p >= 0.0) && (sum - 1.0).abs() <= 1e-9 {
+        return Ok(());
+    }
+    Err(Error::input(format!("class priors must be numbers ≥ 0 that sum to 1; these sum to {sum}")))
+}
+
 fn centre(means: &mut [Vec<f64>]) {
+    let Some(dims) = means.first().map(Vec::len) else { return };
     let count = means.len() as f64;
-    let mut middle = vec![0.0; means[0].len()];
+    let mut middle = vec![0.0; dims];
     for mean in means.iter() {
         middle.iter_mut().zip(mean).for_each(|(c, m)| *c += m / count);
     }
     means.iter_mut().for_each(|mean| mean.iter_mut().zip(&middle).for_each(|(m, c)| *m -= c));
 }
 
-/// Coordinates of the rows in an orthonormal basis of their span: (r, [K, r]).
-fn factorise(mut rows: Vec<Vec<f64>>) -> (usize, Vec<f64>) {
+/// Coordinates of the rows in an orthonormal basis of their span, lengths up to `tolerance` being none: (r, [K, r]).
+fn factorise(mut rows: Vec<Vec<f64>>, tolerance: f64) -> (usize, Vec<f64>) {
     let (count, dims) = (rows.len(), rows[0].len());
     let mut coordinates = vec![Vec::new(); count];
     let mut left: Vec<f64> = rows.iter().map(|row| norm(row)).collect();
-    let tolerance = RANK_TOLERANCE * (count as f64).sqrt() * left.iter().fold(0.0, |a: f64, &b| a.max(b));
     while let Some((pivot, &length)) = left.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1)) {
         if length <= tolerance {
             break;
@@ -343,9 +365,9 @@ mod tests {
 
     #[test]
     fn means_in_a_plane_have_rank_two_wherever_the_plane_is() {
-        let basis = random(2, 500, 3);
-        let means =
-            random(9, 2, 4).iter().map(|c| (0..500).map(|i| 1e3 + c[0] * basis[0][i] + c[1] * basis[1][i]).collect());
+        let (basis, inside) = (random(2, 500, 3), random(9, 2, 4));
+        let place = |c: &Vec<f64>| (0..500).map(|i| 1e3 + c[0] * basis[0][i] + c[1] * basis[1][i]).collect();
+        let means = inside.iter().map(place);
         assert_eq!(GaussianClasses::new(means.collect(), uniform(9)).unwrap().rank(), 2);
     }
 

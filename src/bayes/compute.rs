@@ -1,5 +1,6 @@
 //! The Bayes error by a chosen method, or by the one that suits the problem.
 
+use std::cell::OnceCell;
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
@@ -82,7 +83,7 @@ pub fn bayes_error(
 ) -> Result<Estimate> {
     spec.check()?;
     let scene = classes.scene(positive(tau)?, Merge::Best);
-    let run = Run { scene: &scene, spec, begun: Instant::now() };
+    let run = Run { scene: &scene, spec, begun: Instant::now(), bounds: OnceCell::new() };
     let estimate = match spec.method {
         None => run.auto(events),
         Some(Method::Closed) => run.closed().map_or_else(|| run.quadrature(), Ok),
@@ -102,6 +103,8 @@ struct Run<'a> {
     scene: &'a Scene,
     spec: &'a Spec,
     begun: Instant,
+    /// [`bounds`], once somebody has asked.
+    bounds: OnceCell<(f64, f64)>,
 }
 
 impl Run<'_> {
@@ -179,7 +182,8 @@ impl Run<'_> {
         };
         refine_wedges(&mut sum, self.spec.tolerance, |sum, met| {
             let end = if met == Met::OutOfWork { "; stopped short of the tolerance" } else { "" };
-            let estimate = self.finish(Method::Sov, Badge::Estimated, sum.scaled(), sum.samples, why(sum, end));
+            let mut estimate = self.finish(Method::Sov, Badge::Estimated, sum.scaled(), sum.samples, why(sum, end));
+            estimate.draws = sum.work() as u64;
             if met == Met::NotYet {
                 events.report(estimate.clone())?
             }
@@ -189,6 +193,7 @@ impl Run<'_> {
 
     fn pair(&self, reason: &str, events: &mut dyn Events<Estimate>) -> Result<Estimate> {
         let mut sum = PairSum::new(self.scene, Target::All(Quantity::Error), self.spec.seed);
+        self.bounds.get_or_init(|| bounds(self.scene, || sum.log_union()));
         let why = format!("{} classes in {} dimensions: {reason}", self.scene.count(), self.scene.rank);
         refine_pairs(&mut sum, self.scene, self.spec.tolerance, |sum, met| {
             let end = if met == Met::OutOfWork { "; stopped short of the tolerance" } else { "" };
@@ -225,8 +230,7 @@ impl Run<'_> {
 
     fn hdr(&self) -> Result<Estimate> {
         self.spec.hdr.check()?;
-        let outcome =
-            hdr::estimate(self.scene, &self.spec.hdr, self.spec.seed, &|| false).ok_or(Error::Cancelled)?;
+        let outcome = hdr::estimate(self.scene, &self.spec.hdr, self.spec.seed, &|| false).ok_or(Error::Cancelled)?;
         let why = format!(
             "{} classes: {} repetitions of nested LIN-ESS chains, up to {} nestings",
             self.scene.count(),
@@ -242,22 +246,22 @@ impl Run<'_> {
         let scale = sum.log_scale.exp();
         let (value, half_width) = (scene.hidden + scale * sum.value, scale * sum.half_width);
         let log_value = if scene.hidden > 0.0 { value.ln() } else { sum.log_scale + sum.value.ln() };
-        let bounds = bounds(scene);
+        let bounds = *self.bounds.get_or_init(|| bounds(scene, || sov::log_union(scene)));
         let mut figure = Figure::new(value, half_width, bounds.1);
         if badge == Badge::Estimated {
             figure.interval.0 = figure.interval.0.max(bounds.0.min(value));
         }
         let seconds = self.begun.elapsed().as_secs_f64();
-        Estimate { figure, log_value, bounds, badge, method, why, samples, seconds }
+        Estimate { figure, log_value, bounds, badge, method, why, samples, draws: 0, seconds }
     }
 }
 
 /// U/(K − 1) ≤ E ≤ min(U, 1 − max π): certain, and free.
-fn bounds(scene: &Scene) -> (f64, f64) {
+fn bounds(scene: &Scene, log_union: impl FnOnce() -> f64) -> (f64, f64) {
     if scene.count() < 2 {
         return (scene.hidden, scene.hidden);
     }
-    let union = sov::log_union(scene).exp();
+    let union = log_union().exp();
     let guess = scene.weights.iter().sum::<f64>() - scene.weights.iter().fold(0.0, |a: f64, &b| a.max(b));
     let (low, high) = (union / (scene.count() - 1) as f64, union.min(guess));
     (scene.hidden + low, scene.hidden + high)
@@ -306,8 +310,8 @@ pub(super) fn refine_pairs<T>(
     tolerance: f64,
     mut tell: impl FnMut(&PairSum, Met) -> Result<T>,
 ) -> Result<T> {
-    /// Error falls about as points^−0.6: the integrand has kinks.
-    const RATE: f64 = 0.6;
+    /// Error falls about as points^−0.65: the integrand has kinks.
+    const RATE: f64 = 0.65;
     let cost = (scene.count() * scene.rank.max(16)) as f64 / 16.0;
     let mut level: u32 = 8;
     loop {
@@ -317,7 +321,7 @@ pub(super) fn refine_pairs<T>(
             return tell(sum, Met::Yes);
         }
         let excess = now.half_width / (tolerance * now.value).max(f64::MIN_POSITIVE);
-        let more = (excess.log2() / RATE).ceil().clamp(1.0, 5.0) as u32;
+        let more = (excess.log2() / RATE).round().clamp(1.0, 5.0) as u32;
         let affordable = (MOST_WORK / (sum.samples() as f64 * cost)).log2().floor().max(0.0) as u32;
         if affordable == 0 || level >= 26 {
             return tell(sum, Met::OutOfWork);

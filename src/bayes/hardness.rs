@@ -87,7 +87,8 @@ pub fn pairwise(classes: &GaussianClasses, tau: Tau) -> Result<Vec<f64>> {
             }
         }
     };
-    Ok((0..count).flat_map(|i| (0..count).map(move |j| (i, j))).map(|(i, j)| error(i, j)).collect())
+    // One of the two orders is computed, so that the matrix is symmetric to the last bit.
+    Ok((0..count).flat_map(|i| (0..count).map(move |j| (i.min(j), i.max(j)))).map(|(i, j)| error(i, j)).collect())
 }
 
 #[cfg(test)]

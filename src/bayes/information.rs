@@ -161,7 +161,7 @@ mod tests {
         };
         let found = claims.contradictions().unwrap();
         assert_eq!(found.len(), 1);
-        assert!(found[0].contains("A + I = H(Y)") && found[0].contains("1.5676"), "{found:?}");
+        assert!(found[0].contains("A + I = H(Y)") && found[0].contains("1.5677"), "{found:?}");
         let consistent = Claims { mutual_information_bits: Some((1.5677, 0.0008)), ..claims };
         assert_eq!(consistent.contradictions().unwrap(), Vec::<String>::new());
     }

@@ -20,6 +20,8 @@ use crate::units::Tau;
 
 /// Relative half width of the coarse estimates.
 const COARSE: f64 = 2e-3;
+/// Relative half width of τ that the first Newton step aims at.
+const MEDIUM: f64 = 1e-4;
 /// Evaluations of one search, at most.
 const MOST_STEPS: usize = 60;
 
@@ -74,24 +76,25 @@ pub fn tau_of_error(
     }
     let mut search = Search { classes, spec: *spec, events, evaluations: 0 };
     let mut tau = search.coarse(target)?;
+    // Relative half widths of τ: a Newton step of a thousandth is right to a millionth.
+    let mut precision = spec.tolerance.max(MEDIUM);
     let mut step = f64::INFINITY;
     loop {
-        let slope = derivative(classes, Tau::new(tau)?, &Spec { tolerance: spec.tolerance.max(1e-4), ..*spec })?;
-        let elasticity = slope.value / target;
-        let achieved = search.evaluate(tau, (spec.tolerance * elasticity).clamp(1e-14, 0.5))?;
+        let slope = derivative(classes, Tau::new(tau)?, &Spec { tolerance: spec.tolerance.max(MEDIUM), ..*spec })?;
+        let achieved = search.evaluate(tau, (precision * slope.value / target).clamp(1e-14, 0.5))?;
         let half_width = Z95 * achieved.figure.std_error / slope.value;
         let newton = (target - achieved.figure.value) / slope.value;
-        // A Newton step is right to about its own square; one that no longer shrinks has met the noise.
-        let settled = newton.abs() < 1e-3 * step || newton * newton < 0.01 * half_width || newton.abs() < 1e-15;
-        if settled || search.evaluations >= MOST_STEPS {
-            let achieved_tau = tau * newton.exp();
-            let open = achieved_tau * (half_width + newton * newton);
-            let tau = Figure::new(achieved_tau, open, f64::INFINITY);
+        // What a step leaves is about its own square; steps that no longer shrink have met the noise.
+        let met = newton * newton < 0.01 * half_width || newton.abs() < 1e-15 || newton.abs() > 0.5 * step;
+        if (met && precision <= spec.tolerance) || search.evaluations >= MOST_STEPS {
+            let found = tau * newton.exp();
+            let tau = Figure::new(found, found * (half_width + newton * newton), f64::INFINITY);
             let (evaluations, seconds) = (search.evaluations, begun.elapsed().as_secs_f64());
             return Ok(TauEstimate { target, tau, achieved, slope, evaluations, seconds });
         }
         tau *= newton.clamp(-0.5, 0.5).exp();
-        step = newton.abs();
+        step = if precision <= spec.tolerance { newton.abs() } else { f64::INFINITY };
+        precision = spec.tolerance;
     }
 }
 

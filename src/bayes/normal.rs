@@ -4,7 +4,7 @@
 //! Φ rests on erfcx(x) = exp(x²)·erfc(x): (1 + 2x)·erfcx(x) is one polynomial in (x − 4)/(x + 4) for all x ≥ 0. Φ⁻¹ is
 //! Wichura's AS241 (PPND16), beyond its range followed by Newton's method on log Q.
 
-use super::simd::{Arithmetic, Fused};
+use super::simd::{Arithmetic, Plain};
 
 /// ln √(2π).
 pub const LN_SQRT_TAU: f64 = 0.918_938_533_204_672_8;
@@ -127,7 +127,7 @@ pub fn cdf_with<A: Arithmetic>(x: f64) -> f64 {
     let a = x.abs() * std::f64::consts::FRAC_1_SQRT_2;
     let square = 0.5 * x * x;
     // What rounding took from the exponent, given back to first order.
-    let lost = A::mul_add(0.5 * x, x, -square);
+    let lost = 0.5 * A::square_rest(x);
     let tail = 0.5 * erfcx::<A>(a) * exp::<A>(-square) * (1.0 - lost);
     if x > 0.0 { 1.0 - tail } else { tail }
 }
@@ -190,7 +190,7 @@ fn tail_quantile_near<A: Arithmetic>(r: f64) -> f64 {
 #[inline(always)]
 fn tail_quantile_far<A: Arithmetic>(r: f64) -> f64 {
     const NUMERATOR: [f64; 8] = [
-        6.657_904_643_501_103_8,
+        6.657_904_643_501_104,
         5.463_784_911_164_114,
         1.784_826_539_917_291_3,
         2.965_605_718_285_048_7e-1,
@@ -249,9 +249,9 @@ pub fn log_density(x: f64) -> f64 {
     -0.5 * x * x - LN_SQRT_TAU
 }
 
-/// Φ(x).
+/// Φ(x). One number at a time there may be no fused multiply-add, and its emulation would cost more than all the rest.
 pub fn cdf(x: f64) -> f64 {
-    cdf_with::<Fused>(x)
+    cdf_with::<Plain>(x)
 }
 
 /// Q(x) = 1 − Φ(x).
@@ -261,8 +261,10 @@ pub fn tail(x: f64) -> f64 {
 
 /// ln Q(x), finite for every finite x.
 pub fn log_tail(x: f64) -> f64 {
-    if x > 5.0 {
-        (0.5 * erfcx::<Fused>(x * std::f64::consts::FRAC_1_SQRT_2)).ln() - 0.5 * x * x
+    if x.is_infinite() {
+        if x > 0.0 { f64::NEG_INFINITY } else { 0.0 }
+    } else if x > 5.0 {
+        (0.5 * erfcx::<Plain>(x * std::f64::consts::FRAC_1_SQRT_2)).ln() - 0.5 * x * x
     } else if x > 0.0 {
         tail(x).ln()
     } else {
@@ -273,7 +275,7 @@ pub fn log_tail(x: f64) -> f64 {
 /// φ(x)/Q(x), the hazard rate, which is the mean of a standard normal variable beyond x.
 pub fn hazard(x: f64) -> f64 {
     if x > 5.0 {
-        (2.0 / std::f64::consts::PI).sqrt() / erfcx::<Fused>(x * std::f64::consts::FRAC_1_SQRT_2)
+        (2.0 / std::f64::consts::PI).sqrt() / erfcx::<Plain>(x * std::f64::consts::FRAC_1_SQRT_2)
     } else {
         density(x) / tail(x)
     }
@@ -284,7 +286,7 @@ pub fn quantile(p: f64) -> f64 {
     match p {
         _ if p <= 0.0 => f64::NEG_INFINITY,
         _ if p >= 1.0 => f64::INFINITY,
-        _ => quantile_with::<Fused>(p),
+        _ => quantile_with::<Plain>(p),
     }
 }
 
@@ -304,7 +306,7 @@ pub fn tail_quantile_of_log(log_p: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::simd::Plain;
+    use super::super::simd::Fused;
     use super::*;
 
     /// Q at 50 digits (mpmath), to the last double.
@@ -325,9 +327,10 @@ mod tests {
         for (x, q) in TAILS {
             assert!((tail(x) / q - 1.0).abs() < 4e-15, "Q({x}) = {:e}, not {q:e}", tail(x));
             assert!((log_tail(x) - q.ln()).abs() < 4e-15 * (1.0 + q.ln().abs()), "ln Q({x})");
-            assert!((cdf_with::<Plain>(-x) / q - 1.0).abs() < 4e-13);
+            assert!((cdf_with::<Fused>(-x) / q - 1.0).abs() < 4e-15);
         }
         assert_eq!(tail(50.0), 0.0);
+        assert_eq!((log_tail(f64::INFINITY), log_tail(f64::NEG_INFINITY)), (f64::NEG_INFINITY, 0.0));
         // ln Q(100), 50 digits.
         assert!((log_tail(100.0) + 5005.524208694205).abs() < 1e-11);
     }
@@ -341,7 +344,7 @@ mod tests {
             let tolerance = 1e-14 + 2e-16 * p / density(x).max(1e-300);
             assert!((quantile(p) - x).abs() < tolerance * (1.0 + x.abs()), "{x} {}", quantile(p));
             if p > FAR && 1.0 - p > FAR {
-                assert_eq!(quantile_near::<Fused>(p), quantile(p));
+                assert!((quantile_near::<Fused>(p) - quantile(p)).abs() < tolerance * (1.0 + x.abs()));
             }
         }
         for x in [30.0, 40.0, 100.0, 1e4] {
@@ -354,7 +357,7 @@ mod tests {
         for i in 0..20_000 {
             let x = -700.0 + 0.07 * f64::from(i);
             assert!((exp::<Fused>(x) / x.exp() - 1.0).abs() < 4e-16, "{x}");
-            assert!((exp::<Plain>(x) / x.exp() - 1.0).abs() < 1e-13, "{x}");
+            assert!((exp::<Plain>(x) / x.exp() - 1.0).abs() < 1e-15, "{x}");
             let y = x.exp();
             assert!((ln::<Fused>(y) - y.ln()).abs() <= 3e-16 * y.ln().abs().max(0.5), "{y:e}");
         }

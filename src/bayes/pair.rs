@@ -113,6 +113,11 @@ impl PairSum {
         self.blocks = self.blocks.max(wanted);
     }
 
+    /// ln of the union bound over the pairs.
+    pub fn log_union(&self) -> f64 {
+        self.log_scale + self.union.ln()
+    }
+
     /// Points spent.
     pub fn samples(&self) -> u64 {
         self.blocks * (BLOCK * REPLICATES) as u64

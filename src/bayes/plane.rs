@@ -28,18 +28,21 @@ struct Half {
     c: f64,
 }
 
-/// The (t, w) of rival `i` around class `g` with t towards `h`: the constraint that i does not beat g.
-fn half(scene: &Scene, g: usize, h: usize, i: usize) -> Half {
-    let unit = |to: usize| {
-        let (from, to, d) = (scene.mean(g), scene.mean(to), scene.distance(g, to));
+/// Unit vectors from class `g` to the others.
+fn directions(scene: &Scene, g: usize) -> Vec<[f64; 2]> {
+    let from = scene.mean(g);
+    let unit = |h: usize| {
+        let (to, d) = (scene.mean(h), scene.distance(g, h));
         [(to[0] - from[0]) / d, (to[1] - from[1]) / d]
     };
-    let (along, other) = (unit(h), unit(i));
-    Half {
-        a: along[0] * other[0] + along[1] * other[1],
-        b: along[0] * other[1] - along[1] * other[0],
-        c: scene.boundary(g, i),
-    }
+    (0..scene.count()).map(unit).collect()
+}
+
+/// In the coordinates (t, w), t along `along`: the constraint that the rival in direction `other` does not win, which it does
+/// from `bound` on.
+fn half(along: [f64; 2], other: [f64; 2], bound: f64) -> Half {
+    let a = along[0] * other[0] + along[1] * other[1];
+    Half { a, b: along[0] * other[1] - along[1] * other[0], c: bound }
 }
 
 /// The part of a convex polygon inside a half-plane (Sutherland and Hodgman).
@@ -62,19 +65,22 @@ fn clip(polygon: &[(f64, f64)], half: &Half, out: &mut Vec<(f64, f64)>) {
 /// w of the polygon's lower and upper edge as lines over [from, to], a stretch without corners.
 fn edges(polygon: &[(f64, f64)], from: f64, to: f64) -> Option<[(f64, f64); 2]> {
     let middle = 0.5 * (from + to);
-    let mut lines: Vec<(f64, f64, f64)> = Vec::with_capacity(2);
+    // (w in the middle, w at t = 0, slope).
+    let mut found: Option<[(f64, f64, f64); 2]> = None;
     for (i, &end) in polygon.iter().enumerate() {
         let start = polygon[(i + polygon.len() - 1) % polygon.len()];
         let (left, right) = if start.0 < end.0 { (start, end) } else { (end, start) };
         if left.0 <= middle && middle < right.0 {
             let slope = (right.1 - left.1) / (right.0 - left.0);
             let at = left.1 + slope * (middle - left.0);
-            lines.push((at, at - slope * middle, slope));
+            let line = (at, at - slope * middle, slope);
+            found = Some(match found {
+                None => [line, line],
+                Some([low, high]) => [if at < low.0 { line } else { low }, if at > high.0 { line } else { high }],
+            });
         }
     }
-    let lowest = lines.iter().min_by(|a, b| a.0.total_cmp(&b.0))?;
-    let highest = lines.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
-    Some([(lowest.1, lowest.2), (highest.1, highest.2)])
+    found.map(|[low, high]| [(low.1, low.2), (high.1, high.2)])
 }
 
 /// ∫ e^(−(t² − b²)/2) [Φ(high) − Φ(low)] dt over the polygon.
@@ -104,9 +110,10 @@ fn integrate(polygon: &[(f64, f64)], b: f64) -> f64 {
     sum
 }
 
-/// Φ(high) − Φ(low) without cancellation in the upper tail.
+/// Φ(high) − Φ(low) of low ≤ high, without cancellation in the upper tail.
 fn between(low: f64, high: f64) -> f64 {
-    if low > 0.0 { tail(low) - tail(high) } else { cdf(high) - cdf(low) }
+    // Of neighbouring numbers rounding may turn the order.
+    (if low > 0.0 { tail(low) - tail(high) } else { cdf(high) - cdf(low) }).max(0.0)
 }
 
 /// E, hidden part excluded.
@@ -115,6 +122,7 @@ pub(super) fn bayes_error(scene: &Scene) -> Scaled {
     let of_class = |g: usize| {
         let mut rivals: Vec<usize> = (0..scene.count()).filter(|&h| h != g).collect();
         rivals.sort_by(|&a, &b| scene.boundary(g, a).total_cmp(&scene.boundary(g, b)));
+        let directions = directions(scene, g);
         let mut scratch = Vec::new();
         let mut logs = Vec::new();
         for (q, &h) in rivals.iter().enumerate() {
@@ -126,7 +134,7 @@ pub(super) fn bayes_error(scene: &Scene) -> Scaled {
             let end = (start.max(0.0).powi(2) + EDGE * EDGE).sqrt();
             let mut polygon = vec![(start, -EDGE), (end, -EDGE), (end, EDGE), (start, EDGE)];
             for &i in &rivals[..q] {
-                clip(&polygon, &half(scene, g, h, i), &mut scratch);
+                clip(&polygon, &half(directions[h], directions[i], scene.boundary(g, i)), &mut scratch);
                 std::mem::swap(&mut polygon, &mut scratch);
                 if polygon.is_empty() {
                     break;
@@ -148,11 +156,12 @@ pub(super) fn bayes_error(scene: &Scene) -> Scaled {
 pub(super) fn derivative(scene: &Scene) -> Scaled {
     let mut logs = Vec::new();
     for g in 0..scene.count() {
+        let directions = directions(scene, g);
         for h in g + 1..scene.count() {
             let b = scene.boundary(g, h);
             let (mut low, mut high) = (-40.0f64, 40.0f64);
             for i in (0..scene.count()).filter(|&i| i != g && i != h) {
-                let half = half(scene, g, h, i);
+                let half = half(directions[h], directions[i], scene.boundary(g, i));
                 let bound = (half.c - half.a * b) / half.b;
                 match half.b {
                     s if s.abs() < 1e-13 && half.a * b > half.c => high = -40.0,
@@ -207,6 +216,6 @@ pub(super) fn entropy(scene: &Scene) -> Option<Scaled> {
     Some(Scaled {
         log_scale: one.log_scale,
         value,
-        half_width: step * step * (one.value - second).abs() + 1e-13 * value,
+        half_width: step * step * (one.value - second).abs() + 1e-12 * value,
     })
 }

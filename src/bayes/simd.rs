@@ -15,6 +15,9 @@ pub type Block = [f64; BLOCK];
 pub trait Arithmetic: Copy {
     /// a·b + c.
     fn mul_add(a: f64, b: f64, c: f64) -> f64;
+
+    /// What rounding took from x·x.
+    fn square_rest(x: f64) -> f64;
 }
 
 /// One rounding; fast where the instruction set has it, exact everywhere.
@@ -30,12 +33,26 @@ impl Arithmetic for Fused {
     fn mul_add(a: f64, b: f64, c: f64) -> f64 {
         a.mul_add(b, c)
     }
+
+    #[inline(always)]
+    fn square_rest(x: f64) -> f64 {
+        x.mul_add(x, -(x * x))
+    }
 }
 
 impl Arithmetic for Plain {
     #[inline(always)]
     fn mul_add(a: f64, b: f64, c: f64) -> f64 {
         a * b + c
+    }
+
+    /// Dekker's product: x in two halves of 26 bits, whose products are exact.
+    #[inline(always)]
+    fn square_rest(x: f64) -> f64 {
+        let split = 134_217_729.0 * x;
+        let high = split - (split - x);
+        let low = x - high;
+        ((high * high - x * x) + 2.0 * high * low) + low * low
     }
 }
 
@@ -81,4 +98,25 @@ pub fn instructions() -> &'static str {
         }
     }
     Arch::new().dispatch(Name)
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+pub(super) mod tests {
+    use super::*;
+
+    /// What a kernel gives with every instruction set this machine has.
+    pub fn on_every_set<K: Kernel + Copy>(kernel: K) -> Vec<(&'static str, K::Output)> {
+        let mut found = vec![("portable", Simd::vectorize(pulp::Scalar::new(), Vectorised(kernel)))];
+        found.extend(pulp::x86::V3::try_new().map(|set| ("AVX2", Simd::vectorize(set, Vectorised(kernel)))));
+        found.extend(pulp::x86::V4::try_new().map(|set| ("AVX-512", Simd::vectorize(set, Vectorised(kernel)))));
+        found
+    }
+
+    #[test]
+    fn squares_lose_nothing_with_either_arithmetic() {
+        for i in 1..1000 {
+            let x = 0.037 * f64::from(i);
+            assert_eq!(Fused::square_rest(x), Plain::square_rest(x), "{x}");
+        }
+    }
 }

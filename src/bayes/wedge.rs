@@ -323,6 +323,7 @@ fn draw_below<A: Arithmetic>(high: &Block, u: &Block, weight: &mut Block, new: O
 }
 
 /// Σ of the integrand over the blocks `first..end` of a stream.
+#[derive(Clone, Copy)]
 pub(super) struct Points<'a> {
     pub wedge: &'a Wedge,
     pub scramble: &'a Scramble,
@@ -377,5 +378,79 @@ impl Kernel for Tensor<'_> {
             }
         }
         sum
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::classes::{GaussianClasses, Merge};
+    use super::super::simd::tests::on_every_set;
+    use super::super::simd::vectorise;
+    use super::*;
+    use crate::units::{Seed, Tau};
+
+    /// K classes at `points` with equal priors.
+    fn scene(points: &[&[f64]]) -> Scene {
+        let means = points.iter().map(|p| p.to_vec()).collect();
+        let priors = vec![1.0 / points.len() as f64; points.len()];
+        GaussianClasses::new(means, priors).unwrap().scene(Tau::ONE, Merge::Best)
+    }
+
+    /// The probability that a wedge stands for, by 2^16 points.
+    fn probability(wedge: &Wedge) -> f64 {
+        let scramble = Scramble::new(Seed(1), 0, wedge.dims());
+        let blocks = 1 << 10;
+        vectorise(Points { wedge, scramble: &scramble, stream: 0, first: 0, end: blocks })
+            / (blocks * BLOCK as u64) as f64
+    }
+
+    #[test]
+    fn every_instruction_set_gives_the_same_integral() {
+        let points: Vec<Vec<f64>> = (0..9).map(|k| (0..9).map(|i| if i == k { 2.5 } else { 0.0 }).collect()).collect();
+        let scene = scene(&points.iter().map(Vec::as_slice).collect::<Vec<_>>());
+        let rivals: Vec<usize> = (2..9).collect();
+        let wedge = Wedge::new(&scene, &scene.directions(0), 1, Lead::Beyond(scene.boundary(0, 1)), &rivals).unwrap();
+        let scramble = Scramble::new(Seed(1), 0, wedge.dims());
+        let results = on_every_set(Points { wedge: &wedge, scramble: &scramble, stream: 0, first: 0, end: 64 });
+        for (name, sum) in &results {
+            assert!((sum / results[0].1 - 1.0).abs() < 1e-13, "{name}: {sum} against {}", results[0].1);
+        }
+    }
+
+    #[test]
+    fn orthogonal_constraints_multiply() {
+        // A square's corner: beyond one neighbour, short of the other, whatever the diagonal one does.
+        let scene = scene(&[&[0.0, 0.0], &[3.0, 0.0], &[0.0, 2.0]]);
+        let wedge = Wedge::new(&scene, &scene.directions(0), 1, Lead::Beyond(1.5), &[2]).unwrap();
+        assert_eq!(wedge.dims(), 1);
+        assert!((probability(&wedge) - (1.0 - tail(1.0))).abs() < 1e-9);
+    }
+
+    #[test]
+    fn constraints_along_the_lead_narrow_or_empty_it() {
+        // Four on a line: to reach 2 one must pass 1; what is behind plays no part.
+        let scene = scene(&[&[0.0], &[1.0], &[2.0], &[-1.0]]);
+        let from = scene.directions(0);
+        assert!(Wedge::new(&scene, &from, 2, Lead::Beyond(1.0), &[1]).is_none());
+        let wedge = Wedge::new(&scene, &from, 2, Lead::Beyond(1.0), &[3]).unwrap();
+        assert!(wedge.certain() && wedge.lead == Lead::Beyond(1.0));
+        assert!(Wedge::new(&scene, &from, 2, Lead::At(1.0), &[1]).is_none());
+    }
+
+    #[test]
+    fn dependent_constraints_bound_an_interval() {
+        // In the plane, beyond one rival the other two leave a strip in the one direction that is left.
+        let scene = scene(&[&[0.0, 0.0], &[4.0, 0.0], &[0.0, 2.0], &[0.0, -2.0]]);
+        let wedge = Wedge::new(&scene, &scene.directions(0), 1, Lead::Beyond(2.0), &[2, 3]).unwrap();
+        assert_eq!(wedge.dims(), 1);
+        assert!((probability(&wedge) - (1.0 - 2.0 * tail(1.0))).abs() < 1e-9);
+    }
+
+    #[test]
+    fn far_leads_are_sampled_by_logarithms() {
+        let scene = scene(&[&[0.0, 0.0], &[90.0, 0.0], &[0.0, 2.0]]);
+        let wedge = Wedge::new(&scene, &scene.directions(0), 1, Lead::Beyond(45.0), &[2]).unwrap();
+        assert!((wedge.log_lead() - log_tail(45.0)).abs() < 1e-12);
+        assert!((probability(&wedge) - (1.0 - tail(1.0))).abs() < 1e-9);
     }
 }

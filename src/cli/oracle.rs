@@ -3,26 +3,30 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use super::args::{Compute, OracleCommand};
+use serde::Serialize;
+
+use super::args::{Compute, DeviceArg, OracleCommand, PrecisionArg};
 use super::progress::Bar;
 use super::{open, print_json};
+use crate::bayes::{Estimate, GaussianClasses, Information, Spec, Z95, bayes_error, information};
 use crate::data::{Split, open_dataset};
 use crate::device::{DeviceChoice, choose};
 use crate::error::{Error, Result};
 use crate::events::Progress;
 use crate::oracle::evaluate::{Evaluation, evaluate};
-use crate::oracle::folder::{self, OracleInfo};
+use crate::oracle::folder::OracleInfo;
 use crate::oracle::library;
+use crate::oracle::posterior::Prior;
 use crate::oracle::train::{ORACLE, TrainEvent, TrainSpec, train_oracle};
-use crate::units::Seed;
+use crate::units::{Seed, Tau};
 
 /// Does what the subcommand says.
 pub fn run(command: OracleCommand) -> Result<()> {
     match command {
         OracleCommand::List { json } => list(json),
         OracleCommand::Info { oracle, json } => {
-            let (info, _) = folder::read(&oracle)?;
-            if json { print_json(&info) } else { describe(&info) }
+            let described = Described::read(&oracle)?;
+            if json { print_json(&described) } else { described.tell() }
         }
         OracleCommand::Train { spec, out, device, json } => train(&spec, &out, device.device, json),
         OracleCommand::Validate { oracle, data, seed, compute, json } => validate(&oracle, &data, seed, &compute, json),
@@ -58,6 +62,55 @@ fn figures(e: &Evaluation) -> String {
         100.0 * e.accuracy_std_error,
         e.images
     )
+}
+
+/// An oracle with the figures of its world at τ = 1 and a uniform prior; none where the map depends on the class.
+#[derive(Serialize)]
+struct Described {
+    #[serde(flatten)]
+    info: OracleInfo,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    world: Option<Figures>,
+}
+
+#[derive(Serialize)]
+struct Figures {
+    tau: f64,
+    /// Dimensions in which the classes differ.
+    rank: usize,
+    bayes_error: Estimate,
+    information: Information,
+}
+
+impl Described {
+    fn read(oracle: &str) -> Result<Self> {
+        let device = DeviceArg { device: DeviceChoice::Cpu };
+        let opened = open(oracle, &Compute { device, precision: PrecisionArg::F32 })?;
+        let figures = |base| -> Result<Figures> {
+            let classes = GaussianClasses::of_base(base, &Prior::uniform(opened.world.class_names().len()))?;
+            let bayes_error = bayes_error(&classes, Tau::ONE, &Spec::default(), &mut |_| ControlFlow::Continue(()))?;
+            let information = information(&classes, Tau::ONE, &Spec { tolerance: 1e-3, ..Spec::default() })?;
+            Ok(Figures { tau: 1.0, rank: classes.rank(), bayes_error, information })
+        };
+        let world = opened.world.flow().shared_base().map(figures).transpose()?;
+        Ok(Self { info: opened.info, world })
+    }
+
+    fn tell(&self) -> Result<()> {
+        describe(&self.info)?;
+        if let Some(Figures { bayes_error, information, rank, .. }) = &self.world {
+            let (error, aleatoric) = (bayes_error.figure, information.aleatoric_nats);
+            println!(
+                "world:         at τ = 1 Bayes error {:.4} ± {:.4} % ({} in {rank} dimensions), A = {:.4} ± {:.4} nats",
+                100.0 * error.value,
+                100.0 * Z95 * error.std_error,
+                bayes_error.method.name(),
+                aleatoric.value,
+                Z95 * aleatoric.std_error
+            );
+        }
+        Ok(())
+    }
 }
 
 fn describe(info: &OracleInfo) -> Result<()> {

@@ -25,7 +25,7 @@ pub enum Covariance {
 
 /// The whole table.
 pub fn table() -> Value {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/reference/bayes/public.json");
+    let path = crate::path("bayes/public.json");
     serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
 }
 

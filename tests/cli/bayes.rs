@@ -1,0 +1,130 @@
+//! `bayes-error`, `tau`, `hardness`, `check` and `bench bayes-error`.
+
+use serde_json::Value;
+
+use super::run::{fail, json, succeed, text};
+
+fn number(value: &Value, key: &str) -> f64 {
+    value[key].as_f64().unwrap_or_else(|| panic!("{key} of {value}"))
+}
+
+/// Two classes three apart with a variance of 4 and unequal priors, as a file.
+fn two_classes(folder: &tempfile::TempDir) -> std::path::PathBuf {
+    let path = folder.path().join("two.json");
+    std::fs::write(&path, r#"{"means":[[0,1],[3,1]],"cov_diag":[4,9],"priors":[0.3,0.7]}"#).unwrap();
+    path
+}
+
+#[test]
+fn a_problem_file_needs_no_flow() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = two_classes(&folder);
+    let report = json(&["bayes-error", text(&path), "--tau", "1.5", "--information", "--json"]);
+    // d = 3/2/1.5 = 1: E = 0.3 Q(½ + ln(3/7)) + 0.7 Q(½ − ln(3/7)); values from mpmath, 20 digits.
+    assert!((number(&report, "value") / EXACT - 1.0).abs() < 1e-14, "{report}");
+    assert_eq!((report["method"].as_str(), report["badge"].as_str()), (Some("closed"), Some("exact")));
+    assert_eq!((number(&report, "classes"), number(&report, "dim"), number(&report, "tau")), (2.0, 2.0, 1.5));
+    for key in ["std_error", "samples", "seconds", "log_value", "rank"] {
+        assert!(number(&report, key).is_finite());
+    }
+    assert!(number(&report["slope"], "value") > 0.0);
+    let information = &report["information"];
+    let nats = number(&information["aleatoric_nats"], "value");
+    let bits = number(&information["mutual_information_bits"], "value");
+    assert!((nats + bits * std::f64::consts::LN_2 - number(information, "label_entropy_nats")).abs() < 1e-12);
+    let found = json(&["tau", text(&path), "--target", &number(&report, "value").to_string(), "--json"]);
+    assert!((number(&found["tau"], "value") - 1.5).abs() < 1e-12, "{found}");
+}
+
+/// 0.3 Q(½ + ln(3/7)) + 0.7 Q(½ − ln(3/7)).
+const EXACT: f64 = 0.2530043786236346;
+
+#[test]
+fn methods_agree_on_the_bundled_world() {
+    let solve = |extra: &[&str]| json(&[&["bayes-error", "mnist", "--json"], extra].concat());
+    let best = solve(&["--tolerance", "1e-5"]);
+    assert_eq!(best["method"], "sov");
+    let truth = number(&best, "value");
+    assert!((0.03..0.05).contains(&truth), "{best}");
+    for extra in [
+        vec!["--method", "pair", "--tolerance", "1e-3"],
+        vec!["--method", "mc", "--tolerance", "1e-2"],
+        vec!["--method", "hdr"],
+        vec!["--seed", "7"],
+        // The world itself, image by image: nothing of the reduction is shared with the integrals.
+        vec!["--samples", "1000", "--device", "cpu"],
+    ] {
+        let other = solve(&extra);
+        let off = (number(&other, "value") - truth).abs();
+        assert!(off < 4.0 * number(&other, "std_error") + 1e-5 * truth, "{extra:?}: {other}");
+    }
+    let tau = json(&["tau", "mnist", "--target", "5%", "--json"]);
+    let value = number(&tau["tau"], "value");
+    let again = solve(&["--tau", &value.to_string()]);
+    assert!((number(&again, "value") - 0.05).abs() < 1e-4 * 0.05 * 8.0, "{tau} {again}");
+}
+
+#[test]
+fn a_prior_changes_the_error_and_is_checked() {
+    let skewed = json(&["bayes-error", "mnist", "--prior", "0,0,0,0,1,0,0,0,0,1", "--json"]);
+    assert_eq!(skewed["method"], "closed");
+    let report = json(&["hardness", "mnist", "--tolerance", "1e-2", "--json"]);
+    let pair = report["pairwise"][4][9].as_f64().unwrap();
+    assert!((number(&skewed, "value") / pair - 1.0).abs() < 1e-12, "{skewed} {pair}");
+    let ranked = report["one_vs_rest"].as_array().unwrap();
+    assert_eq!(ranked.len(), 10);
+    let values: Vec<f64> = ranked.iter().map(|class| number(&class["one_vs_rest"], "value")).collect();
+    assert!(values.windows(2).all(|pair| pair[0] >= pair[1]) && values[9] > 0.0);
+    assert!(fail(1, &["bayes-error", "mnist", "--prior", "1,1"]).contains("--prior has 2 entries"));
+}
+
+#[test]
+fn wrong_problems_and_targets_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = two_classes(&folder);
+    let two = text(&path);
+    let message = fail(1, &["tau", two, "--target", "40 %"]);
+    assert!(message.contains("between 0.0000 % and 30.0000 %"), "{message}");
+    assert!(fail(1, &["bayes-error", two, "--tau", "0"]).contains("above 0"));
+    assert!(fail(1, &["bayes-error", two, "--tau", "-1"]).contains('τ'));
+    assert!(fail(1, &["bayes-error", two, "--tolerance", "0"]).contains("tolerance"));
+    assert!(fail(2, &["tau", two, "--target", "five"]).contains("5 %"));
+    assert!(fail(1, &["bayes-error", "mnist", "--method", "closed"]).contains("no closed form"));
+    assert!(fail(1, &["bayes-error", "missing.json"]).contains("missing.json"));
+    for (content, field) in [
+        (r#"{"means":[[0],[1]],"cov_diag":[-1]}"#, "cov_diag[0]"),
+        (r#"{"means":[[0],[1]],"cov_diag":[1],"priors":[0.5,0.4]}"#, "priors"),
+        (r#"{"means":[[0,1],[1]],"cov_diag":[1,1]}"#, "means[1]"),
+        (r#"{"means":[],"cov_diag":[1]}"#, "means"),
+        (r#"{"means":[[NaN]],"cov_diag":[1]}"#, "not a class problem"),
+        (r#"{"mean":[[0]],"cov_diag":[1]}"#, "mean"),
+    ] {
+        let bad = folder.path().join("bad.json");
+        std::fs::write(&bad, content).unwrap();
+        let message = fail(1, &["bayes-error", text(&bad)]);
+        assert!(message.contains("bad.json") && message.contains(field), "{content}: {message}");
+    }
+}
+
+#[test]
+fn impossible_figures_are_flagged() {
+    let blc = ["check", "--classes", "3", "--aleatoric", "0.012", "--mutual-information", "1.577", "--json"];
+    let report = json(&blc);
+    assert_eq!(report["possible"], false);
+    assert!(report["contradictions"][0].as_str().unwrap().contains("1.5677"), "{report}");
+    let fine = succeed(&["check", "--classes", "10", "--aleatoric", "0.15", "--bayes-error", "0.05"]);
+    assert!(fine.starts_with("possible"), "{fine}");
+}
+
+#[test]
+fn the_bench_measures_time_to_a_given_error() {
+    let report = json(&["bench", "bayes-error", "--runs", "1", "--json"]);
+    assert!(number(&report, "variables_per_second") > 1e6);
+    let benches = report["benches"].as_array().unwrap();
+    assert_eq!(benches.len(), 8);
+    for bench in benches {
+        assert!(number(bench, "median") > 0.0 && number(bench, "claimed") < 0.011, "{bench}");
+        // Six standard errors, and six of the reference's own.
+        assert!(number(bench, "off") <= 12.0 * number(bench, "claimed") + 1e-13, "{bench}");
+    }
+}
