@@ -182,7 +182,7 @@ mod tests {
         for (value, half_width, text) in texts {
             assert_eq!(interval(value, half_width), text);
         }
-        assert_eq!(["3.5924431", "90", "1e-7"], [3.592_443_05, 90.0, 1e-7].map(digits));
+        assert_eq!(["3.5924431", "90", "1e-7"], [3.592_443_09, 90.0, 1e-7].map(digits));
         assert_eq!(["12 µs", "3.4 ms", "1.50 s"], [1.2e-5, 3.4e-3, 1.5].map(short_time));
     }
 

@@ -232,6 +232,7 @@ impl Lane {
             method: Method::Closed,
             why: "limit τ → 0: every class is a point, and only classes with one mean are taken for each other".into(),
             samples: 0,
+            draws: 0,
             seconds: 0.0,
         })
     }
