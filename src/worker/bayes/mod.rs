@@ -29,8 +29,9 @@ use crate::flow::base::GaussianBase;
 use crate::oracle::posterior::Prior;
 use crate::units::Tau;
 
-/// A knob that has not moved for so long is at rest.
-const REST: Duration = Duration::from_millis(200);
+/// A knob that has not moved for so long is at rest. Longer than a frame takes where the processor paints: a refinement in
+/// every frame of a drag would slow the next.
+const REST: Duration = Duration::from_millis(350);
 
 /// The classes of the open oracle, reduced by whichever lane needs them first.
 struct Opened {
