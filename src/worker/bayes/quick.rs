@@ -1,6 +1,7 @@
 //! The quick lane: the Bayes error beside a slider that is being dragged, and τ of a typed one.
 
 use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
 
 use super::protocol::{Answer, At, TargetQuestion};
 use super::{Lane, REST};
@@ -11,6 +12,8 @@ use crate::error::Error;
 pub const COARSE: f64 = 1e-4;
 /// When it rests.
 pub const FINE: f64 = 1e-6;
+/// A first answer that takes longer is told refinement by refinement.
+const SLOW: Duration = Duration::from_millis(100);
 /// Of A and I while the slider moves; the study lane computes them better when it rests.
 const ROUGH_INFORMATION: f64 = 1e-2;
 /// Of τ for a target.
@@ -60,9 +63,12 @@ fn first(lane: &Lane, at: At) -> Option<At> {
             return None;
         }
     };
-    let mut last = None;
+    let (mut last, begun) = (None, Instant::now());
     let spec = Spec { tolerance: COARSE, ..Spec::default() };
     let outcome = lane.error(&classes, at.tau, &spec, |estimate| {
+        if begun.elapsed() > SLOW {
+            tell(lane, &at, COARSE, Ok(estimate.clone()));
+        }
         last = Some(estimate);
         if disturbed(lane) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });

@@ -50,12 +50,14 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
     hint(ui, "Times are of the study thread, beside whatever else is running.");
 }
 
-/// Widths of the columns, points.
-const WIDTHS: [f32; 6] = [170.0, 100.0, 80.0, 64.0, 86.0, 64.0];
+/// Widths of the columns where there is room, points.
+const WIDTHS: [f32; 6] = [158.0, 100.0, 74.0, 64.0, 86.0, 66.0];
 
 fn line(ui: &mut Ui, cells: [RichText; 6], about: &str) {
+    let gaps = ui.spacing().item_spacing.x * WIDTHS.len() as f32;
+    let scale = ((ui.available_width() - gaps) / WIDTHS.iter().sum::<f32>()).clamp(0.3, 1.25);
     ui.horizontal(|ui| {
-        for (text, width) in cells.into_iter().zip(WIDTHS) {
+        for (text, width) in cells.into_iter().zip(WIDTHS.map(|width| width * scale)) {
             let size = vec2(width, ui.spacing().interact_size.y * 0.9);
             let cell = ui.allocate_ui_with_layout(size, egui::Layout::left_to_right(egui::Align::Center), |ui| {
                 ui.set_min_width(width);
