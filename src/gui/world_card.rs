@@ -145,7 +145,9 @@ fn prior(ui: &mut Ui, cx: &mut Cx) {
                     let name = RichText::new(cx.session.class_name(class)).color(theme.class(class, classes)).strong();
                     let label = ui.add_sized([44.0, 18.0], egui::Label::new(name).truncate());
                     let mut percent = 100.0 * cx.prefs.prior[class];
-                    let slider = Slider::new(&mut percent, 0.0..=100.0).suffix(" %").max_decimals(2);
+                    // Clamping what nobody edited would also round it, and with it every other share.
+                    let slider = Slider::new(&mut percent, 0.0..=100.0).clamping(SliderClamping::Edits);
+                    let slider = slider.suffix(" %").max_decimals(2);
                     let slider = ui.add(slider.update_while_editing(false)).labelled_by(label.id);
                     let slider = slider.accessible_name(format!("Prior of class {}", cx.session.class_name(class)));
                     if slider.changed() {

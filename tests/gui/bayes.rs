@@ -44,11 +44,11 @@ fn information(tau: f64) -> Information {
     }
 }
 
-/// Ten classes on a circle.
-fn pairs(tau: f64) -> Vec<f64> {
-    let angle = |k: usize| k as f64 * std::f64::consts::TAU / 10.0;
-    let means = (0..10).map(|k| vec![4.0 * angle(k).cos(), 4.0 * angle(k).sin()]).collect();
-    let classes = GaussianClasses::new(means, vec![0.1; 10]).unwrap();
+/// Classes on a circle.
+fn pairs(count: usize, tau: f64) -> Vec<f64> {
+    let angle = |k: usize| k as f64 * std::f64::consts::TAU / count as f64;
+    let means = (0..count).map(|k| vec![4.0 * angle(k).cos(), 4.0 * angle(k).sin()]).collect();
+    let classes = GaussianClasses::new(means, vec![1.0 / count as f64; count]).unwrap();
     pairwise(&classes, Tau::new(tau).unwrap()).unwrap()
 }
 
@@ -69,11 +69,12 @@ fn answers(question: Question) -> Vec<Answer> {
             let point = |(index, tau)| Answer::Curve { generation, index, estimate: at(tau) };
             taus.iter().enumerate().map(point).chain([ended(generation, Study::Curve)]).collect()
         }
-        Question::Hardness(At { generation, tau, .. }) => {
-            let value = |class: usize| figure(0.01 * (1.0 + (class * 7 % 10) as f64));
+        Question::Hardness(At { generation, tau, prior }) => {
+            let count = prior.classes();
+            let value = |class: usize| figure(0.01 * (1.0 + (class * 7 % count) as f64));
             let one = |class| ClassHardness { class, one_vs_rest: value(class) };
-            let classes = (0..10).map(|class| Answer::Hardness { generation, hardness: one(class) });
-            let pairs = Answer::Pairs { generation, errors: pairs(tau.get()) };
+            let classes = (0..count).map(|class| Answer::Hardness { generation, hardness: one(class) });
+            let pairs = Answer::Pairs { generation, errors: pairs(count, tau.get()) };
             [pairs].into_iter().chain(classes).chain([ended(generation, Study::Hardness)]).collect()
         }
         Question::Compare(At { generation, tau, .. }) => {
@@ -334,4 +335,15 @@ fn a_lost_computation_is_told() {
     harness.run_steps(3);
     assert!(shows(&harness, "a bound was wrong"));
     assert_eq!(harness.state().prefs().tau, 1.0);
+}
+
+#[test]
+fn looking_at_a_prior_does_not_change_it() {
+    let (mut harness, fake) = ready();
+    fake.open_classes((0..26).map(|class| format!("class {class}")).collect());
+    harness.run_steps(3);
+    harness.get_by_label_contains("Class prior").click();
+    harness.run_steps(6);
+    assert!(harness.state().prefs().prior.iter().all(|p| (p * 26.0 - 1.0).abs() < 1e-12));
+    assert!(shows(&harness, "Class prior π (uniform)"));
 }

@@ -31,14 +31,16 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
     let largest = hardness.classes.iter().map(|one| one.one_vs_rest.interval.1).fold(1e-300, f64::max);
     let of = format!("At τ = {}, hardest first. Bars from 0 to {}.", format::sig4(hardness.tau), percent(largest));
     hint(ui, if stream.running { format!("{of} Computing…") } else { of });
-    let width = (ui.available_width() - 270.0).clamp(80.0, 640.0);
+    let names = cx.session.class_names().iter().map(|name| name.chars().count()).max().unwrap_or(1);
+    let name_width = (8.0 * names as f32).clamp(16.0, 110.0);
+    let width = (ui.available_width() - 230.0 - name_width).clamp(80.0, 640.0);
     egui::ScrollArea::vertical().max_height(300.0).id_salt("hardness").show(ui, |ui| {
         egui::Grid::new("class hardness").num_columns(4).spacing(vec2(10.0, 2.0)).show(ui, |ui| {
             for (rank, one) in hardness.classes.iter().enumerate() {
                 let colour = theme.class(one.class, classes);
                 ui.label(RichText::new(format!("{}.", rank + 1)).color(theme.weak()));
                 let name = RichText::new(cx.session.class_name(one.class)).color(colour).strong();
-                ui.add(egui::Label::new(name).truncate());
+                ui.add_sized([name_width, BAR_HEIGHT], egui::Label::new(name).truncate());
                 bar(ui, width, &one.one_vs_rest, largest, theme, colour);
                 let text = format::percent_interval(one.one_vs_rest.value, half_width(&one.one_vs_rest));
                 ui.label(RichText::new(text).monospace());

@@ -64,7 +64,7 @@ impl Map<'_> {
             let corner = cells.min + vec2(side * column as f32, height * row as f32);
             Rect::from_min_size(corner, vec2(side, height))
         };
-        self.axes(ui, &font, &cell, rect);
+        self.axes(ui, &font, &cell, rect, margin);
         for row in 0..self.classes {
             for column in 0..self.classes {
                 self.cell(ui, &font, cell(row, column), row, column);
@@ -103,12 +103,12 @@ impl Map<'_> {
         self.names.iter().take(200).map(width).fold(16.0, f32::max).min(90.0) + 6.0
     }
 
-    fn axes(&self, ui: &Ui, font: &FontId, cell: &dyn Fn(usize, usize) -> Rect, rect: Rect) {
+    fn axes(&self, ui: &Ui, font: &FontId, cell: &dyn Fn(usize, usize) -> Rect, rect: Rect, widest: f32) {
         let theme = Theme::of(ui);
         let size = cell(0, 0).size();
         // Names that would overlap are left out; the pointer tells them.
         let every = |room: f32, needed: f32| (needed / room).ceil().max(1.0) as usize;
-        let (rows, columns) = (every(size.y, 11.0), every(size.x, 26.0));
+        let (rows, columns) = (every(size.y, 11.0), every(size.x, widest + 4.0));
         for (class, name) in self.names.iter().enumerate() {
             let colour = theme.class(class, self.classes);
             if class % rows == 0 {
@@ -117,9 +117,7 @@ impl Map<'_> {
             }
             if class % columns == 0 {
                 let at = pos2(cell(0, class).center().x, rect.min.y + 8.0);
-                let letters = (size.x * columns as f32 / 6.5).max(2.0) as usize;
-                let name: String = short(name).chars().take(letters).collect();
-                ui.painter().text(at, Align2::CENTER_CENTER, name, font.clone(), colour);
+                ui.painter().text(at, Align2::CENTER_CENTER, short(name), font.clone(), colour);
             }
         }
     }
