@@ -65,7 +65,8 @@ pub fn show(ui: &mut Ui, cx: &Cx) {
         });
         return;
     }
-    ui.horizontal(|ui| {
+    // Wrapped: a long figure must not widen the card.
+    ui.horizontal_wrapped(|ui| {
         ui.label("Bayes error").on_hover_text(FORMULA);
         value(ui, cx);
     });

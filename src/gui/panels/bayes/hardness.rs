@@ -32,17 +32,19 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
     let of = format!("At τ = {}, hardest first. Bars from 0 to {}.", format::sig4(hardness.tau), percent(largest));
     hint(ui, if stream.running { format!("{of} Computing…") } else { of });
     let names = cx.session.class_names().iter().map(|name| name.chars().count()).max().unwrap_or(1);
-    let name_width = (8.0 * names as f32).clamp(16.0, 110.0);
-    let width = (ui.available_width() - 230.0 - name_width).clamp(80.0, 640.0);
+    let name_width = (8.0 * names as f32).clamp(40.0, 110.0);
+    let text = |one: &Figure| format::percent_interval(one.value, half_width(one));
+    let texts: Vec<String> = hardness.classes.iter().map(|one| text(&one.one_vs_rest)).collect();
+    let text_width = 8.5 * texts.iter().map(|text| text.chars().count()).max().unwrap_or(1) as f32;
+    let width = (ui.available_width() - 90.0 - text_width - name_width).clamp(60.0, 640.0);
     egui::ScrollArea::vertical().max_height(300.0).id_salt("hardness").show(ui, |ui| {
         egui::Grid::new("class hardness").num_columns(4).spacing(vec2(10.0, 2.0)).show(ui, |ui| {
-            for (rank, one) in hardness.classes.iter().enumerate() {
+            for (rank, (one, text)) in hardness.classes.iter().zip(&texts).enumerate() {
                 let colour = theme.class(one.class, classes);
                 ui.label(RichText::new(format!("{}.", rank + 1)).color(theme.weak()));
                 let name = RichText::new(cx.session.class_name(one.class)).color(colour).strong();
                 ui.add_sized([name_width, BAR_HEIGHT], egui::Label::new(name).truncate());
                 bar(ui, width, &one.one_vs_rest, largest, theme, colour);
-                let text = format::percent_interval(one.one_vs_rest.value, half_width(&one.one_vs_rest));
                 ui.label(RichText::new(text).monospace());
                 ui.end_row();
             }
