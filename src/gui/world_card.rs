@@ -187,9 +187,9 @@ fn estimates(ui: &mut Ui, cx: &mut Cx) {
     let why = format!("Mean over {n} samples of this world ± standard error.");
     heading(ui, &format!("From {} samples", format::count(n)), Some((Badge::Estimated, &why)));
     facts(ui, "estimates", |ui| {
-        let value = format!("{} nats", format::plus_minus(entropy.mean, entropy.std_error));
+        let value = format!("{} nats", format::interval(entropy.mean, entropy.std_error));
         fact(ui, "Aleatoric (mean H)", value, "Aleatoric uncertainty E_x[H(p(y|x))], from exact posteriors.");
-        let value = format::percent_plus_minus(bayes_error.mean, bayes_error.std_error);
+        let value = format::percent_interval(bayes_error.mean, bayes_error.std_error);
         fact(ui, "Bayes error", value, "E_x[1 - max_y p(y|x)], from exact posteriors: no classifier errs less.");
     });
     if !gallery.complete() {
