@@ -1,6 +1,8 @@
 //! The window, driven by role and label against an engine that answers when it is told to.
 #![cfg(feature = "gui")]
 
+#[path = "gui/bayes.rs"]
+mod bayes;
 #[path = "gui/fake.rs"]
 mod fake;
 #[path = "gui/look.rs"]
@@ -282,9 +284,11 @@ fn every_panel_shows_in_light_and_dark_and_in_two_sizes() {
             fake.answer();
             harness.run_steps(2);
             fake.train(&mut harness);
+            bayes::answer_all(&mut harness, &fake);
             for (_, title) in harness.state().panel_names() {
                 harness.get_by_role_and_label(Role::Button, title).click();
                 harness.run_steps(3);
+                bayes::answer_all(&mut harness, &fake);
                 harness.check_accessibility();
             }
             let dark = harness.ctx.global_style().visuals.dark_mode;

@@ -3,6 +3,9 @@
 #[path = "common/mod.rs"]
 mod common;
 
+#[path = "worker/bayes.rs"]
+mod bayes;
+
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -13,7 +13,7 @@ use super::inspector::Inspector;
 use super::overlay::{FrameReport, FrameTimes, Phase};
 use super::palette::Palette;
 use super::panels::{self, Cx, Pane, Panel};
-use super::prefs::{History, Prefs};
+use super::prefs::{History, MAX_TAU, Prefs};
 use super::prompt::Prompt;
 use super::session::log::Level;
 use super::session::train::TrainHistory;
@@ -21,7 +21,7 @@ use super::session::{Effect, Session};
 use super::theme::{self, Theme};
 use super::view::{Click, Source, View};
 use super::wishes::Wishes;
-use super::{command, jobs, top_bar, widgets, world_card};
+use super::{command, format, jobs, top_bar, widgets, world_card};
 use crate::device::Candidate;
 use crate::worker::protocol::JobId;
 
@@ -44,6 +44,7 @@ pub struct App {
     pub(super) palette: Palette,
     pub(super) prompt: Option<Prompt>,
     pub(super) dialog: Errand<Chosen>,
+    pub(super) saving: Errand<Result<String, String>>,
     pub(super) times: FrameTimes,
     pub(super) commands: Vec<command::Command>,
     inspector: Inspector,
@@ -72,6 +73,7 @@ impl App {
             palette: Palette::default(),
             prompt: None,
             dialog: Errand::default(),
+            saving: Errand::default(),
             times: FrameTimes::default(),
             commands: Vec::new(),
             inspector: Inspector::default(),
@@ -204,6 +206,11 @@ impl App {
                 self.prefs.class_filter = None;
                 panels::activate(&mut self.layout, panels::gallery::ID);
             }
+            Effect::SetTau(tau) if tau <= MAX_TAU => self.prefs.tau = tau,
+            Effect::SetTau(tau) => self.session.bayes.refuse_target(format!(
+                "This Bayes error needs τ = {}; the window goes up to τ = {MAX_TAU}.",
+                format::sig4(tau)
+            )),
             Effect::OracleRefused => {
                 self.prefs.oracle.clone_from(&self.session.oracle_name);
                 self.wishes.accept(&self.prefs);
@@ -230,6 +237,11 @@ impl App {
     fn errands(&mut self) {
         if let Some(devices) = self.listing.poll() {
             self.devices = devices;
+        }
+        match self.saving.poll() {
+            Some(Ok(done)) => self.session.notify(Level::Info, done),
+            Some(Err(why)) => self.session.notify(Level::Error, why),
+            None => {}
         }
         if let Some((purpose, paths)) = self.dialog.poll() {
             self.chosen(purpose, paths);
@@ -272,6 +284,7 @@ impl App {
 
     fn paint(&mut self, ui: &mut Ui) {
         let names = self.panel_names();
+        self.view.bayes_shown = false;
         let Self { session, prefs, view, devices, commands, inspector, layout, panels, history, .. } = self;
         let cx = &mut Cx { session, prefs, view, devices, commands };
         Side::top("top bar").show(ui, |ui| top_bar::show(ui, cx, &names, history.available()));

@@ -1,5 +1,5 @@
-//! The two things that would hold up a frame and are not the engine's: the desktop's file dialogs, which wait for a
-//! person, and listing the graphics adapters, which waits for drivers. Each runs on a thread that lives as long as the
+//! The things that would hold up a frame and are not the engine's: the desktop's file dialogs, which wait for a person,
+//! listing the graphics adapters, which waits for drivers, and writing a small file, which waits for a disk. Each runs on a thread that lives as long as the
 //! answer takes; the only threads and channels of the window.
 
 use std::future::Future;
@@ -12,6 +12,7 @@ use std::thread::Thread;
 use eframe::egui;
 use rfd::{AsyncFileDialog, FileHandle};
 
+use crate::data::write_atomically;
 use crate::device::{self, Candidate};
 
 /// What a path is wanted for.
@@ -23,6 +24,8 @@ pub enum Purpose {
     OpenFolder,
     /// A file to save samples to.
     Save,
+    /// A file to save the curve E(τ) to.
+    SaveCurve,
     /// The spec of a training run.
     TrainSpec,
     /// The folder of a training run.
@@ -86,6 +89,11 @@ pub fn browse(ctx: &egui::Context, purpose: Purpose) -> Errand<Chosen> {
             let answer = dialog.set_title("Choose a training spec").add_filter("TOML", &["toml"]).pick_file();
             Errand::start(ctx, "file dialog", move || (purpose, one(block_on(answer))))
         }
+        Purpose::SaveCurve => {
+            let dialog = dialog.set_title("Save the curve").set_file_name("bayes-error.csv");
+            let answer = dialog.add_filter("Comma-separated values", &["csv"]).save_file();
+            Errand::start(ctx, "file dialog", move || (purpose, one(block_on(answer))))
+        }
         Purpose::Save => {
             let dialog = dialog.set_title("Save samples").set_file_name("samples.npz");
             let answer = dialog.add_filter("Samples", &["npz", "png"]).save_file();
@@ -97,6 +105,14 @@ pub fn browse(ctx: &egui::Context, purpose: Purpose) -> Errand<Chosen> {
 /// Lists every way to compute on this machine.
 pub fn list_devices(ctx: &egui::Context) -> Errand<Vec<Candidate>> {
     Errand::start(ctx, "list devices", device::candidates)
+}
+
+/// Writes a small file; the answer is a sentence, or what went wrong.
+pub fn save_text(ctx: &egui::Context, path: PathBuf, text: String) -> Errand<Result<String, String>> {
+    Errand::start(ctx, "save", move || {
+        let written = write_atomically(&path, |file| file.write_all(text.as_bytes()));
+        written.map(|()| format!("Saved to {}", path.display())).map_err(|error| error.to_string())
+    })
 }
 
 struct Unpark(Thread);

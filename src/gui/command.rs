@@ -105,6 +105,24 @@ pub enum Command {
     CopyValues,
     /// Anything, to the clipboard.
     CopyText(String),
+    /// Set τ by a Bayes error, a fraction.
+    Target(f64),
+    /// Compute the Bayes error by every method.
+    CompareMethods,
+    /// Redraw EBO's Figure 1.
+    Figure1,
+    /// The Bayes error with its provenance, to the clipboard.
+    CopyBayesError,
+    /// The same as a command line.
+    CopyBayesCommand,
+    /// The target as a command line.
+    CopyTauCommand,
+    /// The curve E(τ) as CSV, to the clipboard.
+    CopyCurve,
+    /// Ask where to save the curve E(τ).
+    SaveCurve,
+    /// Save it there.
+    SaveCurveTo(PathBuf),
     /// Forget the log.
     ClearLog,
     /// Close the window.
@@ -189,6 +207,12 @@ pub fn palette(panels: &[(&'static str, &'static str)], devices: &[DeviceChoice]
         ("Show images from outside", Command::ShowSource(Source::Outside)),
         ("Switch between linear and logarithmic bars", Command::ToggleLogBars),
         ("Copy as command", Command::CopyCommand),
+        ("Copy the Bayes error with its provenance", Command::CopyBayesError),
+        ("Copy the Bayes error as a command", Command::CopyBayesCommand),
+        ("Copy the curve of Bayes errors as CSV", Command::CopyCurve),
+        ("Save the curve of Bayes errors…", Command::SaveCurve),
+        ("Compare all methods for the Bayes error", Command::CompareMethods),
+        ("Redraw Figure 1 of EBO (self-test)", Command::Figure1),
         ("Copy values of the inspected image", Command::CopyValues),
         ("Show or hide the world card", Command::ToggleWorldCard),
         ("Show or hide the inspector", Command::ToggleInspector),
@@ -230,11 +254,26 @@ pub fn posterior_command(session: &Session, prefs: &Prefs) -> String {
     format!("bayescope posterior {} {}{} --json", quote(&session.oracle_name), paths.join(" "), knobs(prefs))
 }
 
+/// The Bayes error as a command line.
+pub fn bayes_error_command(session: &Session, prefs: &Prefs) -> String {
+    format!("bayescope bayes-error {} --tau {}{} --json", quote(&session.oracle_name), prefs.tau, prior(prefs))
+}
+
+/// τ of a Bayes error as a command line.
+pub fn tau_command(session: &Session, prefs: &Prefs, target: f64) -> String {
+    format!("bayescope tau {} --target {target}{} --json", quote(&session.oracle_name), prior(prefs))
+}
+
 fn knobs(prefs: &Prefs) -> String {
     let mut text = format!(" --tau {}", prefs.tau);
     if prefs.smoothing != 1.0 {
         text += &format!(" --smoothing {}", prefs.smoothing);
     }
+    text + &prior(prefs)
+}
+
+fn prior(prefs: &Prefs) -> String {
+    let mut text = String::new();
     if !prefs.prior_is_uniform() {
         let prior: Vec<String> = prefs.prior.iter().map(|p| format!("{p:.6}")).collect();
         text += &format!(" --prior {}", prior.join(","));

@@ -1,5 +1,6 @@
 //! What the window asks of whoever computes. Nothing here waits: requests are dropped off, answers are picked up.
 
+use crate::worker::bayes::protocol::Question;
 use crate::worker::protocol::{Event, GalleryRequest, GalleryUpdate, InspectRequest, Inspection, Job, JobId};
 
 /// The worker as the window sees it; tests put a fake in its place.
@@ -10,6 +11,8 @@ pub trait Engine {
     fn show(&self, request: GalleryRequest);
     /// Asks for everything about one image. The newest request wins.
     fn inspect(&self, request: InspectRequest);
+    /// Asks about the Bayes error of the open oracle; answers are events. The newest question of a kind wins.
+    fn ask(&self, question: Question);
     /// Stops a job soon, or takes it from the queue.
     fn cancel(&self, id: JobId);
     /// Pauses a job or lets it go on.
@@ -33,6 +36,10 @@ impl Engine for crate::worker::Worker {
 
     fn inspect(&self, request: InspectRequest) {
         Self::inspect(self, request);
+    }
+
+    fn ask(&self, question: Question) {
+        Self::ask(self, question);
     }
 
     fn cancel(&self, id: JobId) {

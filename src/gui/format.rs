@@ -58,6 +58,59 @@ pub fn percent_plus_minus(share: f64, std_error: f64) -> String {
     format!("{} %", plus_minus(100.0 * share, 100.0 * std_error))
 }
 
+/// A value and half the width of its 95 % interval: as many digits as that leaves sure, two of its own, eight where it is
+/// next to nothing; both with a power of ten where they are very small or large.
+pub fn interval(value: f64, half_width: f64) -> String {
+    if !(value.is_finite() && value != 0.0 && half_width.is_finite()) {
+        return plus_minus(value, half_width);
+    }
+    let exponent = value.abs().max(half_width).log10().floor();
+    let power = if (-4.0..7.0).contains(&exponent) { 0.0 } else { exponent };
+    let scale = 10f64.powf(-power);
+    let (value, half_width) = (value * scale, half_width * scale);
+    let sure = half_width <= 1e-8 * value.abs();
+    let text = if sure { digits(value) } else { plus_minus(value, half_width) };
+    match (power == 0.0, sure) {
+        (true, _) => text,
+        (false, true) => format!("{text}e{power}"),
+        (false, false) => format!("({text})e{power}"),
+    }
+}
+
+/// The same of a share, in per cent.
+pub fn percent_interval(share: f64, half_width: f64) -> String {
+    format!("{} %", interval(100.0 * share, 100.0 * half_width))
+}
+
+/// Up to eight significant digits, without zeros at the end.
+pub fn digits(value: f64) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return sig4(value);
+    }
+    let magnitude = value.abs().log10().floor();
+    let trim = |text: String| match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    };
+    if !(-4.0..9.0).contains(&magnitude) {
+        let text = format!("{value:.7e}");
+        let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+        return format!("{}e{exponent}", trim(mantissa.to_owned()));
+    }
+    let decimals = (7.0 - magnitude).max(0.0) as usize;
+    trim(format!("{value:.decimals$}"))
+}
+
+/// A time from microseconds up.
+pub fn short_time(secs: f64) -> String {
+    match secs {
+        ..1e-3 => format!("{:.0} µs", secs * 1e6),
+        1e-3..1.0 => format!("{:.1} ms", secs * 1e3),
+        1.0..60.0 => format!("{secs:.2} s"),
+        _ => duration(secs),
+    }
+}
+
 /// A time span, in the two units that matter.
 pub fn duration(secs: f64) -> String {
     let whole = secs.max(0.0).round() as u64;
@@ -115,6 +168,22 @@ mod tests {
         assert_eq!(plus_minus(0.123456, 0.00346), "0.1235 ± 0.0035");
         assert_eq!(plus_minus(1234.6, 21.0), "1235 ± 21");
         assert_eq!(percent_plus_minus(0.9731, 0.0016), "97.31 ± 0.16 %");
+    }
+
+    #[test]
+    fn intervals_leave_the_digits_that_are_sure() {
+        let texts = [
+            (3.592443, 0.0000028, "3.5924430 ± 0.0000028"),
+            (2.5328e-23, 1e-38, "2.5328e-23"),
+            (2.5328e-23, 1.2e-26, "(2.5328 ± 0.0012)e-23"),
+            (0.0, 0.002, "0.0000 ± 0.0020"),
+            (50.0, 0.0, "50"),
+        ];
+        for (value, half_width, text) in texts {
+            assert_eq!(interval(value, half_width), text);
+        }
+        assert_eq!(["3.5924431", "90", "1e-7"], [3.592_443_09, 90.0, 1e-7].map(digits));
+        assert_eq!(["12 µs", "3.4 ms", "1.50 s"], [1.2e-5, 3.4e-3, 1.5].map(short_time));
     }
 
     #[test]

@@ -18,6 +18,7 @@ mod palette;
 mod panels;
 mod prefs;
 mod prompt;
+mod readout;
 mod session;
 mod theme;
 mod top_bar;

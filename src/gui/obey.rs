@@ -6,12 +6,14 @@ use eframe::egui::{self, ViewportCommand};
 
 use super::app::App;
 use super::background::{self, Purpose};
-use super::command::{Command, Opened, posterior_command, sample_command, sort_paths};
+use super::command::{
+    Command, Opened, bayes_error_command, posterior_command, sample_command, sort_paths, tau_command,
+};
 use super::prompt::{Kind, Prompt};
 use super::session::log::Level;
 use super::view::Source;
 use super::wishes::submit;
-use super::{inspector, panels};
+use super::{inspector, panels, readout};
 use crate::worker::protocol::Job;
 
 impl App {
@@ -50,7 +52,11 @@ impl App {
             Command::ClearJobs => self.session.jobs.clear_ended(),
             Command::ClearLog => self.session.log.clear(),
             Command::CopyText(text) => self.copy(ctx, text, "Copied"),
+            Command::SaveCurveTo(path) => self.save_curve(ctx, path),
             Command::CopyCommand => self.copy_command(ctx),
+            Command::CopyBayesError | Command::CopyBayesCommand | Command::CopyTauCommand | Command::CopyCurve => {
+                self.copy_bayes(ctx, &command)
+            }
             Command::CopyValues => match inspector::values(&self.session, &self.view) {
                 Some(text) => self.copy(ctx, text, "Values copied"),
                 None => self.session.notify(Level::Warning, "Nothing is inspected: click an image first."),
@@ -85,12 +91,52 @@ impl App {
             Command::Train(spec, folder) => {
                 submit(self.engine.as_ref(), &mut self.session, Job::Train { spec, folder })
             }
+            Command::Target(_) | Command::CompareMethods | Command::Figure1 => self.ask_bayes(&command),
+            Command::SaveCurve => self.ask_where_to_save_curve(),
             Command::Cancel(id) => self.engine.cancel(id),
             Command::SetPaused(id, paused) => {
                 self.engine.set_paused(id, paused);
                 self.session.jobs.set_paused(id, paused);
             }
             _ => {}
+        }
+    }
+
+    fn ask_bayes(&mut self, command: &Command) {
+        let Self { wishes, engine, session, prefs, .. } = self;
+        let engine = engine.as_ref();
+        match command {
+            Command::Figure1 => wishes.figure1(engine, session),
+            _ if session.oracle.is_none() => {
+                session.notify(Level::Warning, "There is no world yet: open an oracle first.")
+            }
+            Command::Target(error) => wishes.target(engine, session, prefs, *error),
+            _ => wishes.compare(engine, session, prefs),
+        }
+        if matches!(command, Command::CompareMethods | Command::Figure1) {
+            panels::activate(&mut self.layout, panels::bayes::ID);
+        }
+    }
+
+    fn copy_bayes(&mut self, ctx: &egui::Context, command: &Command) {
+        let (session, prefs) = (&self.session, &self.prefs);
+        let text = match command {
+            Command::CopyBayesError => readout::copied(session, prefs),
+            Command::CopyCurve => readout::curve_csv(session),
+            _ if session.oracle.is_none() => None,
+            Command::CopyTauCommand => {
+                session.bayes.target.as_ref().map(|target| tau_command(session, prefs, target.error))
+            }
+            _ => Some(bayes_error_command(session, prefs)),
+        };
+        match (text, command) {
+            (Some(text), Command::CopyBayesCommand | Command::CopyTauCommand) => {
+                let done = format!("Copied: {text}");
+                self.copy(ctx, text, &done);
+            }
+            (Some(text), _) => self.copy(ctx, text, "Copied"),
+            (None, Command::CopyTauCommand) => self.session.notify(Level::Warning, "Type a target Bayes error first."),
+            (None, _) => self.session.notify(Level::Warning, "There is no Bayes error to copy yet."),
         }
     }
 
@@ -128,6 +174,20 @@ impl App {
         }
     }
 
+    fn ask_where_to_save_curve(&mut self) {
+        if readout::curve_csv(&self.session).is_some() {
+            self.prompt = Some(Prompt::new(Kind::SaveCurve));
+        } else {
+            self.session.notify(Level::Warning, "There is no curve to save yet: show the panel Bayes error.");
+        }
+    }
+
+    fn save_curve(&mut self, ctx: &egui::Context, path: PathBuf) {
+        if let Some(text) = readout::curve_csv(&self.session) {
+            self.saving = background::save_text(ctx, path, text);
+        }
+    }
+
     /// Selected samples, if more than the one under the cursor; otherwise nothing, which stands for all.
     fn to_save(&self) -> Vec<usize> {
         if self.view.selection.len() > 1 { self.view.selection.iter().copied().collect() } else { Vec::new() }
@@ -159,6 +219,10 @@ impl App {
         match purpose {
             Purpose::OpenFiles | Purpose::OpenFolder => {
                 self.commands.push(Command::OpenPaths(std::mem::take(&mut paths)));
+                self.prompt = None;
+            }
+            Purpose::SaveCurve => {
+                self.commands.push(Command::SaveCurveTo(first));
                 self.prompt = None;
             }
             Purpose::Save => {

@@ -96,7 +96,9 @@ impl FrameTimes {
     pub fn frame(&mut self, began: Instant) {
         let now = Instant::now();
         self.first_ms.get_or_insert((now - self.started).as_secs_f32() * 1e3);
-        if let Some(gap) = self.last.map(|last| began - last).filter(|gap| *gap < PAUSE) {
+        // While frames are counted none is a pause: leaving slow ones out would flatter.
+        let counts = |gap: &Duration| *gap < PAUSE || self.counted.is_some();
+        if let Some(gap) = self.last.map(|last| began - last).filter(counts) {
             push(&mut self.interval_ms, gap.as_secs_f32() * 1e3);
             match self.counted {
                 Some(Phase::Rest) => push(&mut self.at_rest_ms, gap.as_secs_f32() * 1e3),

@@ -10,6 +10,8 @@ use crate::units::{ClassId, Seed, Smoothing, Tau};
 
 /// Largest base temperature that can be typed.
 pub const MAX_TAU: f64 = 10.0;
+/// Smallest base temperature of the curve E(τ).
+pub const LEAST_CURVE_TAU: f64 = 0.01;
 /// Most samples a gallery holds.
 pub const MAX_SAMPLES: usize = 10_000;
 /// Thumbnail sides, points.
@@ -89,6 +91,12 @@ pub struct Prefs {
     pub oracle: String,
     /// What to compute on.
     pub device: DeviceChoice,
+    /// Range of τ of the curve E(τ).
+    pub tau_range: [f64; 2],
+    /// Its axis of τ is logarithmic.
+    pub log_tau: bool,
+    /// Its axis of Bayes errors is logarithmic.
+    pub log_error: bool,
     /// Whether the world card is shown.
     pub world_card: bool,
     /// Whether the inspector is shown.
@@ -111,6 +119,9 @@ impl Default for Prefs {
             log_bars: false,
             oracle: library::DEFAULT.into(),
             device: DeviceChoice::Auto,
+            tau_range: [0.2, 4.0],
+            log_tau: true,
+            log_error: false,
             world_card: true,
             inspector: true,
         }
@@ -128,6 +139,10 @@ impl Prefs {
         self.thumbnail = self.thumbnail.clamp(*THUMBNAILS.start(), *THUMBNAILS.end());
         if self.prior.len() != classes || Prior::new(&self.prior).is_err() {
             self.prior = vec![1.0 / classes as f64; classes];
+        }
+        let [low, high] = self.tau_range;
+        if !(low >= LEAST_CURVE_TAU && high > low && high <= MAX_TAU) {
+            self.tau_range = Self::default().tau_range;
         }
         self.class_filter = self.class_filter.filter(|&class| class < classes);
     }

@@ -18,6 +18,8 @@ pub enum Kind {
         /// How many.
         images: usize,
     },
+    /// Where to save the curve E(τ).
+    SaveCurve,
 }
 
 /// A question that is open.
@@ -30,7 +32,11 @@ pub struct Prompt {
 impl Prompt {
     /// Asks.
     pub fn new(kind: Kind) -> Self {
-        let text = if kind == Kind::Open { String::new() } else { "samples.npz".into() };
+        let text = match kind {
+            Kind::Open => String::new(),
+            Kind::Save { .. } => "samples.npz".into(),
+            Kind::SaveCurve => "bayes-error.csv".into(),
+        };
         Self { kind, text, fresh: true }
     }
 
@@ -68,6 +74,7 @@ impl Prompt {
         let choices: &[(&str, Purpose)] = match self.kind {
             Kind::Open => &[("Browse files…", Purpose::OpenFiles), ("Browse folders…", Purpose::OpenFolder)],
             Kind::Save { .. } => &[("Browse…", Purpose::Save)],
+            Kind::SaveCurve => &[("Browse…", Purpose::SaveCurve)],
         };
         for (text, purpose) in choices {
             let button = ui.add_enabled(!waiting, egui::Button::new(*text));
@@ -93,6 +100,11 @@ impl Prompt {
                  an image.",
                 "Save",
             ),
+            Kind::SaveCurve => (
+                "Save the curve of Bayes errors".into(),
+                "Comma-separated: τ, E, its 95 % interval, ln E, method.",
+                "Save",
+            ),
         }
     }
 
@@ -106,6 +118,7 @@ impl Prompt {
         match self.kind {
             Kind::Open => Command::OpenPaths(vec![path]),
             Kind::Save { .. } => Command::SaveTo(path),
+            Kind::SaveCurve => Command::SaveCurveTo(path),
         }
     }
 }

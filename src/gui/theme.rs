@@ -85,7 +85,8 @@ impl Theme {
         }
         let hue = (class as f32 * 0.618_034).fract();
         let band = (class % 3) as f32 * 0.12;
-        let (saturation, value) = if self.dark { (0.45 + band, 0.92 - band) } else { (0.85 - band, 0.5 + band) };
+        // Linear light: what looks half as bright is a fifth.
+        let (saturation, value) = if self.dark { (0.45 + band, 0.92 - band) } else { (0.95 - band, 0.2 + 0.4 * band) };
         Hsva::new(hue, saturation, value, 1.0).into()
     }
 
@@ -142,6 +143,22 @@ impl Theme {
             Badge::Estimated => self.warning(),
             Badge::Illustrative => self.weak(),
         }
+    }
+
+    /// A heat map's colour, 0 to 1: from the ground to what stands out most.
+    pub fn heat(self, share: f32) -> Color32 {
+        const STOPS: [[u32; 2]; 4] =
+            [[0xeef2f7, 0x1b222b], [0x9cc4e4, 0x1d4f7c], [0x3479b5, 0x3f92cf], [0x0b2f5e, 0xd3ecff]];
+        let place = share.clamp(0.0, 1.0) * (STOPS.len() - 1) as f32;
+        let first = (place as usize).min(STOPS.len() - 2);
+        let stop = |i: usize| self.pick(STOPS[i][0], STOPS[i][1]);
+        stop(first).lerp_to_gamma(stop(first + 1), place - first as f32)
+    }
+
+    /// Text on a heat map's colour.
+    pub fn on_heat(self, share: f32) -> Color32 {
+        let strong = if self.dark { share > 0.62 } else { share < 0.5 };
+        rgb(if strong { 0x10151b } else { 0xf5f9fd })
     }
 
     /// Curves of a plot.

@@ -51,6 +51,12 @@ pub struct View {
     pub in_view: Vec<usize>,
     /// The gallery should bring the cursor into view.
     pub reveal: bool,
+    /// The text of the field for a target Bayes error.
+    pub target: String,
+    /// What is wrong with it.
+    pub target_complaint: Option<String>,
+    /// The panel *Bayes error* was painted in this frame: its figures are wanted.
+    pub bayes_shown: bool,
     /// A path the user chose for a panel's field.
     pub picked: Option<(Purpose, PathBuf)>,
     arrangement: Arc<Arrangement>,

@@ -1,15 +1,20 @@
 //! What the engine should be computing. Compared with what it was told last, so that every change of a knob is one
 //! request and nothing is asked twice.
 
+use std::time::Instant;
+
 use crate::device::DeviceChoice;
+use crate::oracle::posterior::Prior;
 use crate::oracle::world::{SampleSpec, Settings};
 use crate::units::Tau;
+use crate::worker::bayes::protocol::{At, CurveQuestion, Question, TargetQuestion};
 use crate::worker::protocol::{GalleryRequest, InspectRequest, Job, Subject};
 
 use super::engine::Engine;
 use super::inspector::MORPH;
 use super::prefs::Prefs;
 use super::session::Session;
+use super::session::bayes::{Comparison, Curve};
 use super::view::{Source, View};
 
 /// What the engine was told last.
@@ -18,6 +23,9 @@ pub struct Wishes {
     gallery: Option<(SampleSpec, Settings)>,
     inspection: Option<(Subject, Settings)>,
     outside: Option<Settings>,
+    readout: Option<(Tau, Prior)>,
+    curve: Option<([f64; 2], Prior)>,
+    hardness: Option<(Tau, Prior)>,
     oracle: String,
     device: DeviceChoice,
 }
@@ -26,8 +34,9 @@ impl Wishes {
     /// The engine was started with the oracle and device of these.
     pub fn new(prefs: &Prefs) -> Self {
         let (gallery, inspection, outside) = (None, None, None);
+        let (readout, curve, hardness) = (None, None, None);
         let (oracle, device) = (prefs.oracle.clone(), prefs.device);
-        let mut wishes = Self { generation: 0, gallery, inspection, outside, oracle, device };
+        let mut wishes = Self { generation: 0, gallery, inspection, outside, readout, curve, hardness, oracle, device };
         wishes.accept(prefs);
         wishes
     }
@@ -43,6 +52,9 @@ impl Wishes {
         self.gallery = None;
         self.inspection = None;
         self.outside = None;
+        self.readout = None;
+        self.curve = None;
+        self.hardness = None;
     }
 
     /// The inspection must be asked for again: the image is there anew.
@@ -64,11 +76,74 @@ impl Wishes {
         if session.oracle.is_none() || prefs.prior.len() != session.class_names().len() {
             return;
         }
+        self.ask_for_bayes(engine, session, prefs, view.bayes_shown, quiet);
         self.ask_for_gallery(engine, session, prefs, view);
         if quiet && view.source == Source::Outside {
             self.refresh_outside(engine, session, prefs);
         }
         self.ask_for_inspection(engine, session, prefs, view);
+    }
+
+    /// The next running number.
+    fn number(&mut self) -> u64 {
+        self.generation += 1;
+        self.generation
+    }
+
+    /// The readout follows the knobs at once; what only the panel shows is asked for while it shows, class hardness when
+    /// nothing is being dragged.
+    fn ask_for_bayes(&mut self, engine: &dyn Engine, session: &mut Session, prefs: &Prefs, panel: bool, quiet: bool) {
+        if matches!(session.bayes.world, Some(Err(_))) {
+            return;
+        }
+        let Settings { tau, prior, .. } = prefs.settings();
+        let wanted = Some((tau, prior.clone()));
+        if self.readout != wanted {
+            self.readout.clone_from(&wanted);
+            let (generation, now) = (self.number(), Instant::now());
+            session.bayes.readout.expect(generation, now);
+            session.bayes.information.expect(generation, now);
+            engine.ask(Question::Readout(At { generation, tau, prior: prior.clone() }));
+        }
+        let curve = Some((prefs.tau_range, prior.clone()));
+        if panel && self.curve != curve {
+            self.curve = curve;
+            let generation = self.number();
+            let taus = grid(prefs.tau_range);
+            let largest = prior.probabilities().iter().fold(0.0, |a: f64, &b| a.max(b));
+            let (points, guess) = (vec![None; taus.len()], 1.0 - largest);
+            let value = Curve { taus: taus.iter().map(|tau| tau.get()).collect(), points, guess };
+            session.bayes.expect_curve(generation, value);
+            engine.ask(Question::Curve(CurveQuestion { generation, taus, prior: prior.clone() }));
+        }
+        if panel && quiet && tau.get() > 0.0 && self.hardness != wanted {
+            self.hardness = wanted;
+            let generation = self.number();
+            session.bayes.expect_hardness(generation, tau.get());
+            engine.ask(Question::Hardness(At { generation, tau, prior }));
+        }
+    }
+
+    /// Asks for the τ of a Bayes error.
+    pub fn target(&mut self, engine: &dyn Engine, session: &mut Session, prefs: &Prefs, error: f64) {
+        let generation = self.number();
+        session.bayes.expect_target(generation, error);
+        engine.ask(Question::Target(TargetQuestion { generation, error, prior: prefs.settings().prior }));
+    }
+
+    /// Asks for the comparison of methods at the present knobs.
+    pub fn compare(&mut self, engine: &dyn Engine, session: &mut Session, prefs: &Prefs) {
+        let generation = self.number();
+        let Settings { tau, prior, .. } = prefs.settings();
+        session.bayes.comparison.expect(generation, Comparison { tau: tau.get(), rows: Vec::new() });
+        engine.ask(Question::Compare(At { generation, tau, prior }));
+    }
+
+    /// Asks for EBO's Figure 1.
+    pub fn figure1(&mut self, engine: &dyn Engine, session: &mut Session) {
+        let generation = self.number();
+        session.bayes.figure1.expect(generation, Vec::new());
+        engine.ask(Question::Figure1 { generation });
     }
 
     fn ask_for_gallery(&mut self, engine: &dyn Engine, session: &mut Session, prefs: &Prefs, view: &mut View) {
@@ -122,6 +197,15 @@ impl Wishes {
         };
         engine.inspect(InspectRequest { generation: self.generation, subject, settings, taus });
     }
+}
+
+/// Points of the curve E(τ).
+const CURVE_POINTS: usize = 81;
+
+/// Temperatures evenly apart in log τ.
+fn grid([low, high]: [f64; 2]) -> Vec<Tau> {
+    let step = (high / low).ln() / (CURVE_POINTS - 1) as f64;
+    (0..CURVE_POINTS).filter_map(|i| Tau::new(low * (step * i as f64).exp()).ok()).collect()
 }
 
 /// Hands a job over and remembers it.

@@ -7,6 +7,7 @@ use super::format;
 use super::inspector::exactness;
 use super::panels::Cx;
 use super::prefs::{MAX_SAMPLES, MAX_TAU};
+use super::readout;
 use super::session::gallery::Estimates;
 use super::theme::{Badge, Theme};
 use super::widgets::{badge, fact, facts, heading, hint};
@@ -111,6 +112,8 @@ fn knobs(ui: &mut Ui, cx: &mut Cx) {
     let tau = Slider::new(&mut cx.prefs.tau, 0.0..=3.0).clamping(SliderClamping::Never).max_decimals(3);
     ui.add(tau.suffix(" × std").drag_value_speed(0.01).update_while_editing(false)).labelled_by(label.id);
     cx.prefs.tau = cx.prefs.tau.clamp(0.0, MAX_TAU);
+    readout::show(ui, cx);
+    readout::target(ui, cx, "Target Bayes error");
     ui.horizontal(|ui| {
         let label = ui.label("Posterior smoothing T").on_hover_text(
             "p_T(y|x) ∝ (π_y p(x|y))^(1/T), no unit. Changes posteriors and labels, not images. 1 is the posterior of \
@@ -142,7 +145,9 @@ fn prior(ui: &mut Ui, cx: &mut Cx) {
                     let name = RichText::new(cx.session.class_name(class)).color(theme.class(class, classes)).strong();
                     let label = ui.add_sized([44.0, 18.0], egui::Label::new(name).truncate());
                     let mut percent = 100.0 * cx.prefs.prior[class];
-                    let slider = Slider::new(&mut percent, 0.0..=100.0).suffix(" %").max_decimals(2);
+                    // Clamping what nobody edited would also round it, and with it every other share.
+                    let slider = Slider::new(&mut percent, 0.0..=100.0).clamping(SliderClamping::Edits);
+                    let slider = slider.suffix(" %").max_decimals(2);
                     let slider = ui.add(slider.update_while_editing(false)).labelled_by(label.id);
                     let slider = slider.accessible_name(format!("Prior of class {}", cx.session.class_name(class)));
                     if slider.changed() {
@@ -182,9 +187,9 @@ fn estimates(ui: &mut Ui, cx: &mut Cx) {
     let why = format!("Mean over {n} samples of this world ± standard error.");
     heading(ui, &format!("From {} samples", format::count(n)), Some((Badge::Estimated, &why)));
     facts(ui, "estimates", |ui| {
-        let value = format!("{} nats", format::plus_minus(entropy.mean, entropy.std_error));
+        let value = format!("{} nats", format::interval(entropy.mean, entropy.std_error));
         fact(ui, "Aleatoric (mean H)", value, "Aleatoric uncertainty E_x[H(p(y|x))], from exact posteriors.");
-        let value = format::percent_plus_minus(bayes_error.mean, bayes_error.std_error);
+        let value = format::percent_interval(bayes_error.mean, bayes_error.std_error);
         fact(ui, "Bayes error", value, "E_x[1 - max_y p(y|x)], from exact posteriors: no classifier errs less.");
     });
     if !gallery.complete() {

@@ -85,6 +85,7 @@ impl Desk {
     fn place(&mut self, line: &Line, name: String, info: OracleInfo, weights: Weights) -> Result<()> {
         let Chosen { device, batch, .. } = &self.chosen;
         let world = info.clone().build(weights.clone(), device, Precision::F32, *batch)?.world;
+        line.shared.bayes.open(world.flow().shared_base());
         line.send(Event::Oracle(Arc::new(info.clone())));
         self.interactive.forget();
         self.opened = Some(Opened { name, info, weights, world, measured: false });
@@ -117,7 +118,8 @@ fn survive(line: &Line, mut sitting: impl FnMut(&mut Option<JobId>)) {
     }
 }
 
-fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
+/// What a panic said.
+pub fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".into())
 }
@@ -188,7 +190,12 @@ mod tests {
         let wake = Arc::new(move || {
             counter.fetch_add(1, Ordering::Relaxed);
         });
-        let line = Line { shared: Arc::new(Shared::new(bell, wake)), queue, ringing, events };
+        let line = Line {
+            shared: Arc::new(Shared::new(bell, super::super::bayes::Board::new().0, wake)),
+            queue,
+            ringing,
+            events,
+        };
         let mut sittings = 0;
         survive(&line, |running| {
             sittings += 1;

@@ -1,6 +1,8 @@
 //! The one named thread that owns the device. Faces hand it jobs and slider-driven requests; it answers with events and
-//! pictures. A panic on the thread becomes an event, and a fresh worker opens the same oracle again.
+//! pictures. A panic on the thread becomes an event, and a fresh worker opens the same oracle again. Bayes errors need no
+//! device: two light threads of their own ([`bayes`]) answer them meanwhile.
 
+pub mod bayes;
 mod desk;
 mod interactive;
 mod jobs;
@@ -14,6 +16,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 
 use crate::device::DeviceChoice;
+use bayes::Board;
+use bayes::protocol::Question;
 use protocol::{Event, GalleryRequest, GalleryUpdate, InspectRequest, Inspection, Job, JobId, Outcome};
 use slot::Slot;
 
@@ -39,19 +43,21 @@ struct Shared {
     gallery: Slot<GalleryUpdate>,
     inspection: Slot<Inspection>,
     controls: Mutex<HashMap<JobId, Arc<Control>>>,
+    bayes: Board,
     stopping: AtomicBool,
     bell: Sender<()>,
     wake: Wake,
 }
 
 impl Shared {
-    fn new(bell: Sender<()>, wake: Wake) -> Self {
+    fn new(bell: Sender<()>, bayes: Board, wake: Wake) -> Self {
         Self {
             gallery_request: Slot::default(),
             inspect_request: Slot::default(),
             gallery: Slot::default(),
             inspection: Slot::default(),
             controls: Mutex::default(),
+            bayes,
             stopping: AtomicBool::new(false),
             bell,
             wake,
@@ -88,9 +94,11 @@ impl Worker {
     /// something new can be polled.
     pub fn start(device: DeviceChoice, oracle: String, wake: Wake) -> Self {
         let (bell, ringing) = bounded(1);
+        let (board, bells) = Board::new();
         let (jobs, queue) = bounded(QUEUE);
         let (sender, events) = bounded(EVENTS);
-        let shared = Arc::new(Shared::new(bell, wake));
+        let shared = Arc::new(Shared::new(bell, board, wake));
+        bayes::start(&shared, bells, &sender);
         let line = desk::Line { shared: shared.clone(), queue, ringing, events: sender.clone() };
         let spawned =
             std::thread::Builder::new().name("worker".into()).spawn(move || desk::work(&line, device, oracle));
@@ -127,6 +135,11 @@ impl Worker {
         self.shared.ring();
     }
 
+    /// Asks about the Bayes error of the open oracle; answers are events. Waits neither for jobs nor for galleries.
+    pub fn ask(&self, question: Question) {
+        self.shared.bayes.ask(question);
+    }
+
     /// Stops a job, waiting or running, at its next event.
     pub fn cancel(&self, id: JobId) {
         self.shared.control(id).cancelled.store(true, Ordering::Relaxed);
@@ -159,5 +172,6 @@ impl Drop for Worker {
     fn drop(&mut self) {
         self.shared.stopping.store(true, Ordering::Relaxed);
         self.shared.ring();
+        self.shared.bayes.ring();
     }
 }

@@ -8,6 +8,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::bayes::protocol::Answer;
 use crate::data::ImageShape;
 use crate::device::{DeviceChoice, DeviceReport};
 use crate::events::Progress;
@@ -199,6 +200,8 @@ pub enum Event {
     },
     /// A training run reports.
     Train(Box<TrainEvent>),
+    /// About the Bayes error of the open oracle.
+    Bayes(Box<Answer>),
     /// Images from outside and their posteriors replace those of before.
     External {
         /// Where they came from.

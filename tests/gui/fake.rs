@@ -13,6 +13,7 @@ use bayescope::oracle::library;
 use bayescope::oracle::posterior::{Posterior, Prior};
 use bayescope::oracle::train::{StepLoss, TrainEvent};
 use bayescope::units::Smoothing;
+use bayescope::worker::bayes::protocol::Question;
 use bayescope::worker::protocol::{
     Event, GalleryRequest, GalleryUpdate, InspectRequest, Inspection, Job, JobId, Subject, Tile,
 };
@@ -26,6 +27,7 @@ struct State {
     shown: usize,
     pending: Option<GalleryRequest>,
     inspect: Option<InspectRequest>,
+    questions: Vec<Question>,
     pauses: Vec<(JobId, bool)>,
     cancelled: Vec<JobId>,
     events: VecDeque<Event>,
@@ -112,6 +114,15 @@ impl Fake {
         self.send(Event::Oracle(Arc::new(info)));
     }
 
+    /// An oracle of so many classes.
+    pub fn open_classes(&self, names: Vec<String>) {
+        let mut info = library::find("mnist").unwrap().info().unwrap();
+        info.architecture.classes = names.len();
+        info.class_names = names;
+        info.weights_sha256 = "other".into();
+        self.send(Event::Oracle(Arc::new(info)));
+    }
+
     /// Answers the waiting gallery and inspection in full.
     pub fn answer(&self) {
         let mut state = self.state();
@@ -167,6 +178,11 @@ impl Fake {
         self.state().pending.clone()
     }
 
+    /// What was asked about the Bayes error since the last call.
+    pub fn questions(&self) -> Vec<Question> {
+        std::mem::take(&mut self.state().questions)
+    }
+
     pub fn jobs(&self) -> Vec<(JobId, Job)> {
         self.state().jobs.clone()
     }
@@ -196,6 +212,10 @@ impl Engine for Fake {
 
     fn inspect(&self, request: InspectRequest) {
         self.state().inspect = Some(request);
+    }
+
+    fn ask(&self, question: Question) {
+        self.state().questions.push(question);
     }
 
     fn cancel(&self, id: JobId) {

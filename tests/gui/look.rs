@@ -41,11 +41,23 @@ fn pictures() {
             for (id, title) in harness.state().panel_names() {
                 harness.state_mut().show_panel(id);
                 harness.run_steps(4);
+                super::bayes::answer_all(&mut harness, &fake);
                 take(&mut harness, &folder, &format!("{}-{tag}", title.replace(' ', "-")));
             }
             fake.send(fake::external(4));
             harness.run_steps(4);
             take(&mut harness, &folder, &format!("outside-{tag}"));
+            for count in [26, 100] {
+                fake.open_classes((0..count).map(|class| format!("class {class}")).collect());
+                harness.state_mut().show_panel("bayes error");
+                harness.run_steps(4);
+                super::bayes::answer_all(&mut harness, &fake);
+                take(&mut harness, &folder, &format!("classes-{count}-{tag}"));
+                let pairs = harness.get_by_label("Bayes errors of pairs of classes");
+                pairs.scroll_to_me();
+                harness.run_steps(8);
+                take(&mut harness, &folder, &format!("pairs-{count}-{tag}"));
+            }
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The docked panels. One list feeds the tabs, the palette and the tests: a new panel is one file and one line here.
 
+pub mod bayes;
 pub mod gallery;
 mod log;
 mod training;
@@ -42,6 +43,7 @@ pub trait Panel {
 pub fn registry() -> Vec<Box<dyn Panel>> {
     vec![
         Box::<gallery::GalleryPanel>::default(),
+        Box::<bayes::BayesPanel>::default(),
         Box::<training::TrainingPanel>::default(),
         Box::<log::LogPanel>::default(),
     ]

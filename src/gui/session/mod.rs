@@ -1,5 +1,6 @@
 //! What is known of the engine: a fold of its events. No egui in here.
 
+pub mod bayes;
 pub mod gallery;
 pub mod jobs;
 pub mod log;
@@ -13,8 +14,10 @@ use crate::device::DeviceReport;
 use crate::oracle::folder::OracleInfo;
 use crate::oracle::precision::PrecisionReport;
 use crate::oracle::world::Settings;
+use crate::worker::bayes::protocol::Answer;
 use crate::worker::protocol::{Event, GalleryUpdate, Inspection, Job, JobId, Outcome, Subject};
 
+use bayes::BayesFigures;
 use gallery::Gallery;
 use jobs::Jobs;
 use log::{Level, Log};
@@ -67,6 +70,8 @@ pub struct Session {
     pub jobs: Jobs,
     /// The run of the training panel.
     pub train: TrainHistory,
+    /// What is known of the Bayes error.
+    pub bayes: BayesFigures,
     /// The newest inspection.
     pub inspection: Option<Inspection>,
     /// The log.
@@ -79,7 +84,7 @@ pub struct Session {
 }
 
 /// What an event means for the requests in flight.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Effect {
     /// Nothing.
     None,
@@ -90,6 +95,8 @@ pub enum Effect {
         /// Whether they are the same.
         same: bool,
     },
+    /// The base temperature τ of a target Bayes error was found.
+    SetTau(f64),
     /// The oracle that was asked for could not be opened: the one before is still open.
     OracleRefused,
     /// The device that was asked for cannot be used: the one before still computes.
@@ -156,6 +163,7 @@ impl Session {
             Event::JobProgress { id, progress, note } => self.jobs.progressed(id, progress, note, now),
             Event::JobEnded { id, outcome } => return self.ended(id, outcome, now),
             Event::Train(event) => self.train.take(*event),
+            Event::Bayes(answer) => return self.take_bayes(*answer),
             Event::External { name, shape, ids, tiles, labelled } => {
                 self.log.add(Level::Info, format!("{name}: {} images, exact posteriors", tiles.len()));
                 self.clock += 1 << 32;
@@ -180,6 +188,13 @@ impl Session {
         Effect::None
     }
 
+    fn take_bayes(&mut self, answer: Answer) -> Effect {
+        if let Answer::Lost { reason } = &answer {
+            self.notify(Level::Error, reason.clone());
+        }
+        self.bayes.take(answer).map_or(Effect::None, Effect::SetTau)
+    }
+
     fn open(&mut self, info: Arc<OracleInfo>) {
         self.log.add(Level::Info, format!("Oracle {}: {} classes", info.name, info.class_names.len()));
         let same = self.oracle.as_ref().is_some_and(|old| old.weights_sha256 == info.weights_sha256);
@@ -187,6 +202,7 @@ impl Session {
             self.gallery.clear();
             self.inspection = None;
             self.external = None;
+            self.bayes.forget_world();
         }
         // The engine keeps images from outside only as long as the oracle stays where it is.
         if let Some(external) = &mut self.external {

@@ -1,0 +1,121 @@
+//! The panel *Bayes error*: E(τ) and its inverse, class hardness, pairs, all methods side by side, EBO's Figure 1.
+
+mod axis;
+mod compare;
+mod curve;
+mod figure1;
+mod hardness;
+mod pairs;
+
+use eframe::egui::{self, DragValue, Slider, SliderClamping, Ui};
+
+use super::{Cx, Panel};
+use crate::gui::command::Command;
+use crate::gui::prefs::{LEAST_CURVE_TAU, MAX_TAU};
+use crate::gui::readout;
+use crate::gui::theme::Badge;
+use crate::gui::widgets::{empty_state, heading, hint};
+
+/// Name of the panel.
+pub const ID: &str = "bayes error";
+
+/// The panel.
+#[derive(Default)]
+pub struct BayesPanel;
+
+impl Panel for BayesPanel {
+    fn id(&self) -> &'static str {
+        ID
+    }
+
+    fn title(&self) -> &'static str {
+        "Bayes error"
+    }
+
+    fn ui(&mut self, ui: &mut Ui, cx: &mut Cx) {
+        cx.view.bayes_shown = true;
+        egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
+            if cx.session.oracle.is_none() {
+                let why = cx.session.stuck.clone().unwrap_or_else(|| "Opening the oracle…".into());
+                empty_state(ui, "No world yet", &format!("{why}\nChoose an oracle on the left, or press Ctrl+O."));
+                ui.add_space(24.0);
+            } else if let Some(Err(why)) = &cx.session.bayes.world {
+                empty_state(ui, "Monte Carlo only", &format!("{why}. The world card shows the estimate from samples."));
+                ui.add_space(24.0);
+            } else {
+                error_over_tau(ui, cx);
+                hardness::show(ui, cx);
+                pairs::show(ui, cx);
+                compare::show(ui, cx);
+            }
+            figure1::show(ui, cx);
+            ui.add_space(12.0);
+        });
+    }
+}
+
+fn error_over_tau(ui: &mut Ui, cx: &mut Cx) {
+    let why = "Each value with its 95 % interval. Grows with τ (EBO Prop. 2), from 0 to 1 - max π.";
+    heading(ui, "Bayes error E over base temperature τ", Some((Badge::Estimated, why)));
+    axes(ui, cx);
+    curve::show(ui, cx);
+    marker(ui, cx);
+    readout::target(ui, cx, "Target Bayes error, in the panel");
+    ui.horizontal_wrapped(|ui| copying(ui, cx));
+}
+
+fn axes(ui: &mut Ui, cx: &mut Cx) {
+    ui.horizontal_wrapped(|ui| {
+        ui.label("Axes");
+        ui.checkbox(&mut cx.prefs.log_tau, "log τ");
+        ui.checkbox(&mut cx.prefs.log_error, "log E");
+        ui.separator();
+        ui.label("τ from");
+        let [low, high] = cx.prefs.tau_range;
+        let [first, last] = &mut cx.prefs.tau_range;
+        ui.add(range_end(first, LEAST_CURVE_TAU..=high * 0.8)).accessible_name("Smallest τ of the curve");
+        ui.label("to");
+        ui.add(range_end(last, low * 1.25..=MAX_TAU)).accessible_name("Largest τ of the curve");
+        ui.label("× std");
+        let curve = &cx.session.bayes.curve;
+        let (known, all) = (curve.value.known().count(), curve.value.taus.len());
+        if let Some(why) = &curve.trouble {
+            ui.colored_label(crate::gui::theme::Theme::of(ui).error(), why);
+        } else if curve.running {
+            hint(ui, format!("{known} of {all} points"));
+        }
+    });
+}
+
+fn range_end(value: &mut f64, range: std::ops::RangeInclusive<f64>) -> DragValue<'_> {
+    DragValue::new(value).range(range).speed(0.01).max_decimals(2).update_while_editing(false)
+}
+
+/// The marker for those who do not drag: the world card's τ again.
+fn marker(ui: &mut Ui, cx: &mut Cx) {
+    ui.horizontal_wrapped(|ui| {
+        let label = ui
+            .label("Marker τ")
+            .on_hover_text("The world's τ. Drag the line in the plot, or this slider; arrow keys work, too.");
+        let [low, high] = cx.prefs.tau_range;
+        let slider = Slider::new(&mut cx.prefs.tau, low..=high).clamping(SliderClamping::Never).max_decimals(3);
+        ui.spacing_mut().slider_width = 180.0;
+        let slider = ui.add(slider.suffix(" × std").update_while_editing(false));
+        slider.labelled_by(label.id);
+        cx.prefs.tau = cx.prefs.tau.clamp(0.0, MAX_TAU);
+        readout::value(ui, cx);
+    });
+}
+
+fn copying(ui: &mut Ui, cx: &mut Cx) {
+    let mut button = |ui: &mut Ui, text: &str, about: &str, command: Command| {
+        if ui.button(text).on_hover_text(about).clicked() {
+            cx.commands.push(command);
+        }
+    };
+    button(ui, "Copy value", "The Bayes error at the marker with its provenance, as text", Command::CopyBayesError);
+    button(ui, "Copy bayes-error command", "The same on the command line", Command::CopyBayesCommand);
+    button(ui, "Copy tau command", "The target on the command line", Command::CopyTauCommand);
+    button(ui, "Copy CSV", "The curve as comma-separated values", Command::CopyCurve);
+    button(ui, "Save CSV…", "The curve to a file", Command::SaveCurve);
+}

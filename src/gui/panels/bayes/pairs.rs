@@ -1,0 +1,181 @@
+//! The Bayes errors of all pairs of classes as a heat map.
+
+use eframe::egui::{self, Align2, FontId, Rect, Sense, Ui, pos2, vec2};
+
+use crate::gui::format;
+use crate::gui::panels::Cx;
+use crate::gui::session::bayes::Hardness;
+use crate::gui::theme::{Badge, Theme};
+use crate::gui::widgets::{heading, hint};
+
+/// Most decades of the colour scale.
+const DECADES: f64 = 6.0;
+/// Cells at least this wide carry their number, points.
+const LABELLED: f32 = 40.0;
+/// Width of the colour scale and its numbers, points.
+const LEGEND: f32 = 76.0;
+
+/// The heat map.
+pub fn show(ui: &mut Ui, cx: &mut Cx) {
+    let why = "Two classes alone, their priors in proportion: Φ of half their distance, in closed form.";
+    heading(ui, "Pairs of classes: Bayes error of each pair alone", Some((Badge::Exact, why)));
+    let hardness = cx.session.bayes.hardness_shown();
+    let classes = cx.session.class_names().len();
+    if hardness.pairs.len() != classes * classes || classes < 2 {
+        let text = if cx.prefs.tau > 0.0 { "Computing…" } else { "At τ = 0 no pair overlaps." };
+        hint(ui, text);
+        return;
+    }
+    let seen = || hardness.pairs.iter().copied().filter(|e| *e > 0.0).map(f64::log10);
+    let top = seen().fold(-300.0, f64::max);
+    // The scale spans what there is, from one decade to six.
+    let bottom = seen().fold(top - 1.0, f64::min).max(top - DECADES);
+    hint(
+        ui,
+        format!("At τ = {}, per cent, colours logarithmic. Rows and columns are classes.", format::sig4(hardness.tau)),
+    );
+    let names = cx.session.class_names();
+    Map { names, hardness, bottom, top, classes }.show(ui);
+}
+
+struct Map<'a> {
+    names: &'a [String],
+    hardness: &'a Hardness,
+    /// log₁₀ of the error the colour scale begins with.
+    bottom: f64,
+    /// log₁₀ of the largest error.
+    top: f64,
+    classes: usize,
+}
+
+impl Map<'_> {
+    fn show(&self, ui: &mut Ui) {
+        let font = egui::TextStyle::Small.resolve(ui.style());
+        let margin = self.margin(ui, &font);
+        let room = (ui.available_width() - LEGEND - margin - 12.0).clamp(120.0, 560.0);
+        let side = (room / self.classes as f32).clamp(3.0, 52.0);
+        let height = (side * if side >= LABELLED { 0.56 } else { 1.0 }).max(3.0);
+        let grid = vec2(side, height) * self.classes as f32;
+        let size = vec2(margin + grid.x + 12.0 + LEGEND, grid.y.max(110.0) + 18.0);
+        let (rect, response) = ui.allocate_exact_size(size, Sense::hover());
+        response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Bayes errors of pairs of classes"));
+        let cells = Rect::from_min_size(rect.min + vec2(margin, 18.0), grid);
+        let cell = |row: usize, column: usize| {
+            let corner = cells.min + vec2(side * column as f32, height * row as f32);
+            Rect::from_min_size(corner, vec2(side, height))
+        };
+        self.axes(ui, &font, &cell, rect, margin);
+        for row in 0..self.classes {
+            for column in 0..self.classes {
+                self.cell(ui, &font, cell(row, column), row, column);
+            }
+        }
+        let legend = Rect::from_min_size(pos2(cells.max.x + 12.0, cells.min.y), vec2(14.0, grid.y.max(110.0) - 4.0));
+        self.legend(ui, &font, legend);
+        let pointer = response.hover_pos().filter(|at| cells.contains(*at));
+        if let Some(at) = pointer {
+            let place = at - cells.min;
+            let (row, column) = ((place.y / height) as usize, (place.x / side) as usize);
+            if row != column && row < self.classes && column < self.classes {
+                response.on_hover_text_at_pointer(self.about(row, column));
+            }
+        }
+    }
+
+    fn error(&self, row: usize, column: usize) -> f64 {
+        self.hardness.pairs[row * self.classes + column]
+    }
+
+    fn about(&self, row: usize, column: usize) -> String {
+        let error = self.error(row, column);
+        let (a, b) = (&self.names[row], &self.names[column]);
+        if error.is_nan() {
+            format!("{a} and {b}: both priors are 0")
+        } else {
+            format!("{a} and {b}: {} %", format::sig4(100.0 * error))
+        }
+    }
+
+    /// Room for the names of rows.
+    fn margin(&self, ui: &Ui, font: &FontId) -> f32 {
+        let width =
+            |name: &String| ui.painter().layout_no_wrap(short(name), font.clone(), ui.visuals().text_color()).size().x;
+        self.names.iter().take(200).map(width).fold(16.0, f32::max).min(90.0) + 6.0
+    }
+
+    fn axes(&self, ui: &Ui, font: &FontId, cell: &dyn Fn(usize, usize) -> Rect, rect: Rect, widest: f32) {
+        let theme = Theme::of(ui);
+        let size = cell(0, 0).size();
+        // Names that would overlap are left out; the pointer tells them.
+        let every = |room: f32, needed: f32| (needed / room).ceil().max(1.0) as usize;
+        let (rows, columns) = (every(size.y, 11.0), every(size.x, widest + 4.0));
+        for (class, name) in self.names.iter().enumerate() {
+            let colour = theme.class(class, self.classes);
+            if class % rows == 0 {
+                let at = pos2(cell(class, 0).min.x - 5.0, cell(class, 0).center().y);
+                ui.painter().text(at, Align2::RIGHT_CENTER, short(name), font.clone(), colour);
+            }
+            if class % columns == 0 {
+                let at = pos2(cell(0, class).center().x, rect.min.y + 8.0);
+                ui.painter().text(at, Align2::CENTER_CENTER, short(name), font.clone(), colour);
+            }
+        }
+    }
+
+    fn share(&self, error: f64) -> f32 {
+        ((error.log10() - self.bottom) / (self.top - self.bottom)).clamp(0.0, 1.0) as f32
+    }
+
+    fn cell(&self, ui: &Ui, font: &FontId, rect: Rect, row: usize, column: usize) {
+        let theme = Theme::of(ui);
+        let error = self.error(row, column);
+        if row == column || error.is_nan() {
+            ui.painter().rect_filled(rect.shrink(0.5), 0.0, theme.trough());
+            return;
+        }
+        let share = self.share(error);
+        let gap = if rect.width() > 8.0 { 0.5 } else { 0.0 };
+        ui.painter().rect_filled(rect.shrink(gap), 0.0, theme.heat(share));
+        if rect.width() >= LABELLED {
+            let text = cell_text(100.0 * error);
+            ui.painter().text(rect.center(), Align2::CENTER_CENTER, text, font.clone(), theme.on_heat(share));
+        }
+    }
+
+    fn legend(&self, ui: &Ui, font: &FontId, rect: Rect) {
+        let theme = Theme::of(ui);
+        const STEPS: usize = 48;
+        for i in 0..STEPS {
+            let share = 1.0 - i as f32 / (STEPS - 1) as f32;
+            let top = rect.min.y + rect.height() * i as f32 / STEPS as f32;
+            let band =
+                Rect::from_min_size(pos2(rect.min.x, top), vec2(rect.width(), rect.height() / STEPS as f32 + 0.6));
+            ui.painter().rect_filled(band, 0.0, theme.heat(share));
+        }
+        for tick in 0..=3 {
+            let share = f64::from(tick) / 3.0;
+            let value = 10f64.powf(self.bottom + (self.top - self.bottom) * share) * 100.0;
+            let y = rect.max.y - rect.height() * share as f32;
+            let cut = tick == 0 && self.top - self.bottom > DECADES - 0.01;
+            let least = if cut { "≤ " } else { "" };
+            let text = format!("{least}{} %", cell_text(value));
+            let at = pos2(rect.max.x + 5.0, y.clamp(rect.min.y + 5.0, rect.max.y - 5.0));
+            ui.painter().text(at, Align2::LEFT_CENTER, text, font.clone(), ui.visuals().text_color());
+        }
+    }
+}
+
+fn short(name: &str) -> String {
+    if name.chars().count() <= 12 { name.to_owned() } else { name.chars().take(11).chain(['…']).collect() }
+}
+
+/// Two or three digits, whatever the size.
+fn cell_text(percent: f64) -> String {
+    match percent {
+        10.0.. => format!("{percent:.1}"),
+        0.1..10.0 => format!("{percent:.2}"),
+        0.001..0.1 => format!("{percent:.3}"),
+        0.0 => "0".into(),
+        _ => format!("{percent:.0e}"),
+    }
+}

@@ -1,0 +1,240 @@
+//! The Bayes error in words and fields: beside the τ slider, in the panel *Bayes error*, and on the clipboard.
+
+use std::time::Instant;
+
+use eframe::egui::{self, Key, RichText, TextEdit, Ui};
+
+use super::command::{Command, bayes_error_command};
+use super::format;
+use super::panels::Cx;
+use super::prefs::Prefs;
+use super::session::Session;
+use super::session::bayes::Readout;
+use super::theme::{Badge, Theme};
+use super::widgets::{badge, fact, facts, hint};
+use crate::bayes::{self, Estimate, Figure, Information, Z95};
+
+/// Half the width of a 95 % interval.
+pub fn half_width(figure: &Figure) -> f64 {
+    Z95 * figure.std_error
+}
+
+/// A Bayes error in per cent with its 95 % interval, also below the smallest floating-point number.
+pub fn percent(estimate: &Estimate) -> String {
+    let figure = &estimate.figure;
+    if figure.value < 1e-290 && estimate.log_value.is_finite() {
+        return format!("{} %", format::exp_sig4(estimate.log_value + 100f64.ln()));
+    }
+    format::percent_interval(figure.value, half_width(figure))
+}
+
+/// The mark of an estimate.
+pub fn mark(badge: bayes::Badge) -> Badge {
+    match badge {
+        bayes::Badge::Exact => Badge::Exact,
+        bayes::Badge::Bounded => Badge::Bounded,
+        bayes::Badge::Estimated => Badge::Estimated,
+    }
+}
+
+/// What is behind an estimate, in words.
+pub fn provenance(estimate: &Estimate) -> String {
+    let Estimate { figure: Figure { interval: (low, high), .. }, method, why, samples, seconds, .. } = estimate;
+    let interval = match estimate.badge {
+        bayes::Badge::Exact => "Exact to rounding".to_owned(),
+        bayes::Badge::Bounded => {
+            format!("Within {} to {} %", format::digits(100.0 * low), format::digits(100.0 * high))
+        }
+        bayes::Badge::Estimated => {
+            format!("95 % interval {} to {} %", format::digits(100.0 * low), format::digits(100.0 * high))
+        }
+    };
+    let count = format::count(usize::try_from(*samples).unwrap_or(usize::MAX));
+    let time = format::short_time(*seconds);
+    format!("{interval}.\nMethod: {} ({why}).\n{count} points, {time}.", method.name())
+}
+
+/// The readout beside the slider: value, mark, A and I.
+pub fn show(ui: &mut Ui, cx: &Cx) {
+    let figures = &cx.session.bayes;
+    let now = Instant::now();
+    if let Some(Err(why)) = &figures.world {
+        ui.horizontal_wrapped(|ui| {
+            ui.label("Bayes error").on_hover_text(why);
+            hint(ui, "Monte Carlo only: see the figures from samples below.");
+        });
+        return;
+    }
+    // Wrapped: a long figure must not widen the card.
+    ui.horizontal_wrapped(|ui| {
+        ui.label("Bayes error").on_hover_text(FORMULA);
+        value(ui, cx);
+    });
+    if let Some((_, information)) = figures.information.get() {
+        entropies(ui, information, figures.information.stale(now));
+    }
+    if cx.prefs.smoothing != 1.0 {
+        hint(ui, "Of the sampling process, that is at T = 1.");
+    }
+    // Whether it is out of date is seen when nothing else happens, too.
+    for left in [figures.readout.stale_in(now), figures.information.stale_in(now)].into_iter().flatten() {
+        ui.ctx().request_repaint_after(left);
+    }
+}
+
+/// The Bayes error at the present knobs with its mark. An old one stays, greyed after a while, until the new one is there.
+pub fn value(ui: &mut Ui, cx: &Cx) {
+    let readout = &cx.session.bayes.readout;
+    let theme = Theme::of(ui);
+    match readout.get() {
+        Some(Readout { outcome: Ok(estimate), .. }) => {
+            let about = format!("{FORMULA}\n\n{}", provenance(estimate));
+            let text = RichText::new(percent(estimate)).strong();
+            let text = if readout.stale(Instant::now()) { text.color(theme.weak()) } else { text };
+            ui.label(text).on_hover_text(&about);
+            badge(ui, mark(estimate.badge), &about);
+        }
+        Some(Readout { outcome: Err(why), .. }) => {
+            ui.colored_label(theme.error(), why);
+        }
+        None => hint(ui, "computing…"),
+    }
+}
+
+const FORMULA: &str = "E = 1 - E_x[max_y p(y|x)] of this world at the present τ and π: no classifier errs less. Of the \
+                       sampling process, that is of the posterior at T = 1, whatever T is set to.";
+
+fn entropies(ui: &mut Ui, information: &Information, stale: bool) {
+    let Information { aleatoric_nats: a, mutual_information_bits: i, normalised, label_entropy_nats, .. } = information;
+    let weak = Theme::of(ui).weak();
+    facts(ui, "entropies", |ui| {
+        if stale {
+            ui.visuals_mut().override_text_color = Some(weak);
+        }
+        let a = format!("{} nats", format::interval(a.value, half_width(a)));
+        let about = "Aleatoric uncertainty A = E_x[H(p(y|x))] with its 95 % interval, T = 1, by pair importance sampling or \
+                     quadrature.";
+        fact(ui, "Aleatoric A", a, about);
+        let share = format!("{:.1} % of H(Y)", 100.0 * normalised.value);
+        let i = format!("{} bits\n{share}", format::interval(i.value, half_width(i)));
+        let about = format!(
+            "Mutual information I(X;Y) = H(Y) - A with its 95 % interval; H(Y) = {} bits.",
+            format::sig4(label_entropy_nats / std::f64::consts::LN_2)
+        );
+        fact(ui, "I(X;Y)", i, &about);
+    });
+}
+
+/// The field that asks for the τ of a Bayes error. `name` is its accessible name.
+pub fn target(ui: &mut Ui, cx: &mut Cx, name: &str) {
+    let possible = !matches!(cx.session.bayes.world, Some(Err(_)));
+    ui.horizontal(|ui| {
+        let label = ui.label("Target Bayes error");
+        label.on_hover_text(
+            "A Bayes error to set τ by: 5 % or 0.05, then Enter. Inverse of the curve E(τ), at the present π.",
+        );
+        let field = TextEdit::singleline(&mut cx.view.target).desired_width(92.0).hint_text("5 % or 0.05");
+        let field = ui.add_enabled(possible, field).accessible_name(name);
+        if field.changed() {
+            cx.view.target_complaint = None;
+        }
+        let entered = field.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
+        if (entered || (field.has_focus() && ui.input(|input| input.key_pressed(Key::Enter)))) && possible {
+            match parse_target(&cx.view.target) {
+                Ok(error) => cx.commands.push(Command::Target(error)),
+                Err(why) => cx.view.target_complaint = Some(why),
+            }
+        }
+    });
+    let theme = Theme::of(ui);
+    if let Some(why) = &cx.view.target_complaint {
+        ui.colored_label(theme.error(), why);
+        return;
+    }
+    let Some(target) = &cx.session.bayes.target else { return };
+    match &target.outcome {
+        None => hint(ui, format!("Looking for τ with E = {} %…", format::digits(100.0 * target.error))),
+        Some(Err(why)) => {
+            ui.colored_label(theme.error(), why);
+        }
+        Some(Ok(found)) => {
+            let tau = format::interval(found.tau.value, half_width(&found.tau));
+            let text = format!("E = {} % at τ = {tau}", format::digits(100.0 * target.error));
+            let about = format!(
+                "Root of E(τ) = target with its 95 % interval: {} Bayes errors in {}; dE/dlog τ there is {} %.",
+                found.evaluations,
+                format::short_time(found.seconds),
+                format::sig4(100.0 * found.slope.value)
+            );
+            ui.add(egui::Label::new(RichText::new(text).color(theme.weak()).small()).wrap()).on_hover_text(about);
+        }
+    }
+}
+
+/// A Bayes error as typed: "5 %" or "0.05".
+///
+/// # Errors
+/// What to type instead.
+pub fn parse_target(text: &str) -> Result<f64, String> {
+    let text = text.trim().replace(',', ".");
+    let (number, unit) = match text.strip_suffix('%') {
+        Some(number) => (number.trim_end().to_owned(), 0.01),
+        None => (text.clone(), 1.0),
+    };
+    let ask = || "Type a share between 0 and 1, or per cent with the sign: 0.05 or 5 %.".to_owned();
+    let value = number.parse::<f64>().map_err(|_| ask())? * unit;
+    if value > 0.0 && value < 1.0 { Ok(value) } else { Err(ask()) }
+}
+
+/// The Bayes error at the present knobs with everything needed to compute it again, if it is known.
+pub fn copied(session: &Session, prefs: &Prefs) -> Option<String> {
+    let readout = session.bayes.readout.get().filter(|_| session.bayes.readout.current())?;
+    let estimate = readout.outcome.as_ref().ok()?;
+    let oracle = session.oracle.as_ref()?;
+    let (low, high) = estimate.figure.interval;
+    let prior = if prefs.prior_is_uniform() {
+        format!("uniform over {} classes", prefs.prior.len())
+    } else {
+        let shares = prefs.prior.iter().enumerate();
+        shares.map(|(class, p)| format!("{}: {p:.6}", session.class_name(class))).collect::<Vec<_>>().join(", ")
+    };
+    let lines = [
+        format!("Bayes error E = {} (fraction), 95 % interval {low} to {high}", estimate.figure.value),
+        format!("log E = {} nats", estimate.log_value),
+        format!("oracle: {}, weights SHA-256 {}", oracle.name, oracle.weights_sha256),
+        format!("class prior π: {prior}"),
+        format!("base temperature τ = {}, posterior smoothing T = 1", readout.tau),
+        format!("method: {} ({})", estimate.method.name(), estimate.why),
+        format!("badge: {}; relative tolerance {:e}; seed 0", mark(estimate.badge).name(), readout.tolerance),
+        format!("points: {}; time: {} s", estimate.samples, estimate.seconds),
+        format!("bayescope {}: {}", env!("CARGO_PKG_VERSION"), bayes_error_command(session, prefs)),
+    ];
+    Some(lines.join("\n") + "\n")
+}
+
+/// The curve as comma-separated values, if there is one.
+pub fn curve_csv(session: &Session) -> Option<String> {
+    let curve = &session.bayes.curve.value;
+    curve.known().next()?;
+    let mut text = "tau,bayes_error,low_95,high_95,ln_bayes_error,method\n".to_owned();
+    for (tau, estimate) in curve.known() {
+        let Figure { value, interval: (low, high), .. } = estimate.figure;
+        text += &format!("{tau},{value:e},{low:e},{high:e},{},{}\n", estimate.log_value, estimate.method.name());
+    }
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse_target;
+
+    #[test]
+    fn targets_are_shares_or_per_cent() {
+        for (text, value) in [("5 %", 0.05), ("5%", 0.05), (" 0.05 ", 0.05), ("0,5 %", 0.005), ("1e-3", 0.001)] {
+            assert!((parse_target(text).unwrap() - value).abs() < 1e-15, "{text}");
+        }
+        for text in ["", "5", "-1 %", "100 %", "0", "five", "NaN", "%"] {
+            assert!(parse_target(text).unwrap_err().contains("5 %"), "{text}");
+        }
+    }
+}

@@ -1,0 +1,365 @@
+//! What is known of the Bayes error: the readout, the target, the curve, class hardness, the comparison, EBO's Figure 1.
+
+use std::time::{Duration, Instant};
+
+use crate::bayes::{ClassHardness, Estimate, Information, Method, TauEstimate};
+use crate::worker::bayes::protocol::{Answer, Figure1Point, Study, WorldProblem};
+
+/// An old value is greyed when its successor takes longer than this: shorter gaps would only flicker.
+const PATIENCE: Duration = Duration::from_millis(150);
+
+/// A value and whether it is of now.
+#[derive(Debug, Clone)]
+pub struct Newest<T> {
+    shown: Option<(u64, T)>,
+    wanted: u64,
+    /// Answers before this are of another world.
+    least: u64,
+    stale_since: Option<Instant>,
+}
+
+impl<T> Default for Newest<T> {
+    fn default() -> Self {
+        Self { shown: None, wanted: 0, least: 0, stale_since: None }
+    }
+}
+
+impl<T> Newest<T> {
+    /// Another one was asked for.
+    pub fn expect(&mut self, generation: u64, now: Instant) {
+        self.wanted = generation;
+        self.stale_since.get_or_insert(now);
+    }
+
+    /// One has come. Older ones than that on show are dropped; not yet the newest is better than nothing.
+    pub fn take(&mut self, generation: u64, value: T) {
+        if generation >= self.least && self.shown.as_ref().is_none_or(|(shown, _)| *shown <= generation) {
+            self.shown = Some((generation, value));
+            if generation == self.wanted {
+                self.stale_since = None;
+            }
+        }
+    }
+
+    /// As nothing known, for another world.
+    fn of_another_world(&self) -> Self {
+        Self { least: self.wanted + 1, ..Self::default() }
+    }
+
+    /// The newest there is.
+    pub fn get(&self) -> Option<&T> {
+        self.shown.as_ref().map(|(_, value)| value)
+    }
+
+    /// Whether it is the one that was asked for.
+    pub fn current(&self) -> bool {
+        self.shown.as_ref().is_some_and(|(shown, _)| *shown == self.wanted)
+    }
+
+    /// When to look again whether it is out of date long enough to say so.
+    pub fn stale_in(&self, now: Instant) -> Option<Duration> {
+        let since = self.stale_since.filter(|_| !self.current())?;
+        PATIENCE.checked_sub(now.duration_since(since)).map(|left| left + Duration::from_millis(5))
+    }
+
+    /// Whether it has been out of date long enough to say so.
+    pub fn stale(&self, now: Instant) -> bool {
+        !self.current() && self.stale_since.is_some_and(|since| now.duration_since(since) > PATIENCE)
+    }
+}
+
+/// A Bayes error at one temperature.
+#[derive(Debug, Clone)]
+pub struct Readout {
+    /// Base temperature τ.
+    pub tau: f64,
+    /// The tolerance aimed at.
+    pub tolerance: f64,
+    /// The value, or why there is none.
+    pub outcome: Result<Estimate, String>,
+}
+
+/// A target that was typed, and its τ.
+#[derive(Debug, Clone)]
+pub struct Target {
+    /// The Bayes error, a fraction.
+    pub error: f64,
+    /// Its τ, or why there is none; `None` while it is computed.
+    pub outcome: Option<Result<TauEstimate, String>>,
+}
+
+/// E(τ).
+#[derive(Debug, Clone, Default)]
+pub struct Curve {
+    /// The temperatures asked for.
+    pub taus: Vec<f64>,
+    /// What is there, by place.
+    pub points: Vec<Option<Estimate>>,
+    /// 1 − max π of the prior it belongs to.
+    pub guess: f64,
+}
+
+impl Curve {
+    /// The points there are: τ and Bayes error.
+    pub fn known(&self) -> impl Iterator<Item = (f64, &Estimate)> {
+        self.taus.iter().zip(&self.points).filter_map(|(tau, point)| Some((*tau, point.as_ref()?)))
+    }
+
+    /// Whether its shape can be seen.
+    fn enough(&self) -> bool {
+        self.known().count() >= 20
+    }
+}
+
+/// How hard classes are to tell apart at one temperature.
+#[derive(Debug, Clone, Default)]
+pub struct Hardness {
+    /// Base temperature τ.
+    pub tau: f64,
+    /// Hardest first.
+    pub classes: Vec<ClassHardness>,
+    /// Bayes errors of pairs, [K, K].
+    pub pairs: Vec<f64>,
+}
+
+/// Every method on one problem.
+#[derive(Debug, Clone, Default)]
+pub struct Comparison {
+    /// Base temperature τ.
+    pub tau: f64,
+    /// What each found, or why it does not apply.
+    pub rows: Vec<(Method, Result<Estimate, String>)>,
+}
+
+/// Something that comes piece by piece.
+#[derive(Debug, Clone, Default)]
+pub struct Streamed<T> {
+    /// What there is of it.
+    pub value: T,
+    /// The question it answers; 0 before the first.
+    generation: u64,
+    /// Whether more is to come.
+    pub running: bool,
+    /// Why it could not be computed.
+    pub trouble: Option<String>,
+}
+
+impl<T> Streamed<T> {
+    /// Asked for, beginning with this.
+    pub fn expect(&mut self, generation: u64, value: T) {
+        *self = Self { value, generation, running: true, trouble: None };
+    }
+
+    /// Whether it was asked for at all.
+    pub fn asked(&self) -> bool {
+        self.generation > 0
+    }
+
+    fn of(&mut self, generation: u64) -> Option<&mut T> {
+        (self.generation == generation).then_some(&mut self.value)
+    }
+
+    fn end(&mut self, generation: u64, trouble: Option<String>) {
+        if self.generation == generation {
+            self.running = false;
+            self.trouble = trouble;
+        }
+    }
+}
+
+/// What is known of the Bayes error.
+#[derive(Debug, Default)]
+pub struct BayesFigures {
+    /// The problem of the open oracle, or why it has none.
+    pub world: Option<Result<WorldProblem, String>>,
+    /// At the present knobs.
+    pub readout: Newest<Readout>,
+    /// A and I at the present knobs, with their τ.
+    pub information: Newest<(f64, Information)>,
+    /// The newest target.
+    pub target: Option<Target>,
+    target_generation: u64,
+    /// E(τ).
+    pub curve: Streamed<Curve>,
+    /// Of classes and pairs.
+    pub hardness: Streamed<Hardness>,
+    /// The curve before, shown until the new one has some points.
+    pub curve_before: Option<Curve>,
+    /// The hardness before, shown while the new one is incomplete.
+    pub hardness_before: Option<Hardness>,
+    /// Of methods.
+    pub comparison: Streamed<Comparison>,
+    /// EBO's Figure 1.
+    pub figure1: Streamed<Vec<Figure1Point>>,
+}
+
+impl BayesFigures {
+    /// A τ was asked for.
+    pub fn expect_target(&mut self, generation: u64, error: f64) {
+        self.target_generation = generation;
+        self.target = Some(Target { error, outcome: None });
+    }
+
+    /// The τ that was found cannot be set.
+    pub fn refuse_target(&mut self, why: String) {
+        if let Some(target) = &mut self.target {
+            target.outcome = Some(Err(why));
+        }
+    }
+
+    /// A curve was asked for.
+    pub fn expect_curve(&mut self, generation: u64, curve: Curve) {
+        let enough = self.curve.value.enough();
+        let old = std::mem::take(&mut self.curve.value);
+        if enough {
+            self.curve_before = Some(old);
+        }
+        self.curve.expect(generation, curve);
+    }
+
+    /// The curve to show: the newest once it has a shape.
+    pub fn curve_shown(&self) -> &Curve {
+        match &self.curve_before {
+            Some(before) if self.curve.running && !self.curve.value.enough() => before,
+            _ => &self.curve.value,
+        }
+    }
+
+    /// Class hardness was asked for at τ.
+    pub fn expect_hardness(&mut self, generation: u64, tau: f64) {
+        let old = std::mem::take(&mut self.hardness.value);
+        if !old.pairs.is_empty() && !old.classes.is_empty() {
+            self.hardness_before = Some(old);
+        }
+        self.hardness.expect(generation, Hardness { tau, ..Hardness::default() });
+    }
+
+    /// Class hardness to show: the newest once it is complete, until then that before, if there is one.
+    pub fn hardness_shown(&self) -> &Hardness {
+        match &self.hardness_before {
+            Some(before) if self.hardness.running => before,
+            _ => &self.hardness.value,
+        }
+    }
+
+    /// Another oracle: what was computed is no longer true, except EBO's Figure 1. The new problem may have been told already.
+    pub fn forget_world(&mut self) {
+        *self = Self {
+            world: self.world.take(),
+            figure1: std::mem::take(&mut self.figure1),
+            readout: self.readout.of_another_world(),
+            information: self.information.of_another_world(),
+            ..Self::default()
+        };
+    }
+
+    /// Takes an answer in; the τ to set, when a target was found.
+    pub fn take(&mut self, answer: Answer) -> Option<f64> {
+        match answer {
+            Answer::World(world) => self.world = Some(world),
+            Answer::Readout { generation, tau, tolerance, outcome } => {
+                self.readout.take(generation, Readout { tau, tolerance, outcome });
+            }
+            Answer::Information { generation, tau, information } => {
+                self.information.take(generation, (tau, information))
+            }
+            Answer::Target { generation, error, outcome } if generation == self.target_generation => {
+                let tau = outcome.as_ref().ok().map(|found| found.tau.value);
+                self.target = Some(Target { error, outcome: Some(outcome) });
+                return tau;
+            }
+            Answer::Target { .. } => {}
+            Answer::Curve { generation, index, estimate } => {
+                if let Some(point) = self.curve.of(generation).and_then(|curve| curve.points.get_mut(index)) {
+                    *point = Some(estimate);
+                }
+            }
+            Answer::Pairs { generation, errors } => {
+                if let Some(hardness) = self.hardness.of(generation) {
+                    hardness.pairs = errors;
+                }
+            }
+            Answer::Hardness { generation, hardness } => self.take_class(generation, hardness),
+            Answer::Compared { generation, method, outcome } => {
+                if let Some(comparison) = self.comparison.of(generation) {
+                    comparison.rows.push((method, outcome));
+                }
+            }
+            Answer::Figure1 { generation, point } => {
+                if let Some(points) = self.figure1.of(generation) {
+                    points.push(point);
+                }
+            }
+            Answer::Ended { generation, study, trouble } => match study {
+                Study::Curve => self.curve.end(generation, trouble),
+                Study::Hardness => self.hardness.end(generation, trouble),
+                Study::Compare => self.comparison.end(generation, trouble),
+                Study::Figure1 => self.figure1.end(generation, trouble),
+            },
+            Answer::Lost { reason } => self.lose(&reason),
+        }
+        None
+    }
+
+    /// Interrupted questions begin again: a class may come twice.
+    fn take_class(&mut self, generation: u64, one: ClassHardness) {
+        let Some(hardness) = self.hardness.of(generation) else { return };
+        hardness.classes.retain(|other| other.class != one.class);
+        let harder = |other: &ClassHardness| other.one_vs_rest.value >= one.one_vs_rest.value;
+        let place = hardness.classes.partition_point(harder);
+        hardness.classes.insert(place, one);
+    }
+
+    fn lose(&mut self, reason: &str) {
+        for (running, trouble) in [
+            (&mut self.curve.running, &mut self.curve.trouble),
+            (&mut self.hardness.running, &mut self.hardness.trouble),
+            (&mut self.comparison.running, &mut self.comparison.trouble),
+            (&mut self.figure1.running, &mut self.figure1.trouble),
+        ] {
+            if std::mem::take(running) {
+                *trouble = Some(reason.to_owned());
+            }
+        }
+        if let Some(target) = self.target.as_mut().filter(|target| target.outcome.is_none()) {
+            target.outcome = Some(Err(reason.to_owned()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bayes::Figure;
+
+    #[test]
+    fn an_old_value_stays_and_is_called_old_only_after_a_while() {
+        let mut newest = Newest::default();
+        let start = Instant::now();
+        newest.expect(1, start);
+        newest.take(1, 'a');
+        assert!(newest.current() && !newest.stale(start + Duration::from_secs(9)));
+        newest.expect(2, start);
+        newest.expect(3, start + PATIENCE);
+        assert_eq!((newest.get(), newest.stale(start)), (Some(&'a'), false));
+        assert!(newest.stale(start + 2 * PATIENCE));
+        newest.take(2, 'b');
+        newest.take(1, 'a');
+        assert_eq!((newest.get(), newest.current()), (Some(&'b'), false));
+        newest.take(3, 'c');
+        assert!(newest.current() && !newest.stale(start + 9 * PATIENCE));
+    }
+
+    #[test]
+    fn classes_are_sorted_by_hardness_and_come_once() {
+        let mut figures = BayesFigures::default();
+        figures.expect_hardness(4, 1.0);
+        for (class, value) in [(0, 0.1), (1, 0.3), (2, 0.2), (1, 0.3)] {
+            let hardness = ClassHardness { class, one_vs_rest: Figure::new(value, 0.001, 0.5) };
+            figures.take(Answer::Hardness { generation: 4, hardness });
+            figures.take(Answer::Hardness { generation: 3, hardness });
+        }
+        let order: Vec<usize> = figures.hardness.value.classes.iter().map(|one| one.class).collect();
+        assert_eq!(order, [1, 2, 0]);
+    }
+}

@@ -1,0 +1,50 @@
+//! One Bayes error by every method: value, interval, cost.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::Lane;
+use super::protocol::{Answer, At};
+use crate::bayes::{GaussianClasses, Method, Spec};
+
+/// The tolerance every method is asked for.
+pub const TOLERANCE: f64 = 1e-4;
+/// Time for one method.
+const BUDGET: Duration = Duration::from_secs(3);
+
+/// A comparison under way.
+pub struct Comparison {
+    at: At,
+    classes: GaussianClasses,
+    waiting: VecDeque<Method>,
+}
+
+impl Comparison {
+    pub fn new(at: At, classes: GaussianClasses) -> Self {
+        Self { at, classes, waiting: Method::ALL.into() }
+    }
+
+    pub fn generation(&self) -> u64 {
+        self.at.generation
+    }
+
+    /// The next method; whether there was one.
+    pub fn piece(&mut self, lane: &Lane) -> bool {
+        let Some(method) = self.waiting.pop_front() else { return false };
+        let (board, epoch) = (lane.board(), lane.epoch());
+        let stop = || board.compare.is_full() || lane.stopping() || lane.epoch() != epoch;
+        let spec = Spec { method: Some(method), tolerance: TOLERANCE, ..Spec::default() };
+        let outcome = lane.error_within(&self.classes, self.at.tau, &spec, BUDGET, stop);
+        let outcome = match outcome {
+            Ok(None) => return true,
+            // Where there is no closed form, `bayes_error` takes quadrature, which has a row of its own.
+            Ok(Some(found)) if method == Method::Closed && found.method != Method::Closed => {
+                Err("this problem has no closed form".to_owned())
+            }
+            Ok(Some(found)) => Ok(found),
+            Err(error) => Err(error.to_string()),
+        };
+        lane.send(Answer::Compared { generation: self.generation(), method, outcome });
+        true
+    }
+}

@@ -1,0 +1,145 @@
+//! The quick lane: the Bayes error beside a slider that is being dragged, and τ of a typed one.
+
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use super::protocol::{Answer, At, TargetQuestion};
+use super::{Lane, REST};
+use crate::bayes::{Badge, Estimate, Figure, GaussianClasses, Information, Spec, information, reachable, tau_of_error};
+use crate::error::Error;
+
+/// Relative tolerance while the slider moves.
+pub const COARSE: f64 = 1e-4;
+/// When it rests.
+pub const FINE: f64 = 1e-6;
+/// A first answer that takes longer is told refinement by refinement.
+const SLOW: Duration = Duration::from_millis(100);
+/// Of A and I while the slider moves; the study lane computes them better when it rests.
+const ROUGH_INFORMATION: f64 = 1e-2;
+/// Of τ for a target.
+const TARGET: f64 = 1e-6;
+
+/// Answers until the worker stops.
+pub fn sit(lane: &Lane) {
+    let (mut told, mut resting) = (0, None);
+    while !lane.stopping() {
+        let epoch = lane.epoch();
+        if epoch != told {
+            told = epoch;
+            resting = None;
+            if let Some(world) = lane.describe() {
+                lane.send(Answer::World(world));
+            }
+        }
+        if let Some(at) = lane.board().readout.take() {
+            resting = first(lane, at);
+        } else if let Some(question) = lane.board().target.take() {
+            target(lane, &question);
+        } else if !lane.wait(resting.is_some().then_some(REST))
+            && let Some(at) = resting.take()
+        {
+            refine(lane, &at);
+        }
+    }
+}
+
+/// Whether something more urgent than a refinement waits.
+fn disturbed(lane: &Lane) -> bool {
+    let board = lane.board();
+    board.readout.is_full() || board.target.is_full() || lane.stopping()
+}
+
+fn tell(lane: &Lane, at: &At, tolerance: f64, outcome: Result<Estimate, String>) {
+    lane.send(Answer::Readout { generation: at.generation, tau: at.tau.get(), tolerance, outcome });
+}
+
+/// A first answer. What a newer question interrupts has been refined once at least, so that even a slow problem is
+/// answered while the slider moves.
+fn first(lane: &Lane, at: At) -> Option<At> {
+    let classes = match lane.classes(&at.prior) {
+        Ok(classes) => classes,
+        Err(error) => {
+            tell(lane, &at, COARSE, Err(error.to_string()));
+            return None;
+        }
+    };
+    let (mut last, begun) = (None, Instant::now());
+    let spec = Spec { tolerance: COARSE, ..Spec::default() };
+    let outcome = lane.error(&classes, at.tau, &spec, |estimate| {
+        if begun.elapsed() > SLOW {
+            tell(lane, &at, COARSE, Ok(estimate.clone()));
+        }
+        last = Some(estimate);
+        if disturbed(lane) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    match (outcome, last) {
+        (Ok(estimate), _) | (Err(Error::Cancelled), Some(estimate)) => tell(lane, &at, COARSE, Ok(estimate)),
+        (Err(error), _) => tell(lane, &at, COARSE, Err(error.to_string())),
+    }
+    if !disturbed(lane) {
+        let spec = Spec { tolerance: ROUGH_INFORMATION, ..spec };
+        let found = match at.tau.get() {
+            0.0 => certain(&classes),
+            _ => lane.pool.install(|| information(&classes, at.tau, &spec)).ok(),
+        };
+        if let Some(information) = found {
+            lane.send(Answer::Information { generation: at.generation, tau: at.tau.get(), information });
+        }
+    }
+    Some(at)
+}
+
+/// A and I in the limit τ → 0 of classes that all have means of their own.
+fn certain(classes: &GaussianClasses) -> Option<Information> {
+    let label: f64 = classes.priors().iter().filter(|p| **p > 0.0).map(|p| -p * p.ln()).sum();
+    let exactly = |value: f64| Figure::new(value, 0.0, value);
+    (reachable(classes).0 == 0.0).then(|| Information {
+        aleatoric_nats: exactly(0.0),
+        label_entropy_nats: label,
+        mutual_information_bits: exactly(label / std::f64::consts::LN_2),
+        normalised: exactly(if label > 0.0 { 1.0 } else { 0.0 }),
+        badge: Badge::Exact,
+        samples: 0,
+    })
+}
+
+/// The same to more digits; every refinement better than the first answer is told.
+fn refine(lane: &Lane, at: &At) {
+    let Ok(classes) = lane.classes(&at.prior) else { return };
+    let spec = Spec { tolerance: FINE, ..Spec::default() };
+    let epoch = lane.epoch();
+    let outcome = lane.error(&classes, at.tau, &spec, |estimate| {
+        if estimate.figure.relative_half_width() < COARSE {
+            tell(lane, at, FINE, Ok(estimate));
+        }
+        if disturbed(lane) || lane.epoch() != epoch { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    match outcome {
+        // An estimate from sampling has been told as its last refinement.
+        Ok(estimate) => tell(lane, at, FINE, Ok(estimate)),
+        Err(Error::Cancelled) => {}
+        Err(error) => tell(lane, at, FINE, Err(error.to_string())),
+    }
+}
+
+fn target(lane: &Lane, question: &TargetQuestion) {
+    let &TargetQuestion { generation, error, ref prior } = question;
+    let spec = Spec { tolerance: TARGET, ..Spec::default() };
+    let newer = |_: Estimate| {
+        if lane.board().target.is_full() || lane.stopping() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    };
+    let mut newer = newer;
+    let found =
+        lane.classes(prior).and_then(|classes| lane.pool.install(|| tau_of_error(&classes, error, &spec, &mut newer)));
+    match found {
+        Err(Error::Cancelled) => {}
+        found => {
+            let outcome = found.map_err(|error| error.to_string());
+            lane.send(Answer::Target { generation, error, outcome });
+        }
+    }
+}

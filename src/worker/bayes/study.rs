@@ -1,0 +1,200 @@
+//! The study lane: curves, class hardness, the comparison of methods, EBO's Figure 1. Everything comes a piece at a time;
+//! the most urgent piece goes first, and a newer question of a kind takes the place of the one under way.
+
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use super::compare::Comparison;
+use super::figure1::Figure1;
+use super::protocol::{Answer, At, CurveQuestion, Study};
+use super::{Lane, REST};
+use crate::bayes::{ClassHardness, GaussianClasses, Spec, information, one_vs_rest, pairwise};
+use crate::error::{Error, Result};
+
+/// Relative tolerance of curves, class hardness, A and I.
+const TOLERANCE: f64 = 1e-3;
+/// Time for one point of the curve.
+const POINT: Duration = Duration::from_secs(5);
+
+/// A curve under way.
+struct Curve {
+    question: CurveQuestion,
+    classes: GaussianClasses,
+    waiting: VecDeque<usize>,
+}
+
+/// What is under way.
+#[derive(Default)]
+struct Desk {
+    curve: Option<Curve>,
+    hardness: Option<At>,
+    information: Option<(At, Instant)>,
+    compare: Option<Comparison>,
+    figure1: Option<Figure1>,
+}
+
+/// Answers until the worker stops.
+pub fn sit(lane: &Lane) {
+    let mut desk = Desk::default();
+    let mut epoch = lane.epoch();
+    while !lane.stopping() {
+        if lane.epoch() != epoch {
+            // Figure 1 is of no oracle.
+            desk = Desk { figure1: desk.figure1.take(), ..Desk::default() };
+            epoch = lane.epoch();
+        }
+        desk.take_questions(lane);
+        if !desk.piece(lane) {
+            let resting = desk.information.as_ref().map(|(_, since)| REST.saturating_sub(since.elapsed()));
+            lane.wait(resting);
+        }
+    }
+}
+
+fn end(lane: &Lane, generation: u64, study: Study, trouble: Option<String>) {
+    lane.send(Answer::Ended { generation, study, trouble });
+}
+
+fn trouble<T>(outcome: Result<T>) -> Option<String> {
+    outcome.err().map(|error| error.to_string())
+}
+
+impl Desk {
+    fn take_questions(&mut self, lane: &Lane) {
+        let board = lane.board();
+        if let Some(question) = board.curve.take() {
+            let generation = question.generation;
+            let found = lane.classes(&question.prior).map(|classes| {
+                let waiting = coarse_to_fine(question.taus.len());
+                self.curve = Some(Curve { question, classes, waiting });
+            });
+            if found.is_err() {
+                end(lane, generation, Study::Curve, trouble(found));
+            }
+        }
+        if let Some(at) = board.hardness.take() {
+            self.hardness = Some(at);
+        }
+        if let Some(at) = board.information.take() {
+            self.information = Some((at, Instant::now()));
+        }
+        if let Some(at) = board.compare.take() {
+            let generation = at.generation;
+            match lane.classes(&at.prior) {
+                Ok(classes) => self.compare = Some(Comparison::new(at, classes)),
+                Err(error) => end(lane, generation, Study::Compare, Some(error.to_string())),
+            }
+        }
+        if let Some(generation) = board.figure1.take() {
+            match Figure1::new(generation) {
+                Ok(figure) => self.figure1 = Some(figure),
+                Err(error) => end(lane, generation, Study::Figure1, Some(error.to_string())),
+            }
+        }
+    }
+
+    /// Does the most urgent piece there is; whether there was one.
+    fn piece(&mut self, lane: &Lane) -> bool {
+        let rested = self.information.as_ref().is_some_and(|(_, since)| since.elapsed() >= REST);
+        if let Some(curve) = &mut self.curve {
+            if !curve.point(lane) {
+                self.curve = None;
+            }
+        } else if let Some(at) = self.hardness.take() {
+            self.hardness = hardness(lane, at);
+        } else if rested && let Some((at, _)) = self.information.take() {
+            if at.tau.get() > 0.0 {
+                inform(lane, &at);
+            }
+        } else if let Some(comparison) = &mut self.compare {
+            if !comparison.piece(lane) {
+                end(lane, comparison.generation(), Study::Compare, None);
+                self.compare = None;
+            }
+        } else if let Some(figure) = &mut self.figure1 {
+            if !figure.piece(lane) {
+                end(lane, figure.generation(), Study::Figure1, None);
+                self.figure1 = None;
+            }
+        } else {
+            return false;
+        }
+        true
+    }
+}
+
+impl Curve {
+    /// The next point; whether there may be more.
+    fn point(&mut self, lane: &Lane) -> bool {
+        let generation = self.question.generation;
+        let Some(index) = self.waiting.pop_front() else {
+            end(lane, generation, Study::Curve, None);
+            return false;
+        };
+        let (board, epoch) = (lane.board(), lane.epoch());
+        let stop = || board.curve.is_full() || lane.stopping() || lane.epoch() != epoch;
+        let spec = Spec { tolerance: TOLERANCE, ..Spec::default() };
+        match lane.error_within(&self.classes, self.question.taus[index], &spec, POINT, stop) {
+            Ok(Some(estimate)) => lane.send(Answer::Curve { generation, index, estimate }),
+            Ok(None) => {}
+            Err(error) => {
+                end(lane, generation, Study::Curve, Some(error.to_string()));
+                return false;
+            }
+        }
+        true
+    }
+}
+
+/// 0..n, every 16th first: the curve is there as a whole at once and becomes finer.
+fn coarse_to_fine(n: usize) -> VecDeque<usize> {
+    let mut order = VecDeque::with_capacity(n);
+    for step in [16, 8, 4, 2, 1] {
+        order.extend((0..n).filter(|i| i % step == 0 && (step == 16 || i % (2 * step) != 0)));
+    }
+    order
+}
+
+/// Pairs and classes; the question again where something more urgent came between.
+fn hardness(lane: &Lane, at: At) -> Option<At> {
+    let (generation, board, epoch) = (at.generation, lane.board(), lane.epoch());
+    let spec = Spec { tolerance: TOLERANCE, ..Spec::default() };
+    let tell = |hardness: ClassHardness| {
+        lane.send(Answer::Hardness { generation, hardness });
+        let urgent = board.hardness.is_full() || board.curve.is_full() || lane.stopping() || lane.epoch() != epoch;
+        if urgent { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let mut tell = tell;
+    let found = lane.classes(&at.prior).and_then(|classes| {
+        lane.send(Answer::Pairs { generation, errors: pairwise(&classes, at.tau)? });
+        lane.pool.install(|| one_vs_rest(&classes, at.tau, &spec, &mut tell))
+    });
+    match found {
+        Err(Error::Cancelled) => return Some(at),
+        found => end(lane, generation, Study::Hardness, trouble(found)),
+    }
+    None
+}
+
+fn inform(lane: &Lane, at: &At) {
+    let spec = Spec { tolerance: TOLERANCE, ..Spec::default() };
+    let found = lane.classes(&at.prior).and_then(|classes| lane.pool.install(|| information(&classes, at.tau, &spec)));
+    // Why there is none, the readout has said.
+    if let Ok(information) = found {
+        lane.send(Answer::Information { generation: at.generation, tau: at.tau.get(), information });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn every_point_of_a_curve_comes_once_and_both_ends_early() {
+        let order: Vec<usize> = super::coarse_to_fine(81).into();
+        assert_eq!(order[..6], [0, 16, 32, 48, 64, 80]);
+        let mut sorted = order;
+        sorted.sort_unstable();
+        assert_eq!(sorted, (0..81).collect::<Vec<_>>());
+        assert!(super::coarse_to_fine(0).is_empty());
+    }
+}

@@ -1,0 +1,216 @@
+//! The Bayes error lanes beside the desk.
+
+use std::time::Instant;
+
+use bayescope::bayes::{Badge, Method};
+use bayescope::oracle::posterior::Prior;
+use bayescope::worker::bayes::protocol::{Answer, At, CurveQuestion, Question, Study, TargetQuestion};
+
+use super::*;
+
+fn at(generation: u64, tau: f64) -> At {
+    At { generation, tau: Tau::new(tau).unwrap(), prior: Prior::uniform(10) }
+}
+
+fn answer<T>(bench: &mut Bench, mut found: impl FnMut(&Answer) -> Option<T>) -> T {
+    bench.until(|event| match event {
+        Event::Bayes(answer) => found(answer),
+        _ => None,
+    })
+}
+
+/// The same among what has come already, too.
+fn answered<T>(bench: &mut Bench, mut found: impl FnMut(&Answer) -> Option<T>) -> T {
+    let before = bench.seen.iter().find_map(|event| match event {
+        Event::Bayes(answer) => found(answer),
+        _ => None,
+    });
+    before.unwrap_or_else(|| answer(bench, found))
+}
+
+/// The readout of one question that was computed to this tolerance.
+fn readout(bench: &mut Bench, wanted: u64, finest: f64) -> bayescope::bayes::Estimate {
+    answer(bench, |answer| match answer {
+        Answer::Readout { generation, outcome: Ok(estimate), .. }
+            if *generation == wanted && estimate.figure.relative_half_width() <= finest =>
+        {
+            Some(estimate.clone())
+        }
+        _ => None,
+    })
+}
+
+#[test]
+fn a_readout_waits_neither_for_a_job_nor_for_a_gallery() {
+    let mut bench = Bench::new();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("many.npz");
+    let job = bench.worker.submit(Job::Save { spec: spec(100_000), indices: vec![], settings: settings(1.0), path });
+    bench.until(|event| matches!(event, Event::JobProgress { .. }).then_some(()));
+    bench.worker.show(request(1, 5_000, 1.0, Vec::new()));
+    let mut values = Vec::new();
+    for (generation, tau) in [(1, 0.5), (2, 1.0), (3, 2.0)] {
+        let asked = Instant::now();
+        bench.worker.ask(Question::Readout(at(generation, tau)));
+        let estimate = readout(&mut bench, generation, 1e-4);
+        println!(
+            "τ = {tau}: {} after {:.1} ms beside a job",
+            estimate.figure.value,
+            asked.elapsed().as_secs_f64() * 1e3
+        );
+        values.push(estimate.figure.value);
+    }
+    assert!(values.is_sorted() && values[0] > 0.0, "{values:?}");
+    let ended = bench.seen.iter().any(|event| matches!(event, Event::JobEnded { .. }));
+    assert!(!ended, "the job was over before it could be in the way");
+    bench.worker.cancel(job);
+    assert_eq!(bench.outcome(job), Outcome::Cancelled);
+}
+
+#[test]
+fn a_slider_at_rest_gets_six_digits_and_the_entropies() {
+    let mut bench = Bench::new();
+    let told = |answer: &Answer| match answer {
+        Answer::World(world) => Some(world.clone()),
+        _ => None,
+    };
+    // The lane may have told it before the desk told the oracle.
+    let problem = answered(&mut bench, told);
+    let problem = problem.expect("the bundled oracle has one base for all classes");
+    assert_eq!((problem.classes, problem.rank, problem.dims), (10, 9, 1024));
+    let asked = Instant::now();
+    bench.worker.ask(Question::Readout(at(1, 1.0)));
+    let first = readout(&mut bench, 1, 1e-4);
+    println!("1e-4 after {:.1} ms", asked.elapsed().as_secs_f64() * 1e3);
+    let fine = readout(&mut bench, 1, 1e-6);
+    println!("1e-6 after {:.1} ms, the slider's rest included", asked.elapsed().as_secs_f64() * 1e3);
+    assert!((first.figure.value / fine.figure.value - 1.0).abs() < 3e-4);
+    assert_eq!(fine.badge, Badge::Estimated);
+    // The two lanes race.
+    let information = answered(&mut bench, |answer| match answer {
+        Answer::Information { information, .. } if information.aleatoric_nats.relative_half_width() < 1e-3 => {
+            Some(*information)
+        }
+        _ => None,
+    });
+    assert!((information.label_entropy_nats - 10f64.ln()).abs() < 1e-12);
+    assert!(information.aleatoric_nats.value > 0.0);
+}
+
+#[test]
+fn of_many_readouts_the_newest_is_answered_in_full() {
+    let mut bench = Bench::new();
+    for generation in 1..=60 {
+        bench.worker.ask(Question::Readout(at(generation, 0.05 * generation as f64)));
+    }
+    readout(&mut bench, 60, 1e-6);
+    let fine = bench.seen.iter().filter(|event| match event {
+        Event::Bayes(answer) => {
+            matches!(&**answer, Answer::Readout { generation, tolerance, .. } if *generation < 60 && *tolerance < 1e-5)
+        }
+        _ => false,
+    });
+    assert_eq!(fine.count(), 0, "nobody looks at those any more");
+}
+
+#[test]
+fn a_target_gives_its_tau_and_an_unreachable_one_the_interval() {
+    let mut bench = Bench::new();
+    let prior = Prior::uniform(10);
+    let mut ask = |generation: u64, error: f64| {
+        bench.worker.ask(Question::Target(TargetQuestion { generation, error, prior: prior.clone() }));
+        answer(&mut bench, |answer| match answer {
+            Answer::Target { generation: g, outcome, .. } if *g == generation => Some(outcome.clone()),
+            _ => None,
+        })
+    };
+    let found = ask(1, 0.05).expect("5 % is within reach");
+    let why = ask(2, 0.95).expect_err("guessing is right in 10 %");
+    assert!(why.contains("0.0000 %") && why.contains("90.0000 %"), "{why}");
+    bench.worker.ask(Question::Readout(at(3, found.tau.value)));
+    let estimate = readout(&mut bench, 3, 1e-4);
+    assert!((estimate.figure.value / 0.05 - 1.0).abs() < 3e-4, "{}", estimate.figure.value);
+}
+
+#[test]
+fn at_temperature_zero_there_is_an_exact_limit() {
+    let mut bench = Bench::new();
+    bench.worker.ask(Question::Readout(at(1, 0.0)));
+    let estimate = readout(&mut bench, 1, 0.0);
+    assert_eq!((estimate.figure.value, estimate.badge), (0.0, Badge::Exact));
+    let prior = Prior::uniform(3);
+    bench.worker.ask(Question::Readout(At { prior, ..at(2, 1.0) }));
+    let refused = answer(&mut bench, |answer| match answer {
+        Answer::Readout { generation: 2, outcome: Err(why), .. } => Some(why.clone()),
+        _ => None,
+    });
+    assert!(refused.contains("3 priors for 10 classes"), "{refused}");
+}
+
+#[test]
+fn studies_come_in_pieces_and_end() {
+    let mut bench = Bench::new();
+    let taus = [0.3, 0.6, 1.2, 2.4].map(|tau| Tau::new(tau).unwrap()).to_vec();
+    let prior = Prior::uniform(10);
+    bench.worker.ask(Question::Compare(at(1, 1.0)));
+    bench.worker.ask(Question::Hardness(at(2, 1.0)));
+    bench.worker.ask(Question::Curve(CurveQuestion { generation: 3, taus, prior }));
+    let mut ends = Vec::new();
+    answer(&mut bench, |answer| {
+        if let Answer::Ended { study, trouble, .. } = answer {
+            assert_eq!(*trouble, None);
+            ends.push(*study);
+        }
+        (ends.len() == 3).then_some(())
+    });
+    assert!(ends.contains(&Study::Curve) && ends.last() == Some(&Study::Compare), "{ends:?}");
+    let (mut points, mut classes, mut pairs, mut methods) = (Vec::new(), 0, 0, Vec::new());
+    for event in &bench.seen {
+        let Event::Bayes(answer) = event else { continue };
+        match &**answer {
+            Answer::Curve { generation: 3, index, estimate } => points.push((*index, estimate.figure.value)),
+            Answer::Hardness { generation: 2, .. } => classes += 1,
+            Answer::Pairs { generation: 2, errors } => pairs = errors.len(),
+            Answer::Compared { generation: 1, method, outcome } => methods.push((*method, outcome.clone())),
+            _ => {}
+        }
+    }
+    points.sort_by_key(|point| point.0);
+    assert!(points.len() == 4 && points.is_sorted_by_key(|point| point.1), "{points:?}");
+    assert!(classes >= 10 && pairs == 100);
+    assert_eq!(methods.len(), Method::ALL.len());
+    let of = |method: Method| methods.iter().find(|(other, _)| *other == method).unwrap().1.clone();
+    assert!(of(Method::Closed).is_err() && of(Method::Quadrature).is_err());
+    let sov = of(Method::Sov).unwrap();
+    for method in [Method::Pair, Method::Hdr, Method::Mc] {
+        let other = of(method).unwrap();
+        let apart = (other.figure.value - sov.figure.value).abs();
+        let error = other.figure.std_error.hypot(sov.figure.std_error);
+        assert!(apart < 5.0 * error, "{method:?}: {apart} apart, standard error {error}");
+    }
+}
+
+#[test]
+fn figure_1_of_ebo_is_drawn_and_its_integrators_hold_the_exact_curve() {
+    let mut bench = Bench::new();
+    bench.worker.ask(Question::Figure1 { generation: 1 });
+    answer(&mut bench, |answer| matches!(answer, Answer::Ended { study: Study::Figure1, .. }).then_some(()));
+    let points = bench.seen.iter().filter_map(|event| match event {
+        Event::Bayes(answer) => match &**answer {
+            Answer::Figure1 { point, .. } => Some(point.clone()),
+            _ => None,
+        },
+        _ => None,
+    });
+    let points: Vec<_> = points.collect();
+    let exact = |tau: f64| points.iter().find(|p| p.method.is_none() && (p.tau / tau - 1.0).abs() < 1e-9).unwrap();
+    let marks: Vec<_> = points.iter().filter(|point| point.method.is_some()).collect();
+    assert_eq!(marks.len(), 4 * 17);
+    let held = marks.iter().filter(|point| {
+        let (low, high) = point.estimate.figure.interval;
+        let truth = exact(point.tau).estimate.figure.value;
+        low <= truth * (1.0 + 1e-12) && truth * (1.0 - 1e-12) <= high
+    });
+    let held = held.count();
+    assert!(held * 100 >= marks.len() * 85, "only {held} of {} intervals hold the exact value", marks.len());
+}
