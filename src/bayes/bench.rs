@@ -13,6 +13,7 @@ use super::inverse::tau_of_error;
 use super::normal::{cdf_with, quantile_near};
 use super::simd::{Arithmetic, BLOCK, Block, Kernel, instructions, vectorise};
 use crate::error::{Error, Result};
+use crate::oracle::bench::Timing;
 use crate::units::{Seed, Tau};
 
 /// All figures of one machine.
@@ -26,21 +27,12 @@ pub struct BayesReport {
     pub benches: Vec<BayesBench>,
 }
 
-/// Repeated timings of one problem, every run with another seed.
+/// One problem to one precision, every run with another seed.
 #[derive(Debug, Serialize)]
 pub struct BayesBench {
-    /// The problem, and the precision asked for.
-    pub name: String,
-    /// Unit of the times.
-    pub unit: &'static str,
-    /// Median time.
-    pub median: f64,
-    /// Fastest run.
-    pub min: f64,
-    /// Slowest run.
-    pub max: f64,
-    /// Number of timed runs, after one that does not count.
-    pub runs: usize,
+    /// How long it took.
+    #[serde(flatten)]
+    pub timing: Timing,
     /// Time that Φ and Φ⁻¹ of the variables drawn would take at best, over the time spent; null where none is drawn.
     pub roofline_share: Option<f64>,
     /// What this house aims at, on AVX2.
@@ -156,21 +148,9 @@ fn measure(case: &Case, runs: usize, variables_per_second: f64) -> Result<BayesB
         }
     }
     let total: f64 = times.iter().sum();
-    times.sort_by(f64::total_cmp);
-    let median = times[times.len() / 2];
     let share = (drawn > 0 && !case.inverse).then(|| drawn as f64 / variables_per_second * 1e3 / total);
-    Ok(BayesBench {
-        name: format!("{}: standard error {wanted:e}", case.name),
-        unit: "ms",
-        median,
-        min: times[0],
-        max: times[times.len() - 1],
-        runs,
-        roofline_share: share,
-        aim: case.aim_ms,
-        claimed,
-        off,
-    })
+    let timing = Timing::of(format!("{}: standard error {wanted:e}", case.name), times);
+    Ok(BayesBench { timing, roofline_share: share, aim: case.aim_ms, claimed, off })
 }
 
 /// Φ and Φ⁻¹ of numbers that stay in the first cache, for a tenth of a second.

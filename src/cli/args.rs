@@ -95,7 +95,7 @@ pub enum Command {
         #[command(flatten)]
         device: DeviceArg,
         #[command(flatten)]
-        timing: Timing,
+        runs: Runs,
     },
     /// Compute the Bayes error of a world or of a class problem, with its interval.
     BayesError(BayesErrorArgs),
@@ -117,13 +117,13 @@ pub enum BenchTask {
     /// Time to a given relative error of the Bayes error, one thread.
     BayesError {
         #[command(flatten)]
-        timing: Timing,
+        runs: Runs,
     },
 }
 
 /// How often, and how to tell.
 #[derive(Debug, Clone, Copy, Args)]
-pub struct Timing {
+pub struct Runs {
     /// Timed runs of each task.
     #[arg(long, default_value_t = 15)]
     pub runs: usize,

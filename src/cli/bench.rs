@@ -1,6 +1,6 @@
 //! `bayescope bench`.
 
-use super::args::Timing;
+use super::args::Runs;
 use super::print_json;
 use crate::bayes;
 use crate::device::{DeviceChoice, choose};
@@ -10,7 +10,7 @@ use crate::oracle::bench;
 use crate::oracle::folder;
 
 /// Measures and prints.
-pub fn run(oracle: &str, device: DeviceChoice, Timing { runs, json }: Timing) -> Result<()> {
+pub fn run(oracle: &str, device: DeviceChoice, Runs { runs, json }: Runs) -> Result<()> {
     let chosen = choose(device)?;
     let oracle = folder::open(oracle, &chosen.device, Precision::F32, chosen.batch)?;
     let report = bench::run(&oracle, &chosen, runs)?;
@@ -19,17 +19,17 @@ pub fn run(oracle: &str, device: DeviceChoice, Timing { runs, json }: Timing) ->
     }
     println!("{}: matrix products reach {:.0} GFLOP/s", report.device, report.matmul_gflops);
     for b in &report.benches {
-        let share = 100.0 * b.roofline_share;
+        let (t, share) = (&b.timing, 100.0 * b.roofline_share);
         println!(
             "{}: {:.1} {} (median of {}; {:.1} to {:.1}), {share:.0} % of that",
-            b.name, b.median, b.unit, b.runs, b.min, b.max
+            t.name, t.median, t.unit, t.runs, t.min, t.max
         );
     }
     Ok(())
 }
 
 /// Times Bayes errors and prints.
-pub fn bayes_error(Timing { runs, json }: Timing) -> Result<()> {
+pub fn bayes_error(Runs { runs, json }: Runs) -> Result<()> {
     let report = bayes::bench::run(runs)?;
     if json {
         return print_json(&report);
@@ -40,10 +40,11 @@ pub fn bayes_error(Timing { runs, json }: Timing) -> Result<()> {
         report.variables_per_second / 1e6
     );
     for b in &report.benches {
+        let t = &b.timing;
         let share = b.roofline_share.map(|share| format!(", {:.0} % of that", 100.0 * share)).unwrap_or_default();
         println!(
             "{:46} {:9.3} {} (median of {}; {:.3} to {:.3}; aim {}){share}; claimed {:.1e}, off by {:.1e}",
-            b.name, b.median, b.unit, b.runs, b.min, b.max, b.aim, b.claimed, b.off
+            t.name, t.median, t.unit, t.runs, t.min, t.max, b.aim, b.claimed, b.off
         );
     }
     Ok(())

@@ -33,8 +33,8 @@ pub fn main() -> ExitCode {
     let done = match cli.command {
         None => explore(cli.explore),
         Some(Command::Doctor { device, json }) => doctor::run(device.device, json),
-        Some(Command::Bench { task: Some(BenchTask::BayesError { timing }), .. }) => bench::bayes_error(timing),
-        Some(Command::Bench { oracle, device, timing, .. }) => bench::run(&oracle, device.device, timing),
+        Some(Command::Bench { task: Some(BenchTask::BayesError { runs }), .. }) => bench::bayes_error(runs),
+        Some(Command::Bench { oracle, device, runs, .. }) => bench::run(&oracle, device.device, runs),
         Some(Command::BayesError(args)) => bayes::error(&args),
         Some(Command::Tau(args)) => bayes::tau(&args),
         Some(Command::Hardness(args)) => bayes::hardness(&args),

@@ -29,7 +29,7 @@ pub struct Report {
 
 /// Repeated timings of one task.
 #[derive(Debug, Serialize)]
-pub struct Bench {
+pub struct Timing {
     /// What was done.
     pub name: String,
     /// Unit of the times.
@@ -42,6 +42,23 @@ pub struct Bench {
     pub max: f64,
     /// Number of timed runs, after one that does not count.
     pub runs: usize,
+}
+
+impl Timing {
+    /// Of at least one time in milliseconds.
+    pub fn of(name: String, mut times: Vec<f64>) -> Self {
+        times.sort_by(f64::total_cmp);
+        let (median, min, max) = (times[times.len() / 2], times[0], times[times.len() - 1]);
+        Self { name, unit: "ms", median, min, max, runs: times.len() }
+    }
+}
+
+/// One task of a world.
+#[derive(Debug, Serialize)]
+pub struct Bench {
+    /// How long it took.
+    #[serde(flatten)]
+    pub timing: Timing,
     /// Share of the measured matrix-product peak that the median run's convolutions reach.
     pub roofline_share: f64,
 }
@@ -62,10 +79,8 @@ pub fn run(oracle: &Oracle, chosen: &Chosen, runs: usize) -> Result<Report> {
     let decode = time(runs, || flow.decode(&noise, &classes, Tau::ONE).map(drop))?;
     let share = |ms: f64| gflop / (ms / 1e3) / peak;
     let bench = |what: &str, times: Vec<f64>| {
-        let median = times[times.len() / 2];
-        let name = format!("{what} {IMAGES} images of {} ({})", oracle.info.name, flow.shape());
-        let (min, max) = (times[0], times[times.len() - 1]);
-        Bench { name, unit: "ms", median, min, max, runs: times.len(), roofline_share: share(median) }
+        let timing = Timing::of(format!("{what} {IMAGES} images of {} ({})", oracle.info.name, flow.shape()), times);
+        Bench { roofline_share: share(timing.median), timing }
     };
     let classes = flow.classes();
     let used = &chosen.report.used;
