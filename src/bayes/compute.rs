@@ -317,21 +317,23 @@ pub(super) fn refine_pairs<T>(
 ) -> Result<T> {
     /// Error falls about as points^−0.65: the integrand has kinks.
     const RATE: f64 = 0.65;
+    /// As many as Sobol' points are kept for.
+    const MOST_POINTS: f64 = 6e7;
     let cost = (scene.count() * scene.rank.max(16)) as f64 / 16.0;
-    let mut level: u32 = 8;
+    let mut points = 256.0;
     loop {
-        sum.refine(level);
+        sum.refine(points);
         let now = sum.sum();
         if now.half_width <= tolerance * now.value {
             return tell(sum, Met::Yes);
         }
         let excess = now.half_width / (tolerance * now.value).max(f64::MIN_POSITIVE);
-        let more = (excess.log2() / RATE).round().clamp(1.0, 5.0) as u32;
-        let affordable = (MOST_WORK / (sum.samples() as f64 * cost)).log2().floor().max(0.0) as u32;
-        if affordable == 0 || level >= 26 {
+        let affordable = MOST_WORK / (sum.samples() as f64 * cost);
+        if affordable < 1.5 || points > MOST_POINTS {
             return tell(sum, Met::OutOfWork);
         }
         tell(sum, Met::NotYet)?;
-        level += more.min(affordable);
+        // At least half as many again, which is the next net.
+        points = sum.points_per_replicate() * excess.powf(1.0 / RATE).clamp(1.5, 32.0).min(affordable);
     }
 }

@@ -118,7 +118,10 @@ pub fn ln<A: Arithmetic>(x: f64) -> f64 {
 /// erfcx(x) for x ≥ 0.
 #[inline(always)]
 fn erfcx<A: Arithmetic>(x: f64) -> f64 {
-    polynomial::<A, 25>(&ERFCX, (x - 4.0) / (x + 4.0)) / A::mul_add(2.0, x, 1.0)
+    // One division for both quotients.
+    let (near, far) = (x + 4.0, A::mul_add(2.0, x, 1.0));
+    let inverse = 1.0 / (near * far);
+    polynomial::<A, 25>(&ERFCX, (x - 4.0) * (far * inverse)) * (near * inverse)
 }
 
 /// Φ(x).
@@ -132,9 +135,10 @@ pub fn cdf_with<A: Arithmetic>(x: f64) -> f64 {
     if x > 0.0 { 1.0 - tail } else { tail }
 }
 
-/// AS241 on the middle of (0, 1): q·A(r)/B(r), r = 0.180625 − q², q = p − ½.
+/// AS241 on the middle of (0, 1): q·A(r) and B(r), r = 0.180625 − q², q = p − ½. The quotient is taken after choosing
+/// between this and the tails: there is one division instead of two.
 #[inline(always)]
-fn central_quantile<A: Arithmetic>(q: f64) -> f64 {
+fn central_quantile<A: Arithmetic>(q: f64) -> (f64, f64) {
     const NUMERATOR: [f64; 8] = [
         3.387_132_872_796_366_5,
         133.141_667_891_784_38,
@@ -156,12 +160,12 @@ fn central_quantile<A: Arithmetic>(q: f64) -> f64 {
         5_226.495_278_852_545,
     ];
     let r = A::mul_add(-q, q, 0.180625);
-    q * polynomial::<A, 8>(&NUMERATOR, r) / polynomial::<A, 8>(&DENOMINATOR, r)
+    (q * polynomial::<A, 8>(&NUMERATOR, r), polynomial::<A, 8>(&DENOMINATOR, r))
 }
 
 /// AS241 on the tails, r = √(−ln p) ≤ 5.
 #[inline(always)]
-fn tail_quantile_near<A: Arithmetic>(r: f64) -> f64 {
+fn tail_quantile_near<A: Arithmetic>(r: f64) -> (f64, f64) {
     const NUMERATOR: [f64; 8] = [
         1.423_437_110_749_683_5,
         4.630_337_846_156_546,
@@ -183,12 +187,12 @@ fn tail_quantile_near<A: Arithmetic>(r: f64) -> f64 {
         1.050_750_071_644_416_9e-9,
     ];
     let r = r - 1.6;
-    polynomial::<A, 8>(&NUMERATOR, r) / polynomial::<A, 8>(&DENOMINATOR, r)
+    (polynomial::<A, 8>(&NUMERATOR, r), polynomial::<A, 8>(&DENOMINATOR, r))
 }
 
 /// AS241 far out, 5 < r = √(−ln p) ≤ 27.
 #[inline(always)]
-fn tail_quantile_far<A: Arithmetic>(r: f64) -> f64 {
+fn tail_quantile_far<A: Arithmetic>(r: f64) -> (f64, f64) {
     const NUMERATOR: [f64; 8] = [
         6.657_904_643_501_104,
         5.463_784_911_164_114,
@@ -210,7 +214,7 @@ fn tail_quantile_far<A: Arithmetic>(r: f64) -> f64 {
         2.044_263_103_389_939_8e-15,
     ];
     let r = r - 5.0;
-    polynomial::<A, 8>(&NUMERATOR, r) / polynomial::<A, 8>(&DENOMINATOR, r)
+    (polynomial::<A, 8>(&NUMERATOR, r), polynomial::<A, 8>(&DENOMINATOR, r))
 }
 
 /// p below which Φ⁻¹ needs the far polynomial of AS241: e^−25.
@@ -222,9 +226,8 @@ pub fn quantile_near<A: Arithmetic>(p: f64) -> f64 {
     let q = p - 0.5;
     let smaller = if q < 0.0 { p } else { 1.0 - p };
     let smaller = if smaller > FAR { smaller } else { FAR };
-    let tail = tail_quantile_near::<A>((-ln::<A>(smaller)).sqrt());
-    let tail = if q < 0.0 { -tail } else { tail };
-    if q.abs() <= 0.425 { central_quantile::<A>(q) } else { tail }
+    let (numerator, denominator) = tail_quantile_near::<A>((-ln::<A>(smaller)).sqrt());
+    choose::<A>(q, numerator, denominator)
 }
 
 /// Φ⁻¹(p) for every normal p in (0, 1).
@@ -234,9 +237,17 @@ pub fn quantile_with<A: Arithmetic>(p: f64) -> f64 {
     let smaller = if q < 0.0 { p } else { 1.0 - p };
     let smaller = if smaller > f64::MIN_POSITIVE { smaller } else { f64::MIN_POSITIVE };
     let r = (-ln::<A>(smaller)).sqrt();
-    let tail = if r <= 5.0 { tail_quantile_near::<A>(r) } else { tail_quantile_far::<A>(r) };
-    let tail = if q < 0.0 { -tail } else { tail };
-    if q.abs() <= 0.425 { central_quantile::<A>(q) } else { tail }
+    let (near, far) = (tail_quantile_near::<A>(r), tail_quantile_far::<A>(r));
+    choose::<A>(q, if r <= 5.0 { near.0 } else { far.0 }, if r <= 5.0 { near.1 } else { far.1 })
+}
+
+/// Φ⁻¹(½ + q) of the middle, or from the numerator and denominator of a tail.
+#[inline(always)]
+fn choose<A: Arithmetic>(q: f64, numerator: f64, denominator: f64) -> f64 {
+    let (middle, under) = central_quantile::<A>(q);
+    let signed = if q < 0.0 { -numerator } else { numerator };
+    let inside = q.abs() <= 0.425;
+    (if inside { middle } else { signed }) / (if inside { under } else { denominator })
 }
 
 /// φ(x).

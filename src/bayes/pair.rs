@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use super::classes::Scene;
 use super::quadrature::Scaled;
-use super::rqmc::{REPLICATES, mean_and_error, student_95};
+use super::rqmc::{REPLICATES, mean_and_error, student_95, whole_nets};
 use super::scores::{Quantity, Scorer, Source, numerator_and_union};
 use super::simd::{Arithmetic, BLOCK, Block, Kernel, vectorise};
 use super::sobol::Scramble;
@@ -90,9 +90,9 @@ impl PairSum {
         }
     }
 
-    /// Samples up to 2^`level` points a replicate.
-    pub fn refine(&mut self, level: u32) {
-        let wanted = (1u64 << level).div_ceil(BLOCK as u64);
+    /// Samples up to about so many points a replicate.
+    pub fn refine(&mut self, points: f64) {
+        let wanted = whole_nets(points / BLOCK as f64);
         let pieces: Vec<(usize, u64, u64)> = (0..REPLICATES)
             .flat_map(|r| {
                 (self.blocks..wanted).step_by(PIECE as usize).map(move |from| (r, from, (from + PIECE).min(wanted)))
@@ -118,14 +118,19 @@ impl PairSum {
         self.log_scale + self.union.ln()
     }
 
-    /// Points spent.
+    /// Points of one replicate so far.
+    pub fn points_per_replicate(&self) -> f64 {
+        (self.blocks * BLOCK as u64) as f64
+    }
+
+    /// Points spent, all replicates together.
     pub fn samples(&self) -> u64 {
         self.blocks * (BLOCK * REPLICATES) as u64
     }
 
     /// The replicates' means, over e^log_scale.
     fn replicates(&self) -> [f64; REPLICATES] {
-        let points = (self.blocks * BLOCK as u64) as f64;
+        let points = self.points_per_replicate();
         self.sums.map(|sum| self.union * sum / points)
     }
 

@@ -125,7 +125,7 @@ impl WedgeSum {
 }
 
 /// The number of blocks nearest to `blocks` that is a power of two, or one and a half of one: a net, or two.
-fn whole_nets(blocks: f64) -> u64 {
+pub(super) fn whole_nets(blocks: f64) -> u64 {
     let steps = (2.0 * blocks.log2()).round().clamp(0.0, 48.0) as u32;
     let power = 1u64 << (steps / 2);
     if steps % 2 == 1 && power > 1 { power + power / 2 } else { power }

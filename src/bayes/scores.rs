@@ -1,5 +1,7 @@
 //! Log-joints ln w_i f_i of every class at blocks of random points, drawn around a class or beyond one of its faces.
 
+use std::ops::Range;
+
 use super::classes::{Scene, dot};
 use super::normal::{cdf_with, ln, quantile_with, tail, tail_quantile_of_log};
 use super::simd::{Arithmetic, BLOCK, Block};
@@ -79,8 +81,12 @@ impl Scorer {
                 *x = quantile_with::<A>(*x);
             }
         }
-        for (means, along) in self.means.chunks(2 * self.rank).zip(room.along.chunks_mut(2)) {
-            products::<A>(means, &room.noise, along);
+        room.along.fill([0.0; BLOCK]);
+        for start in (0..self.rank).step_by(DIMS) {
+            let part = start..(start + DIMS).min(self.rank);
+            for (means, along) in self.means.chunks(2 * self.rank).zip(room.along.chunks_mut(2)) {
+                products::<A>(means, part.clone(), &room.noise, along);
+            }
         }
         for (point, source) in sources.iter().enumerate() {
             let g = source.class;
@@ -121,14 +127,18 @@ fn beyond<A: Arithmetic>(b: f64, x: f64) -> f64 {
     -quantile_with::<A>((share * tail(b)).max(f64::MIN_POSITIVE))
 }
 
-/// Σ_m mean[m]·noise[m] for two means [2, r] (or one), so that a number loaded is used twice; four dimensions at a time, so
-/// that a sum is loaded and stored once for eight products.
+/// Dimensions taken together for all means: their noise stays in the first cache.
+const DIMS: usize = 32;
+
+/// Adds Σ_m mean[m]·noise[m] over the dimensions `part` for two means [2, r] (or one), so that a number loaded is used twice;
+/// four dimensions at a time, so that a sum is loaded and stored once for eight products.
 #[inline(always)]
-fn products<A: Arithmetic>(means: &[f64], noise: &[Block], out: &mut [Block]) {
+fn products<A: Arithmetic>(means: &[f64], part: Range<usize>, noise: &[Block], out: &mut [Block]) {
     let rank = noise.len();
-    let (one, two) = (&means[..rank], &means[means.len() - rank..]);
-    let (mut sum, mut other) = ([0.0; BLOCK], [0.0; BLOCK]);
-    let whole = rank / 4 * 4;
+    let noise = &noise[part.clone()];
+    let (one, two) = (&means[part.clone()], &means[means.len() - rank..][part]);
+    let (mut sum, mut other) = (out[0], out[out.len() - 1]);
+    let whole = noise.len() / 4 * 4;
     for m in (0..whole).step_by(4) {
         let [a, b, c, d] = [&noise[m], &noise[m + 1], &noise[m + 2], &noise[m + 3]];
         let (p, q) = (&one[m..m + 4], &two[m..m + 4]);
@@ -139,12 +149,13 @@ fn products<A: Arithmetic>(means: &[f64], noise: &[Block], out: &mut [Block]) {
             other[i] = A::mul_add(q[3], d[i], A::mul_add(q[2], c[i], near));
         }
     }
-    for m in whole..rank {
+    for m in whole..noise.len() {
         for i in 0..BLOCK {
             sum[i] = A::mul_add(one[m], noise[m][i], sum[i]);
             other[i] = A::mul_add(two[m], noise[m][i], other[i]);
         }
     }
+    // Of a last mean alone both are the same.
     out[0] = sum;
     if let Some(last) = out.get_mut(1) {
         *last = other;

@@ -50,7 +50,7 @@ fn by_difference(classes: &GaussianClasses, tau: Tau, spec: &Spec) -> Result<Sca
     };
     let ((scene, mut below), (_, mut above)) = (at(-STEP)?, at(STEP)?);
     let now = refine_pairs(&mut below, &scene, spec.tolerance.max(1e-3), |sum, _| Ok(sum.sum()))?;
-    above.refine((below.samples() / REPLICATES as u64).ilog2());
+    above.refine(below.points_per_replicate());
     // d log E / d log τ by a central difference, whose own error is of the order STEP².
     let (slope, error) = mean_and_error(&above.log_ratios(&below).map(|ratio| ratio / (2.0 * STEP)));
     let half_width = student_95(REPLICATES - 1) * error + STEP * STEP * slope.abs();
