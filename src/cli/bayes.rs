@@ -9,8 +9,8 @@ use super::args::{BayesErrorArgs, CheckArgs, Compute, DeviceArg, HardnessArgs, P
 use super::progress::Bar;
 use super::{open, print_json};
 use crate::bayes::{
-    Claims, ClassHardness, Estimate, Figure, GaussianClasses, Information, Problem, Sampled, Spec, TauEstimate,
-    bayes_error, by_sampling, derivative, information, one_vs_rest, pairwise, tau_of_error,
+    Claims, ClassHardness, Estimate, Figure, GaussianClasses, Information, Method, Problem, Sampled, Spec, bayes_error,
+    by_sampling, derivative, information, one_vs_rest, pairwise, tau_of_error,
 };
 use crate::device::DeviceChoice;
 use crate::error::{Error, Result};
@@ -194,10 +194,19 @@ fn sampled(args: &BayesErrorArgs, n: usize) -> Result<()> {
     Ok(())
 }
 
+/// `value` is τ, as everywhere the number asked for.
 #[derive(Serialize)]
 struct TauReport<'a> {
     #[serde(flatten)]
-    found: TauEstimate,
+    figure: Figure,
+    tau: f64,
+    target: f64,
+    achieved: &'a Estimate,
+    slope: Figure,
+    method: Method,
+    samples: u64,
+    evaluations: usize,
+    seconds: f64,
     #[serde(flatten)]
     about: About<'a>,
 }
@@ -208,7 +217,18 @@ pub fn tau(args: &TauArgs) -> Result<()> {
     let spec = args.problem.spec()?;
     let found = tau_of_error(&given.classes, args.target, &spec, &mut |_| ControlFlow::Continue(()))?;
     if args.problem.json {
-        return print_json(&TauReport { about: About::new(&given, &spec), found });
+        return print_json(&TauReport {
+            figure: found.tau,
+            tau: found.tau.value,
+            target: found.target,
+            achieved: &found.achieved,
+            slope: found.slope,
+            method: found.achieved.method,
+            samples: found.achieved.samples,
+            evaluations: found.evaluations,
+            seconds: found.seconds,
+            about: About::new(&given, &spec),
+        });
     }
     println!("τ:            {}", interval(&found.tau));
     tell_estimate(&found.achieved);
