@@ -25,6 +25,8 @@ pub(super) const SOV_UP_TO: usize = 100;
 const SOV_AT_MOST: usize = 160;
 /// K from which a tolerance of 1e-3 or worse is met sooner by pair importance sampling.
 const QUICK_PAIR_FROM: usize = 50;
+/// Tolerance that one block of points for every pair of classes would overdo, whatever K.
+const QUICK_TOLERANCE: f64 = 5e-3;
 /// Largest K for tensor quadrature.
 pub(super) const TENSOR_UP_TO: usize = 6;
 /// Variables drawn (or products of means and points formed, / 16) after which refinement ends, about a minute on one core.
@@ -119,7 +121,7 @@ impl Run<'_> {
                 return Ok(estimate);
             }
         }
-        let quick = count >= QUICK_PAIR_FROM && self.spec.tolerance >= 1e-3;
+        let quick = self.spec.tolerance >= if count >= QUICK_PAIR_FROM { 1e-3 } else { QUICK_TOLERANCE };
         match count {
             _ if quick => self.pair("one sample serves all classes, and the tolerance is loose", events),
             _ if count <= SOV_UP_TO => self.sov("positive terms: the same relative accuracy at every error", events),

@@ -122,9 +122,9 @@ fn the_bench_measures_time_to_a_given_error() {
     let report = json(&["bench", "bayes-error", "--runs", "1", "--json"]);
     assert!(number(&report, "variables_per_second") > 1e6);
     let benches = report["benches"].as_array().unwrap();
-    assert_eq!(benches.len(), 8);
+    assert_eq!(benches.len(), 9);
     for bench in benches {
-        assert!(number(bench, "median") > 0.0 && number(bench, "claimed") < 0.011, "{bench}");
+        assert!(number(bench, "median") > 0.0 && number(bench, "claimed") < 0.013, "{bench}");
         // Six standard errors, and six of the reference's own.
         assert!(number(bench, "off") <= 12.0 * number(bench, "claimed") + 1e-13, "{bench}");
     }
