@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::classes::{GaussianClasses, Merge, Scene};
 use super::estimate::{Badge, Estimate, Figure, Method};
-use super::hdr::{self, HdrSpec};
+use super::hdr::{self, HdrSpec, Outcome};
 use super::monte_carlo::MonteCarlo;
 use super::pair::{PairSum, Target};
 use super::product;
@@ -94,10 +94,26 @@ pub fn bayes_error(
         Some(Method::Sov) => run.sov("asked for", events),
         Some(Method::Pair) => run.pair("asked for", events),
         Some(Method::Mc) => run.monte_carlo(events),
-        Some(Method::Hdr) => run.hdr(),
+        Some(Method::Hdr) => run.hdr(events),
     }?;
     events.report(estimate.clone())?;
     Ok(estimate)
+}
+
+/// The limit τ → 0: every class is a point, and only coincident classes are taken for each other.
+pub fn limit_at_zero(classes: &GaussianClasses) -> Estimate {
+    let hidden = classes.scene(Tau::ONE, Merge::Best).hidden;
+    Estimate {
+        figure: Figure::new(hidden, 0.0, hidden),
+        log_value: hidden.ln(),
+        bounds: (hidden, hidden),
+        badge: Badge::Exact,
+        method: Method::Closed,
+        why: "limit τ → 0: every class is a point, and only classes with one mean are taken for each other".into(),
+        samples: 0,
+        draws: 0,
+        seconds: 0.0,
+    }
 }
 
 /// One computation.
@@ -150,7 +166,8 @@ impl Run<'_> {
         let factors = product::factors(scene)?;
         let sum = product::bayes_error(&factors)?;
         let why = format!("product of {} independent problems, each in closed form or in a plane", factors.len());
-        Some(self.finish(Method::Closed, exact, sum, 0, why))
+        let badge = if factors.iter().all(|factor| factor.rank == 1) { exact } else { Badge::Bounded };
+        Some(self.finish(Method::Closed, badge, sum, 0, why))
     }
 
     fn quadrature(&self) -> Result<Estimate> {
@@ -183,8 +200,8 @@ impl Run<'_> {
             format!("{count} classes in {} dimensions, {} terms: {reason}{end}", self.scene.rank, sum.terms())
         };
         refine_wedges(&mut sum, self.spec.tolerance, |sum, met| {
-            let end = if met == Met::OutOfWork { "; stopped short of the tolerance" } else { "" };
-            let mut estimate = self.finish(Method::Sov, Badge::Estimated, sum.scaled(), sum.samples, why(sum, end));
+            let why = why(sum, met.ending());
+            let mut estimate = self.finish(Method::Sov, Badge::Estimated, sum.scaled(), sum.samples, why);
             estimate.draws = sum.work() as u64;
             if met == Met::NotYet {
                 events.report(estimate.clone())?
@@ -198,8 +215,8 @@ impl Run<'_> {
         self.bounds.get_or_init(|| bounds(self.scene, || sum.log_union()));
         let why = format!("{} classes in {} dimensions: {reason}", self.scene.count(), self.scene.rank);
         refine_pairs(&mut sum, self.scene, self.spec.tolerance, |sum, met| {
-            let end = if met == Met::OutOfWork { "; stopped short of the tolerance" } else { "" };
-            let estimate = self.finish(Method::Pair, Badge::Estimated, sum.sum(), sum.samples(), format!("{why}{end}"));
+            let why = format!("{why}{}", met.ending());
+            let estimate = self.finish(Method::Pair, Badge::Estimated, sum.sum(), sum.samples(), why);
             if met == Met::NotYet {
                 events.report(estimate.clone())?
             }
@@ -219,7 +236,7 @@ impl Run<'_> {
                 "{} samples of each of {} classes{}",
                 1u64 << level,
                 self.scene.count(),
-                if last && !met { "; stopped short of the tolerance" } else { "" }
+                if last && !met { Met::OutOfWork.ending() } else { "" }
             );
             let estimate = self.finish(Method::Mc, Badge::Estimated, sum.sum(), sum.samples(), why);
             if last {
@@ -230,16 +247,19 @@ impl Run<'_> {
         }
     }
 
-    fn hdr(&self) -> Result<Estimate> {
+    fn hdr(&self, events: &mut dyn Events<Estimate>) -> Result<Estimate> {
         self.spec.hdr.check()?;
-        let outcome = hdr::estimate(self.scene, &self.spec.hdr, self.spec.seed, &|| false).ok_or(Error::Cancelled)?;
-        let why = format!(
-            "{} classes: {} repetitions of nested LIN-ESS chains, up to {} nestings",
-            self.scene.count(),
-            outcome.replicates.len(),
-            outcome.nestings.iter().max().unwrap_or(&1)
-        );
-        Ok(self.finish(Method::Hdr, Badge::Estimated, outcome.sum(), outcome.samples, why))
+        let tell = |outcome: &Outcome| {
+            let why = format!(
+                "{} classes: {} repetitions of nested LIN-ESS chains, up to {} nestings",
+                self.scene.count(),
+                outcome.replicates.len(),
+                outcome.nestings.iter().max().unwrap_or(&1)
+            );
+            self.finish(Method::Hdr, Badge::Estimated, outcome.sum(), outcome.samples, why)
+        };
+        let told = |outcome: &Outcome| events.report(tell(outcome));
+        Ok(tell(&hdr::estimate(self.scene, &self.spec.hdr, self.spec.seed, told)?))
     }
 
     /// Adds what merging hid, cuts the interval to what is certain, and names everything.
@@ -275,6 +295,13 @@ pub(super) enum Met {
     NotYet,
     Yes,
     OutOfWork,
+}
+
+impl Met {
+    /// What an explanation ends with.
+    fn ending(self) -> &'static str {
+        if self == Self::OutOfWork { "; stopped short of the tolerance" } else { "" }
+    }
 }
 
 /// Refines until the tolerance is met. `tell` hears of every stage; the last one's answer is returned.

@@ -41,9 +41,9 @@ impl Method {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Badge {
-    /// True to rounding.
+    /// A closed form or a one-dimensional integral, true to rounding.
     Exact,
-    /// The interval comes from a deterministic refinement.
+    /// Deterministic quadrature: the interval is the difference of two rules, or what the rule is known to leave.
     Bounded,
     /// The interval holds with 95 % confidence.
     Estimated,

@@ -33,8 +33,6 @@ const LEAST_WRONG: f64 = 1e-30;
 const MISJUDGED: f64 = 10.0;
 /// No error in n draws: with 97.5 % confidence at most this many expected, −ln 0.025.
 const NONE_SEEN: f64 = 3.688_879_454_113_936;
-/// Draws between two looks at `stop`.
-const LOOK: u64 = 16;
 
 /// Which event of a class is integrated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -127,32 +125,41 @@ impl Outcome {
     }
 }
 
-/// E of a scene. `None` when `stop` said so. The same for any number of threads.
-pub(super) fn estimate(scene: &Scene, spec: &HdrSpec, seed: Seed, stop: &(dyn Fn() -> bool + Sync)) -> Option<Outcome> {
+/// E of a scene. `told` hears of the outcome after every repetition from the second on, and may end it by an error. The same
+/// for any number of threads.
+pub(super) fn estimate(
+    scene: &Scene,
+    spec: &HdrSpec,
+    seed: Seed,
+    mut told: impl FnMut(&Outcome) -> Result<()>,
+) -> Result<Outcome> {
     let count = scene.count();
     let seed = seed.split("hdr");
-    let one = |i: usize| {
-        let mut run = Run { spec, stop, rng: seed.rng(i as u64), samples: 0 };
-        run.part(&Faces::of(scene, i % count))
-    };
-    let parts: Vec<Part> = (0..spec.repetitions * count).into_par_iter().map(one).collect::<Option<_>>()?;
-    let draws = (spec.repetitions * spec.draws()) as f64;
-    let (mut rare, mut cut): (f64, f64) = (0.0, 0.0);
     let mut outcome = Outcome { replicates: Vec::new(), samples: 0, nestings: vec![0; count], floor: 0.0 };
-    for repetition in parts.chunks(count) {
-        let weighted = repetition.iter().zip(&scene.weights).map(|(part, w)| w * part.wrong);
-        outcome.replicates.push(weighted.sum());
-        for (g, (part, w)) in repetition.iter().zip(&scene.weights).enumerate() {
+    // Sum over repetitions of what was taken for 0; largest weight of a class whose errors were only counted.
+    let (mut cut, mut plain): (f64, f64) = (0.0, 0.0);
+    for repetition in 0..spec.repetitions {
+        let one = |g: usize| {
+            let mut run = Run { spec, rng: seed.rng((repetition * count + g) as u64), samples: 0 };
+            run.part(&Faces::of(scene, g))
+        };
+        let parts: Vec<Part> = (0..count).into_par_iter().map(one).collect();
+        outcome.replicates.push(parts.iter().zip(&scene.weights).map(|(part, w)| w * part.wrong).sum());
+        for (g, (part, w)) in parts.iter().zip(&scene.weights).enumerate() {
             outcome.samples += part.samples;
             outcome.nestings[g] = outcome.nestings[g].max(part.nestings);
-            cut += w * part.cut / spec.repetitions as f64;
+            cut += w * part.cut;
             if part.plain {
-                rare = rare.max(w * NONE_SEEN / draws);
+                plain = plain.max(*w);
             }
         }
+        let done = (repetition + 1) as f64;
+        outcome.floor = plain * NONE_SEEN / (done * spec.draws() as f64) + cut / done;
+        if repetition > 0 {
+            told(&outcome)?;
+        }
     }
-    outcome.floor = rare + cut;
-    Some(outcome)
+    Ok(outcome)
 }
 
 /// One class in one repetition.
@@ -170,50 +177,45 @@ struct Part {
 /// The computation of one class in one repetition.
 struct Run<'a> {
     spec: &'a HdrSpec,
-    stop: &'a dyn Fn() -> bool,
     rng: ChaCha8Rng,
     samples: u64,
 }
 
 impl Run<'_> {
-    /// 1 − P_g. `None` when stopped, as below.
-    fn part(&mut self, faces: &Faces) -> Option<Part> {
+    /// 1 − P_g.
+    fn part(&mut self, faces: &Faces) -> Part {
         if faces.rivals() == 0 {
-            return Some(Part { wrong: 0.0, nestings: 0, samples: 0, plain: false, cut: 0.0 });
+            return Part { wrong: 0.0, nestings: 0, samples: 0, plain: false, cut: 0.0 };
         }
         let (mut event, mut least) = (Event::Correct, LEAST_CORRECT);
         let mut chain = Chain::new(faces, event);
-        let mut shifts = self.shifts(&mut chain, least)?;
+        let mut shifts = self.shifts(&mut chain, least);
         if self.spec.side == Side::Smaller && shifts == [0.0] {
             (event, least) = (Event::Wrong, LEAST_WRONG);
             chain = Chain::new(faces, event);
-            shifts = self.shifts(&mut chain, least)?;
+            shifts = self.shifts(&mut chain, least);
         }
         let reached = shifts.last() == Some(&0.0);
-        let probability = if reached { self.probability(&mut chain, &shifts)? } else { 0.0 };
-        Some(Part {
+        let probability = if reached { self.probability(&mut chain, &shifts) } else { 0.0 };
+        Part {
             wrong: if event == Event::Wrong { probability } else { 1.0 - probability },
             nestings: shifts.len(),
             samples: self.samples,
             plain: event == Event::Correct && shifts == [0.0],
             cut: if reached { 0.0 } else { MISJUDGED * least },
-        })
+        }
     }
 
     /// A draw inside {score ≤ `outer`}.
-    fn draw(&mut self, chain: &mut Chain, outer: f64, skip: usize) -> Option<()> {
-        if self.samples.is_multiple_of(LOOK) && (self.stop)() {
-            return None;
-        }
+    fn draw(&mut self, chain: &mut Chain, outer: f64, skip: usize) {
         self.samples += 1;
         chain.draw(outer, skip + 1, &mut self.rng);
-        Some(())
     }
 
     /// Subset simulation (Au and Beck 2001; SubsetSimulation of LinConGauss): each shift is the quantile `fraction` of the
     /// score among draws inside the one before, the last is 0. Ends without the 0 where the event is less likely than
     /// `least`.
-    fn shifts(&mut self, chain: &mut Chain, least: f64) -> Option<Vec<f64>> {
+    fn shifts(&mut self, chain: &mut Chain, least: f64) -> Vec<f64> {
         let HdrSpec { shift_samples: draws, shift_skip, fraction, .. } = *self.spec;
         let inside = ((draws as f64 * fraction) as usize).max(1);
         let most = (least.ln() / fraction.ln()).ceil() as usize;
@@ -225,7 +227,7 @@ impl Run<'_> {
             drawn.clear();
             scores.clear();
             for i in 0..draws {
-                self.draw(chain, outer, shift_skip)?;
+                self.draw(chain, outer, shift_skip);
                 drawn.extend_from_slice(chain.at());
                 scores.push((chain.score(), i));
             }
@@ -236,7 +238,7 @@ impl Run<'_> {
             let chosen = scores[self.rng.random_range(0..kept)].1 * chain.at().len();
             chain.start(&drawn[chosen..chosen + chain.at().len()]);
         }
-        Some(shifts)
+        shifts
     }
 
     /// The product of P(score ≤ γ_t | score ≤ γ_{t−1}), each the part of the draws that is inside (HDR of LinConGauss).
@@ -244,7 +246,7 @@ impl Run<'_> {
     /// however short and dependent the chains: draws inside γ_t, weighted by the product so far, have the right law in the
     /// mean (Del Moral, Feynman-Kac Formulae, 2004, §7.4). The published code starts from a draw of subset simulation and
     /// counts it.
-    fn probability(&mut self, chain: &mut Chain, shifts: &[f64]) -> Option<f64> {
+    fn probability(&mut self, chain: &mut Chain, shifts: &[f64]) -> f64 {
         let draws = self.spec.draws();
         let mut product = 1.0;
         let mut outer = f64::INFINITY;
@@ -252,7 +254,7 @@ impl Run<'_> {
         for &shift in shifts {
             let mut inside = 0;
             for _ in 0..draws {
-                self.draw(chain, outer, self.spec.skip)?;
+                self.draw(chain, outer, self.spec.skip);
                 if chain.score() <= shift {
                     inside += 1;
                     if shift != 0.0 && self.rng.random_range(0..inside) == 0 {
@@ -261,13 +263,13 @@ impl Run<'_> {
                 }
             }
             if inside == 0 {
-                return Some(0.0);
+                return 0.0;
             }
             product *= inside as f64 / draws as f64;
             chain.start(&survivor);
             outer = shift;
         }
-        Some(product)
+        product
     }
 }
 
@@ -278,7 +280,9 @@ mod tests {
     use super::*;
     use crate::units::Tau;
 
-    const GO: &(dyn Fn() -> bool + Sync) = &|| false;
+    fn go(_: &Outcome) -> Result<()> {
+        Ok(())
+    }
 
     fn scene(means: Vec<Vec<f64>>, priors: Vec<f64>) -> Scene {
         GaussianClasses::new(means, priors).unwrap().scene(Tau::ONE, Merge::Best)
@@ -312,7 +316,7 @@ mod tests {
         ];
         for (scene, exact, most) in problems {
             for side in [Side::Correct, Side::Smaller] {
-                let outcome = estimate(&scene, &spec(2000, side), Seed(2), GO).unwrap();
+                let outcome = estimate(&scene, &spec(2000, side), Seed(2), go).unwrap();
                 let sum = outcome.sum();
                 // Twice: of eight intervals of 95 % one may well miss.
                 assert!((sum.value - exact).abs() <= 2.0 * sum.half_width, "{side:?} {exact:e} {sum:?}");
@@ -332,11 +336,11 @@ mod tests {
             (scene(vec![vec![0.0], vec![1.0]], vec![1.0 - 1e-9, 1e-9]), 1),
         ];
         for (scene, class) in hopeless {
-            let outcome = estimate(&scene, &spec(200, Side::Smaller), Seed(1), GO).unwrap();
+            let outcome = estimate(&scene, &spec(200, Side::Smaller), Seed(1), go).unwrap();
             assert_eq!(outcome.nestings[class], 40);
             assert!(outcome.floor < 1e-11 && outcome.replicates.iter().all(|e| *e >= scene.weights[class]));
         }
-        let alone = estimate(&scene(vec![vec![0.0]], vec![1.0]), &spec(200, Side::Smaller), Seed(1), GO).unwrap();
+        let alone = estimate(&scene(vec![vec![0.0]], vec![1.0]), &spec(200, Side::Smaller), Seed(1), go).unwrap();
         assert_eq!(alone.sum(), Scaled { log_scale: 0.0, value: 0.0, half_width: 0.0 });
     }
 
@@ -345,13 +349,18 @@ mod tests {
         let (scene, _) = equidistant(4, 1.0);
         let with = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| estimate(&scene, &spec(500, Side::Smaller), Seed(3), GO).unwrap())
+            pool.install(|| estimate(&scene, &spec(500, Side::Smaller), Seed(3), go).unwrap())
         };
         let outcome = with(1);
         assert_eq!(outcome, with(3));
         // 10 repetitions of 4 classes, 50 counted draws and 100 of subset simulation in each nesting.
         assert!(outcome.samples >= 40 * 150 && outcome.nestings.iter().all(|&n| n >= 2));
-        assert_eq!(estimate(&scene, &spec(500, Side::Smaller), Seed(3), &|| true), None);
+        let mut told = 0;
+        let stopped = estimate(&scene, &spec(500, Side::Smaller), Seed(3), |outcome| {
+            told = outcome.replicates.len();
+            if told == 3 { Err(Error::Cancelled) } else { Ok(()) }
+        });
+        assert!(matches!(stopped, Err(Error::Cancelled)) && told == 3);
     }
 
     #[test]

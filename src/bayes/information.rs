@@ -13,6 +13,7 @@ use super::quadrature::Scaled;
 use super::scores::Quantity;
 use super::{line, plane, product};
 use crate::error::{Error, Result};
+use crate::events::Events;
 use crate::units::Tau;
 
 /// A and I of a world.
@@ -35,31 +36,48 @@ pub struct Information {
 /// Aleatoric uncertainty and mutual information at base temperature τ: by quadrature on a line, in a plane and for products
 /// of such problems, otherwise by pair importance sampling to the tolerance of `spec`.
 ///
+/// Every refinement is reported.
+///
 /// # Errors
-/// When τ or the tolerance cannot be used.
-pub fn information(classes: &GaussianClasses, tau: Tau, spec: &Spec) -> Result<Information> {
+/// When τ or the tolerance cannot be used, or the caller stops.
+pub fn information(
+    classes: &GaussianClasses,
+    tau: Tau,
+    spec: &Spec,
+    events: &mut dyn Events<Information>,
+) -> Result<Information> {
     spec.check()?;
     let scene = classes.scene(positive(tau)?, Merge::Sum);
-    let (sum, badge, samples) = match exactly(&scene) {
-        Some(sum) => (sum, Badge::Bounded, 0),
-        None => {
-            let mut sum = PairSum::new(&scene, Target::All(Quantity::Entropy), spec.seed);
-            refine_pairs(&mut sum, &scene, spec.tolerance, |sum, _| Ok((sum.sum(), Badge::Estimated, sum.samples())))?
-        }
-    };
+    if let Some(sum) = exactly(&scene) {
+        return Ok(put_together(classes, &scene, sum, Badge::Bounded, 0));
+    }
+    let mut sum = PairSum::new(&scene, Target::All(Quantity::Entropy), spec.seed);
+    refine_pairs(&mut sum, &scene, spec.tolerance, |sum, _| {
+        let found = put_together(classes, &scene, sum.sum(), Badge::Estimated, sum.samples());
+        events.report(found)?;
+        Ok(found)
+    })
+}
+
+/// The limit τ → 0: all that stays unknown is which of coincident classes it is.
+pub fn information_at_zero(classes: &GaussianClasses) -> Information {
+    put_together(classes, &classes.scene(Tau::ONE, Merge::Sum), Scaled::ZERO, Badge::Exact, 0)
+}
+
+fn put_together(classes: &GaussianClasses, scene: &Scene, sum: Scaled, badge: Badge, samples: u64) -> Information {
     let label = entropy_of(classes.priors());
     let scale = sum.log_scale.exp();
     let (aleatoric, half_width) = (scene.hidden + scale * sum.value, scale * sum.half_width);
     let mutual = (label - aleatoric).max(0.0);
     let share = if label > 0.0 { 1.0 / label } else { 0.0 };
-    Ok(Information {
+    Information {
         aleatoric_nats: Figure::new(aleatoric, half_width, label),
         label_entropy_nats: label,
         mutual_information_bits: Figure::new(mutual / LN_2, half_width / LN_2, label / LN_2),
         normalised: Figure::new(mutual * share, half_width * share, 1.0),
         badge,
         samples,
-    })
+    }
 }
 
 fn exactly(scene: &Scene) -> Option<Scaled> {

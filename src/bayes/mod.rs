@@ -47,11 +47,11 @@ mod tensor;
 mod wedge;
 
 pub use classes::GaussianClasses;
-pub use compute::{Spec, bayes_error};
+pub use compute::{Spec, bayes_error, limit_at_zero};
 pub use estimate::{Badge, Estimate, Figure, Method, Z95};
 pub use hardness::{ClassHardness, one_vs_rest, pairwise};
 pub use hdr::HdrSpec;
-pub use information::{Claims, Information, fano, information};
+pub use information::{Claims, Information, fano, information, information_at_zero};
 pub use inverse::{TauEstimate, reachable, tau_of_error};
 pub use problem::Problem;
 pub use sampled::{Sampled, by_sampling};

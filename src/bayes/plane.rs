@@ -154,7 +154,7 @@ pub(super) fn bayes_error(scene: &Scene) -> Scaled {
 
 /// dE/dlog τ: on the face between g and h the others leave one interval.
 pub(super) fn derivative(scene: &Scene) -> Scaled {
-    let mut logs = Vec::new();
+    let (mut logs, mut furthest) = (Vec::new(), 0.0f64);
     for g in 0..scene.count() {
         let directions = directions(scene, g);
         for h in g + 1..scene.count() {
@@ -171,11 +171,16 @@ pub(super) fn derivative(scene: &Scene) -> Scaled {
                 }
             }
             if low < high {
-                logs.push(scene.log_weights[g] + scene.distance(g, h).ln() + log_density(b) + between(low, high).ln());
+                let log = scene.log_weights[g] + scene.distance(g, h).ln() + log_density(b) + between(low, high).ln();
+                logs.push((log, b));
             }
         }
     }
-    Scaled::of_logs(&logs, 1e-13)
+    // The rounding of b²/2 of the faces that count.
+    let largest = logs.iter().fold(f64::NEG_INFINITY, |a, (log, _)| a.max(*log));
+    logs.iter().filter(|(log, _)| *log > largest + LOG_NEGLIGIBLE).for_each(|(_, b)| furthest = furthest.max(b.abs()));
+    let logs: Vec<f64> = logs.into_iter().map(|(log, _)| log).collect();
+    Scaled::of_logs(&logs, 1e-13 + 4e-16 * furthest * furthest)
 }
 
 /// H(Y|X), nats, hidden part excluded, by the trapezoidal rule in the plane, two grids telling the error. `None` where the

@@ -66,7 +66,9 @@ pub(super) fn derivative(factors: &[Scene]) -> Option<Scaled> {
             slope.log_scale + slope.value.ln() + others
         })
         .collect();
-    Some(Scaled::of_logs(&logs, 1e-12))
+    // No term is less precise than the least precise slope; the errors' own rounding is far below.
+    let relative = slopes.iter().filter(|s| s.value > 0.0).map(|s| s.half_width / s.value).fold(1e-12, f64::max);
+    Some(Scaled::of_logs(&logs, relative))
 }
 
 /// H = Σ H_f; `None` where a factor's is not known by quadrature.

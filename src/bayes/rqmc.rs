@@ -6,6 +6,7 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 use super::quadrature::Scaled;
 use super::simd::{BLOCK, vectorise};
 use super::sobol::Scramble;
+use super::sov::LEFT_OUT;
 use super::wedge::{Points, Wedge};
 use crate::units::Seed;
 
@@ -114,13 +115,14 @@ impl WedgeSum {
             dropped += mass * term.wedge.dropped;
         }
         let union: f64 = self.masses.iter().sum();
+        let left_out = dropped + LEFT_OUT * union;
         let (value, std_error) = mean_and_error(&replicates);
         let sampled = if self.exact() { 0.0 } else { student_95(REPLICATES - 1) * std_error };
         // Where the union bound is nearly the sum, what it lacks lives in points that were never drawn, and replicates that
         // agree prove nothing (REPORT §3.4).
         let gap = (union - value).max(0.0);
         let unseen = if !self.exact() && gap < 1e-5 * value { 0.1 * gap } else { 0.0 };
-        Scaled { log_scale: self.log_scale, value, half_width: sampled + unseen + dropped + 4e-15 * value }
+        Scaled { log_scale: self.log_scale, value, half_width: sampled + unseen + left_out + 4e-15 * value }
     }
 }
 

@@ -12,8 +12,8 @@ use super::classes::Scene;
 use super::rqmc::Term;
 use super::wedge::{Lead, Wedge};
 
-/// Terms that together can hold no more than this part of the union bound are left out.
-const LEFT_OUT: f64 = 1e-12;
+/// Terms that together can hold no more than this part of the union bound are left out; intervals are so much wider.
+pub(super) const LEFT_OUT: f64 = 1e-12;
 
 /// The terms of E.
 pub(super) fn error_terms(scene: &Scene) -> Vec<Term> {

@@ -6,6 +6,7 @@ use rayon::prelude::*;
 use super::quadrature::{Scaled, gauss_legendre};
 use super::rqmc::Term;
 use super::simd::vectorise;
+use super::sov::LEFT_OUT;
 use super::wedge::Tensor;
 
 /// Orders tried one after the other.
@@ -38,8 +39,9 @@ pub(super) fn integrate(terms: &[Term], tolerance: f64) -> (Scaled, usize, u64) 
         let value: f64 = parts.iter().sum();
         spent += points;
         if let Some(before) = before {
-            let dropped: f64 = terms.iter().map(|t| (t.log_mass - log_scale).exp() * t.wedge.dropped).sum();
-            let half_width = (value - before).abs() + 1e-13 * value + dropped;
+            let mass = |t: &Term| (t.log_mass - log_scale).exp();
+            let left_out: f64 = terms.iter().map(|t| mass(t) * (t.wedge.dropped + LEFT_OUT)).sum();
+            let half_width = (value - before).abs() + 1e-13 * value + left_out;
             best = (Scaled { log_scale, value, half_width }, order);
             if half_width <= FINE.min(tolerance) * value {
                 break;

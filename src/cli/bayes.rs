@@ -115,7 +115,10 @@ pub fn error(args: &BayesErrorArgs) -> Result<()> {
     let tau = Tau::new(args.tau)?;
     let estimate = bayes_error(&given.classes, tau, &spec, &mut |_| ControlFlow::Continue(()))?;
     let slope = args.information.then(|| derivative(&given.classes, tau, &spec)).transpose()?;
-    let information = args.information.then(|| information(&given.classes, tau, &spec)).transpose()?;
+    let information = args
+        .information
+        .then(|| information(&given.classes, tau, &spec, &mut |_| ControlFlow::Continue(())))
+        .transpose()?;
     let report = ErrorReport { estimate, tau: tau.get(), about: About::new(&given, &spec), slope, information };
     if args.problem.json {
         return print_json(&report);

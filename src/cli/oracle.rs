@@ -89,7 +89,8 @@ impl Described {
         let figures = |base| -> Result<Figures> {
             let classes = GaussianClasses::of_base(base, &Prior::uniform(opened.world.class_names().len()))?;
             let bayes_error = bayes_error(&classes, Tau::ONE, &Spec::default(), &mut |_| ControlFlow::Continue(()))?;
-            let information = information(&classes, Tau::ONE, &Spec { tolerance: 1e-3, ..Spec::default() })?;
+            let spec = Spec { tolerance: 1e-3, ..Spec::default() };
+            let information = information(&classes, Tau::ONE, &spec, &mut |_| ControlFlow::Continue(()))?;
             Ok(Figures { tau: 1.0, rank: classes.rank(), bayes_error, information })
         };
         let world = opened.world.flow().shared_base().map(figures).transpose()?;

@@ -3,9 +3,10 @@
 use std::ops::ControlFlow;
 
 use bayescope::bayes::{
-    Claims, GaussianClasses, Method, Problem, Spec, derivative, information, one_vs_rest, pairwise, reachable,
-    tau_of_error,
+    Claims, GaussianClasses, Method, Problem, Spec, bayes_error, derivative, information, information_at_zero,
+    limit_at_zero, one_vs_rest, pairwise, reachable, tau_of_error,
 };
+use bayescope::error::Error;
 use bayescope::units::{Seed, Tau};
 use rand::distr::{Distribution, StandardUniform};
 
@@ -22,6 +23,10 @@ fn random(seed: u64, count: usize, dims: usize, side: f64) -> GaussianClasses {
     let weights: Vec<f64> = numbers(seed + 1000, count).iter().map(|u| 0.2 + u).collect();
     let total: f64 = weights.iter().sum();
     GaussianClasses::new(means, weights.iter().map(|w| w / total).collect()).unwrap()
+}
+
+fn inform(classes: &GaussianClasses, spec: &Spec) -> bayescope::bayes::Information {
+    information(classes, Tau::ONE, spec, &mut |_| ControlFlow::Continue(())).unwrap()
 }
 
 fn by(method: Method, tolerance: f64) -> Spec {
@@ -99,6 +104,34 @@ fn unreachable_errors_are_told_with_what_can_be_reached() {
 }
 
 #[test]
+fn the_limit_at_zero_temperature_is_what_small_temperatures_near() {
+    let classes = GaussianClasses::new(vec![vec![0.0], vec![0.0], vec![3.0]], vec![0.3, 0.2, 0.5]).unwrap();
+    let (error, found) = (limit_at_zero(&classes), information_at_zero(&classes));
+    let cold = Tau::new(0.01).unwrap();
+    assert!((solve(&classes, cold, &Spec::default()).figure.value - error.figure.value).abs() < 1e-12);
+    let near = information(&classes, cold, &Spec::default(), &mut |_| ControlFlow::Continue(())).unwrap();
+    assert!((near.aleatoric_nats.value - found.aleatoric_nats.value).abs() < 1e-12);
+    assert!((error.figure.value - 0.2).abs() < 1e-15 && found.aleatoric_nats.value > 0.3);
+}
+
+#[test]
+fn a_caller_may_stop_every_method_between_refinements() {
+    let classes = random(61, 12, 11, 4.0);
+    for method in [Method::Sov, Method::Pair, Method::Mc, Method::Hdr] {
+        let mut told = 0;
+        let mut sink = |_| {
+            told += 1;
+            ControlFlow::Break(())
+        };
+        let stopped = bayes_error(&classes, Tau::ONE, &by(method, 1e-9), &mut sink);
+        assert!(matches!(stopped, Err(Error::Cancelled)) && told == 1, "{method:?}");
+    }
+    let mut stop = |_| ControlFlow::Break(());
+    let stopped = information(&classes, Tau::ONE, &by(Method::Pair, 1e-9), &mut stop);
+    assert!(matches!(stopped, Err(Error::Cancelled)));
+}
+
+#[test]
 fn degenerate_problems_have_right_answers() {
     let solve = |means: Vec<Vec<f64>>, priors: Vec<f64>| {
         let classes = GaussianClasses::new(means, priors).unwrap();
@@ -151,7 +184,7 @@ fn what_a_world_says_of_itself_is_possible() {
     for seed in 51..56 {
         let classes = random(seed, 7, 6, 4.0);
         let spec = Spec { tolerance: 1e-3, ..Spec::default() };
-        let (error, found) = (solve(&classes, Tau::ONE, &spec), information(&classes, Tau::ONE, &spec).unwrap());
+        let (error, found) = (solve(&classes, Tau::ONE, &spec), inform(&classes, &spec));
         let claim = |figure: bayescope::bayes::Figure| Some((figure.value, 2.0 * figure.std_error));
         let claims = Claims {
             priors: classes.priors().to_vec(),

@@ -74,7 +74,7 @@ pub struct BayesErrorArgs {
     #[arg(long)]
     pub information: bool,
     /// Draw so many samples of the world and average 1 − max p instead: works for every world, also where no integral does.
-    #[arg(long, value_name = "N", conflicts_with = "method")]
+    #[arg(long, value_name = "N", conflicts_with_all = ["method", "information"])]
     pub samples: Option<usize>,
     #[command(flatten)]
     pub device: DeviceArg,

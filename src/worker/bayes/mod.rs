@@ -23,7 +23,7 @@ use super::Shared;
 use super::desk::panic_message;
 use super::protocol::Event;
 use super::slot::Slot;
-use crate::bayes::{Badge, Estimate, Figure, GaussianClasses, Method, Spec, bayes_error, reachable};
+use crate::bayes::{Estimate, GaussianClasses, Spec, bayes_error, limit_at_zero};
 use crate::error::{Error, Result};
 use crate::flow::base::GaussianBase;
 use crate::oracle::posterior::Prior;
@@ -224,18 +224,7 @@ impl Lane {
         if tau.get() > 0.0 {
             return self.pool.install(|| bayes_error(classes, tau, spec, &mut tell));
         }
-        let (hidden, _) = reachable(classes);
-        Ok(Estimate {
-            figure: Figure::new(hidden, 0.0, hidden),
-            log_value: hidden.ln(),
-            bounds: (hidden, hidden),
-            badge: Badge::Exact,
-            method: Method::Closed,
-            why: "limit τ → 0: every class is a point, and only classes with one mean are taken for each other".into(),
-            samples: 0,
-            draws: 0,
-            seconds: 0.0,
-        })
+        Ok(limit_at_zero(classes))
     }
 
     /// As [`Self::error`], ended after `budget` with what is known by then. `None` when `stop` says so before anything is.

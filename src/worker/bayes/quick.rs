@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::protocol::{Answer, At, TargetQuestion};
 use super::{Lane, REST};
-use crate::bayes::{Badge, Estimate, Figure, GaussianClasses, Information, Spec, information, reachable, tau_of_error};
+use crate::bayes::{Estimate, Spec, information, information_at_zero, tau_of_error};
 use crate::error::Error;
 
 /// Relative tolerance while the slider moves.
@@ -78,29 +78,17 @@ fn first(lane: &Lane, at: At) -> Option<At> {
     }
     if !disturbed(lane) {
         let spec = Spec { tolerance: ROUGH_INFORMATION, ..spec };
+        let mut told = |_| if disturbed(lane) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
         let found = match at.tau.get() {
-            0.0 => certain(&classes),
-            _ => lane.pool.install(|| information(&classes, at.tau, &spec)).ok(),
+            0.0 => Some(information_at_zero(&classes)),
+            // Stopped, it is asked again with the newer question; why else there is none, the readout has said.
+            _ => lane.pool.install(|| information(&classes, at.tau, &spec, &mut told)).ok(),
         };
         if let Some(information) = found {
             lane.send(Answer::Information { generation: at.generation, tau: at.tau.get(), information });
         }
     }
     Some(at)
-}
-
-/// A and I in the limit τ → 0 of classes that all have means of their own.
-fn certain(classes: &GaussianClasses) -> Option<Information> {
-    let label: f64 = classes.priors().iter().filter(|p| **p > 0.0).map(|p| -p * p.ln()).sum();
-    let exactly = |value: f64| Figure::new(value, 0.0, value);
-    (reachable(classes).0 == 0.0).then(|| Information {
-        aleatoric_nats: exactly(0.0),
-        label_entropy_nats: label,
-        mutual_information_bits: exactly(label / std::f64::consts::LN_2),
-        normalised: exactly(if label > 0.0 { 1.0 } else { 0.0 }),
-        badge: Badge::Exact,
-        samples: 0,
-    })
 }
 
 /// The same to more digits; every refinement better than the first answer is told.

@@ -178,10 +178,15 @@ fn hardness(lane: &Lane, at: At) -> Option<At> {
 }
 
 fn inform(lane: &Lane, at: &At) {
+    let (board, epoch) = (lane.board(), lane.epoch());
     let spec = Spec { tolerance: TOLERANCE, ..Spec::default() };
-    let found = lane.classes(&at.prior).and_then(|classes| lane.pool.install(|| information(&classes, at.tau, &spec)));
-    // Why there is none, the readout has said.
-    if let Ok(information) = found {
+    let mut told = |_| {
+        let urgent = board.information.is_full() || lane.stopping() || lane.epoch() != epoch;
+        if urgent { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let compute = |classes| lane.pool.install(|| information(&classes, at.tau, &spec, &mut told));
+    // Why there is none, the readout has said; a newer question is answered in its turn.
+    if let Ok(information) = lane.classes(&at.prior).and_then(compute) {
         lane.send(Answer::Information { generation: at.generation, tau: at.tau.get(), information });
     }
 }
