@@ -8,6 +8,7 @@ pub mod base;
 pub mod glow;
 pub mod import;
 pub mod preprocess;
+pub mod tarflow;
 pub mod weights;
 
 use crate::data::ImageShape;
