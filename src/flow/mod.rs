@@ -7,6 +7,7 @@
 pub mod base;
 pub mod glow;
 pub mod import;
+pub mod parameters;
 pub mod preprocess;
 pub mod tarflow;
 pub mod weights;

@@ -19,12 +19,22 @@
 //! enters the density as it enters sampling; class −1 is not an index but `None`.
 
 pub mod engine;
+mod parameters;
+mod patches;
+mod solve;
+mod tensors;
 
+use burn::module::{Module, Param};
+use burn::tensor::activation::{gelu, softmax};
+use burn::tensor::module::{layer_norm, linear};
+use burn::tensor::{DType, Tensor};
 use serde::{Deserialize, Serialize};
 
 use crate::data::ImageShape;
 use crate::error::{Error, Result};
 use crate::units::ClassId;
+
+pub use tensors::TensorTarFlow;
 
 /// Channels of one attention head; fixed in the paper's code.
 pub const HEAD: usize = 64;
@@ -106,39 +116,244 @@ impl TarFlowConfig {
         }
         Ok(())
     }
+}
 
-    /// Floating-point operations of the matrix products of one pass of one image under one class (2 per multiply-add);
-    /// attention counts its causal half.
-    pub fn flop_per_image(&self) -> f64 {
-        let (t, c) = (self.tokens() as f64, self.channels as f64);
-        let layer = (4.0 + 2.0 * EXPANSION as f64) * c * c + (t + 1.0) * c;
-        let ends = self.token_dims() as f64 * c + c * self.outputs() as f64;
-        2.0 * self.blocks as f64 * t * (self.layers as f64 * layer + ends)
+// ---------------------------------------------------------------------------------------------------------------------
+// Layers, from the inside out. Field names are those of the public checkpoints (`main.0` and `main.2` of an MLP are `up`
+// and `down`).
+
+/// Layer normalisation over the channels, in f32 or better whatever the products use.
+#[derive(Module, Debug)]
+pub struct Norm {
+    /// [C]
+    weight: Param<Tensor<1>>,
+    /// [C]
+    bias: Param<Tensor<1>>,
+}
+
+impl Norm {
+    fn forward(&self, x: Tensor<3>) -> Tensor<3> {
+        layer_norm(x, self.weight.val(), Some(self.bias.val()), NORM_EPS)
+    }
+}
+
+/// x Wᵀ + b. The product is computed in the format of W, which may be narrower than that of x.
+#[derive(Module, Debug)]
+pub struct Linear {
+    /// [out, in]
+    weight: Param<Tensor<2>>,
+    /// [out]
+    bias: Param<Tensor<1>>,
+}
+
+impl Linear {
+    fn forward(&self, x: Tensor<3>) -> Tensor<3> {
+        let (wide, weight) = (x.dtype(), self.weight.val().transpose());
+        let narrow = weight.dtype();
+        if narrow == wide {
+            return linear(x, weight, Some(self.bias.val()));
+        }
+        linear(x.cast(narrow), weight, None).cast(wide) + self.bias.val().unsqueeze()
     }
 
-    /// Image values [N, C, H, W] as tokens [N, T, P]: patches row by row, inside a patch channel, then row, then column.
-    pub fn patchify<V: Copy + Default>(&self, x: &[V]) -> Vec<V> {
-        self.rearrange(x, |out, token, pixel, x| out[token] = x[pixel])
+    /// The same map with its product in another format; gradients still reach the weight.
+    fn narrowed(&self, dtype: DType) -> Self {
+        let weight = self.weight.val().cast(dtype);
+        Self { weight: Param::initialized(self.weight.id, weight), bias: self.bias.clone() }
+    }
+}
+
+/// Keys and values of the tokens read so far: [N, heads, T, 64] each, zeros where nothing was read.
+#[derive(Debug, Clone)]
+pub struct Cache {
+    keys: Tensor<4>,
+    values: Tensor<4>,
+}
+
+/// What the tokens of a pass look back to.
+pub struct Context<'a> {
+    /// Place of the pass's first token.
+    first: usize,
+    /// One for each layer; without, the tokens of the pass are all there are.
+    caches: Option<&'a mut [Cache]>,
+    /// 0 where a token may look and −∞ elsewhere, [1, 1, tokens of the pass, keys].
+    mask: Tensor<4>,
+    /// Softmax temperature of the attention.
+    temperature: f64,
+}
+
+/// Multi-head causal self-attention.
+#[derive(Module, Debug)]
+pub struct Attention {
+    norm: Norm,
+    qkv: Linear,
+    proj: Linear,
+}
+
+impl Attention {
+    /// x [N, M, C] → [N, M, C].
+    fn forward(&self, x: Tensor<3>, layer: usize, context: &mut Context<'_>) -> Tensor<3> {
+        let [n, m, c] = x.dims();
+        let heads = c / HEAD;
+        // [N, M, 3C] → [3·heads, …] → q, k, v [N, heads, M, 64]
+        let qkv = self.qkv.forward(self.norm.forward(x)).reshape([n, m, 3 * heads, HEAD]).swap_dims(1, 2);
+        let part = |i: usize| qkv.clone().narrow(1, i * heads, heads);
+        let (q, mut k, mut v) = (part(0), part(1), part(2));
+        if let Some(cache) = context.caches.as_mut().and_then(|caches| caches.get_mut(layer)) {
+            let here = [0..n, 0..heads, context.first..context.first + m, 0..HEAD];
+            cache.keys = cache.keys.clone().slice_assign(here.clone(), k);
+            cache.values = cache.values.clone().slice_assign(here, v);
+            (k, v) = (cache.keys.clone(), cache.values.clone());
+        }
+        let scale = 1.0 / ((HEAD as f64).sqrt() * context.temperature);
+        let scores = q.matmul(k.swap_dims(2, 3)) * scale + context.mask.clone();
+        let read = softmax(scores, 3).matmul(v);
+        self.proj.forward(read.swap_dims(1, 2).reshape([n, m, c]))
+    }
+}
+
+/// Two linear maps with an exact (erf) GELU between.
+#[derive(Module, Debug)]
+pub struct Mlp {
+    norm: Norm,
+    up: Linear,
+    down: Linear,
+}
+
+impl Mlp {
+    fn forward(&self, x: Tensor<3>) -> Tensor<3> {
+        self.down.forward(gelu(self.up.forward(self.norm.forward(x))))
+    }
+}
+
+/// One Transformer layer: x + attention, then x + MLP.
+#[derive(Module, Debug)]
+pub struct Layer {
+    attention: Attention,
+    mlp: Mlp,
+}
+
+/// One autoregressive block.
+#[derive(Module, Debug)]
+pub struct Block {
+    proj_in: Linear,
+    /// [T, C], in the order of the image.
+    pos_embed: Param<Tensor<2>>,
+    /// [K, 1, C]; none in an unconditional flow.
+    class_embed: Option<Param<Tensor<3>>>,
+    attn_blocks: Vec<Layer>,
+    /// Its output for token t is used for token t + 1.
+    proj_out: Linear,
+}
+
+impl Block {
+    /// Log-scale a (none in VP) and shift b, [N, M, P] each, that the block predicts for the token after each of `x`
+    /// [N, M, P]. `embedding` [N, 1, C] is that of the class, `positions` [T, C] in the block's own order.
+    fn predict(
+        &self,
+        x: Tensor<3>,
+        embedding: Option<&Tensor<3>>,
+        positions: &Tensor<2>,
+        context: &mut Context<'_>,
+    ) -> (Option<Tensor<3>>, Tensor<3>) {
+        let [_, m, p] = x.dims();
+        let mut h = self.proj_in.forward(x) + positions.clone().narrow(0, context.first, m).unsqueeze();
+        if let Some(embedding) = embedding {
+            h = h + embedding.clone();
+        }
+        for (l, layer) in self.attn_blocks.iter().enumerate() {
+            h = h.clone() + layer.attention.forward(h, l, context);
+            h = h.clone() + layer.mlp.forward(h);
+        }
+        let out = self.proj_out.forward(h);
+        let width = out.dims()[2];
+        let scale = (width == 2 * p).then(|| out.clone().narrow(2, 0, p));
+        (scale, out.narrow(2, width - p, p))
     }
 
-    /// Inverse of [`Self::patchify`].
-    pub fn unpatchify<V: Copy + Default>(&self, tokens: &[V]) -> Vec<V> {
-        self.rearrange(tokens, |out, token, pixel, tokens| out[pixel] = tokens[token])
+    /// Embedding [N, 1, C] of classes given as mixing weights [N, K].
+    fn embedding(&self, classes: Option<&Tensor<2>>) -> Option<Tensor<3>> {
+        let (embed, classes) = (self.class_embed.as_ref()?.val(), classes?);
+        let [k, _, c] = embed.dims();
+        Some(classes.clone().matmul(embed.reshape([k, c])).unsqueeze_dim(1))
     }
 
-    fn rearrange<V: Copy + Default>(&self, from: &[V], put: impl Fn(&mut [V], usize, usize, &[V])) -> Vec<V> {
-        let ImageShape { channels, height, width } = self.shape;
-        let (dims, side) = (self.shape.dims(), self.patch);
-        let mut out = vec![V::default(); from.len()];
-        for (out, from) in out.chunks_mut(dims).zip(from.chunks(dims)) {
-            for c in 0..channels {
-                for (row, column) in (0..height).flat_map(|row| (0..width).map(move |column| (row, column))) {
-                    let token = (row / side) * (width / side) + column / side;
-                    let inside = (c * side + row % side) * side + column % side;
-                    put(out, token * self.token_dims() + inside, (c * height + row) * width + column, from);
-                }
+    /// Positions [T, C] in the order in which the block reads.
+    fn positions(&self, flipped: bool) -> Tensor<2> {
+        let positions = self.pos_embed.val();
+        if flipped { positions.flip([0]) } else { positions }
+    }
+
+    /// x [N, T, P] → z and −Σ_d a_td [N, T] (none in VP): z_t = (x_t − b_t) e^{−a_t}. The inverse is [`Block::invert`].
+    fn forward(&self, x: Tensor<3>, classes: Option<&Tensor<2>>, flipped: bool) -> (Tensor<3>, Option<Tensor<2>>) {
+        let turn = |x: Tensor<3>| if flipped { x.flip([1]) } else { x };
+        let x = turn(x);
+        let [n, t, p] = x.dims();
+        let mut context = Context { first: 0, caches: None, mask: causal_mask(&x, 0..t, t), temperature: 1.0 };
+        let embedding = self.embedding(classes);
+        let (a, b) = self.predict(x.clone(), embedding.as_ref(), &self.positions(flipped), &mut context);
+        // The prediction made at token t is for token t + 1; token 0 stays as it is.
+        let later = |v: Tensor<3>| Tensor::cat(vec![v.zeros_like().narrow(1, 0, 1), v.narrow(1, 0, t - 1)], 1);
+        let shifted = x - later(b);
+        match a.map(later) {
+            None => (turn(shifted), None),
+            Some(a) => {
+                let z = shifted * (-a.clone()).exp();
+                let log_det = turn(-a.sum_dim(2)).reshape([n, t]);
+                debug_assert_eq!(z.dims(), [n, t, p]);
+                (turn(z), Some(log_det))
             }
         }
-        out
     }
+}
+
+/// All parameters of a TarFlow.
+#[derive(Module, Debug)]
+pub struct TarFlow {
+    /// Variance of the base distribution, [T, P]: ones in NVP, a moving average of z² in VP. Never trained by gradients.
+    pub var: Param<Tensor<2>>,
+    /// From x to z.
+    pub blocks: Vec<Block>,
+}
+
+impl TarFlow {
+    /// x [N, T, P] → z and Σ_blocks −Σ_d a_td [N, T]. `classes` are mixing weights of the embeddings, [N, K].
+    pub fn encode(&self, x: Tensor<3>, classes: Option<&Tensor<2>>) -> (Tensor<3>, Tensor<2>) {
+        let [n, t, _] = x.dims();
+        let none = Tensor::zeros([n, t], (&x.device(), x.dtype()));
+        self.blocks.iter().enumerate().fold((x, none), |(x, total), (b, block)| {
+            let (z, log_det) = block.forward(x, classes, b % 2 == 1);
+            (z, log_det.map_or_else(|| total.clone(), |log_det| total.clone() + log_det))
+        })
+    }
+
+    /// The same flow with the linear maps' products in another format; norms, softmax and sums stay as they are.
+    pub fn narrowed(&self, dtype: DType) -> Self {
+        let layer = |layer: &Layer| Layer {
+            attention: Attention {
+                norm: layer.attention.norm.clone(),
+                qkv: layer.attention.qkv.narrowed(dtype),
+                proj: layer.attention.proj.narrowed(dtype),
+            },
+            mlp: Mlp {
+                norm: layer.mlp.norm.clone(),
+                up: layer.mlp.up.narrowed(dtype),
+                down: layer.mlp.down.narrowed(dtype),
+            },
+        };
+        let blocks = self
+            .blocks
+            .iter()
+            .map(|block| Block { attn_blocks: block.attn_blocks.iter().map(layer).collect(), ..block.clone() });
+        Self { var: self.var.clone(), blocks: blocks.collect() }
+    }
+}
+
+/// 0 where a token of `rows` may look (itself and what came before), −∞ elsewhere: [1, 1, rows, keys].
+fn causal_mask(like: &Tensor<3>, rows: std::ops::Range<usize>, keys: usize) -> Tensor<4> {
+    let m = rows.len();
+    let values: Vec<f32> =
+        rows.flat_map(|row| (0..keys).map(move |key| if key <= row { 0.0 } else { f32::NEG_INFINITY })).collect();
+    let data = burn::tensor::TensorData::new(values, [1, 1, m, keys]);
+    Tensor::from_data(data, (&like.device(), like.dtype()))
 }

@@ -4,6 +4,8 @@
 pub mod fill;
 pub mod pictures;
 pub mod reference;
+pub mod table;
+pub mod tarflow;
 pub mod tiny;
 
 /// Largest |a − b|.

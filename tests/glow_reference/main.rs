@@ -5,5 +5,4 @@
 mod common;
 mod damage;
 mod files;
-mod table;
 mod values;

@@ -11,7 +11,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 
 use crate::common::fill::uniform;
 use crate::common::reference::GlowReference;
-use crate::table::{Table, Tolerance};
+use crate::common::table::{Table, Tolerance};
 
 const TAUS: [&str; 3] = ["1.0", "0.7", "1.5"];
 

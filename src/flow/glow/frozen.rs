@@ -3,11 +3,12 @@
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use nalgebra::{DMatrix, DVector};
 
-use super::matrix::{from_matrix, invert, to_host, to_matrix};
+use super::matrix::{from_matrix, invert, to_matrix};
 use super::{Affine, FlowStep, Glow, GlowConfig, Step, decode, encode};
 use crate::data::ImageShape;
 use crate::error::{Error, Result};
 use crate::flow::base::GaussianBase;
+use crate::flow::parameters::to_host;
 use crate::flow::preprocess::BoundedLogit;
 use crate::flow::weights::Weights;
 use crate::flow::{Decoded, Flow, Precision, Scores};

@@ -78,12 +78,12 @@ impl Glow {
 mod tests {
     use burn::tensor::{Device, TensorData};
 
-    use super::super::matrix::to_host;
     use super::super::{GlowConfig, Step};
     use super::*;
     use crate::data::ImageShape;
     use crate::flow::Precision;
     use crate::flow::base::latents;
+    use crate::flow::parameters::to_host;
     use crate::units::Seed;
 
     const SHAPE: ImageShape = ImageShape { channels: 3, height: 8, width: 8 };

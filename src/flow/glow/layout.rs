@@ -1,6 +1,7 @@
 //! Which arrays a Glow consists of, and whether given ones are these.
 
 use super::GlowConfig;
+use crate::flow::parameters::check_arrays;
 use crate::flow::weights::{HostTensor, Weights};
 
 /// `flows`, `flows.next`, `flows.next.next`, …
@@ -40,21 +41,8 @@ impl GlowConfig {
     /// # Errors
     /// A sentence that names the array.
     pub fn check(&self, weights: &Weights) -> Result<(), String> {
-        let arrays = self.arrays();
-        for (name, needed) in &arrays {
-            match weights.0.get(name) {
-                None => return Err(format!("array '{name}' is missing")),
-                Some(array) if array.shape != *needed => {
-                    return Err(format!("array '{name}' has shape {:?}, not {needed:?}", array.shape));
-                }
-                Some(array) => check_values(name, array)?,
-            }
-        }
-        let known: std::collections::HashSet<&str> = arrays.iter().map(|(name, _)| name.as_str()).collect();
-        match weights.0.keys().find(|name| !known.contains(name.as_str()) && !is_flag(name)) {
-            Some(name) => Err(format!("array '{name}' has no place in it")),
-            None => Ok(()),
-        }
+        check_arrays(weights, &self.arrays(), is_flag)?;
+        weights.0.iter().try_for_each(|(name, array)| check_values(name, array))
     }
 }
 
@@ -79,15 +67,15 @@ fn step_arrays(channels: usize, hidden: usize) -> Vec<(String, Vec<usize>)> {
     all
 }
 
-/// Finite everywhere; no variance is 0 or, where it is one of activations, negative; bounds inside (0, 1].
+/// No variance is 0 or, where it is one of activations, negative; bounds inside (0, 1].
 fn check_values(name: &str, array: &HostTensor) -> Result<(), String> {
     let (rule, allowed): (&str, fn(f32) -> bool) = match name {
         "cov_diag" => ("numbers that are not 0", |v| v != 0.0),
         "bounds" => ("a number in (0, 1]", |v| v > 0.0 && v <= 1.0),
         name if name.ends_with(".running_var") => ("numbers ≥ 0", |v| v >= 0.0),
-        _ => ("finite numbers", |_| true),
+        _ => return Ok(()),
     };
-    match array.values.iter().find(|v| !v.is_finite() || !allowed(**v)) {
+    match array.values.iter().find(|v| !allowed(**v)) {
         Some(value) => Err(format!("array '{name}' holds {value} where {rule} are needed")),
         None => Ok(()),
     }

@@ -1,21 +1,10 @@
-//! The small channel matrices of a Glow, in f64 on the host, and host copies of tensors.
+//! The small channel matrices of a Glow, in f64 on the host.
 
 use burn::tensor::{Tensor, TensorData};
 use nalgebra::DMatrix;
 
 use crate::error::{Error, Result};
-
-/// The values of a tensor in f64.
-///
-/// # Errors
-/// When the device cannot deliver them: it ran out of memory or was lost.
-pub fn to_host<const D: usize>(tensor: Tensor<D>) -> Result<Vec<f64>> {
-    tensor.try_into_vec_as::<f64>().map_err(|e| {
-        Error::Device(format!(
-            "a result could not be read back, as happens when memory runs out or the device is lost: {e}"
-        ))
-    })
-}
+use crate::flow::parameters::to_host;
 
 /// A square weight [C, C] as a matrix.
 pub fn to_matrix(weight: &Tensor<2>) -> Result<DMatrix<f64>> {

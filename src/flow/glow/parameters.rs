@@ -1,44 +1,26 @@
 //! Parameters of a Glow by name: from weights, to weights, and the random start.
-//!
-//! Names are those of EBO's checkpoints, so that theirs open here and ours open there.
 
-use burn::module::{Module, ModuleVisitor, Param, ParamId};
-use burn::tensor::{DType, Device, Tensor, TensorData};
+use burn::tensor::Device;
 use nalgebra::DMatrix;
 use rand_distr::{Distribution, StandardNormal};
 
 use super::layout::level_name;
-use super::matrix::to_host;
 use super::{
     ActNorm, BiasConv, Conv, Coupling, CouplingNet, FixedNorm, FlowStep, Glow, GlowConfig, InvConv, Level, LinearHead,
 };
 use crate::error::{Error, Result};
 use crate::flow::Precision;
+use crate::flow::parameters::{self, Builder};
 use crate::flow::weights::{HostTensor, Weights};
 use crate::units::Seed;
 
-/// Builds parameters on a device from named arrays, keeping the first complaint.
-struct Builder<'a> {
-    weights: Weights,
-    options: (&'a Device, DType),
+/// The parts of a Glow from its named arrays.
+trait Parts {
+    fn norm(&mut self, prefix: &str, channels: usize) -> Result<FixedNorm, String>;
+    fn step(&mut self, prefix: &str, channels: usize, hidden: usize) -> Result<FlowStep, String>;
 }
 
-impl Builder<'_> {
-    fn tensor<const D: usize>(&mut self, name: &str, shape: [usize; D]) -> Result<Param<Tensor<D>>, String> {
-        let values = self.weights.take(name, &shape)?;
-        let tensor = Tensor::from_data(TensorData::new(values, shape), self.options);
-        let tensor = if self.options.0.is_autodiff() { tensor.require_grad() } else { tensor };
-        // Identified by name, so that an optimizer's saved state finds its parameter again in another process.
-        Ok(Param::initialized(param_id(name), tensor))
-    }
-
-    /// A number that is measured or given, never trained.
-    fn constant<const D: usize>(&mut self, name: &str, shape: [usize; D]) -> Result<Param<Tensor<D>>, String> {
-        let values = self.weights.take(name, &shape)?;
-        let tensor = Tensor::from_data(TensorData::new(values, shape), self.options);
-        Ok(Param::initialized(param_id(name), tensor))
-    }
-
+impl Parts for Builder<'_> {
     fn norm(&mut self, prefix: &str, channels: usize) -> Result<FixedNorm, String> {
         Ok(FixedNorm {
             weight: self.tensor(&format!("{prefix}.weight"), [channels])?,
@@ -75,11 +57,6 @@ impl Builder<'_> {
     }
 }
 
-/// The identity of a parameter: the first 8 bytes of the hash of its name.
-fn param_id(name: &str) -> ParamId {
-    ParamId::from(Seed(0).split(name).0)
-}
-
 impl Glow {
     /// A Glow on `device` from named arrays, which must be exactly its own ([`GlowConfig::check`]).
     ///
@@ -89,12 +66,7 @@ impl Glow {
         let misfit = |e: String| Error::input(format!("weights do not fit this Glow: {e}"));
         config.validate()?;
         config.check(&weights).map_err(misfit)?;
-        let dtype = match precision {
-            Precision::F32 => DType::F32,
-            Precision::F64 => DType::F64,
-        };
-        let mut builder = Builder { weights, options: (device, dtype) };
-        Self::build(config, &mut builder).map_err(misfit)
+        Self::build(config, &mut Builder::new(weights, device, precision)).map_err(misfit)
     }
 
     fn build(config: &GlowConfig, builder: &mut Builder<'_>) -> Result<Self, String> {
@@ -123,38 +95,7 @@ impl Glow {
     /// # Errors
     /// When the device cannot deliver them.
     pub fn to_weights(&self) -> Result<Weights> {
-        let mut collector = Collector { path: Vec::new(), weights: Ok(Weights::default()) };
-        self.visit(&mut collector);
-        collector.weights
-    }
-}
-
-/// Gathers parameters under their checkpoint names.
-struct Collector {
-    path: Vec<String>,
-    weights: Result<Weights>,
-}
-
-impl ModuleVisitor for Collector {
-    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        let Ok(weights) = &mut self.weights else { return };
-        let tensor = param.val();
-        let shape = tensor.dims().to_vec();
-        match to_host(tensor) {
-            Ok(values) => {
-                let values = values.into_iter().map(|v| v as f32).collect();
-                weights.0.insert(checkpoint_name(&self.path), HostTensor::new(shape, values));
-            }
-            Err(error) => self.weights = Err(error),
-        }
-    }
-
-    fn enter_module(&mut self, name: &str, _container: &str) {
-        self.path.push(name.to_owned());
-    }
-
-    fn exit_module(&mut self, _name: &str, _container: &str) {
-        self.path.pop();
+        parameters::to_weights(self, checkpoint_name)
     }
 }
 

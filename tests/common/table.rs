@@ -24,7 +24,7 @@ impl Table {
         assert_eq!(ours.len(), golden.len(), "{what}: count");
         let worst = |distance: fn(f64, f64) -> f64| {
             let distances = ours.iter().zip(golden).map(|(&a, &b)| distance(a, b));
-            distances.fold(0.0, crate::common::nan_is_infinite)
+            distances.fold(0.0, super::nan_is_infinite)
         };
         let absolute = worst(|a, b| (a - b).abs());
         let relative = worst(|a, b| (a - b).abs() / b.abs().max(1e-3));

@@ -1,0 +1,173 @@
+//! The inverse of a block on tensors: token after token with cached keys and values, or GS-Jacobi (Liu & Qin 2025,
+//! "Accelerate TarFlow Sampling with GS-Jacobi Iteration").
+//!
+//! x solves x_0 = z_0, x_{t+1} = z_{t+1} e^{a_t(x_0 … x_t)} + b_t(x_0 … x_t). Tokens 0 … T − 2, from which the others follow,
+//! are cut into modules. A module's tokens are all predicted from the present guess at once; after r rounds its first r
+//! results are exact, for each depends on earlier ones only. The loop is the case of one token a module.
+
+use burn::tensor::{DType, Tensor};
+
+use super::engine::{Guess, Guidance, Strategy, Tick};
+use super::{Block, Cache, Context, HEAD, causal_mask};
+use crate::error::Result;
+use crate::flow::parameters::to_host;
+
+/// Bounds of log-scales and values while a guess is still far off: tokens that are not solved yet may hold anything, but
+/// nothing that is infinite. Solved tokens never come near.
+const LOG_SCALE_BOUND: f64 = 60.0;
+const VALUE_BOUND: f64 = 1e6;
+
+/// A solved block, still on the device.
+pub struct Solved {
+    /// x, [N, T, P].
+    pub x: Tensor<3>,
+    /// Rounds, summed over modules.
+    pub rounds: usize,
+    /// Largest last change over modules that stopped early.
+    pub residual: f64,
+}
+
+/// One network pass over a module: with the class, or without.
+struct Pass<'a> {
+    block: &'a Block,
+    embedding: Option<Tensor<3>>,
+    positions: &'a Tensor<2>,
+    caches: Vec<Cache>,
+    temperature: f64,
+}
+
+impl Pass<'_> {
+    /// Log-scale and shift after each of the tokens `x` at places `first` ….
+    fn predict(&mut self, x: Tensor<3>, first: usize, mask: &Tensor<4>) -> (Option<Tensor<3>>, Tensor<3>) {
+        let (caches, mask, temperature) = (Some(&mut self.caches[..]), mask.clone(), self.temperature);
+        let mut context = Context { first, caches, mask, temperature };
+        self.block.predict(x, self.embedding.as_ref(), self.positions, &mut context)
+    }
+}
+
+impl Block {
+    /// The x [N, T, P] that [`Block::forward`] maps to `z`. `classes` and `unconditional` are mixing weights [N, K]; guidance
+    /// needs the latter.
+    pub fn invert(
+        &self,
+        z: Tensor<3>,
+        classes: Option<&Tensor<2>>,
+        unconditional: Option<&Tensor<2>>,
+        flipped: bool,
+        strategy: Strategy,
+        guidance: Option<&Guidance>,
+        tick: Tick<'_>,
+    ) -> Result<Solved> {
+        let z = if flipped { z.flip([1]) } else { z };
+        let positions = self.positions(flipped);
+        let pass = |classes, temperature| Pass {
+            block: self,
+            embedding: self.embedding(classes),
+            positions: &positions,
+            caches: self.caches(&z),
+            temperature,
+        };
+        let mut solver = Solver {
+            conditional: pass(classes, 1.0),
+            guide: guidance.map(|g| (*g, pass(unconditional, g.attention_temperature))),
+            x: start(&z, strategy),
+            z,
+            rounds: 0,
+            residual: 0.0,
+        };
+        solver.all(strategy, tick)?;
+        let Solver { x, rounds, residual, .. } = solver;
+        Ok(Solved { x: if flipped { x.flip([1]) } else { x }, rounds, residual })
+    }
+
+    fn caches(&self, z: &Tensor<3>) -> Vec<Cache> {
+        let [n, t, _] = z.dims();
+        let heads = self.pos_embed.dims()[1] / HEAD;
+        let empty = Tensor::zeros([n, heads, t, HEAD], (&z.device(), z.dtype()));
+        self.attn_blocks.iter().map(|_| Cache { keys: empty.clone(), values: empty.clone() }).collect()
+    }
+}
+
+/// The first guess; its first token is always right.
+fn start(z: &Tensor<3>, strategy: Strategy) -> Tensor<3> {
+    match strategy {
+        Strategy::Jacobi { guess: Guess::Zero, .. } => {
+            let [_, t, _] = z.dims();
+            let zeros = z.zeros_like().narrow(1, 1, t - 1);
+            Tensor::cat(vec![z.clone().narrow(1, 0, 1), zeros], 1)
+        }
+        _ => z.clone(),
+    }
+}
+
+struct Solver<'a> {
+    conditional: Pass<'a>,
+    guide: Option<(Guidance, Pass<'a>)>,
+    x: Tensor<3>,
+    z: Tensor<3>,
+    rounds: usize,
+    residual: f64,
+}
+
+impl Solver<'_> {
+    fn all(&mut self, strategy: Strategy, tick: Tick<'_>) -> Result<()> {
+        let unknown = self.z.dims()[1] - 1;
+        let (modules, tolerance) = match strategy {
+            Strategy::Loop => (unknown, 0.0),
+            Strategy::Jacobi { modules, tolerance, .. } => (modules.clamp(1, unknown.max(1)), tolerance),
+        };
+        for module in 0..modules {
+            let (first, end) = (module * unknown / modules, (module + 1) * unknown / modules);
+            self.module(first, end, tolerance)?;
+            tick(end + 1)?;
+        }
+        Ok(())
+    }
+
+    /// Solves tokens `first + 1 ..= end` from tokens `first .. end`.
+    fn module(&mut self, first: usize, end: usize, tolerance: f64) -> Result<()> {
+        let [n, keys, p] = self.z.dims();
+        let length = end - first;
+        let mask = causal_mask(&self.z, first..end, keys);
+        let z = self.z.clone().narrow(1, first + 1, length);
+        for round in 1..=length {
+            let (a, b) = self.predict(first, length, &mask);
+            let a = a.map(|a| if length > 1 { a.clamp(-LOG_SCALE_BOUND, LOG_SCALE_BOUND) } else { a });
+            let scaled = a.map_or_else(|| z.clone(), |a| z.clone() * a.exp());
+            let next = scaled + b;
+            let next = if length > 1 { next.clamp(-VALUE_BOUND, VALUE_BOUND) } else { next };
+            let before = self.x.clone().narrow(1, first + 1, length);
+            self.x = self.x.clone().slice_assign([0..n, first + 1..end + 1, 0..p], next.clone());
+            self.rounds += 1;
+            // After the last round everything is exact, and there is nothing to measure.
+            if round < length {
+                let change = to_host((next - before).abs().max().cast(DType::F32))?[0];
+                if change <= tolerance {
+                    self.residual = self.residual.max(change);
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Log-scales and shifts after tokens `first ..`, guided where asked.
+    fn predict(&mut self, first: usize, length: usize, mask: &Tensor<4>) -> (Option<Tensor<3>>, Tensor<3>) {
+        let x = self.x.clone().narrow(1, first, length);
+        let (a, b) = self.conditional.predict(x.clone(), first, mask);
+        let Some((guidance, pass)) = &mut self.guide else { return (a, b) };
+        let (a_none, b_none) = pass.predict(x, first, mask);
+        let last = (self.z.dims()[1] - 1) as f64;
+        let strength =
+            |t: usize| if guidance.annealed { (t + 1) as f64 / last * guidance.scale } else { guidance.scale };
+        let values: Vec<f64> = (first..first + length).map(strength).collect();
+        let data = burn::tensor::TensorData::new(values, [1, length, 1]);
+        let g: Tensor<3> = Tensor::from_data(data, (&b.device(), b.dtype()));
+        let move_away = |v: Tensor<3>, none: Tensor<3>| v.clone() + (v - none) * g.clone();
+        let a = match (a, a_none) {
+            (Some(a), Some(none)) if guidance.what.scale() => Some(move_away(a, none)),
+            (a, _) => a,
+        };
+        (a, if guidance.what.shift() { move_away(b, b_none) } else { b })
+    }
+}

@@ -1,0 +1,106 @@
+//! The passes of a TarFlow by burn, on any of its devices.
+
+use burn::module::{Module, ModuleMapper, Param};
+use burn::tensor::{DType, Device, Tensor, TensorData};
+
+use super::engine::{Encoded, Engine, Guidance, Inverted, Strategy, Tick};
+use super::{Condition, TarFlow, TarFlowConfig};
+use crate::error::Result;
+use crate::flow::Precision;
+use crate::flow::parameters::to_host;
+use crate::flow::weights::Weights;
+
+/// A frozen TarFlow in burn's tensors.
+#[derive(Debug)]
+pub struct TensorTarFlow {
+    config: TarFlowConfig,
+    flow: TarFlow,
+    device: Device,
+    dtype: DType,
+}
+
+impl TensorTarFlow {
+    /// From named arrays, on a device.
+    ///
+    /// # Errors
+    /// Names the array that is missing or misshapen.
+    pub fn new(config: &TarFlowConfig, weights: Weights, device: &Device, precision: Precision) -> Result<Self> {
+        let flow = TarFlow::from_weights(config, weights, device, precision)?;
+        Ok(Self { config: *config, flow, device: device.clone(), dtype: precision.dtype() })
+    }
+
+    fn upload(&self, device: &Device, tokens: &[f64]) -> Tensor<3> {
+        let [t, p] = [self.config.tokens(), self.config.token_dims()];
+        tensor(tokens, [tokens.len() / (t * p), t, p], device, self.dtype)
+    }
+
+    /// Mixing weights of the class embeddings: one for a class, 1/K each for none.
+    fn classes(&self, device: &Device, conditions: &[Condition]) -> Option<Tensor<2>> {
+        let k = self.config.classes;
+        let weight = |condition: &Condition, class| match condition {
+            Some(chosen) => f64::from(u8::from(*chosen == class)),
+            None => 1.0 / k as f64,
+        };
+        let values: Vec<f64> = conditions.iter().flat_map(|c| (0..k).map(move |class| weight(c, class))).collect();
+        (k > 0).then(|| tensor(&values, [conditions.len(), k], device, self.dtype))
+    }
+}
+
+fn tensor<const D: usize>(values: &[f64], shape: [usize; D], device: &Device, dtype: DType) -> Tensor<D> {
+    let data = match dtype {
+        DType::F64 => TensorData::new(values.to_vec(), shape),
+        _ => TensorData::new(values.iter().map(|&v| v as f32).collect::<Vec<_>>(), shape),
+    };
+    Tensor::from_data(data, (device, dtype))
+}
+
+/// Puts constants on a device that differentiates, without asking for their gradients.
+struct Lift;
+
+impl ModuleMapper for Lift {
+    fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+        param.map(Tensor::from_inner)
+    }
+}
+
+impl Engine for TensorTarFlow {
+    fn encode(&self, x: &[f64], conditions: &[Condition]) -> Result<Encoded> {
+        let classes = self.classes(&self.device, conditions);
+        let (z, log_det) = self.flow.encode(self.upload(&self.device, x), classes.as_ref());
+        Ok(Encoded { z: to_host(z)?, log_det: to_host(log_det)? })
+    }
+
+    fn invert(
+        &self,
+        block: usize,
+        z: &[f64],
+        conditions: &[Condition],
+        strategy: Strategy,
+        guidance: Option<&Guidance>,
+        tick: Tick<'_>,
+    ) -> Result<Inverted> {
+        let classes = self.classes(&self.device, conditions);
+        let none = self.classes(&self.device, &vec![None; conditions.len()]);
+        let (z, flipped) = (self.upload(&self.device, z), self.config.flipped(block));
+        let block = &self.flow.blocks[block];
+        let solved = block.invert(z, classes.as_ref(), none.as_ref(), flipped, strategy, guidance, tick)?;
+        Ok(Inverted { x: to_host(solved.x)?, rounds: solved.rounds, residual: solved.residual })
+    }
+
+    fn gradient(&self, x: &[f64], conditions: &[Condition], weight: &[f64]) -> Result<(Vec<f64>, Encoded)> {
+        let device = self.device.clone().autodiff();
+        let flow = self.flow.clone().map(&mut Lift);
+        let x = self.upload(&device, x).require_grad();
+        let classes = self.classes(&device, conditions);
+        let (z, log_det) = flow.encode(x.clone(), classes.as_ref());
+        let weight: Tensor<3> =
+            tensor(weight, [1, self.config.tokens(), self.config.token_dims()], &device, self.dtype);
+        let log_density = log_det.clone().sum() - (z.clone().square() * weight).sum() * 0.5;
+        let grads = log_density.backward();
+        let gradient = match x.grad(&grads) {
+            Some(gradient) => to_host(gradient)?,
+            None => vec![0.0; x.dims().iter().product()],
+        };
+        Ok((gradient, Encoded { z: to_host(z.inner())?, log_det: to_host(log_det.inner())? }))
+    }
+}

@@ -1,0 +1,6 @@
+//! TarFlow against the reference implementation's numbers (apple/ml-tarflow; tests/reference): values on every device, in
+//! every precision and with every way of inverting.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod values;
