@@ -28,6 +28,11 @@ impl<E, F: FnMut(E) -> ControlFlow<()>> Events<E> for F {
     }
 }
 
+/// A sink for those who do not want to hear anything.
+pub fn silent<E>() -> impl FnMut(E) -> ControlFlow<()> {
+    |_| ControlFlow::Continue(())
+}
+
 /// How far a computation of countable items has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct Progress {

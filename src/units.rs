@@ -9,19 +9,6 @@ use crate::error::{Error, Result};
 #[serde(transparent)]
 pub struct Nats(pub f64);
 
-impl Nats {
-    /// −log p / (D ln 2) of a log-density of *dequantised* pixels v in [0, 1]^D, expressed in the space of 8-bit
-    /// pixels (D log 256 is the change of unit from v to 256·v).
-    pub fn bits_per_dim_of_pixels(self, dims: usize) -> BitsPerDim {
-        BitsPerDim(self.nll_of_8bit_pixels(dims).0 / (dims as f64 * std::f64::consts::LN_2))
-    }
-
-    /// The negative log-likelihood in nats in the space of 8-bit pixels, from the log-density of v in [0, 1]^D.
-    pub fn nll_of_8bit_pixels(self, dims: usize) -> Nats {
-        Nats(dims as f64 * 256f64.ln() - self.0)
-    }
-}
-
 /// Bits per dimension, in the space of 8-bit pixels. For display only.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -161,13 +148,6 @@ mod tests {
         let draw = |i| seed.rng(i).next_u64();
         assert_eq!(draw(3), draw(3));
         assert_ne!(draw(3), draw(4));
-    }
-
-    #[test]
-    fn a_uniform_density_costs_eight_bits_a_pixel() {
-        // log p(v) = 0 on [0, 1]^D says nothing about the 256 values: 8 bits a dimension.
-        let bits = Nats(0.0).bits_per_dim_of_pixels(1024);
-        assert!((bits.0 - 8.0).abs() < 1e-12);
     }
 
     #[test]

@@ -242,7 +242,7 @@ fn an_oracle_is_trained_while_the_window_is_served_and_then_opens() {
         bench.seen.iter().filter(train).count()
     };
     assert_eq!(told(|event| matches!(event, TrainEvent::Epoch { .. })), 3);
-    assert_eq!(told(|event| matches!(event, TrainEvent::Samples { x, .. } if x.len() == 4 * 64)), 3);
+    assert_eq!(told(|event| matches!(event, TrainEvent::Samples { pixels, .. } if pixels.len() == 4 * 64)), 3);
     assert!(told(|event| matches!(event, TrainEvent::Step { .. })) > 0);
     let job = bench.worker.submit(Job::OpenOracle(run.join("oracle").display().to_string()));
     assert!(matches!(bench.outcome(job), Outcome::Done(_)));

@@ -8,7 +8,6 @@ use bayescope::error::Error;
 use bayescope::events::Progress;
 use bayescope::flow::base::latents;
 use bayescope::flow::glow::GlowFlow;
-use bayescope::flow::import::read_glow;
 use bayescope::flow::{Flow, Precision};
 use bayescope::oracle::posterior::{Posterior, Prior};
 use bayescope::oracle::world::{Sample, SampleSpec, Settings, World};
@@ -20,7 +19,8 @@ use common::{max_abs, tiny};
 use statrs::distribution::{ChiSquared, ContinuousCDF, Normal};
 
 fn reference_flow(name: &'static str, precision: Precision) -> GlowFlow {
-    let (config, weights) = read_glow(&GlowReference::read(name).checkpoint(".safetensors")).unwrap();
+    let (config, weights) =
+        common::reference::read_glow(&GlowReference::read(name).checkpoint(".safetensors")).unwrap();
     GlowFlow::new(&config, weights, &Device::flex(), precision).unwrap()
 }
 
@@ -195,7 +195,7 @@ fn f32_drifts_little_from_f64() {
         let [single, double] = [Precision::F32, Precision::F64].map(|p| reference_flow(name, p));
         let noise = latents(Seed(12), 0, 200, single.shape().dims());
         let sources: Vec<usize> = (0..200).map(|i| i % classes).collect();
-        let x = single.decode(&noise, &sources, Tau::ONE).unwrap().x;
+        let x = single.decode(&noise, &sources, Tau::ONE, &mut bayescope::events::silent()).unwrap().x;
         let prior = Prior::uniform(classes);
         let posteriors = |flow: &GlowFlow| {
             let scores = flow.score(&x).unwrap();

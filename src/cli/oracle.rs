@@ -46,7 +46,7 @@ fn list(json: bool) -> Result<()> {
             info.name,
             info.family,
             info.class_names.len(),
-            info.architecture.shape
+            info.architecture.shape()
         );
     }
     Ok(())
@@ -116,11 +116,14 @@ impl Described {
 
 fn describe(info: &OracleInfo) -> Result<()> {
     let a = &info.architecture;
-    println!("{}: conditional {} of {} images, {} classes", info.name, info.family, a.shape, a.classes);
+    println!("{}: {} of {} images, {} classes", info.name, info.family, a.shape(), info.class_names.len());
     println!("classes:       {}", info.class_names.join(", "));
-    println!("architecture:  {} levels of {} steps, {} hidden channels", a.levels, a.steps, a.hidden);
+    println!("architecture:  {}", a.describe());
     println!("preprocessing: {}", info.preprocessing);
     println!("weights:       {}, SHA-256 {}", info.storage, info.weights_sha256);
+    for sentence in info.inferred.iter().flatten() {
+        println!("inferred:      {sentence}");
+    }
     if let Some(t) = &info.training {
         println!("trained on:    {} images of {}, seed {}", t.images, t.data, t.spec.training.seed.0);
         println!("               {:.1} h on {}, epoch {} kept, {}", t.seconds / 3600.0, t.device, t.epoch, t.finished);

@@ -37,7 +37,7 @@ struct Image<'a> {
 pub fn run(args: PosteriorArgs) -> Result<()> {
     let opened = open(&args.oracle, &args.compute)?;
     let settings = args.world.settings(opened.world.class_names().len())?;
-    let how = args.dequantise.map_or(Dequantisation::MidPoint, |seed| Dequantisation::Uniform(Seed(seed)));
+    let how = args.dequantise.map(|seed| Dequantisation::Seeded(Seed(seed)));
     let classified = opened.world.classify(read_input(&args.input)?, how, &mut Bar::new("scoring"))?;
     let precision = match args.compute.precision {
         PrecisionArg::F64 => None,
@@ -48,7 +48,7 @@ pub fn run(args: PosteriorArgs) -> Result<()> {
         let posterior = opened.world.posterior(&classified.scores, i, &settings);
         Image {
             id: &classified.ids[i],
-            bits_per_dim: Nats(posterior.log_px).bits_per_dim_of_pixels(dims).0,
+            bits_per_dim: opened.world.flow().pixels().bits_per_dim(Nats(posterior.log_px), dims).0,
             posterior,
             label: classified.labels.as_ref().map(|labels| labels[i]),
         }

@@ -4,6 +4,7 @@
 //! image a base sample becomes ([`Flow::decode`]). Both return [`Scores`], the sufficient statistics from which
 //! log p(x|y) follows at *every* base temperature τ without another pass.
 
+pub mod architecture;
 pub mod base;
 pub mod glow;
 pub mod import;
@@ -12,9 +13,15 @@ pub mod preprocess;
 pub mod tarflow;
 pub mod weights;
 
+use std::ops::Range;
+
 use crate::data::ImageShape;
 use crate::error::Result;
+use crate::events::{Events, Progress};
 use crate::units::{ClassId, Tau};
+use preprocess::Preprocessing;
+
+pub use architecture::Architecture;
 
 /// Floating-point format of a flow's forward and inverse pass. Sums over dimensions are f64 in both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
@@ -35,33 +42,84 @@ pub trait Flow: Send {
     /// Number of classes K.
     fn classes(&self) -> usize;
 
+    /// How 8-bit pixels enter its world space.
+    fn pixels(&self) -> Preprocessing;
+
     /// The Gaussians of a shared-map world, from which its Bayes error follows without sampling; `None` where the map
     /// itself depends on the class.
     fn shared_base(&self) -> Option<&base::GaussianBase> {
         None
     }
 
-    /// Statistics of N images `x` (NCHW, world space) under every class. Deterministic.
+    /// The flow as one whose map depends on the class, with what only such a flow can do.
+    fn class_map(&self) -> Option<&tarflow::TarFlowOracle> {
+        None
+    }
+
+    /// Statistics of N images `x` (NCHW, world space) under the classes of a range. Deterministic.
     ///
     /// # Errors
     /// When the device fails or the numbers leave the finite range.
-    fn score(&self, x: &[f32]) -> Result<Scores>;
+    fn score_classes(&self, x: &[f32], classes: Range<ClassId>) -> Result<Scores>;
 
-    /// The images that standard normal `noise` (NCHW) becomes under the given class (one per image) at temperature τ:
-    /// x = f⁻¹(μ_y + τ Σ^½ noise). The same noise gives the same image morphing while τ moves.
+    /// [`Self::score_classes`] under every class.
     ///
     /// # Errors
-    /// As [`Self::score`].
-    fn decode(&self, noise: &[f32], classes: &[ClassId], tau: Tau) -> Result<Decoded>;
+    /// As [`Self::score_classes`].
+    fn score(&self, x: &[f32]) -> Result<Scores> {
+        self.score_classes(x, 0..self.classes())
+    }
+
+    /// The images that standard normal `noise` (NCHW) becomes under the given class (one per image) at temperature τ. The
+    /// same noise gives the same image morphing while τ moves. Slow maps report on their way.
+    ///
+    /// # Errors
+    /// As [`Self::score_classes`], and when the caller stops.
+    fn decode(
+        &self,
+        noise: &[f32],
+        classes: &[ClassId],
+        tau: Tau,
+        events: &mut dyn Events<Decoding>,
+    ) -> Result<Decoded>;
+
+    /// log p(x|a) − log p(x|b) of one image at temperature τ, as a sum over places of the image.
+    ///
+    /// # Errors
+    /// As [`Self::score_classes`].
+    fn evidence(&self, x: &[f32], a: ClassId, b: ClassId, tau: Tau) -> Result<Evidence>;
 }
 
-/// Images made by a flow, and their statistics.
+/// A word from within a slow inverse pass.
+#[derive(Debug, Clone)]
+pub struct Decoding {
+    /// Steps of the pass.
+    pub progress: Progress,
+    /// The images as they are after another block was inverted: not yet in world space, for the eye. NCHW.
+    pub x: Option<Vec<f32>>,
+}
+
+/// Images made by a flow.
 #[derive(Debug, Clone)]
 pub struct Decoded {
     /// World-space images, NCHW.
     pub x: Vec<f32>,
-    /// Their statistics, from the base sample and the inverse pass's log-determinant.
-    pub scores: Scores,
+    /// Their statistics under every class, where the inverse pass gives them by the way: those of the image before it was
+    /// rounded to 32 bits. Otherwise they are those of x.
+    pub scores: Option<Scores>,
+}
+
+/// Which part of an image speaks for one class and against another (SCIENCE §2).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Evidence {
+    /// Rows of cells.
+    pub rows: usize,
+    /// Columns of cells.
+    pub columns: usize,
+    /// Each cell's share of log p(x|a) − log p(x|b), nats, row-major.
+    pub cells: Vec<f64>,
+    /// log p(x|a) − log p(x|b) as the posterior has it, nats, computed without the cells.
+    pub total: f64,
 }
 
 /// Sufficient statistics of N images under K classes for log p(x|y) at any τ:
@@ -74,21 +132,29 @@ pub struct Scores {
     pub dims: usize,
     /// Mahalanobis distances Σ_d (z_d − μ_yd)²/σ_d² at τ = 1, row-major [N, K].
     pub quad: Vec<f64>,
-    /// log |det ∂z/∂x|, preprocessing included, [N], in nats.
+    /// log |det ∂z/∂x|, preprocessing included, in nats: [N, M], where M is 1 for a map shared by all classes and K for one
+    /// that depends on the class.
     pub log_det: Vec<f64>,
-    /// ½ Σ_d log(2πσ_d²), in nats.
-    pub log_norm: f64,
+    /// ½ Σ_d log(2πσ_d²), in nats, [M].
+    pub log_norm: Vec<f64>,
 }
 
 impl Scores {
     /// Number of images N.
     pub fn len(&self) -> usize {
-        self.log_det.len()
+        self.quad.len() / self.classes.max(1)
     }
 
     /// Whether there is no image.
     pub fn is_empty(&self) -> bool {
-        self.log_det.is_empty()
+        self.quad.is_empty()
+    }
+
+    /// log |det ∂z/∂x| of image `i` under class `class`, less ½ Σ_d log(2πσ_d²): the part of log p(x|y) that does not depend on τ.
+    fn constant(&self, i: usize, class: ClassId) -> f64 {
+        let maps = self.log_norm.len();
+        let map = if maps == 1 { 0 } else { class };
+        self.log_det[i * maps + map] - self.log_norm[map]
     }
 
     /// log p(x_i|y) for every class y, in nats, total over dimensions. At τ = 0 there is no density: the class whose
@@ -100,8 +166,9 @@ impl Scores {
             let nearest = quad.iter().copied().fold(f64::INFINITY, f64::min);
             return quad.iter().map(|&q| if q == nearest { f64::INFINITY } else { f64::NEG_INFINITY }).collect();
         }
-        let constant = self.log_det[i] - self.log_norm - self.dims as f64 * tau.ln();
-        quad.iter().map(|q| constant - 0.5 * q / (tau * tau)).collect()
+        let volume = self.dims as f64 * tau.ln();
+        let density = |(class, q): (usize, &f64)| self.constant(i, class) - volume - 0.5 * q / (tau * tau);
+        quad.iter().enumerate().map(density).collect()
     }
 
     /// Appends the images of `other`, which must come from the same flow.
@@ -109,5 +176,38 @@ impl Scores {
         debug_assert_eq!((self.classes, self.dims), (other.classes, other.dims));
         self.quad.append(&mut other.quad);
         self.log_det.append(&mut other.log_det);
+    }
+
+    /// Appends further classes of the same images, scored by a map that depends on the class.
+    #[must_use]
+    pub fn with_classes(self, other: &Scores) -> Scores {
+        debug_assert_eq!((self.len(), self.dims), (other.len(), other.dims));
+        let side_by_side = |a: &[f64], b: &[f64], wide: usize, more: usize| -> Vec<f64> {
+            a.chunks(wide).zip(b.chunks(more)).flat_map(|(a, b)| a.iter().chain(b).copied()).collect()
+        };
+        Scores {
+            classes: self.classes + other.classes,
+            dims: self.dims,
+            quad: side_by_side(&self.quad, &other.quad, self.classes, other.classes),
+            log_det: side_by_side(&self.log_det, &other.log_det, self.log_norm.len(), other.log_norm.len()),
+            log_norm: [self.log_norm, other.log_norm.clone()].concat(),
+        }
+    }
+
+    /// The columns of some of the classes.
+    #[must_use]
+    pub fn select(&self, classes: Range<ClassId>) -> Scores {
+        let (wide, maps) = (self.classes, self.log_norm.len());
+        let cut = |values: &[f64], wide: usize| -> Vec<f64> {
+            values.chunks(wide).flat_map(|row| row[classes.clone()].iter().copied()).collect()
+        };
+        let shared = maps == 1;
+        Scores {
+            classes: classes.len(),
+            dims: self.dims,
+            quad: cut(&self.quad, wide),
+            log_det: if shared { self.log_det.clone() } else { cut(&self.log_det, maps) },
+            log_norm: if shared { self.log_norm.clone() } else { self.log_norm[classes.clone()].to_vec() },
+        }
     }
 }

@@ -5,9 +5,10 @@
 //! on the host: no gradient ever flows through it.
 
 use rand::distr::{Distribution, StandardUniform};
+use rand_distr::StandardNormal;
 use rayon::prelude::*;
 
-use crate::units::Seed;
+use crate::units::{BitsPerDim, Nats, Seed};
 
 /// The bounded logit map; `bounds` is b.
 #[derive(Debug, Clone, Copy)]
@@ -88,33 +89,114 @@ fn softplus(y: f64) -> f64 {
     y.max(0.0) + (-y.abs()).exp().ln_1p()
 }
 
-/// How an 8-bit pixel becomes a real number: a data step, never part of `log_prob` (SCIENCE §1).
+/// How 8-bit pixels lie in a flow's world space, and which noise makes them real numbers (SCIENCE §1).
+#[derive(Debug, Clone, Copy, PartialEq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(tag = "noise", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Preprocessing {
+    /// v = (pixel + u)/256 in [0, 1), u uniform: Glow (EBO).
+    #[default]
+    Uniform,
+    /// 2v − 1 in [−1, 1), v as above: TarFlow trained with `--noise_type uniform`.
+    UniformSymmetric,
+    /// pixel/127.5 − 1 + N(0, std²): TarFlow (BLC App. B). The world holds noisy images.
+    Gaussian {
+        /// Standard deviation σ in units of x.
+        std: f64,
+    },
+}
+
+/// Whether the noise is drawn: a data step, never part of `log_prob`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Dequantisation {
-    /// v = (pixel + ½)/256: the default for images from outside.
+    /// u = ½, no Gaussian noise.
     MidPoint,
-    /// v = (pixel + u)/256, u uniform on [0, 1), seeded per image.
-    Uniform(Seed),
+    /// Noise of this seed, for each image its own.
+    Seeded(Seed),
 }
 
-impl Dequantisation {
-    /// v of each 8-bit pixel. `first` is the running number of the first image, so that an image gets the same noise in
+impl Preprocessing {
+    /// How images from outside enter where nobody says otherwise: at the mid-point of their pixel, or with noise of a fixed seed
+    /// where the world is one of noisy images.
+    pub fn default_dequantisation(self) -> Dequantisation {
+        match self {
+            Self::Gaussian { .. } => Dequantisation::Seeded(Seed(0)),
+            _ => Dequantisation::MidPoint,
+        }
+    }
+
+    /// x of each 8-bit pixel. `first` is the running number of the first image, so that an image gets the same noise in
     /// whatever batch it comes.
-    pub fn apply(self, pixels: &[u8], dims: usize, first: usize) -> Vec<f32> {
-        let mut v = vec![0f32; pixels.len()];
-        let images = v.par_chunks_mut(dims).zip(pixels.par_chunks(dims)).enumerate();
-        images.for_each(|(i, (v, pixels))| match self {
-            Self::MidPoint => v.iter_mut().zip(pixels).for_each(|(v, &p)| *v = (f32::from(p) + 0.5) / 256.0),
-            Self::Uniform(seed) => {
-                let mut rng = seed.rng((first + i) as u64);
-                for (v, &p) in v.iter_mut().zip(pixels) {
-                    let u: f32 = StandardUniform.sample(&mut rng);
-                    *v = (f32::from(p) + u) / 256.0;
-                }
+    pub fn map_in(self, pixels: &[u8], dims: usize, first: usize, how: Dequantisation) -> Vec<f32> {
+        let mut x = vec![0f32; pixels.len()];
+        let images = x.par_chunks_mut(dims).zip(pixels.par_chunks(dims)).enumerate();
+        images.for_each(|(i, (x, pixels))| {
+            let mut rng = match how {
+                Dequantisation::MidPoint => None,
+                Dequantisation::Seeded(seed) => Some(seed.rng((first + i) as u64)),
+            };
+            for (x, &p) in x.iter_mut().zip(pixels) {
+                *x = self.point(p, rng.as_mut());
             }
         });
-        v
+        x
+    }
+
+    fn point(self, pixel: u8, rng: Option<&mut rand_chacha::ChaCha8Rng>) -> f32 {
+        if let Self::Gaussian { std } = self {
+            let noise = rng.map_or(0.0, |rng| StandardNormal.sample(rng));
+            return (f64::from(pixel) / 127.5 - 1.0 + std * noise) as f32;
+        }
+        let u: f32 = rng.map_or(0.5, |rng| StandardUniform.sample(rng));
+        let v = (f32::from(pixel) + u) / 256.0;
+        if self == Self::Uniform { v } else { 2.0 * v - 1.0 }
+    }
+
+    /// The 8-bit pixel for the eye: clipped and quantised.
+    pub fn pixel(self, x: f32) -> u8 {
+        let level = match self {
+            Self::Uniform => (x * 256.0).floor(),
+            Self::UniformSymmetric => ((x + 1.0) * 128.0).floor(),
+            Self::Gaussian { .. } => ((x + 1.0) * 127.5).round(),
+        };
+        level.clamp(0.0, 255.0) as u8
+    }
+
+    /// The 8-bit picture of a world-space image.
+    pub fn picture(self, x: &[f32]) -> Vec<u8> {
+        x.iter().map(|&x| self.pixel(x)).collect()
+    }
+
+    /// 8-bit levels in a unit of x.
+    fn levels_per_unit(self) -> f64 {
+        match self {
+            Self::Uniform => 256.0,
+            Self::UniformSymmetric => 128.0,
+            Self::Gaussian { .. } => 127.5,
+        }
+    }
+
+    /// −log p in the space of 8-bit pixels, nats, from log p(x) in world space.
+    pub fn nll_of_pixels(self, log_p: Nats, dims: usize) -> Nats {
+        Nats(dims as f64 * self.levels_per_unit().ln() - log_p.0)
+    }
+
+    /// The same in bits per dimension. Where the noise is Gaussian it is part of what is described.
+    pub fn bits_per_dim(self, log_p: Nats, dims: usize) -> BitsPerDim {
+        BitsPerDim(self.nll_of_pixels(log_p, dims).0 / (dims as f64 * std::f64::consts::LN_2))
+    }
+
+    /// In words.
+    pub fn describe(self) -> String {
+        match self {
+            Self::Uniform => "v = (pixel + u)/256 with u = ½ (images from outside) or uniform (training)".into(),
+            Self::UniformSymmetric => {
+                "x = 2v − 1, v = (pixel + u)/256 with u = ½ (images from outside) or uniform (training)".into()
+            }
+            Self::Gaussian { std } => {
+                format!("x = pixel/127.5 − 1 + N(0, {std}²), the noise seeded for each image: a world of noisy images")
+            }
+        }
     }
 }
 
@@ -157,12 +239,43 @@ mod tests {
     }
 
     #[test]
-    fn dequantisation_does_not_depend_on_the_batch() {
+    fn noise_does_not_depend_on_the_batch() {
         let pixels: Vec<u8> = (0..=255).collect();
-        let uniform = Dequantisation::Uniform(Seed(3));
-        let whole = uniform.apply(&pixels, 64, 0);
-        assert_eq!(whole[128..192], uniform.apply(&pixels[128..192], 64, 2)[..]);
-        assert!(whole.iter().zip(&pixels).all(|(v, &p)| (v * 256.0).floor() == f32::from(p)));
-        assert_eq!(Dequantisation::MidPoint.apply(&[0, 255], 2, 0), [0.5 / 256.0, 255.5 / 256.0]);
+        let seeded = Dequantisation::Seeded(Seed(3));
+        for how in [Preprocessing::Uniform, Preprocessing::UniformSymmetric, Preprocessing::Gaussian { std: 0.05 }] {
+            let whole = how.map_in(&pixels, 64, 0, seeded);
+            assert_eq!(whole[128..192], how.map_in(&pixels[128..192], 64, 2, seeded)[..]);
+            assert_eq!(how.picture(&how.map_in(&pixels, 64, 0, Dequantisation::MidPoint)), pixels);
+        }
+        let uniform = Preprocessing::Uniform.map_in(&pixels, 64, 0, seeded);
+        assert_eq!(Preprocessing::Uniform.picture(&uniform), pixels);
+        assert_eq!(
+            Preprocessing::Uniform.map_in(&[0, 255], 2, 0, Dequantisation::MidPoint),
+            [0.5 / 256.0, 255.5 / 256.0]
+        );
+    }
+
+    #[test]
+    fn gaussian_noise_has_its_standard_deviation() {
+        let how = Preprocessing::Gaussian { std: 0.07 };
+        let x = how.map_in(&vec![51; 40_000], 400, 0, Dequantisation::Seeded(Seed(1)));
+        let mean = x.iter().map(|&x| f64::from(x)).sum::<f64>() / 4e4;
+        let variance = x.iter().map(|&x| (f64::from(x) - mean).powi(2)).sum::<f64>() / 4e4;
+        assert!((mean + 0.6).abs() < 5.0 * 0.07 / 200.0, "{mean}");
+        assert!((variance.sqrt() / 0.07 - 1.0).abs() < 0.02, "{variance}");
+    }
+
+    #[test]
+    fn pictures_are_clipped_and_undo_the_dequantisation() {
+        assert_eq!(Preprocessing::Uniform.picture(&[-0.1, 0.5 / 256.0, 200.99 / 256.0, 1.2]), [0, 0, 200, 255]);
+        assert_eq!(Preprocessing::Gaussian { std: 0.1 }.picture(&[-1.3, -1.0, 0.0, 1.0, 2.0]), [0, 0, 128, 255, 255]);
+    }
+
+    #[test]
+    fn a_uniform_density_costs_eight_bits_a_pixel() {
+        // log p = −D log(length of the interval) says nothing about the 256 values: 8 bits a dimension.
+        let bits = |how: Preprocessing, log_p| how.bits_per_dim(Nats(log_p), 1024).0;
+        assert!((bits(Preprocessing::Uniform, 0.0) - 8.0).abs() < 1e-12);
+        assert!((bits(Preprocessing::UniformSymmetric, -1024.0 * 2f64.ln()) - 8.0).abs() < 1e-12);
     }
 }

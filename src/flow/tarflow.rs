@@ -19,6 +19,7 @@
 //! enters the density as it enters sampling; class −1 is not an index but `None`.
 
 pub mod engine;
+mod frozen;
 mod parameters;
 mod patches;
 mod solve;
@@ -34,6 +35,7 @@ use crate::data::ImageShape;
 use crate::error::{Error, Result};
 use crate::units::ClassId;
 
+pub use frozen::{Look, TarFlowOracle};
 pub use tensors::TensorTarFlow;
 
 /// Channels of one attention head; fixed in the paper's code.

@@ -180,9 +180,10 @@ fn figures(ui: &mut Ui, cx: &Cx, shape: ImageShape, tile: &Tile) {
         fact(ui, "p(decision)", best, "Posterior probability of the decision.");
         fact(ui, "Entropy", format!("{} nats", format::sig4(p.entropy_nats)), "H(p(y|x)).");
         fact(ui, "Margin", format::sig4(p.margin), "Difference of the two largest probabilities.");
-        let meaning = "log Σ_y π_y p(x|y), total, in world space (dequantised pixels in [0, 1]).";
+        let meaning = "log Σ_y π_y p(x|y), total, in world space.";
         fact(ui, "log p(x)", format!("{} nats", format::nats(p.log_px)), meaning);
-        let bits = Nats(p.log_px).bits_per_dim_of_pixels(shape.dims()).0;
+        let pixels = cx.session.oracle.as_ref().map(|info| info.pixels).unwrap_or_default();
+        let bits = pixels.bits_per_dim(Nats(p.log_px), shape.dims()).0;
         if bits.is_finite() {
             let meaning = "The same in the space of 8-bit pixels: -log p(x) / (D ln 2).";
             fact(ui, "", format!("{} bits/dim", format::sig4(bits)), meaning);

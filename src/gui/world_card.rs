@@ -12,6 +12,7 @@ use super::session::gallery::Estimates;
 use super::theme::{Badge, Theme};
 use super::widgets::{badge, fact, facts, heading, hint};
 use crate::device::DeviceChoice;
+use crate::flow::Architecture;
 use crate::oracle::evaluate::Evaluation;
 use crate::oracle::folder::OracleInfo;
 use crate::oracle::library;
@@ -65,12 +66,16 @@ fn oracle_facts(ui: &mut Ui, info: &OracleInfo) {
     let a = &info.architecture;
     facts(ui, "oracle facts", |ui| {
         fact(ui, "Name", info.name.clone(), &format!("weights SHA-256 {}", info.weights_sha256));
-        let flow = format!("Glow, {} × {} steps, {} hidden", a.levels, a.steps, a.hidden);
-        fact(ui, "Flow", flow, "One invertible map for all classes; class y has base N(μ_y, τ²Σ).");
-        fact(ui, "Images", format!("{} (C×H×W)", a.shape), &info.preprocessing);
-        fact(ui, "Classes", format!("{}: {}", a.classes, preview(&info.class_names)), &info.class_names.join(", "));
+        let (kind, meaning) = match a {
+            Architecture::Glow(_) => ("Glow", "One invertible map for all classes; class y has base N(μ_y, τ²Σ)."),
+            Architecture::TarFlow(_) => ("TarFlow", "The map itself depends on the class; base N(0, τ²·diag(var))."),
+        };
+        fact(ui, "Flow", kind.to_owned(), &format!("{}. {meaning}", a.describe()));
+        fact(ui, "Images", format!("{} (C×H×W)", a.shape()), &info.preprocessing);
+        let classes = format!("{}: {}", info.class_names.len(), preview(&info.class_names));
+        fact(ui, "Classes", classes, &info.class_names.join(", "));
         let Some(training) = &info.training else { return };
-        let dims = a.shape.dims();
+        let dims = a.shape().dims();
         evaluation(ui, "Held-out NLL", &training.held_out, dims);
         if let Some(test) = &training.test {
             evaluation(ui, "Test NLL", test, dims);

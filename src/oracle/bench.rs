@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::device::Chosen;
 use crate::error::{Error, Result};
+use crate::events::silent;
 use crate::flow::base::latents;
 use crate::oracle::folder::Oracle;
 use crate::units::{Seed, Tau};
@@ -72,11 +73,11 @@ pub fn run(oracle: &Oracle, chosen: &Chosen, runs: usize) -> Result<Report> {
     let dims = flow.shape().dims();
     let noise = latents(Seed(0), 0, IMAGES, dims);
     let classes: Vec<usize> = (0..IMAGES).map(|i| i % flow.classes()).collect();
-    let x = flow.decode(&noise, &classes, Tau::ONE)?.x;
+    let x = flow.decode(&noise, &classes, Tau::ONE, &mut silent())?.x;
     let peak = matmul_gflops(chosen, runs)?;
     let gflop = IMAGES as f64 * oracle.info.architecture.flop_per_image() / 1e9;
     let score = time(runs, || flow.score(&x).map(drop))?;
-    let decode = time(runs, || flow.decode(&noise, &classes, Tau::ONE).map(drop))?;
+    let decode = time(runs, || flow.decode(&noise, &classes, Tau::ONE, &mut silent()).map(drop))?;
     let share = |ms: f64| gflop / (ms / 1e3) / peak;
     let bench = |what: &str, times: Vec<f64>| {
         let timing = Timing::of(format!("{what} {IMAGES} images of {} ({})", oracle.info.name, flow.shape()), times);

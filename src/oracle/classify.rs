@@ -42,7 +42,12 @@ impl World {
     ///
     /// # Errors
     /// When the images do not fit, the device fails, or the caller stops.
-    pub fn classify(&self, input: Input, how: Dequantisation, events: &mut dyn Events<Progress>) -> Result<Classified> {
+    pub fn classify(
+        &self,
+        input: Input,
+        how: Option<Dequantisation>,
+        events: &mut dyn Events<Progress>,
+    ) -> Result<Classified> {
         let (name, ids, labels, x) = match input {
             Input::Pixels(dataset) => {
                 let Dataset { name, ids, labels, .. } = dataset.clone();

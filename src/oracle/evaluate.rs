@@ -29,7 +29,7 @@ pub struct Evaluation {
 /// Images in one pass of the flow; progress is reported between passes.
 const BATCH: usize = 64;
 
-/// Evaluates `flow` on `dataset`, dequantised with uniform noise of `seed`.
+/// Evaluates `flow` on `dataset`, dequantised with the noise of its world from `seed`.
 ///
 /// # Errors
 /// When shapes or classes do not match, the device fails, or the caller stops.
@@ -46,11 +46,11 @@ pub fn evaluate(
     for (chunk, labels) in labels.chunks(BATCH).enumerate() {
         let first = chunk * BATCH;
         let pixels = &dataset.pixels[first * dims..(first + labels.len()) * dims];
-        let x = Dequantisation::Uniform(seed).apply(pixels, dims, first);
+        let x = flow.pixels().map_in(pixels, dims, first, Dequantisation::Seeded(seed));
         let scores = flow.score(&x)?;
         for (i, &label) in labels.iter().enumerate() {
             let log_p = scores.log_likelihoods(i, Tau::ONE);
-            nll.push(Nats(log_p[label]).nll_of_8bit_pixels(dims).0);
+            nll.push(flow.pixels().nll_of_pixels(Nats(log_p[label]), dims).0);
             correct += usize::from(log_p.iter().all(|&other| other <= log_p[label]));
         }
         events.report(Progress { done: nll.len(), total: dataset.len() })?;

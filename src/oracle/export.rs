@@ -9,11 +9,6 @@ use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::oracle::world::{ROUNDING_TOLERANCE, Sample, SampleSpec, Settings, World, to_world_batch};
 
-/// The 8-bit picture of a world-space image: clipped and quantised, for the eye only.
-pub fn picture(x: &[f32]) -> Vec<u8> {
-    x.iter().map(|v| (v * 256.0).floor().clamp(0.0, 255.0) as u8).collect()
-}
-
 /// Writes the samples `indices` of `spec` (all of them where empty) to `path`: `.npz` holds world-space x, y, posterior,
 /// logp and aleatoric; `.png` is a contact sheet of pictures; anything else a folder of pictures by label.
 ///
@@ -82,7 +77,7 @@ fn write_samples(
         Some("png") => {
             let mut pixels = Vec::new();
             in_batches(world, spec, indices, settings, written, &mut |samples| {
-                samples.iter().for_each(|sample| pixels.extend(picture(&sample.x)));
+                samples.iter().for_each(|sample| pixels.extend(world.flow().pixels().picture(&sample.x)));
                 Ok(())
             })?;
             let columns = (indices.len() as f64).sqrt().ceil() as usize;
@@ -102,7 +97,11 @@ fn save_pictures(world: &World, samples: &[Sample], folder: &Path) -> Result<()>
     for sample in samples {
         let class = folder.join(file_name(&world.class_names()[sample.label]));
         std::fs::create_dir_all(&class).map_err(|e| Error::io(&class, e))?;
-        write_png(&class.join(format!("{:06}.png", sample.index)), world.shape(), &picture(&sample.x))?;
+        write_png(
+            &class.join(format!("{:06}.png", sample.index)),
+            world.shape(),
+            &world.flow().pixels().picture(&sample.x),
+        )?;
     }
     Ok(())
 }
@@ -136,11 +135,6 @@ fn in_batches(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn pictures_are_clipped_and_undo_the_dequantisation() {
-        assert_eq!(picture(&[-0.1, 0.5 / 256.0, 200.99 / 256.0, 1.2]), [0, 0, 200, 255]);
-    }
 
     #[test]
     fn class_names_become_harmless_folders() {

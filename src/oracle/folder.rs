@@ -8,10 +8,10 @@ use sha2::{Digest, Sha256};
 
 use crate::data::write_atomically;
 use crate::error::{Error, Result};
-use crate::flow::Precision;
-use crate::flow::glow::{GlowConfig, GlowFlow};
-use crate::flow::import::read_glow;
+use crate::flow::import::{Checkpoint, read_checkpoint};
+use crate::flow::preprocess::Preprocessing;
 use crate::flow::weights::{Storage, Weights};
+use crate::flow::{Architecture, Precision};
 use crate::oracle::evaluate::Evaluation;
 use crate::oracle::library;
 use crate::oracle::train::{TrainSpec, Trained};
@@ -29,18 +29,24 @@ pub struct OracleInfo {
     pub format: u32,
     /// Its name.
     pub name: String,
-    /// `glow`: one invertible map for all classes (EBO).
+    /// `glow`: one invertible map for all classes (EBO); `tarflow`: a map that depends on the class (BLC).
     pub family: String,
     /// The flow.
-    pub architecture: GlowConfig,
+    pub architecture: Architecture,
     /// Names of the classes.
     pub class_names: Vec<String>,
-    /// How 8-bit pixels enter its world.
+    /// How 8-bit pixels enter its world, in words.
     pub preprocessing: String,
+    /// How 8-bit pixels enter its world.
+    #[serde(default)]
+    pub pixels: Preprocessing,
     /// SHA-256 of the weights: identifies the world.
     pub weights_sha256: String,
     /// Format of the stored numbers.
     pub storage: String,
+    /// Where a public checkpoint was opened: what was inferred, and from what.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inferred: Option<Vec<String>>,
     /// Its training, where it was trained here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub training: Option<TrainingRecord>,
@@ -103,8 +109,8 @@ impl OracleInfo {
     /// # Errors
     /// When the weights do not fit, or the device fails.
     pub fn build(self, weights: Weights, device: &Device, precision: Precision, batch: usize) -> Result<Oracle> {
-        let flow = GlowFlow::new(&self.architecture, weights, device, precision)?;
-        let world = World::new(Box::new(flow), self.class_names.clone(), batch)?;
+        let flow = self.architecture.build(weights, self.pixels, device, precision)?;
+        let world = World::new(flow, self.class_names.clone(), batch)?;
         Ok(Oracle { info: self, world })
     }
 }
@@ -131,7 +137,7 @@ pub fn read(oracle: &str) -> Result<(OracleInfo, Weights)> {
         return read_folder(path);
     }
     if path.is_file() {
-        return read_checkpoint(path);
+        return describe_checkpoint(path);
     }
     let names = library::names().join(", ");
     Err(Error::input(format!(
@@ -146,9 +152,9 @@ fn read_folder(folder: &Path) -> Result<(OracleInfo, Weights)> {
     let weights_path = folder.join(WEIGHTS);
     let bytes = std::fs::read(&weights_path).map_err(|e| Error::io(&weights_path, e))?;
     check_hash(&weights_path, &bytes, &info)?;
-    let (config, weights) = read_glow(&weights_path)?;
-    check_architecture(&path, &config, &info)?;
-    Ok((info, weights))
+    let checkpoint = read_checkpoint(&weights_path)?;
+    check_architecture(&path, &checkpoint.architecture, &info)?;
+    Ok((info, checkpoint.weights))
 }
 
 /// The weights must be the ones described.
@@ -159,33 +165,42 @@ pub(crate) fn check_hash(path: &Path, bytes: &[u8], info: &OracleInfo) -> Result
     Err(Error::file(path, "is not the file described in oracle.json (its SHA-256 differs): copy both again"))
 }
 
-fn check_architecture(path: &Path, config: &GlowConfig, info: &OracleInfo) -> Result<()> {
+pub(crate) fn check_architecture(path: &Path, config: &Architecture, info: &OracleInfo) -> Result<()> {
     if *config == info.architecture {
         return Ok(());
     }
     Err(Error::file(path, format!("describes {:?}, the weights are {config:?}", info.architecture)))
 }
 
-fn read_checkpoint(path: &Path) -> Result<(OracleInfo, Weights)> {
+fn describe_checkpoint(path: &Path) -> Result<(OracleInfo, Weights)> {
     let bytes = std::fs::read(path).map_err(|e| Error::io(path, e))?;
-    let (config, weights) = read_glow(path)?;
+    let Checkpoint { architecture, pixels, classes, weights, inferred } = read_checkpoint(path)?;
     let name = path.file_name().map_or_else(|| "checkpoint".into(), |name| name.to_string_lossy().into_owned());
     let info = OracleInfo {
         format: 1,
         name,
-        family: "glow".into(),
-        architecture: config,
-        class_names: (0..config.classes).map(|c| c.to_string()).collect(),
-        preprocessing: PREPROCESSING.into(),
+        family: architecture.family().into(),
+        architecture,
+        class_names: (0..classes).map(|c| c.to_string()).collect(),
+        preprocessing: preprocessing(&architecture, pixels),
+        pixels,
         weights_sha256: sha256(&bytes),
         storage: "as published".into(),
+        inferred: Some(inferred),
         training: None,
     };
     Ok((info, weights))
 }
 
-/// How every Glow's 8-bit pixels are mapped in.
-pub const PREPROCESSING: &str = "zero-padded to the flow's side, v = (pixel + u)/256 with u = ½ (images from outside) or uniform (training), bounded logit inside the flow";
+/// How a flow's 8-bit pixels are mapped in, in words.
+pub fn preprocessing(architecture: &Architecture, pixels: Preprocessing) -> String {
+    match architecture {
+        Architecture::Glow(_) => {
+            format!("zero-padded to the flow's side, {}, bounded logit inside the flow", pixels.describe())
+        }
+        Architecture::TarFlow(_) => format!("zero-padded to the flow's side, {}", pixels.describe()),
+    }
+}
 
 /// Lower-case hexadecimal SHA-256.
 pub fn sha256(bytes: &[u8]) -> String {
@@ -209,15 +224,17 @@ pub fn write(
     let info = OracleInfo {
         format: 1,
         name: spec.name.clone(),
-        family: "glow".into(),
-        architecture: trained.config,
+        family: trained.architecture.family().into(),
+        architecture: trained.architecture,
         class_names: trained.class_names.clone(),
-        preprocessing: PREPROCESSING.into(),
+        preprocessing: preprocessing(&trained.architecture, trained.pixels),
+        pixels: trained.pixels,
         weights_sha256: sha256(&bytes),
         storage: match spec.storage {
             Storage::F32 => "float32".into(),
             Storage::F16 => "float16".into(),
         },
+        inferred: None,
         training: Some(TrainingRecord {
             data: spec.data.description.clone().unwrap_or_else(|| spec.data.path.display().to_string()),
             pixels_sha256: trained.pixels_sha256.clone(),

@@ -1,9 +1,9 @@
 //! The oracles that come with the program.
 
 use crate::error::{Error, Result};
-use crate::flow::import::glow_from_bytes;
+use crate::flow::import::checkpoint_from_bytes;
 use crate::flow::weights::Weights;
-use crate::oracle::folder::{OracleInfo, check_hash};
+use crate::oracle::folder::{OracleInfo, check_architecture, check_hash};
 
 /// One bundled oracle folder, inside the program.
 #[derive(Debug, Clone, Copy)]
@@ -52,7 +52,8 @@ impl Bundled {
         let path = format!("assets/oracles/{}/weights.safetensors", self.name);
         let info = self.info()?;
         check_hash(path.as_ref(), self.weights, &info)?;
-        let (_, weights) = glow_from_bytes(path.as_ref(), self.weights)?;
-        Ok((info, weights))
+        let checkpoint = checkpoint_from_bytes(path.as_ref(), self.weights)?;
+        check_architecture(path.as_ref(), &checkpoint.architecture, &info)?;
+        Ok((info, checkpoint.weights))
     }
 }

@@ -52,7 +52,7 @@ pub fn compare(
     let images = IMAGES.min(scores.len());
     let cpu = choose(DeviceChoice::Cpu)?;
     let exact = info.clone().build(weights, &cpu.device, Precision::F64, images)?;
-    let reference = exact.world.flow().score(&x[..images * info.architecture.shape.dims()])?;
+    let reference = exact.world.flow().score(&x[..images * info.architecture.shape().dims()])?;
     let posterior = |scores: &Scores, i| {
         Posterior::new(scores.log_likelihoods(i, settings.tau), &settings.prior, settings.smoothing)
     };

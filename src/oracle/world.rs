@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::{Dataset, ImageShape, WorldBatch};
 use crate::error::{Error, Result};
-use crate::events::{Events, Progress};
+use crate::events::{Events, Progress, silent};
 use crate::flow::base::latents;
 use crate::flow::preprocess::Dequantisation;
-use crate::flow::{Flow, Scores};
+use crate::flow::{Decoded, Decoding, Flow, Scores};
 use crate::oracle::posterior::{Posterior, Prior, draw};
 use crate::units::{ClassId, Seed, Smoothing, Tau};
 
@@ -55,8 +55,8 @@ pub struct Sample {
     pub label: ClassId,
     /// World-space image, CHW, rounded to 32 bits.
     pub x: Vec<f32>,
-    /// The exact posterior of the image before that rounding, from its base sample. [`World::rounding`] tells what the
-    /// rounding does to it.
+    /// The exact posterior: in a shared-map world of the image before that rounding, from its base sample ([`World::rounding`]
+    /// tells what the rounding does to it); in a class-map world of x itself.
     pub posterior: Posterior,
 }
 
@@ -130,6 +130,20 @@ impl World {
     /// # Errors
     /// When the class or the prior does not fit, or the device fails.
     pub fn sample_indices(&self, spec: &SampleSpec, settings: &Settings, indices: &[usize]) -> Result<Vec<Sample>> {
+        self.sample_watched(spec, settings, indices, &mut silent())
+    }
+
+    /// [`Self::sample_indices`], told how far the inverse pass has come.
+    ///
+    /// # Errors
+    /// As [`Self::sample_indices`], and when the caller stops.
+    pub fn sample_watched(
+        &self,
+        spec: &SampleSpec,
+        settings: &Settings,
+        indices: &[usize],
+        events: &mut dyn Events<Decoding>,
+    ) -> Result<Vec<Sample>> {
         self.check(settings)?;
         if let Some(class) = spec.class.filter(|&class| class >= self.flow.classes()) {
             return Err(Error::input(format!("class {class} is not among the {} of this world", self.flow.classes())));
@@ -138,10 +152,14 @@ impl World {
         let classes: Vec<ClassId> = indices.iter().map(|&i| self.source(spec, settings, i)).collect();
         let seed = spec.seed.split("latents");
         let noise: Vec<f32> = indices.par_iter().flat_map_iter(|&i| latents(seed, i, 1, dims)).collect();
-        let decoded = self.flow.decode(&noise, &classes, settings.tau)?;
-        let images = decoded.x.chunks(dims).zip(indices).zip(&classes).enumerate();
+        let Decoded { x, scores } = self.flow.decode(&noise, &classes, settings.tau, events)?;
+        let scores = match scores {
+            Some(scores) => scores,
+            None => self.flow.score(&x)?,
+        };
+        let images = x.chunks(dims).zip(indices).zip(&classes).enumerate();
         let samples = images.map(|(i, ((x, &index), &source))| {
-            let posterior = self.posterior(&decoded.scores, i, settings);
+            let posterior = self.posterior(&scores, i, settings);
             let label = if settings.smoothing == Smoothing::ONE || spec.class.is_some() {
                 source
             } else {
@@ -158,6 +176,10 @@ impl World {
     /// # Errors
     /// When the device fails.
     pub fn rounding(&self, samples: &[Sample], settings: &Settings) -> Result<Vec<f64>> {
+        if self.flow.shared_base().is_none() {
+            // Their posteriors were computed from x as it is.
+            return Ok(vec![0.0; samples.len()]);
+        }
         let x: Vec<f32> = samples.iter().flat_map(|sample| sample.x.iter().copied()).collect();
         let scores = self.flow.score(&x)?;
         let again = (0..samples.len()).map(|i| self.posterior(&scores, i, settings));
@@ -185,11 +207,12 @@ impl World {
         all.ok_or_else(|| Error::input("no images"))
     }
 
-    /// 8-bit images as this world sees them: grey or RGB and zero-padded to its shape, dequantised.
+    /// 8-bit images as this world sees them: grey or RGB and zero-padded to its shape, dequantised (as is usual in this world
+    /// where nothing is said).
     ///
     /// # Errors
     /// When they are larger than the world's images.
-    pub fn map_in(&self, images: Dataset, dequantisation: Dequantisation) -> Result<Vec<f32>> {
+    pub fn map_in(&self, images: Dataset, dequantisation: Option<Dequantisation>) -> Result<Vec<f32>> {
         let shape = self.shape();
         let images = images.to_channels(shape.channels)?;
         let images = if images.shape == shape { images } else { images.pad_to(shape.width)? };
@@ -199,7 +222,8 @@ impl World {
                 images.name, images.shape
             )));
         }
-        Ok(dequantisation.apply(&images.pixels, shape.dims(), 0))
+        let how = dequantisation.unwrap_or_else(|| self.flow.pixels().default_dequantisation());
+        Ok(self.flow.pixels().map_in(&images.pixels, shape.dims(), 0, how))
     }
 }
 

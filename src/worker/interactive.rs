@@ -11,7 +11,6 @@ use super::protocol::{Event, GalleryRequest, GalleryUpdate, InspectRequest, Insp
 use crate::error::{Error, Result};
 use crate::events::Progress;
 use crate::oracle::classify::Classified;
-use crate::oracle::export::picture;
 use crate::oracle::world::{Sample, SampleSpec, Settings, World};
 use crate::units::Tau;
 
@@ -103,7 +102,8 @@ impl Interactive {
         }
         let started = Instant::now();
         let GalleryRequest { spec, settings, generation, .. } = &gallery.request;
-        let tiles: Vec<Tile> = world.sample_indices(spec, settings, &indices)?.into_iter().map(tile).collect();
+        let tiles: Vec<Tile> =
+            world.sample_indices(spec, settings, &indices)?.into_iter().map(|sample| tile(world, sample)).collect();
         gallery.delivered += tiles.len();
         let update = GalleryUpdate {
             generation: *generation,
@@ -130,10 +130,11 @@ impl Interactive {
         let (tile, rounding, morph) = match subject {
             Subject::Sample { spec, index } => {
                 let at = |tau: Tau| one(world, spec, &Settings { tau, ..settings.clone() }, *index);
-                let morph: Result<Vec<_>> = taus.iter().map(|&tau| at(tau).map(|one| (tau, tile(one)))).collect();
+                let morph: Result<Vec<_>> =
+                    taus.iter().map(|&tau| at(tau).map(|one| (tau, tile(world, one)))).collect();
                 let sample = at(settings.tau)?;
                 let rounding = world.rounding(std::slice::from_ref(&sample), settings)?.first().copied();
-                (tile(sample), rounding, morph?)
+                (tile(world, sample), rounding, morph?)
             }
             Subject::External(index) => {
                 let external = self.external.borrow();
@@ -161,12 +162,12 @@ fn join(mut old: GalleryUpdate, new: GalleryUpdate) -> GalleryUpdate {
     old
 }
 
-fn tile(sample: Sample) -> Tile {
+fn tile(world: &World, sample: Sample) -> Tile {
     Tile {
         index: sample.index,
         source: sample.source,
         label: sample.label,
-        pixels: picture(&sample.x),
+        pixels: world.flow().pixels().picture(&sample.x),
         posterior: Arc::new(sample.posterior),
     }
 }
@@ -180,7 +181,7 @@ pub fn external_tile(world: &World, classified: &Classified, i: usize, settings:
         index: i,
         source: label,
         label,
-        pixels: picture(&classified.x[i * dims..(i + 1) * dims]),
+        pixels: world.flow().pixels().picture(&classified.x[i * dims..(i + 1) * dims]),
         posterior: Arc::new(posterior),
     }
 }

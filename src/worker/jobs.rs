@@ -11,7 +11,6 @@ use super::interactive::{Interactive, external_tile};
 use super::protocol::{Event, Job, JobId, Outcome};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
-use crate::flow::preprocess::Dequantisation;
 use crate::oracle::classify::read_input;
 use crate::oracle::export::save_samples;
 use crate::oracle::train::{ORACLE, TrainEvent, train_oracle};
@@ -50,7 +49,7 @@ fn perform(line: &Line, desk: &mut Desk, id: JobId, control: &Arc<Control>, job:
         Job::Classify { paths, settings } => {
             let world = world_of(desk)?;
             let mut sink = Sink::new(line, &desk.interactive, Some(world), id, control);
-            let classified = world.classify(read_input(&paths)?, Dequantisation::MidPoint, &mut sink)?;
+            let classified = world.classify(read_input(&paths)?, None, &mut sink)?;
             Ok(tell_external(line, desk, world, classified, &settings))
         }
         Job::Save { spec, indices, settings, path } => {

@@ -3,7 +3,11 @@
 use std::path::PathBuf;
 
 use bayescope::data::ImageShape;
+use bayescope::error::Result;
+use bayescope::flow::Architecture;
 use bayescope::flow::glow::GlowConfig;
+use bayescope::flow::import::read_checkpoint;
+use bayescope::flow::weights::Weights;
 use serde_json::Value;
 
 use super::fill::Filled;
@@ -21,6 +25,13 @@ pub fn numbers(value: &Value) -> Vec<f64> {
         Value::Array(items) => items.iter().flat_map(numbers).collect(),
         number => vec![number.as_f64().unwrap_or_else(|| panic!("no number: {number}"))],
     }
+}
+
+/// A checkpoint that must be a Glow.
+pub fn read_glow(path: &std::path::Path) -> Result<(GlowConfig, Weights)> {
+    let checkpoint = read_checkpoint(path)?;
+    let Architecture::Glow(config) = checkpoint.architecture else { panic!("{} is no Glow", path.display()) };
+    Ok((config, checkpoint.weights))
 }
 
 /// One reference Glow.

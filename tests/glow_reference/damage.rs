@@ -5,14 +5,13 @@ use std::path::Path;
 
 use bayescope::error::Result;
 use bayescope::flow::glow::GlowFlow;
-use bayescope::flow::import::read_glow;
 use bayescope::flow::weights::{HostTensor, Storage, Weights};
 use bayescope::flow::{Flow, Precision};
 use bayescope::units::Seed;
 use burn::tensor::Device;
 use rand::RngExt;
 
-use crate::common::reference::GlowReference;
+use crate::common::reference::{GlowReference, read_glow};
 use crate::files::LAYOUTS;
 
 fn open(path: &Path) -> Result<GlowFlow> {

@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use bayescope::flow::Precision;
 use bayescope::flow::glow::GlowFlow;
-use bayescope::flow::import::read_glow;
+use bayescope::flow::{Architecture, Precision};
 use bayescope::oracle::folder;
 use burn::tensor::Device;
 
-use crate::common::reference::GlowReference;
+use crate::common::reference::{GlowReference, read_glow};
 
 /// Plain state dict, its safetensors form, and DataHardness' training layouts.
 pub const LAYOUTS: [(&str, &[&str]); 2] = [
@@ -59,7 +58,7 @@ fn a_checkpoint_opens_as_an_oracle() {
         let reference = GlowReference::read("config1");
         let path = reference.checkpoint(ending);
         let oracle = folder::open(path.to_str().unwrap(), &Device::flex(), Precision::F32, 8).unwrap();
-        assert_eq!(oracle.info.architecture, reference.config);
+        assert_eq!(oracle.info.architecture, Architecture::Glow(reference.config));
         assert_eq!(oracle.info.class_names, ["0", "1", "2", "3"]);
         assert_eq!(oracle.world.flow().shape(), reference.config.shape);
     }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use bayescope::data::ImageShape;
 use bayescope::device::{Candidate, DeviceChoice, DeviceReport};
 use bayescope::events::Progress;
+use bayescope::flow::Architecture;
 use bayescope::gui::{App, Engine};
 use bayescope::oracle::evaluate::Evaluation;
 use bayescope::oracle::folder::TrainingRecord;
@@ -117,7 +118,8 @@ impl Fake {
     /// An oracle of so many classes.
     pub fn open_classes(&self, names: Vec<String>) {
         let mut info = library::find("mnist").unwrap().info().unwrap();
-        info.architecture.classes = names.len();
+        let Architecture::Glow(glow) = &mut info.architecture else { panic!("the default oracle is a Glow") };
+        glow.classes = names.len();
         info.class_names = names;
         info.weights_sha256 = "other".into();
         self.send(Event::Oracle(Arc::new(info)));
@@ -157,15 +159,15 @@ impl Fake {
         for epoch in 1..=3 {
             let nll = 900.0 + 400.0 / epoch as f64;
             for step in 1..=20 {
-                let loss = StepLoss { nll: nll + (step % 5) as f64 * 9.0, cross_entropy: 0.2, grad_norm: 1.0 };
+                let loss = StepLoss { nll: nll + (step % 5) as f64 * 9.0, cross_entropy: Some(0.2), grad_norm: 1.0 };
                 let event = TrainEvent::Step { epoch, epochs: 30, step, steps: 20, loss, learning_rate: 1e-3 };
                 self.send(Event::Train(Box::new(event)));
             }
             let (held_out, train_nll) = (evaluation(nll + 15.0), nll);
             let done = TrainEvent::Epoch { epoch, epochs: 30, train_nll, held_out, best: true, seconds: 60.0 };
             self.send(Event::Train(Box::new(done)));
-            let x = (0..20).flat_map(|i| tile(i, 1.0).pixels.into_iter().map(|v| f32::from(v) / 255.0)).collect();
-            self.send(Event::Train(Box::new(TrainEvent::Samples { epoch, shape: SHAPE, x })));
+            let pixels = (0..20).flat_map(|i| tile(i, 1.0).pixels).collect();
+            self.send(Event::Train(Box::new(TrainEvent::Samples { epoch, shape: SHAPE, pixels })));
         }
         harness.run_steps(4);
     }

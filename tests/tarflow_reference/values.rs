@@ -16,13 +16,15 @@ struct Limits {
     x: Tolerance,
 }
 
-fn limits(precision: Precision, name: &str) -> Limits {
+fn limits(precision: Precision, name: &str, graphics: bool) -> Limits {
     let exact = Tolerance::Relative(1e-9);
     match precision {
         Precision::F64 => Limits { z: exact, log_p: exact, x: exact },
         Precision::F32 => Limits {
             z: Tolerance::Absolute(1e-5),
-            log_p: Tolerance::Absolute(if name == "config1" { 1e-4 } else { 2e-4 }),
+            // exp and erf of a graphics adapter may err by some units in the last place, all to one side: z stays within the same
+            // limit, but log p adds the errors of all dimensions up.
+            log_p: Tolerance::Absolute(if graphics { 2.0 } else { 1.0 } * if name == "config1" { 1e-4 } else { 2e-4 }),
             x: Tolerance::Absolute(3e-5),
         },
     }
@@ -101,7 +103,7 @@ fn check(
     strategies: &[Strategy],
 ) {
     let mut table = Table::new(format!("{} {precision:?} {label}", reference.name));
-    let limits = limits(precision, reference.name);
+    let limits = limits(precision, reference.name, !label.starts_with("cpu"));
     forward(&mut table, reference, engine, &limits);
     strategies.iter().for_each(|strategy| inverse(&mut table, reference, engine, &limits, *strategy));
     table.finish();
@@ -121,12 +123,12 @@ fn on_tensors(device: &Device, label: &str, precision: Precision, every_strategy
 
 #[test]
 fn f64_tensors_on_the_cpu() {
-    on_tensors(&Device::flex(), "tensors", Precision::F64, true);
+    on_tensors(&Device::flex(), "cpu tensors", Precision::F64, true);
 }
 
 #[test]
 fn f32_tensors_on_the_cpu() {
-    on_tensors(&Device::flex(), "tensors", Precision::F32, true);
+    on_tensors(&Device::flex(), "cpu tensors", Precision::F32, true);
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! A Glow that no longer changes, as the shared-map flow of a world.
 
+use std::ops::Range;
+
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use nalgebra::{DMatrix, DVector};
 
@@ -7,11 +9,12 @@ use super::matrix::{from_matrix, invert, to_matrix};
 use super::{Affine, FlowStep, Glow, GlowConfig, Step, decode, encode};
 use crate::data::ImageShape;
 use crate::error::{Error, Result};
+use crate::events::Events;
 use crate::flow::base::GaussianBase;
 use crate::flow::parameters::to_host;
-use crate::flow::preprocess::BoundedLogit;
+use crate::flow::preprocess::{BoundedLogit, Preprocessing};
 use crate::flow::weights::Weights;
-use crate::flow::{Decoded, Flow, Precision, Scores};
+use crate::flow::{Decoded, Decoding, Evidence, Flow, Precision, Scores};
 use crate::units::{ClassId, Tau};
 
 /// Base-space images and the log-determinant of the map that led there.
@@ -167,7 +170,7 @@ impl GlowFlow {
             dims: self.config.shape.dims(),
             quad: self.base.distances(z),
             log_det,
-            log_norm: self.base.log_norm(),
+            log_norm: vec![self.base.log_norm()],
         }
     }
 }
@@ -185,14 +188,36 @@ impl Flow for GlowFlow {
         self.config.classes
     }
 
-    fn score(&self, x: &[f32]) -> Result<Scores> {
-        let encoded = self.encode(x)?;
-        Ok(self.scores(&encoded.z, encoded.log_det))
+    fn pixels(&self) -> Preprocessing {
+        Preprocessing::Uniform
     }
 
-    fn decode(&self, noise: &[f32], classes: &[ClassId], tau: Tau) -> Result<Decoded> {
+    fn score_classes(&self, x: &[f32], classes: Range<ClassId>) -> Result<Scores> {
+        let encoded = self.encode(x)?;
+        let all = self.scores(&encoded.z, encoded.log_det);
+        Ok(if classes.len() == all.classes { all } else { all.select(classes) })
+    }
+
+    /// x = f⁻¹(μ_y + τ Σ^½ noise).
+    fn decode(&self, noise: &[f32], classes: &[ClassId], tau: Tau, _: &mut dyn Events<Decoding>) -> Result<Decoded> {
         let z = self.base.place(noise, classes, tau);
         let (x, log_det) = self.decode_base(z.clone())?;
-        Ok(Decoded { x: self.logit.round(&x), scores: self.scores(&z, log_det) })
+        Ok(Decoded { x: self.logit.round(&x), scores: Some(self.scores(&z, log_det)) })
+    }
+
+    /// The map is shared, so only the base terms differ: one for each position of z, which the unsqueezed latent keeps at
+    /// the place of the pixels it came from.
+    fn evidence(&self, x: &[f32], a: ClassId, b: ClassId, tau: Tau) -> Result<Evidence> {
+        let ImageShape { channels, height, width } = self.config.shape;
+        let encoded = self.encode(x)?;
+        let log_likelihoods = self.scores(&encoded.z, encoded.log_det).log_likelihoods(0, tau);
+        let half_precision = 0.5 / (tau.get() * tau.get());
+        let mut cells = vec![0f64; height * width];
+        let (mean_a, mean_b, std) = (self.base.mean(a), self.base.mean(b), self.base.std());
+        for (d, z) in encoded.z.iter().take(channels * height * width).enumerate() {
+            let distance = |mean: &[f64]| ((z - mean[d]) / std[d]).powi(2);
+            cells[d % (height * width)] += half_precision * (distance(mean_b) - distance(mean_a));
+        }
+        Ok(Evidence { rows: height, columns: width, cells, total: log_likelihoods[a] - log_likelihoods[b] })
     }
 }

@@ -15,11 +15,6 @@ fn is_mask(name: &str) -> bool {
     name.ends_with(".attn_mask")
 }
 
-/// Whether a checkpoint's array is a parameter of a TarFlow and not one of the masks beside them.
-pub fn is_parameter(name: &str) -> bool {
-    !is_mask(name)
-}
-
 impl TarFlowConfig {
     /// Names, below the layer's own, and shapes of the linear maps of one layer.
     fn linear_maps(&self) -> [(&'static str, [usize; 2]); 4] {

@@ -34,15 +34,21 @@ impl TensorTarFlow {
         tensor(tokens, [tokens.len() / (t * p), t, p], device, self.dtype)
     }
 
-    /// Mixing weights of the class embeddings: one for a class, 1/K each for none.
     fn classes(&self, device: &Device, conditions: &[Condition]) -> Option<Tensor<2>> {
-        let k = self.config.classes;
+        self.config.mixing_weights(conditions, device, self.dtype)
+    }
+}
+
+impl TarFlowConfig {
+    /// Mixing weights of the class embeddings, [N, K]: one for a class, 1/K each for none. None in an unconditional flow.
+    pub fn mixing_weights(&self, conditions: &[Condition], device: &Device, dtype: DType) -> Option<Tensor<2>> {
+        let k = self.classes;
         let weight = |condition: &Condition, class| match condition {
             Some(chosen) => f64::from(u8::from(*chosen == class)),
             None => 1.0 / k as f64,
         };
         let values: Vec<f64> = conditions.iter().flat_map(|c| (0..k).map(move |class| weight(c, class))).collect();
-        (k > 0).then(|| tensor(&values, [conditions.len(), k], device, self.dtype))
+        (k > 0).then(|| tensor(&values, [conditions.len(), k], device, dtype))
     }
 }
 

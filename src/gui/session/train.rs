@@ -2,7 +2,6 @@
 
 use crate::data::ImageShape;
 use crate::oracle::evaluate::Evaluation;
-use crate::oracle::export::picture;
 use crate::oracle::train::TrainEvent;
 use crate::worker::protocol::JobId;
 
@@ -94,14 +93,14 @@ impl TrainHistory {
                 self.points.retain(|point| point.epoch < epoch);
                 self.points.push(EpochPoint { epoch, train_nll, held_out });
             }
-            TrainEvent::Samples { epoch, shape, x } => self.samples = Some(pictures(epoch, shape, &x)),
+            TrainEvent::Samples { epoch, shape, pixels } => self.samples = Some(pictures(epoch, shape, &pixels)),
         }
     }
 }
 
-/// World-space images for the eye.
-fn pictures(epoch: usize, shape: ImageShape, x: &[f32]) -> FixedSamples {
-    FixedSamples { epoch, shape, pictures: x.chunks_exact(shape.dims()).map(picture).collect() }
+/// Cut into images.
+fn pictures(epoch: usize, shape: ImageShape, pixels: &[u8]) -> FixedSamples {
+    FixedSamples { epoch, shape, pictures: pixels.chunks_exact(shape.dims()).map(<[u8]>::to_vec).collect() }
 }
 
 #[cfg(test)]
@@ -109,13 +108,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn samples_are_clipped_and_cut_into_images() {
+    fn samples_are_cut_into_images() {
         let mut history = TrainHistory::begin(1, 3);
-        let x = [-1.0, 0.0, 0.5, 2.0].repeat(20);
+        let pixels = [0, 1, 128, 255].repeat(20);
         let shape = ImageShape { channels: 1, height: 2, width: 2 };
-        history.take(TrainEvent::Samples { epoch: 1, shape, x });
+        history.take(TrainEvent::Samples { epoch: 1, shape, pixels });
         let samples = history.samples.unwrap();
         assert_eq!(samples.pictures.len(), 20);
-        assert_eq!(samples.pictures[3], [0, 0, 128, 255]);
+        assert_eq!(samples.pictures[3], [0, 1, 128, 255]);
     }
 }

@@ -1,15 +1,15 @@
-//! Training images on their way into a batch: moved, dequantised, mapped to logit space.
+//! Training images on their way into a batch: drawn, moved, mirrored, dequantised.
 
 use std::borrow::Cow;
 
 use rand::RngExt;
 
 use crate::data::{Dataset, ImageShape};
-use crate::flow::preprocess::{BoundedLogit, Dequantisation};
+use crate::flow::preprocess::{BoundedLogit, Dequantisation, Preprocessing};
 use crate::units::Seed;
 
 /// Image `i`, moved by up to `limit` pixels in each direction; zeros come in.
-pub fn moved(dataset: &Dataset, i: usize, limit: usize, seed: Seed) -> Cow<'_, [u8]> {
+fn moved(dataset: &Dataset, i: usize, limit: usize, seed: Seed) -> Cow<'_, [u8]> {
     let image = dataset.image(i);
     if limit == 0 {
         return Cow::Borrowed(image);
@@ -30,6 +30,54 @@ pub fn moved(dataset: &Dataset, i: usize, limit: usize, seed: Seed) -> Cow<'_, [
     Cow::Owned(out)
 }
 
+/// Which images a step sees, and the randomness of its epoch.
+pub struct Draw<'a> {
+    /// The training images.
+    pub train: &'a Dataset,
+    /// Their classes.
+    pub labels: &'a [usize],
+    /// Those of this step.
+    pub chosen: &'a [usize],
+    /// Epoch, from 1.
+    pub epoch: usize,
+    /// The run's seed.
+    pub seed: Seed,
+    /// Largest shift in pixels.
+    pub shift: usize,
+    /// Whether images are mirrored by chance.
+    pub mirror: bool,
+}
+
+impl<'a> Draw<'a> {
+    /// Class of each chosen image.
+    pub fn classes(&self) -> Vec<usize> {
+        self.chosen.iter().map(|&i| self.labels[i]).collect()
+    }
+
+    /// This epoch's noise.
+    pub fn noise(&self) -> Dequantisation {
+        Dequantisation::Seeded(self.seed.split(&format!("dequantisation {}", self.epoch)))
+    }
+
+    /// Image `i` as this epoch sees it.
+    pub fn image(&self, i: usize) -> Cow<'a, [u8]> {
+        let image = moved(self.train, i, self.shift, self.seed.split(&format!("shift {}", self.epoch)));
+        let mut coin = self.seed.split(&format!("mirror {}", self.epoch)).rng(i as u64);
+        if self.mirror && coin.random() { Cow::Owned(mirrored(&image, self.train.shape.width)) } else { image }
+    }
+
+    /// Whether the label of image `i` is dropped, which happens to a share of them.
+    pub fn label_dropped(&self, i: usize, share: f64) -> bool {
+        let mut rng = self.seed.split(&format!("labels {}", self.epoch)).rng(i as u64);
+        rng.random::<f64>() < share
+    }
+}
+
+/// Rows of `width` pixels back to front.
+fn mirrored(image: &[u8], width: usize) -> Vec<u8> {
+    image.chunks(width).flat_map(|row| row.iter().rev().copied()).collect()
+}
+
 /// Images `chosen`, dequantised and mapped to logit space, and the mean log-determinant of that map.
 pub fn logit_space<'a>(
     dims: usize,
@@ -37,7 +85,8 @@ pub fn logit_space<'a>(
     image: impl Fn(usize) -> Cow<'a, [u8]>,
     dequantisation: Dequantisation,
 ) -> (Vec<f32>, f64) {
-    let v: Vec<f32> = chosen.iter().flat_map(|&i| dequantisation.apply(&image(i), dims, i)).collect();
+    let uniform = |i: usize| Preprocessing::Uniform.map_in(&image(i), dims, i, dequantisation);
+    let v: Vec<f32> = chosen.iter().flat_map(|&i| uniform(i)).collect();
     let (y, log_det) = BoundedLogit { bounds: 0.9f32.into() }.forward(&v, dims);
     let mean = log_det.iter().sum::<f64>() / log_det.len().max(1) as f64;
     (y.into_iter().map(|y| y as f32).collect(), mean)
@@ -46,6 +95,11 @@ pub fn logit_space<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_mirrored_image_has_its_rows_back_to_front() {
+        assert_eq!(mirrored(&[1, 2, 3, 4, 5, 6], 3), [3, 2, 1, 6, 5, 4]);
+    }
 
     #[test]
     fn a_moved_image_is_the_image_moved() {

@@ -3,10 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
-use burn::optim::ModuleOptimizer;
 use serde::{Deserialize, Serialize};
 
-use super::step::adam;
+use super::spec::OptimSpec;
+use super::step::{Saved, adam};
 use crate::data::write_atomically;
 use crate::error::{Error, Result};
 use crate::flow::weights::{Storage, Weights};
@@ -42,12 +42,8 @@ fn one() -> f64 {
 pub struct Checkpoint {
     /// Scalars.
     pub state: State,
-    /// Parameters.
-    pub weights: Weights,
-    /// Their moving average.
-    pub average: Weights,
-    /// The optimizer with its moments.
-    pub optimizer: ModuleOptimizer,
+    /// Parameters, average and optimizer.
+    pub saved: Saved,
 }
 
 const PREFIX: &str = "checkpoint-";
@@ -69,7 +65,7 @@ fn folders(run: &Path) -> Result<Vec<(usize, PathBuf)>> {
 ///
 /// # Errors
 /// Names the file that cannot be read.
-pub fn load(run: &Path) -> Result<Option<Checkpoint>> {
+pub fn load(run: &Path, optim: &OptimSpec) -> Result<Option<Checkpoint>> {
     let Some((_, folder)) = folders(run)?.pop() else { return Ok(None) };
     let read = |name: &str| {
         let path = folder.join(name);
@@ -80,9 +76,13 @@ pub fn load(run: &Path) -> Result<Option<Checkpoint>> {
     let moments = burn::tensor::Bytes::from_bytes_vec(read("optimizer.bpk")?);
     Ok(Some(Checkpoint {
         state,
-        weights: Weights::read(&folder.join("weights.safetensors"))?,
-        average: Weights::read(&folder.join("average.safetensors"))?,
-        optimizer: adam().from_bytes(moments).map_err(|e| Error::file(folder.join("optimizer.bpk"), e.to_string()))?,
+        saved: Saved {
+            weights: Weights::read(&folder.join("weights.safetensors"))?,
+            average: Weights::read(&folder.join("average.safetensors"))?,
+            optimizer: adam(optim)
+                .from_bytes(moments)
+                .map_err(|e| Error::file(folder.join("optimizer.bpk"), e.to_string()))?,
+        },
     }))
 }
 
@@ -97,9 +97,9 @@ pub fn save(run: &Path, checkpoint: &Checkpoint) -> Result<()> {
         std::fs::remove_dir_all(&partial).map_err(|e| Error::io(&partial, e))?;
     }
     std::fs::create_dir_all(&partial).map_err(|e| Error::io(&partial, e))?;
-    checkpoint.weights.write(&partial.join("weights.safetensors"), Storage::F32)?;
-    checkpoint.average.write(&partial.join("average.safetensors"), Storage::F32)?;
-    let moments = checkpoint.optimizer.into_bytes().map_err(|e| Error::file(&partial, e.to_string()))?;
+    checkpoint.saved.weights.write(&partial.join("weights.safetensors"), Storage::F32)?;
+    checkpoint.saved.average.write(&partial.join("average.safetensors"), Storage::F32)?;
+    let moments = checkpoint.saved.optimizer.into_bytes().map_err(|e| Error::file(&partial, e.to_string()))?;
     write_atomically(&partial.join("optimizer.bpk"), |file| file.write_all(&moments))?;
     let state = serde_json::to_vec_pretty(&checkpoint.state).map_err(|e| Error::file(&partial, e.to_string()))?;
     write_atomically(&partial.join("state.json"), |file| file.write_all(&state))?;

@@ -1,40 +1,40 @@
-//! Training a conditional Glow on a dataset (EBO §4.1): NLL plus λ times a classification loss.
+//! Training a flow on a dataset: one loop for both families.
 
 mod batch;
 mod checkpoint;
+mod data;
+mod glow;
+mod learner;
 mod publish;
 mod spec;
 mod step;
+mod tarflow;
 
-use std::borrow::Cow;
 use std::path::Path;
 use std::time::Instant;
 
-use burn::module::Module;
 use burn::tensor::Device;
 use rand::seq::SliceRandom;
 use serde::Serialize;
 
-use crate::data::{Dataset, ImageShape, Split, open_dataset, write_atomically};
+use crate::data::{Dataset, ImageShape, Split, write_atomically};
 use crate::error::{Error, Result};
-use crate::events::{Events, Progress};
-use crate::flow::glow::{Glow, GlowConfig, GlowFlow};
-use crate::flow::preprocess::Dequantisation;
+use crate::events::{Events, silent};
+use crate::flow::preprocess::Preprocessing;
 use crate::flow::weights::{Storage, Weights};
-use crate::flow::{Flow, Precision};
+use crate::flow::{Architecture, Flow, Precision};
 use crate::oracle::evaluate::{Evaluation, evaluate};
 use crate::oracle::folder::sha256;
 use crate::units::Tau;
 
-use batch::{logit_space, moved};
+use batch::Draw;
 use checkpoint::{Best, Checkpoint, State};
+pub use data::corpus;
+use learner::{Learner, architecture, learner};
 pub use publish::{ORACLE, train_oracle};
-pub use spec::{Classification, DataSpec, ModelSpec, OptimSpec, TrainSpec};
+pub use spec::{Classification, DataSpec, ModelSpec, OptimSpec, Products, TarFlowSpec, TrainSpec};
 pub use step::StepLoss;
-use step::{Batch, adam, average, step, upload};
 
-/// Images in the batch that initialises the normalisations.
-const INIT_IMAGES: usize = 256;
 /// Base samples whose images are shown after every epoch, `SAMPLES_PER_CLASS` for each class.
 const SAMPLES_PER_CLASS: usize = 2;
 /// Steps in a row that may fail before the run goes back to its last checkpoint.
@@ -109,9 +109,9 @@ pub enum TrainEvent {
         epoch: usize,
         /// Shape of each.
         shape: ImageShape,
-        /// World-space images, NCHW.
+        /// 8-bit pictures, NCHW.
         #[serde(skip)]
-        x: Vec<f32>,
+        pixels: Vec<u8>,
     },
 }
 
@@ -119,7 +119,9 @@ pub enum TrainEvent {
 #[derive(Debug)]
 pub struct Trained {
     /// Architecture.
-    pub config: GlowConfig,
+    pub architecture: Architecture,
+    /// How pixels entered.
+    pub pixels: Preprocessing,
     /// Averaged weights of the best epoch.
     pub weights: Weights,
     /// That epoch, from 1.
@@ -143,13 +145,12 @@ struct Run<'a> {
     spec: &'a TrainSpec,
     folder: &'a Path,
     device: Device,
-    config: GlowConfig,
+    architecture: Architecture,
+    pixels: Preprocessing,
     train: Dataset,
     labels: Vec<usize>,
     held_out: Dataset,
-    glow: Glow,
-    average: Glow,
-    optimizer: burn::optim::ModuleOptimizer,
+    learner: Box<dyn Learner>,
     state: State,
 }
 
@@ -167,7 +168,7 @@ pub fn train(spec: &TrainSpec, folder: &Path, device: &Device, events: &mut dyn 
     events.report(TrainEvent::Started {
         images: run.train.len(),
         held_out: run.held_out.len(),
-        parameters: run.glow.num_params(),
+        parameters: run.learner.parameters(),
         resumed_at: run.state.epoch,
         epochs,
     })?;
@@ -202,44 +203,17 @@ fn keep_spec(spec: &TrainSpec, folder: &Path) -> Result<()> {
 
 impl<'a> Run<'a> {
     fn open(spec: &'a TrainSpec, folder: &'a Path, device: &Device) -> Result<Self> {
-        let mut all = open_dataset(&spec.data.path, Split::Train)?.pad_to(spec.data.pad_to)?;
-        if let Some(limit) = spec.data.limit {
-            all = all.subset(0..limit.min(all.len()))?;
-        }
-        let split = all.len().checked_sub(spec.data.held_out).filter(|&n| n > 0).ok_or_else(|| {
-            Error::input(format!(
-                "{} has {} images; holding out {} leaves none to train on",
-                all.name,
-                all.len(),
-                spec.data.held_out
-            ))
-        })?;
-        let train = all.subset(0..split)?;
-        let held_out = all.subset(split..all.len())?;
+        let all = corpus(&spec.data, Split::Train)?;
+        let (train, held_out) = data::split(&all, spec)?;
         let labels = train.labels.clone().ok_or_else(|| Error::input(format!("{} has no labels", all.name)))?;
-        let config = GlowConfig {
-            shape: all.shape,
-            classes: all.class_names.len(),
-            hidden: spec.model.hidden,
-            levels: spec.model.levels,
-            steps: spec.model.steps,
+        let (architecture, pixels) = architecture(spec, &train);
+        let (saved, state) = match checkpoint::load(folder, &spec.training)? {
+            Some(Checkpoint { state, saved }) => (Some(saved), state),
+            None => (None, State { epoch: 0, best: None, seconds: 0.0, rate_scale: 1.0 }),
         };
-        let device = device.clone().autodiff();
-        let build = |weights, device: &Device| Glow::from_weights(&config, weights, device, Precision::F32);
-        let (glow, average, optimizer, state) = match checkpoint::load(folder)? {
-            Some(saved) => (
-                build(saved.weights, &device)?,
-                build(saved.average, &device.clone().inner())?,
-                saved.optimizer,
-                saved.state,
-            ),
-            None => {
-                let glow = initial(spec, &config, &train, &device)?;
-                let average = build(glow.to_weights()?, &device.clone().inner())?;
-                (glow, average, adam(), State { epoch: 0, best: None, seconds: 0.0, rate_scale: 1.0 })
-            }
-        };
-        Ok(Self { spec, folder, device, config, train, labels, held_out, glow, average, optimizer, state })
+        let learner = learner(spec, &train, saved, device)?;
+        let device = device.clone();
+        Ok(Self { spec, folder, device, architecture, pixels, train, labels, held_out, learner, state })
     }
 
     /// The last checkpoint again, with half the learning rate: the data come in the same order, so that the same rate would
@@ -267,16 +241,21 @@ impl<'a> Run<'a> {
         let steps = order.len().div_ceil(t.batch);
         let (mut sum, mut seen, mut skipped) = (0.0, 0usize, 0usize);
         for (k, chosen) in order.chunks(t.batch).enumerate() {
-            let batch = self.batch(epoch, chosen);
+            let draw = Draw {
+                train: &self.train,
+                labels: &self.labels,
+                chosen,
+                epoch,
+                seed: t.seed,
+                shift: self.spec.data.shift,
+                mirror: self.spec.data.mirror,
+            };
             let learning_rate = self.state.rate_scale * self.spec.learning_rate((epoch - 1) * steps + k, steps);
-            let (glow, loss) =
-                step(self.spec, &self.config, self.glow.clone(), &mut self.optimizer, batch, learning_rate)?;
-            self.glow = glow;
+            let loss = self.learner.step(&draw, learning_rate, self.decay((epoch - 1) * steps + k))?;
             if loss.grad_norm.is_finite() {
                 skipped = 0;
                 sum += loss.nll * chosen.len() as f64;
                 seen += chosen.len();
-                self.average = average(self.average.clone(), &self.glow, self.decay((epoch - 1) * steps + k));
                 events.report(TrainEvent::Step { epoch, epochs: t.epochs, step: k + 1, steps, loss, learning_rate })?;
             } else {
                 skipped += 1;
@@ -295,16 +274,6 @@ impl<'a> Run<'a> {
         self.spec.training.ema_decay.min((1.0 + step) / (10.0 + step))
     }
 
-    /// Dequantised with this epoch's noise, in logit space.
-    fn batch(&self, epoch: usize, chosen: &[usize]) -> Batch {
-        let seed = self.spec.training.seed.split(&format!("dequantisation {epoch}"));
-        let classes = chosen.iter().map(|&i| self.labels[i]).collect();
-        let shifts = self.spec.training.seed.split(&format!("shift {epoch}"));
-        let moved = |i| moved(&self.train, i, self.spec.data.shift, shifts);
-        let (y, mean_log_det) = logit_space(self.train.shape.dims(), chosen, moved, Dequantisation::Uniform(seed));
-        Batch { y, mean_log_det, classes }
-    }
-
     /// Evaluates the averaged weights, keeps them if they are the best, writes the checkpoint, reports.
     fn finish_epoch(
         &mut self,
@@ -313,50 +282,46 @@ impl<'a> Run<'a> {
         sitting: Instant,
         events: &mut dyn Events<TrainEvent>,
     ) -> Result<()> {
-        let flow = GlowFlow::freeze(&self.config, &self.average)?;
-        let mut silent = |_: Progress| std::ops::ControlFlow::Continue(());
+        let flow = self.learner.frozen()?;
         let seed = self.spec.training.seed.split("held-out");
-        let held_out = evaluate(&flow, &self.held_out, seed, &mut silent)?;
-        let average = self.average.to_weights()?;
+        let held_out = evaluate(flow.as_ref(), &self.held_out, seed, &mut silent())?;
         let best = self.state.best.is_none_or(|best| held_out.nll_nats < best.nll);
         if best {
-            average.write(&self.folder.join("best.safetensors"), Storage::F32)?;
+            self.learner.average()?.write(&self.folder.join("best.safetensors"), Storage::F32)?;
             self.state.best = Some(Best { epoch, nll: held_out.nll_nats });
         }
         self.state.epoch = epoch;
         self.state.seconds += sitting.elapsed().as_secs_f64();
         let state = self.state.clone();
-        checkpoint::save(
-            self.folder,
-            &Checkpoint { state, weights: self.glow.to_weights()?, average, optimizer: self.optimizer.clone() },
-        )?;
+        checkpoint::save(self.folder, &Checkpoint { state, saved: self.learner.saved()? })?;
         let (epochs, seconds) = (self.spec.training.epochs, self.state.seconds);
         events.report(TrainEvent::Epoch { epoch, epochs, train_nll, held_out, best, seconds })?;
-        events.report(TrainEvent::Samples { epoch, shape: self.config.shape, x: self.samples(&flow)? })
+        let pixels = self.samples(flow.as_ref())?;
+        events.report(TrainEvent::Samples { epoch, shape: self.train.shape, pixels })
     }
 
-    /// Images of fixed latents.
-    fn samples(&self, flow: &GlowFlow) -> Result<Vec<f32>> {
-        let classes: Vec<usize> = (0..self.config.classes * SAMPLES_PER_CLASS).map(|i| i / SAMPLES_PER_CLASS).collect();
+    /// 8-bit pictures of fixed latents.
+    fn samples(&self, flow: &dyn Flow) -> Result<Vec<u8>> {
+        let classes: Vec<usize> = (0..flow.classes() * SAMPLES_PER_CLASS).map(|i| i / SAMPLES_PER_CLASS).collect();
         let seed = self.spec.training.seed.split("samples");
-        let noise = crate::flow::base::latents(seed, 0, classes.len(), self.config.shape.dims());
-        Ok(flow.decode(&noise, &classes, Tau::ONE)?.x)
+        let noise = crate::flow::base::latents(seed, 0, classes.len(), self.train.shape.dims());
+        Ok(self.pixels.picture(&flow.decode(&noise, &classes, Tau::ONE, &mut silent())?.x))
     }
 
     /// The best epoch, on the held-out and the test images.
     fn finish(self) -> Result<Trained> {
         let best = self.state.best.ok_or_else(|| Error::Numeric("no epoch was finished".into()))?;
         let weights = Weights::read(&self.folder.join("best.safetensors"))?;
-        let flow = GlowFlow::new(&self.config, weights.clone(), &self.device.clone().inner(), Precision::F32)?;
-        let mut silent = |_: Progress| std::ops::ControlFlow::Continue(());
+        let flow = self.architecture.build(weights.clone(), self.pixels, &self.device, Precision::F32)?;
         let seed = self.spec.training.seed;
-        let held_out = evaluate(&flow, &self.held_out, seed.split("held-out"), &mut silent)?;
-        let test = match open_dataset(&self.spec.data.path, Split::Test) {
-            Ok(test) => Some(evaluate(&flow, &test.pad_to(self.spec.data.pad_to)?, seed.split("test"), &mut silent)?),
+        let held_out = evaluate(flow.as_ref(), &self.held_out, seed.split("held-out"), &mut silent())?;
+        let test = match corpus(&self.spec.data, Split::Test) {
+            Ok(test) => Some(evaluate(flow.as_ref(), &test, seed.split("test"), &mut silent())?),
             Err(_) => None,
         };
         Ok(Trained {
-            config: self.config,
+            architecture: self.architecture,
+            pixels: self.pixels,
             weights,
             epoch: best.epoch,
             held_out,
@@ -367,18 +332,4 @@ impl<'a> Run<'a> {
             seconds: self.state.seconds,
         })
     }
-}
-
-/// A fresh Glow whose normalisations fit the first training images.
-fn initial(spec: &TrainSpec, config: &GlowConfig, train: &Dataset, device: &Device) -> Result<Glow> {
-    let seed = spec.training.seed;
-    let plain = device.clone().inner();
-    let weights = config.initial_weights(seed.split("weights"), spec.training.mean_std);
-    let mut glow = Glow::from_weights(config, weights, &plain, Precision::F32)?;
-    let first: Vec<usize> = (0..INIT_IMAGES.min(train.len())).collect();
-    let as_is = |i| Cow::Borrowed(train.image(i));
-    let noise = Dequantisation::Uniform(seed.split("initialisation"));
-    let (y, _) = logit_space(train.shape.dims(), &first, as_is, noise);
-    glow.initialise(&upload(config, y, &plain));
-    Glow::from_weights(config, glow.to_weights()?, device, Precision::F32)
 }

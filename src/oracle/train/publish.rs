@@ -2,15 +2,13 @@
 
 use std::path::Path;
 
-use super::{TrainEvent, TrainSpec, Trained, train};
-use crate::data::{Split, open_dataset};
+use super::{TrainEvent, TrainSpec, Trained, corpus, train};
+use crate::data::Split;
 use crate::device::Chosen;
 use crate::error::Result;
 use crate::events::Events;
-use crate::flow::glow::GlowFlow;
-use crate::flow::preprocess::Dequantisation;
 use crate::flow::weights::Storage;
-use crate::flow::{Flow, Precision, Scores};
+use crate::flow::{Precision, Scores};
 use crate::oracle::folder::{self, OracleInfo, StorageDrift};
 use crate::oracle::posterior::{Posterior, Prior};
 use crate::units::{Smoothing, Tau};
@@ -45,10 +43,10 @@ pub fn train_oracle(
 
 /// Compares the trained weights with their f16 form on test images (training images where there is no test part).
 fn storage_drift(spec: &TrainSpec, trained: &Trained, chosen: &Chosen) -> Result<StorageDrift> {
-    let data = open_dataset(&spec.data.path, Split::Test).or_else(|_| open_dataset(&spec.data.path, Split::Train))?;
-    let data = data.subset(0..DRIFT_IMAGES.min(data.len()))?.pad_to(spec.data.pad_to)?;
+    let data = corpus(&spec.data, Split::Test).or_else(|_| corpus(&spec.data, Split::Train))?;
+    let data = data.subset(0..DRIFT_IMAGES.min(data.len()))?;
     let dims = data.shape.dims();
-    let build = |weights| GlowFlow::new(&trained.config, weights, &chosen.device, Precision::F32);
+    let build = |weights| trained.architecture.build(weights, trained.pixels, &chosen.device, Precision::F32);
     let exact = build(trained.weights.clone())?;
     let stored = build(trained.weights.clone().rounded(Storage::F16))?;
     let mut drift = StorageDrift {
@@ -59,7 +57,7 @@ fn storage_drift(spec: &TrainSpec, trained: &Trained, chosen: &Chosen) -> Result
         decisions_changed: 0,
     };
     for (chunk, pixels) in data.pixels.chunks(BATCH * dims).enumerate() {
-        let x = Dequantisation::MidPoint.apply(pixels, dims, chunk * BATCH);
+        let x = trained.pixels.map_in(pixels, dims, chunk * BATCH, trained.pixels.default_dequantisation());
         add_drift(&mut drift, &exact.score(&x)?, &stored.score(&x)?);
     }
     drift.mean_posterior /= data.len() as f64;

@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::flow::preprocess::Preprocessing;
 use crate::flow::weights::Storage;
 use crate::units::Seed;
 
-/// A training run of a conditional Glow. Defaults are EBO's settings where EBO states them, sized for a CPU.
+/// A training run of an oracle. Defaults are EBO's settings where EBO states them, sized for a CPU; a `tarflow` table makes it
+/// a TarFlow instead of a Glow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrainSpec {
@@ -19,9 +21,12 @@ pub struct TrainSpec {
     pub storage: Storage,
     /// Where the images come from.
     pub data: DataSpec,
-    /// The flow.
+    /// The Glow, where there is no `tarflow`.
     #[serde(default)]
     pub model: ModelSpec,
+    /// The TarFlow (BLC App. B).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tarflow: Option<TarFlowSpec>,
     /// The optimisation.
     #[serde(default)]
     pub training: OptimSpec,
@@ -46,6 +51,12 @@ pub struct DataSpec {
     /// then holds slightly moved images too, which costs at most log((2·shift + 1)²) nats and helps a small corpus.
     #[serde(default)]
     pub shift: usize,
+    /// Every image is mirrored left to right or not, by chance, anew in every epoch.
+    #[serde(default)]
+    pub mirror: bool,
+    /// Only these classes, numbered in this order; all where empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<String>,
     /// Use only the first so many images of the training part.
     #[serde(default)]
     pub limit: Option<usize>,
@@ -77,7 +88,58 @@ impl Default for ModelSpec {
     }
 }
 
+/// Format in which the matrix products of training are computed; sums, norms and the weights themselves are 32-bit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Products {
+    /// 32 bits.
+    #[default]
+    F32,
+    /// bfloat16, as the paper's code trains.
+    Bf16,
+    /// IEEE half precision.
+    F16,
+}
+
+/// Size and noise of the TarFlow, in the words of BLC Table 5.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TarFlowSpec {
+    /// Side of a patch in pixels.
+    pub patch: usize,
+    /// Width C of the Transformers, a multiple of 64.
+    pub channels: usize,
+    /// Autoregressive blocks.
+    pub blocks: usize,
+    /// Layers of each block.
+    pub layers: usize,
+    /// Whether blocks only shift.
+    pub volume_preserving: bool,
+    /// How pixels become real numbers.
+    pub pixels: Preprocessing,
+    /// Share of images whose label is dropped.
+    pub label_dropout: f64,
+    /// Format of the matrix products.
+    pub products: Products,
+}
+
+impl Default for TarFlowSpec {
+    fn default() -> Self {
+        Self {
+            patch: 4,
+            channels: 128,
+            blocks: 4,
+            layers: 2,
+            volume_preserving: false,
+            pixels: Preprocessing::Gaussian { std: 0.05 },
+            label_dropout: 0.1,
+            products: Products::F32,
+        }
+    }
+}
+
 /// Where the classification loss takes its logits.
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Classification {
@@ -87,7 +149,7 @@ pub enum Classification {
     Posterior,
 }
 
-/// The optimisation: Adam on (NLL + λ·CE)/D.
+/// The optimisation: AdamW on (NLL + λ·CE)/D.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct OptimSpec {
@@ -104,15 +166,22 @@ pub struct OptimSpec {
     pub warm_up_images: usize,
     /// Share of the peak at which the cosine decay ends.
     pub final_rate: f64,
-    /// λ, weight of the classification loss in nats beside the NLL in nats per image (EBO tries 0.01 to 10).
+    /// Pieces a batch is cut into that are computed one after the other, their gradients added: for batches that do not fit the
+    /// device's memory.
+    pub accumulate: usize,
+    /// Decoupled weight decay.
+    pub weight_decay: f64,
+    /// Adam's decay of the squared gradients.
+    pub beta2: f64,
+    /// Glow only: λ, weight of the classification loss in nats beside the NLL in nats per image (EBO tries 0.01 to 10).
     pub lambda: f64,
-    /// What λ weighs.
+    /// Glow only: what λ weighs.
     pub classification: Classification,
     /// The global gradient norm is clipped to this; 0 switches clipping off.
     pub max_grad_norm: f64,
     /// Decay per step of the exponential moving average of the weights that is evaluated and kept.
     pub ema_decay: f64,
-    /// Standard deviation of the initial class means.
+    /// Glow only: standard deviation of the initial class means.
     pub mean_std: f32,
     /// Seed of everything random.
     pub seed: Seed,
@@ -124,6 +193,9 @@ impl Default for OptimSpec {
             epochs: 30,
             batch: 64,
             shards: 2,
+            accumulate: 1,
+            weight_decay: 0.0,
+            beta2: 0.999,
             learning_rate: 1e-3,
             warm_up_images: 10_000,
             final_rate: 0.02,
@@ -162,6 +234,13 @@ impl TrainSpec {
             (t.epochs > 0, "training.epochs must be at least 1"),
             (t.batch > 0, "training.batch must be at least 1"),
             (t.shards > 0, "training.shards must be at least 1"),
+            (t.accumulate > 0, "training.accumulate must be at least 1"),
+            (t.weight_decay >= 0.0, "training.weight_decay must be ≥ 0"),
+            ((0.0..1.0).contains(&t.beta2), "training.beta2 must lie in [0, 1)"),
+            (
+                self.tarflow.is_none_or(|f| (0.0..=1.0).contains(&f.label_dropout)),
+                "tarflow.label_dropout must lie between 0 and 1",
+            ),
             (t.learning_rate > 0.0 && t.learning_rate.is_finite(), "training.learning_rate must be a number > 0"),
             ((0.0..=1.0).contains(&t.final_rate), "training.final_rate must lie between 0 and 1"),
             ((0.0..1.0).contains(&t.ema_decay), "training.ema_decay must lie in [0, 1)"),

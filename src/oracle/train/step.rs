@@ -1,99 +1,103 @@
-//! One optimisation step: loss, gradients, clipping, Adam, and the moving average of the weights.
+//! What every training step ends in: gradients summed and clipped, AdamW, and the moving average of the weights.
 
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
-use burn::optim::{AdamConfig, GradientsParams, ModuleOptimizer};
-use burn::tensor::{Device, Int, Tensor, TensorData, activation::log_softmax};
+use burn::optim::{AdamWConfig, GradientsParams, ModuleOptimizer};
+use burn::tensor::Tensor;
 
-use super::spec::{Classification, TrainSpec};
+use super::spec::OptimSpec;
 use crate::error::{Error, Result};
-use crate::flow::glow::{Glow, GlowConfig, encode};
+use crate::flow::weights::Weights;
 
 /// What one step measured, before the parameters moved.
 #[derive(Debug, Clone, Copy, serde::Serialize)]
 pub struct StepLoss {
     /// Mean −log p(x|y) in the space of 8-bit pixels, nats per image.
     pub nll: f64,
-    /// Mean classification loss, nats.
-    pub cross_entropy: f64,
+    /// Mean classification loss, nats, where it is part of the loss.
+    pub cross_entropy: Option<f64>,
     /// Global norm of the gradient of the loss per dimension, before clipping.
     pub grad_norm: f64,
 }
 
-/// A batch in the space the Glow works in.
-pub struct Batch {
-    /// Logit-space images, [N, C, H, W] flattened.
-    pub y: Vec<f32>,
-    /// Mean log-determinant of the preprocessing, nats.
-    pub mean_log_det: f64,
-    /// One class per image.
-    pub classes: Vec<usize>,
+/// AdamW with PyTorch's ε (burn's own default is 1e-5); without weight decay it is Adam.
+pub fn adam(optim: &OptimSpec) -> ModuleOptimizer {
+    let config = AdamWConfig::new().with_epsilon(1e-8).with_beta_2(optim.beta2 as f32);
+    config.with_weight_decay(optim.weight_decay as f32).init()
 }
 
-/// Adam as PyTorch and EBO have it (burn's own default for ε is 1e-5).
-pub fn adam() -> ModuleOptimizer {
-    AdamConfig::new().with_epsilon(1e-8).init()
+/// A module in training.
+pub struct Trainee<M> {
+    /// Its parameters, on a device that differentiates.
+    pub module: M,
+    /// Their moving average, on the device beneath.
+    pub average: M,
+    /// Moves them.
+    pub optimizer: ModuleOptimizer,
 }
 
-/// The batch as a tensor [N, C, H, W].
-pub fn upload(config: &GlowConfig, y: Vec<f32>, device: &Device) -> Tensor<4> {
-    let shape = config.shape;
-    let n = y.len() / shape.dims();
-    Tensor::from_data(TensorData::new(y, [n, shape.channels, shape.height, shape.width]), device)
+impl<M: Module> Trainee<M> {
+    /// Moves the parameters by one step of AdamW, and the average after them with `decay`. Gradients that are not finite leave
+    /// everything as it was. Returns their global norm before clipping.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn step(&mut self, mut grads: GradientsParams, optim: &OptimSpec, rate: f64, decay: f64) -> Result<f64> {
+        let mut norm = SquaredNorm { grads: &grads, total: None };
+        self.module.visit(&mut norm);
+        let Some(norm) = norm.total else { return Ok(f64::NAN) };
+        let norm = norm.try_into_vec_as::<f64>().map_err(device_error)?[0].sqrt();
+        if !norm.is_finite() {
+            return Ok(norm);
+        }
+        if optim.max_grad_norm > 0.0 && norm > optim.max_grad_norm {
+            self.module.visit(&mut Scale { grads: &mut grads, factor: optim.max_grad_norm / norm });
+        }
+        self.module = self.optimizer.step(rate, self.module.clone(), grads);
+        self.average = average(self.average.clone(), &self.module, decay);
+        Ok(norm)
+    }
+
+    /// Sums of what `work` measures on the pieces of a batch, and of their gradients: `shards` pieces side by side, one such row
+    /// after the other, added in the order of the pieces. `None` without pieces.
+    ///
+    /// # Errors
+    /// The first of `work`'s.
+    pub fn gradients<P: Send>(
+        &self,
+        pieces: Vec<P>,
+        shards: usize,
+        work: impl Fn(M, P) -> Result<(Vec<f64>, GradientsParams)> + Sync,
+    ) -> Result<Option<(Vec<f64>, GradientsParams)>>
+    where
+        M: Send,
+    {
+        let Some(device) = self.module.devices().first().cloned() else { return Ok(None) };
+        let mut sum: Option<(Vec<f64>, GradientsParams)> = None;
+        let mut pieces = pieces.into_iter().peekable();
+        while pieces.peek().is_some() {
+            let row = pieces.by_ref().take(shards.max(1)).map(|piece| (self.module.clone().fork(&device), piece));
+            for (measured, grads) in side_by_side(row.collect(), |(module, piece)| work(module, piece))? {
+                match &mut sum {
+                    None => sum = Some((measured, grads)),
+                    Some((sum, total)) => {
+                        sum.iter_mut().zip(measured).for_each(|(sum, more)| *sum += more);
+                        self.module.visit(&mut Add { grads: total, other: grads });
+                    }
+                }
+            }
+        }
+        Ok(sum)
+    }
 }
 
-/// Moves `glow` by one step of Adam. A loss or gradient that is not finite leaves everything as it was and returns the
-/// numbers: the caller decides. The batch is cut into `spec.training.shards` pieces that run side by side; their gradients
-/// are added in a fixed order.
-///
-/// # Errors
-/// When the device fails or a 1×1 convolution became singular.
-pub fn step(
-    spec: &TrainSpec,
-    config: &GlowConfig,
-    glow: Glow,
-    optimizer: &mut ModuleOptimizer,
-    batch: Batch,
-    learning_rate: f64,
-) -> Result<(Glow, StepLoss)> {
-    let dims = config.shape.dims();
-    let n = batch.classes.len();
-    let device = glow.means.val().device();
-    let piece = n.div_ceil(spec.training.shards.clamp(1, n.max(1)));
-    let pieces: Vec<(Glow, &[f32], &[usize])> = batch
-        .y
-        .chunks(piece * dims)
-        .zip(batch.classes.chunks(piece))
-        .map(|(y, classes)| (glow.clone().fork(&device), y, classes))
-        .collect();
-    let mut pieces = side_by_side(pieces, |(glow, y, classes)| {
-        piece_gradients(spec, config, glow, y, classes, classes.len() as f64 / n as f64)
-    })?
-    .into_iter();
-    let Some(mut sum) = pieces.next() else { return Err(Error::input("an empty batch")) };
-    for piece in pieces {
-        sum.nll += piece.nll;
-        sum.cross_entropy += piece.cross_entropy;
-        glow.visit(&mut Add { grads: &mut sum.grads, other: piece.grads });
-    }
-    let mut report = StepLoss {
-        nll: sum.nll - batch.mean_log_det + dims as f64 * 256f64.ln(),
-        cross_entropy: sum.cross_entropy,
-        grad_norm: f64::NAN,
-    };
-    let mut norm = SquaredNorm { grads: &sum.grads, total: None };
-    glow.visit(&mut norm);
-    let Some(norm) = norm.total.filter(|_| report.nll.is_finite() && report.cross_entropy.is_finite()) else {
-        return Ok((glow, report));
-    };
-    report.grad_norm = norm.try_into_vec_as::<f64>().map_err(device_error)?[0].sqrt();
-    if !report.grad_norm.is_finite() {
-        return Ok((glow, report));
-    }
-    let limit = spec.training.max_grad_norm;
-    if limit > 0.0 && report.grad_norm > limit {
-        glow.visit(&mut Scale { grads: &mut sum.grads, factor: limit / report.grad_norm });
-    }
-    Ok((optimizer.step(learning_rate, glow, sum.grads), report))
+/// A run's parameters and their average by name, with the optimizer's moments.
+pub struct Saved {
+    /// Parameters.
+    pub weights: Weights,
+    /// Their moving average.
+    pub average: Weights,
+    /// The optimizer.
+    pub optimizer: ModuleOptimizer,
 }
 
 /// Runs `work` on every item at once, each on a thread of its own. Not on rayon's pool: burn's CPU kernels use that one
@@ -108,71 +112,9 @@ fn side_by_side<I: Send, O: Send>(items: Vec<I>, work: impl Fn(I) -> Result<O> +
     })
 }
 
-/// Share of the batch loss that one piece of the batch has, and its gradient.
-struct Piece {
-    nll: f64,
-    cross_entropy: f64,
-    grads: GradientsParams,
-}
-
-fn piece_gradients(
-    spec: &TrainSpec,
-    config: &GlowConfig,
-    glow: Glow,
-    y: &[f32],
-    classes: &[usize],
-    share: f64,
-) -> Result<Piece> {
-    let device = glow.means.val().device();
-    let (nll, cross_entropy) = losses(spec, config, &glow, upload(config, y.to_vec(), &device), classes)?;
-    let loss = (nll.clone() + cross_entropy.clone() * spec.training.lambda) * (share / config.shape.dims() as f64);
-    let measured = Tensor::cat(vec![nll, cross_entropy], 0).try_into_vec_as::<f64>().map_err(device_error)?;
-    let grads = GradientsParams::from_grads(loss.backward(), &glow);
-    Ok(Piece { nll: share * measured[0], cross_entropy: share * measured[1], grads })
-}
-
-fn device_error(error: impl std::fmt::Display) -> Error {
+/// An error of the device, in its own words.
+pub fn device_error(error: impl std::fmt::Display) -> Error {
     Error::Device(error.to_string())
-}
-
-/// Mean NLL of z and the couplings (without preprocessing), and mean classification loss, [1] each.
-fn losses(
-    spec: &TrainSpec,
-    config: &GlowConfig,
-    glow: &Glow,
-    y: Tensor<4>,
-    classes: &[usize],
-) -> Result<(Tensor<1>, Tensor<1>)> {
-    let (n, dims) = (classes.len(), config.shape.dims());
-    let device = y.device();
-    let (z, partial) = encode(&glow.fold(), y);
-    let mut log_det = partial.sum_dim(1).mean();
-    for (l, level) in glow.levels.iter().enumerate() {
-        let positions = (config.shape.height >> (l + 1)) * (config.shape.width >> (l + 1));
-        for step in &level.steps {
-            log_det = log_det + step.log_det_per_position()? * positions as f64;
-        }
-    }
-    // Σ_d (z_d − μ_yd)²/σ_d² for every class at once: ‖z/σ‖² − 2⟨z/σ², μ⟩ + ‖μ/σ‖², [N, K].
-    let var = glow.cov_diag.val().abs().reshape([1, dims]);
-    let means = glow.means.val().reshape([config.classes, dims]);
-    let flat = z.clone().reshape([n, dims]);
-    let scaled = flat.clone() / var.clone();
-    let scaled_means = means.clone() / var.clone();
-    let mean_norm = (means.clone() * scaled_means).sum_dim(1).reshape([1, config.classes]);
-    let quad = (flat * scaled.clone()).sum_dim(1) - scaled.matmul(means.transpose()) * 2.0 + mean_norm;
-    let targets = Tensor::<1, Int>::from_data(
-        TensorData::new(classes.iter().map(|&c| c as i64).collect::<Vec<_>>(), [n]),
-        &device,
-    )
-    .reshape([n, 1]);
-    let log_norm = (var * (2.0 * std::f64::consts::PI)).log().sum() * 0.5;
-    let nll = quad.clone().gather(1, targets.clone()).mean() * 0.5 + log_norm - log_det;
-    let logits = match spec.training.classification {
-        Classification::Posterior => quad * -0.5,
-        Classification::LinearHead => glow.linproj.forward(z),
-    };
-    Ok((nll, -log_softmax(logits, 1).gather(1, targets).mean()))
 }
 
 struct SquaredNorm<'a> {
@@ -205,9 +147,12 @@ impl ModuleVisitor for Add<'_> {
     }
 }
 
-struct Scale<'a> {
-    grads: &'a mut GradientsParams,
-    factor: f64,
+/// Multiplies every gradient.
+pub struct Scale<'a> {
+    /// The gradients.
+    pub grads: &'a mut GradientsParams,
+    /// By what.
+    pub factor: f64,
 }
 
 impl ModuleVisitor for Scale<'_> {
@@ -218,10 +163,10 @@ impl ModuleVisitor for Scale<'_> {
     }
 }
 
-/// Moves the moving average `ema` towards `glow`: ema ← decay·ema + (1 − decay)·glow. Both live on one device.
-pub fn average(ema: Glow, glow: &Glow, decay: f64) -> Glow {
+/// Moves the moving average `ema` towards `module`: ema ← decay·ema + (1 − decay)·module. Both live on one device.
+fn average<M: Module>(ema: M, module: &M, decay: f64) -> M {
     let mut gather = Gather(std::collections::VecDeque::new());
-    glow.visit(&mut gather);
+    module.visit(&mut gather);
     ema.map(&mut Blend { values: gather.0, decay })
 }
 

@@ -1,0 +1,330 @@
+//! A TarFlow that no longer changes, as the class-map flow of a world: p(x|y) = N(z_y(x); 0, τ²·diag(var)) |det ∂z_y/∂x|.
+
+use std::cell::RefCell;
+use std::ops::Range;
+
+use burn::tensor::Device;
+
+use super::engine::{Engine, Guidance, Strategy};
+use super::{Condition, TarFlowConfig, TensorTarFlow};
+use crate::data::ImageShape;
+use crate::error::{Error, Result};
+use crate::events::{Events, Progress};
+use crate::flow::preprocess::Preprocessing;
+use crate::flow::weights::Weights;
+use crate::flow::{Decoded, Decoding, Evidence, Flow, Precision, Scores};
+use crate::units::{ClassId, Tau};
+
+/// One TarFlow and its base distribution.
+struct Map {
+    engine: Box<dyn Engine>,
+    /// Variance of the base distribution at τ = 1, [T, P].
+    var: Vec<f64>,
+    /// ½ Σ_d log(2π var_d), nats.
+    log_norm: f64,
+}
+
+impl Map {
+    fn new(config: &TarFlowConfig, weights: Weights, device: &Device, precision: Precision) -> Result<Self> {
+        let var = weights.0.get("var").map(|var| &var.values[..]).unwrap_or_default();
+        let var: Vec<f64> = var.iter().map(|&v| f64::from(v)).collect();
+        let log_norm = var.iter().map(|v| 0.5 * (2.0 * std::f64::consts::PI * v).ln()).sum();
+        let engine = Box::new(TensorTarFlow::new(config, weights, device, precision)?);
+        Ok(Self { engine, var, log_norm })
+    }
+}
+
+/// How samples are drawn where they need not be samples of the world.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Look {
+    /// Classifier-free guidance.
+    pub guidance: Option<Guidance>,
+    /// One step of Tweedie's denoising with the noise's σ.
+    pub denoise: bool,
+}
+
+/// A frozen TarFlow: one for all classes, or one for each.
+pub struct TarFlowOracle {
+    config: TarFlowConfig,
+    pixels: Preprocessing,
+    /// One, or as many as classes.
+    maps: Vec<Map>,
+    /// How each block is inverted.
+    strategies: RefCell<Vec<Strategy>>,
+}
+
+impl TarFlowOracle {
+    /// One TarFlow for all its classes (unconditional: one class).
+    ///
+    /// # Errors
+    /// When an array is missing or misshapen.
+    pub fn new(
+        config: &TarFlowConfig,
+        weights: Weights,
+        pixels: Preprocessing,
+        device: &Device,
+        precision: Precision,
+    ) -> Result<Self> {
+        Self::of_classes(config, vec![weights], pixels, device, precision)
+    }
+
+    /// One unconditional TarFlow for each class, all of one architecture (BLC §2.1); or a single one for all classes.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn of_classes(
+        config: &TarFlowConfig,
+        weights: Vec<Weights>,
+        pixels: Preprocessing,
+        device: &Device,
+        precision: Precision,
+    ) -> Result<Self> {
+        let maps: Vec<Map> =
+            weights.into_iter().map(|weights| Map::new(config, weights, device, precision)).collect::<Result<_>>()?;
+        if maps.is_empty() || (maps.len() > 1 && config.classes > 0) {
+            return Err(Error::input("a world of one flow per class needs unconditional flows, at least one"));
+        }
+        Ok(Self { config: *config, pixels, maps, strategies: RefCell::new(vec![Strategy::Loop; config.blocks]) })
+    }
+
+    /// The architecture.
+    pub fn config(&self) -> &TarFlowConfig {
+        &self.config
+    }
+
+    /// How each block is inverted from now on.
+    pub fn set_strategies(&self, strategies: Vec<Strategy>) {
+        if strategies.len() == self.config.blocks {
+            *self.strategies.borrow_mut() = strategies;
+        }
+    }
+
+    /// How each block is inverted.
+    pub fn strategies(&self) -> Vec<Strategy> {
+        self.strategies.borrow().clone()
+    }
+
+    /// The map of a class, and what its passes are conditioned on.
+    fn map_of(&self, class: ClassId) -> (&Map, Condition) {
+        match &self.maps[..] {
+            [map] => (map, (self.config.classes > 0).then_some(class)),
+            maps => (&maps[class], None),
+        }
+    }
+
+    /// The engine of a class, and what its passes are conditioned on.
+    pub fn engine_of(&self, class: ClassId) -> (&dyn Engine, Condition) {
+        let (map, condition) = self.map_of(class);
+        (map.engine.as_ref(), condition)
+    }
+
+    fn tokens(&self, x: &[f32]) -> Vec<f64> {
+        self.config.patchify(&x.iter().map(|&v| f64::from(v)).collect::<Vec<_>>())
+    }
+
+    fn image(&self, tokens: &[f64]) -> Vec<f32> {
+        self.config.unpatchify(tokens).into_iter().map(|v| v as f32).collect()
+    }
+
+    /// Base-space tokens z = τ √var·noise of each image's class.
+    fn place(&self, noise: &[f32], classes: &[ClassId], tau: Tau) -> Vec<f64> {
+        let noise = self.tokens(noise);
+        let images = noise.chunks(self.config.shape.dims()).zip(classes);
+        let place = |(noise, &class): (&[f64], &ClassId)| {
+            let var = &self.map_of(class).0.var;
+            noise.iter().zip(var).map(|(e, var)| tau.get() * var.sqrt() * e).collect::<Vec<f64>>()
+        };
+        images.flat_map(place).collect()
+    }
+
+    /// Images of one map: tokens through the inverse of every block.
+    fn invert(
+        &self,
+        map: &Map,
+        mut x: Vec<f64>,
+        conditions: &[Condition],
+        guidance: Option<&Guidance>,
+        events: &mut dyn Events<Decoding>,
+    ) -> Result<Vec<f64>> {
+        let (blocks, tokens) = (self.config.blocks, self.config.tokens());
+        let strategies = self.strategies();
+        for (turn, block) in (0..blocks).rev().enumerate() {
+            let at = |done: usize| Progress { done: turn * tokens + done, total: blocks * tokens };
+            let mut tick = |done: usize| events.report(Decoding { progress: at(done), x: None });
+            let solved = map.engine.invert(block, &x, conditions, strategies[block], guidance, &mut tick)?;
+            x = solved.x;
+            events.report(Decoding { progress: at(tokens), x: Some(self.image(&x)) })?;
+        }
+        Ok(x)
+    }
+
+    /// Images of base-space tokens, every image by its class's map.
+    fn decode_tokens(
+        &self,
+        z: Vec<f64>,
+        classes: &[ClassId],
+        guidance: Option<&Guidance>,
+        events: &mut dyn Events<Decoding>,
+    ) -> Result<Vec<f64>> {
+        if let [map] = &self.maps[..] {
+            let conditions: Vec<Condition> = classes.iter().map(|&class| self.map_of(class).1).collect();
+            return self.invert(map, z, &conditions, guidance, events);
+        }
+        let dims = self.config.shape.dims();
+        let mut x = vec![0f64; z.len()];
+        for (class, map) in self.maps.iter().enumerate() {
+            let mine: Vec<usize> = (0..classes.len()).filter(|&i| classes[i] == class).collect();
+            if mine.is_empty() {
+                continue;
+            }
+            let part = mine.iter().flat_map(|&i| z[i * dims..(i + 1) * dims].iter().copied()).collect();
+            // Images of one class alone are not what a viewer waits for: only the steps are passed on.
+            let mut steps = |d: Decoding| events.emit(Decoding { x: None, ..d });
+            let solved = self.invert(map, part, &vec![None; mine.len()], guidance, &mut steps)?;
+            for (&i, solved) in mine.iter().zip(solved.chunks(dims)) {
+                x[i * dims..(i + 1) * dims].copy_from_slice(solved);
+            }
+        }
+        Ok(x)
+    }
+
+    /// [`Flow::decode`] with a look that leaves the world: guided, denoised. For the eye only.
+    ///
+    /// # Errors
+    /// As [`Flow::decode`].
+    pub fn decode_look(
+        &self,
+        noise: &[f32],
+        classes: &[ClassId],
+        tau: Tau,
+        look: &Look,
+        events: &mut dyn Events<Decoding>,
+    ) -> Result<Vec<f32>> {
+        let z = self.place(noise, classes, tau);
+        let x = self.decode_tokens(z, classes, look.guidance.as_ref(), events)?;
+        let x = self.finite(self.image(&x))?;
+        if look.denoise { self.denoise(&x, classes) } else { Ok(x) }
+    }
+
+    /// Tweedie's estimate of the image under the noise, x + σ² ∇_x log p(x|y) at τ = 1. For the eye only. x itself where the
+    /// noise is not Gaussian.
+    ///
+    /// # Errors
+    /// As [`Flow::score_classes`].
+    pub fn denoise(&self, x: &[f32], classes: &[ClassId]) -> Result<Vec<f32>> {
+        let Preprocessing::Gaussian { std } = self.pixels else { return Ok(x.to_vec()) };
+        let gradient = self.log_likelihood_gradient(x, classes, Tau::ONE)?;
+        Ok(x.iter().zip(gradient).map(|(x, g)| (f64::from(*x) + std * std * g) as f32).collect())
+    }
+
+    /// ∇_x log p(x|y) of each image under its class, NCHW, nats per unit of x.
+    ///
+    /// # Errors
+    /// As [`Flow::score_classes`].
+    pub fn log_likelihood_gradient(&self, x: &[f32], classes: &[ClassId], tau: Tau) -> Result<Vec<f64>> {
+        let dims = self.config.shape.dims();
+        let mut all = Vec::with_capacity(x.len());
+        let runs = classes.chunk_by(|a, b| a == b || self.maps.len() == 1);
+        let mut first = 0;
+        for run in runs {
+            let (map, _) = self.map_of(run[0]);
+            let conditions: Vec<Condition> = run.iter().map(|&class| self.map_of(class).1).collect();
+            let weight: Vec<f64> = map.var.iter().map(|var| (tau.get() * tau.get() * var).recip()).collect();
+            let x = self.tokens(&x[first * dims..(first + run.len()) * dims]);
+            all.extend(self.config.unpatchify(&map.engine.gradient(&x, &conditions, &weight)?.0));
+            first += run.len();
+        }
+        Ok(all)
+    }
+
+    /// ½ quad and log-det of every token of images under one class: [N, T] each.
+    fn token_terms(&self, x: &[f64], class: ClassId) -> Result<(Vec<f64>, Vec<f64>)> {
+        let (map, condition) = self.map_of(class);
+        let n = x.len() / self.config.shape.dims();
+        let encoded = map.engine.encode(x, &vec![condition; n])?;
+        let p = self.config.token_dims();
+        let weighted = encoded.z.iter().zip(map.var.iter().cycle()).map(|(z, var)| z * z / var);
+        let weighted: Vec<f64> = weighted.collect();
+        Ok((weighted.chunks(p).map(|token| token.iter().sum()).collect(), encoded.log_det))
+    }
+
+    fn finite(&self, x: Vec<f32>) -> Result<Vec<f32>> {
+        match x.chunks(self.config.shape.dims()).position(|x| x.iter().any(|v| !v.is_finite())) {
+            Some(i) => Err(Error::Numeric(format!("image {i} leaves the finite numbers inside the flow"))),
+            None => Ok(x),
+        }
+    }
+}
+
+impl Flow for TarFlowOracle {
+    fn shape(&self) -> ImageShape {
+        self.config.shape
+    }
+
+    fn classes(&self) -> usize {
+        if self.maps.len() > 1 { self.maps.len() } else { self.config.classes.max(1) }
+    }
+
+    fn pixels(&self) -> Preprocessing {
+        self.pixels
+    }
+
+    fn class_map(&self) -> Option<&TarFlowOracle> {
+        Some(self)
+    }
+
+    fn score_classes(&self, x: &[f32], classes: Range<ClassId>) -> Result<Scores> {
+        let (dims, t) = (self.config.shape.dims(), self.config.tokens());
+        let (n, k) = (x.len() / dims, classes.len());
+        let x = self.tokens(x);
+        let mut scores =
+            Scores { classes: k, dims, quad: vec![0.0; n * k], log_det: vec![0.0; n * k], log_norm: vec![] };
+        for (column, class) in classes.enumerate() {
+            let (quad, log_det) = self.token_terms(&x, class)?;
+            for (i, (quad, log_det)) in quad.chunks(t).zip(log_det.chunks(t)).enumerate() {
+                scores.quad[i * k + column] = quad.iter().sum();
+                scores.log_det[i * k + column] = log_det.iter().sum();
+            }
+            scores.log_norm.push(self.map_of(class).0.log_norm);
+        }
+        let finite = |i: &usize| scores.quad[*i].is_finite() && scores.log_det[*i].is_finite();
+        match (0..n * k).find(|i| !finite(i)) {
+            Some(i) => Err(Error::Numeric(format!("image {} leaves the finite numbers inside the flow", i / k))),
+            None => Ok(scores),
+        }
+    }
+
+    /// x = f_y⁻¹(τ √var noise). Statistics come from x itself, by K forward passes.
+    fn decode(
+        &self,
+        noise: &[f32],
+        classes: &[ClassId],
+        tau: Tau,
+        events: &mut dyn Events<Decoding>,
+    ) -> Result<Decoded> {
+        let x = self.decode_tokens(self.place(noise, classes, tau), classes, None, events)?;
+        Ok(Decoded { x: self.finite(self.image(&x))?, scores: None })
+    }
+
+    /// A token's base term and its log-determinants, at the place of its patch.
+    fn evidence(&self, x: &[f32], a: ClassId, b: ClassId, tau: Tau) -> Result<Evidence> {
+        let side = self.config.shape.width / self.config.patch;
+        let tokens = self.tokens(x);
+        let term = |class: ClassId| -> Result<Vec<f64>> {
+            let (quad, log_det) = self.token_terms(&tokens, class)?;
+            let (var, p) = (&self.map_of(class).0.var, self.config.token_dims());
+            let norms =
+                var.chunks(p).map(|v| v.iter().map(|v| 0.5 * (2.0 * std::f64::consts::PI * v).ln()).sum::<f64>());
+            let scale = 0.5 / (tau.get() * tau.get());
+            Ok(quad.iter().zip(&log_det).zip(norms).map(|((q, l), norm)| l - scale * q - norm).collect())
+        };
+        let cells = term(a)?.into_iter().zip(term(b)?).map(|(a, b)| a - b).collect();
+        let of = |class: ClassId| Ok::<f64, Error>(self.score_classes(x, class..class + 1)?.log_likelihoods(0, tau)[0]);
+        Ok(Evidence {
+            rows: tokens.len() / self.config.token_dims() / side,
+            columns: side,
+            cells,
+            total: of(a)? - of(b)?,
+        })
+    }
+}

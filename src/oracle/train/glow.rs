@@ -1,0 +1,185 @@
+//! The Glow in training (EBO §4.1): NLL plus λ times a classification loss.
+
+use std::borrow::Cow;
+
+use burn::module::Module;
+use burn::optim::GradientsParams;
+use burn::tensor::{Device, Int, Tensor, TensorData, activation::log_softmax};
+
+use super::batch::{Draw, logit_space};
+use super::learner::Learner;
+use super::spec::{Classification, TrainSpec};
+use super::step::{Saved, StepLoss, Trainee, adam, device_error};
+use crate::data::Dataset;
+use crate::error::{Error, Result};
+use crate::flow::glow::{Glow, GlowConfig, GlowFlow, encode};
+use crate::flow::preprocess::Dequantisation;
+use crate::flow::weights::Weights;
+use crate::flow::{Flow, Precision};
+
+/// Images in the batch that initialises the normalisations.
+const INIT_IMAGES: usize = 256;
+
+/// A conditional Glow in training.
+pub struct GlowLearner {
+    spec: TrainSpec,
+    config: GlowConfig,
+    trainee: Trainee<Glow>,
+}
+
+/// The architecture of a spec on images of a dataset.
+pub fn glow_config(spec: &TrainSpec, data: &Dataset) -> GlowConfig {
+    let super::spec::ModelSpec { hidden, levels, steps } = spec.model;
+    GlowConfig { shape: data.shape, classes: data.class_names.len(), hidden, levels, steps }
+}
+
+impl GlowLearner {
+    /// From a checkpoint, or a fresh one whose normalisations fit the first images of `train`.
+    ///
+    /// # Errors
+    /// When the checkpoint does not fit the spec, or the device fails.
+    pub fn new(spec: &TrainSpec, train: &Dataset, saved: Option<Saved>, device: &Device) -> Result<Self> {
+        let config = glow_config(spec, train);
+        let device = device.clone().autodiff();
+        let build = |weights, device: &Device| Glow::from_weights(&config, weights, device, Precision::F32);
+        let plain = device.clone().inner();
+        let trainee = match saved {
+            Some(Saved { weights, average, optimizer }) => {
+                Trainee { module: build(weights, &device)?, average: build(average, &plain)?, optimizer }
+            }
+            None => {
+                let module = initial(spec, &config, train, &device)?;
+                let average = build(module.to_weights()?, &plain)?;
+                Trainee { module, average, optimizer: adam(&spec.training) }
+            }
+        };
+        Ok(Self { spec: spec.clone(), config, trainee })
+    }
+}
+
+/// A fresh Glow whose normalisations fit the first training images.
+fn initial(spec: &TrainSpec, config: &GlowConfig, train: &Dataset, device: &Device) -> Result<Glow> {
+    let seed = spec.training.seed;
+    let plain = device.clone().inner();
+    let weights = config.initial_weights(seed.split("weights"), spec.training.mean_std);
+    let mut glow = Glow::from_weights(config, weights, &plain, Precision::F32)?;
+    let first: Vec<usize> = (0..INIT_IMAGES.min(train.len())).collect();
+    let as_is = |i| Cow::Borrowed(train.image(i));
+    let noise = Dequantisation::Seeded(seed.split("initialisation"));
+    let (y, _) = logit_space(train.shape.dims(), &first, as_is, noise);
+    glow.initialise(&upload(config, y, &plain));
+    Glow::from_weights(config, glow.to_weights()?, device, Precision::F32)
+}
+
+/// The batch as a tensor [N, C, H, W].
+fn upload(config: &GlowConfig, y: Vec<f32>, device: &Device) -> Tensor<4> {
+    let shape = config.shape;
+    let n = y.len() / shape.dims();
+    Tensor::from_data(TensorData::new(y, [n, shape.channels, shape.height, shape.width]), device)
+}
+
+impl Learner for GlowLearner {
+    fn parameters(&self) -> usize {
+        self.trainee.module.num_params()
+    }
+
+    /// The batch is cut into `shards` pieces that run side by side, one batch part after the other; gradients are added in
+    /// a fixed order.
+    fn step(&mut self, draw: &Draw<'_>, rate: f64, decay: f64) -> Result<StepLoss> {
+        let (spec, config) = (&self.spec, &self.config);
+        let dims = config.shape.dims();
+        let n = draw.chosen.len();
+        let (y, mean_log_det) = logit_space(dims, draw.chosen, |i| draw.image(i), draw.noise());
+        let classes = draw.classes();
+        let t = &spec.training;
+        let piece = n.div_ceil((t.shards * t.accumulate).clamp(1, n.max(1)));
+        let pieces: Vec<(&[f32], &[usize])> = y.chunks(piece * dims).zip(classes.chunks(piece)).collect();
+        let done = self.trainee.gradients(pieces, t.shards, |glow, (y, classes)| {
+            piece_gradients(spec, config, &glow, y, classes, classes.len() as f64 / n as f64)
+        })?;
+        let Some((measured, grads)) = done else { return Err(Error::input("an empty batch")) };
+        let [nll, cross_entropy] = [measured[0], measured[1]];
+        let mut report = StepLoss {
+            nll: nll - mean_log_det + dims as f64 * 256f64.ln(),
+            cross_entropy: Some(cross_entropy),
+            grad_norm: f64::NAN,
+        };
+        if report.nll.is_finite() && cross_entropy.is_finite() {
+            report.grad_norm = self.trainee.step(grads, t, rate, decay)?;
+        }
+        Ok(report)
+    }
+
+    fn saved(&self) -> Result<Saved> {
+        Ok(Saved {
+            weights: self.trainee.module.to_weights()?,
+            average: self.trainee.average.to_weights()?,
+            optimizer: self.trainee.optimizer.clone(),
+        })
+    }
+
+    fn frozen(&self) -> Result<Box<dyn Flow>> {
+        Ok(Box::new(GlowFlow::freeze(&self.config, &self.trainee.average)?))
+    }
+
+    fn average(&self) -> Result<Weights> {
+        self.trainee.average.to_weights()
+    }
+}
+
+/// Share of the batch's NLL and classification loss that a piece of it has, and the gradient of the loss per dimension.
+fn piece_gradients(
+    spec: &TrainSpec,
+    config: &GlowConfig,
+    glow: &Glow,
+    y: &[f32],
+    classes: &[usize],
+    share: f64,
+) -> Result<(Vec<f64>, GradientsParams)> {
+    let device = glow.means.val().device();
+    let (nll, cross_entropy) = losses(spec, config, glow, upload(config, y.to_vec(), &device), classes)?;
+    let loss = (nll.clone() + cross_entropy.clone() * spec.training.lambda) * (share / config.shape.dims() as f64);
+    let measured = Tensor::cat(vec![nll, cross_entropy], 0).try_into_vec_as::<f64>().map_err(device_error)?;
+    let grads = GradientsParams::from_grads(loss.backward(), glow);
+    Ok((measured.into_iter().map(|v| share * v).collect(), grads))
+}
+
+/// Mean NLL of z and the couplings (without preprocessing), and mean classification loss, [1] each.
+fn losses(
+    spec: &TrainSpec,
+    config: &GlowConfig,
+    glow: &Glow,
+    y: Tensor<4>,
+    classes: &[usize],
+) -> Result<(Tensor<1>, Tensor<1>)> {
+    let (n, dims) = (classes.len(), config.shape.dims());
+    let device = y.device();
+    let (z, partial) = encode(&glow.fold(), y);
+    let mut log_det = partial.sum_dim(1).mean();
+    for (l, level) in glow.levels.iter().enumerate() {
+        let positions = (config.shape.height >> (l + 1)) * (config.shape.width >> (l + 1));
+        for step in &level.steps {
+            log_det = log_det + step.log_det_per_position()? * positions as f64;
+        }
+    }
+    // Σ_d (z_d − μ_yd)²/σ_d² for every class at once: ‖z/σ‖² − 2⟨z/σ², μ⟩ + ‖μ/σ‖², [N, K].
+    let var = glow.cov_diag.val().abs().reshape([1, dims]);
+    let means = glow.means.val().reshape([config.classes, dims]);
+    let flat = z.clone().reshape([n, dims]);
+    let scaled = flat.clone() / var.clone();
+    let scaled_means = means.clone() / var.clone();
+    let mean_norm = (means.clone() * scaled_means).sum_dim(1).reshape([1, config.classes]);
+    let quad = (flat * scaled.clone()).sum_dim(1) - scaled.matmul(means.transpose()) * 2.0 + mean_norm;
+    let targets = Tensor::<1, Int>::from_data(
+        TensorData::new(classes.iter().map(|&c| c as i64).collect::<Vec<_>>(), [n]),
+        &device,
+    )
+    .reshape([n, 1]);
+    let log_norm = (var * (2.0 * std::f64::consts::PI)).log().sum() * 0.5;
+    let nll = quad.clone().gather(1, targets.clone()).mean() * 0.5 + log_norm - log_det;
+    let logits = match spec.training.classification {
+        Classification::Posterior => quad * -0.5,
+        Classification::LinearHead => glow.linproj.forward(z),
+    };
+    Ok((nll, -log_softmax(logits, 1).gather(1, targets).mean()))
+}
