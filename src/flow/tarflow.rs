@@ -22,6 +22,7 @@ pub mod engine;
 mod frozen;
 mod parameters;
 mod patches;
+pub mod plan;
 mod solve;
 mod tensors;
 
@@ -286,26 +287,44 @@ impl Block {
         if flipped { positions.flip([0]) } else { positions }
     }
 
-    /// x [N, T, P] → z and −Σ_d a_td [N, T] (none in VP): z_t = (x_t − b_t) e^{−a_t}. The inverse is [`Block::invert`].
-    fn forward(&self, x: Tensor<3>, classes: Option<&Tensor<2>>, flipped: bool) -> (Tensor<3>, Option<Tensor<2>>) {
-        let turn = |x: Tensor<3>| if flipped { x.flip([1]) } else { x };
-        let x = turn(x);
-        let [n, t, p] = x.dims();
-        let mut context = Context { first: 0, caches: None, mask: causal_mask(&x, 0..t, t), temperature: 1.0 };
+    /// Log-scale a (none in VP) and shift b of every token of x [N, T, P], both in the block's own order.
+    fn parameters(
+        &self,
+        x: &Tensor<3>,
+        classes: Option<&Tensor<2>>,
+        flipped: bool,
+    ) -> (Option<Tensor<3>>, Tensor<3>) {
+        let t = x.dims()[1];
+        let mut context = Context { first: 0, caches: None, mask: causal_mask(x, 0..t, t), temperature: 1.0 };
         let embedding = self.embedding(classes);
         let (a, b) = self.predict(x.clone(), embedding.as_ref(), &self.positions(flipped), &mut context);
         // The prediction made at token t is for token t + 1; token 0 stays as it is.
         let later = |v: Tensor<3>| Tensor::cat(vec![v.zeros_like().narrow(1, 0, 1), v.narrow(1, 0, t - 1)], 1);
-        let shifted = x - later(b);
-        match a.map(later) {
+        (a.map(later), later(b))
+    }
+
+    /// x [N, T, P] → z and −Σ_d a_td [N, T] (none in VP): z_t = (x_t − b_t) e^{−a_t}. The inverse is [`Block::invert`].
+    fn forward(&self, x: Tensor<3>, classes: Option<&Tensor<2>>, flipped: bool) -> (Tensor<3>, Option<Tensor<2>>) {
+        let turn = |x: Tensor<3>| if flipped { x.flip([1]) } else { x };
+        let x = turn(x);
+        let [n, t, _] = x.dims();
+        let (a, b) = self.parameters(&x, classes, flipped);
+        let shifted = x - b;
+        match a {
             None => (turn(shifted), None),
             Some(a) => {
                 let z = shifted * (-a.clone()).exp();
-                let log_det = turn(-a.sum_dim(2)).reshape([n, t]);
-                debug_assert_eq!(z.dims(), [n, t, p]);
-                (turn(z), Some(log_det))
+                (turn(z), Some(turn(-a.sum_dim(2)).reshape([n, t])))
             }
         }
+    }
+
+    /// a of every token of x [N, T, P], in the order of the image; zeros in VP.
+    fn log_scales(&self, x: Tensor<3>, classes: Option<&Tensor<2>>, flipped: bool) -> Tensor<3> {
+        let turn = |x: Tensor<3>| if flipped { x.flip([1]) } else { x };
+        let x = turn(x);
+        let (a, _) = self.parameters(&x, classes, flipped);
+        turn(a.unwrap_or_else(|| x.zeros_like()))
     }
 }
 

@@ -122,6 +122,13 @@ pub trait Engine: Send {
         tick: Tick<'_>,
     ) -> Result<Inverted>;
 
+    /// Log-scales a_t of block `block` for every token of its input `x` [N, T, P], 0 for the block's first token and
+    /// everywhere in VP: [N, T, P], at the places of the patches.
+    ///
+    /// # Errors
+    /// When the device fails.
+    fn log_scales(&self, block: usize, x: &[f64], conditions: &[Condition]) -> Result<Vec<f64>>;
+
     /// ∇_x Σ_t log_det_t − ½ Σ_td weight_td z_td² of each image, [N, T, P], and that forward pass. With weight = 1/(τ²var)
     /// [T, P] this is ∇_x log p(x|y).
     ///

@@ -93,6 +93,12 @@ impl Engine for TensorTarFlow {
         Ok(Inverted { x: to_host(solved.x)?, rounds: solved.rounds, residual: solved.residual })
     }
 
+    fn log_scales(&self, block: usize, x: &[f64], conditions: &[Condition]) -> Result<Vec<f64>> {
+        let classes = self.classes(&self.device, conditions);
+        let (x, flipped) = (self.upload(&self.device, x), self.config.flipped(block));
+        to_host(self.flow.blocks[block].log_scales(x, classes.as_ref(), flipped))
+    }
+
     fn gradient(&self, x: &[f64], conditions: &[Condition], weight: &[f64]) -> Result<(Vec<f64>, Encoded)> {
         let device = self.device.clone().autodiff();
         let flow = self.flow.clone().map(&mut Lift);

@@ -1,0 +1,185 @@
+//! Which way to invert each block on the device at hand: measured, because a graphics card's loop waits for launches and
+//! gains from GS-Jacobi where a CPU's loop computes all the time and does not.
+//!
+//! The metrics are those of Liu & Qin 2025 (arXiv 2505.12849), on samples of the flow itself instead of training images:
+//!
+//! * IGM of a guess x⁰ (§4.2): ‖E[g(x⁰) − x]‖₂, the distance of the first iterate from the solution; the smaller guess wins.
+//! * CRM (§4.3): ‖E[e^{−a} x]‖₂ ‖W_s‖₂ + ‖W_u‖₂ with W_s, W_u the halves of `proj_out`: large for the few "tough" blocks, which
+//!   are cut into modules, small for the others, which are iterated whole.
+
+use std::time::Instant;
+
+use nalgebra::DMatrix;
+use serde::{Deserialize, Serialize};
+
+use super::engine::{Engine, Guess, Strategy};
+use super::{Condition, TarFlowConfig};
+use crate::error::Result;
+use crate::flow::weights::Weights;
+
+/// Modules tried for a tough block, and for the others.
+const TOUGH_MODULES: [usize; 4] = [2, 4, 8, 16];
+const EASY_MODULES: [usize; 2] = [1, 2];
+/// A block whose share of the sum of all CRM is this many times the average is tough.
+const TOUGH_SHARE: f64 = 1.5;
+/// Jacobi must gain at least this much over the loop to be chosen: timings waver.
+const GAIN: f64 = 0.95;
+
+/// What was measured about one block.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BlockPlan {
+    /// The way chosen.
+    pub strategy: Strategy,
+    /// Convergence ranking metric.
+    pub crm: f64,
+    /// Initial guessing metric of z and of zero.
+    pub igm: [f64; 2],
+    /// Milliseconds of the loop.
+    pub loop_ms: f64,
+    /// Milliseconds of the fastest GS-Jacobi that reached the tolerance.
+    pub jacobi_ms: Option<f64>,
+    /// Rounds that one took, of the loop's T − 1.
+    pub rounds: Option<usize>,
+}
+
+/// Spectral norms of the two halves of a block's `proj_out` (one half in VP: 0 and its norm).
+pub fn output_norms(config: &TarFlowConfig, weights: &Weights, block: usize) -> [f64; 2] {
+    let Some(weight) = weights.0.get(&format!("blocks.{block}.proj_out.weight")) else { return [0.0; 2] };
+    let (rows, columns) = (config.outputs(), config.channels);
+    let matrix = DMatrix::from_row_iterator(rows, columns, weight.values.iter().map(|&v| f64::from(v)));
+    let shift_rows = config.token_dims();
+    let norm = |first: usize, count: usize| matrix.rows(first, count).into_owned().singular_values().max();
+    let scale = if config.volume_preserving { 0.0 } else { norm(0, shift_rows) };
+    [scale, norm(rows - shift_rows, shift_rows)]
+}
+
+/// One block's input and output for the calibration samples, and how it is computed.
+struct Calibration<'a> {
+    engine: &'a dyn Engine,
+    config: &'a TarFlowConfig,
+    block: usize,
+    z: Vec<f64>,
+    x: Vec<f64>,
+    conditions: &'a [Condition],
+}
+
+impl Calibration<'_> {
+    /// Solves the block `runs` times after one that does not count; milliseconds of the fastest and the last result.
+    fn time(&self, strategy: Strategy, runs: usize) -> Result<(f64, Vec<f64>, usize)> {
+        let mut fastest = f64::INFINITY;
+        let mut last = (Vec::new(), 0);
+        for run in 0..=runs {
+            let started = Instant::now();
+            let solved =
+                self.engine.invert(self.block, &self.z, self.conditions, strategy, None, &mut |_| Ok(()))?;
+            let took = started.elapsed().as_secs_f64() * 1e3;
+            if run > 0 {
+                fastest = fastest.min(took);
+            }
+            last = (solved.x, solved.rounds);
+        }
+        Ok((fastest, last.0, last.1))
+    }
+
+    /// Spectral norm of the mean over images of `values` [N, T, P].
+    fn norm_of_mean(&self, values: &[f64]) -> f64 {
+        let (t, p) = (self.config.tokens(), self.config.token_dims());
+        let n = (values.len() / (t * p)) as f64;
+        let mut mean = DMatrix::<f64>::zeros(t, p);
+        for image in values.chunks(t * p) {
+            mean += DMatrix::from_row_slice(t, p, image) / n;
+        }
+        mean.singular_values().max()
+    }
+
+    /// ‖E[e^{−a} x]‖₂ ‖W_s‖₂ + ‖W_u‖₂.
+    fn crm(&self, [scale, shift]: [f64; 2]) -> Result<f64> {
+        let a = self.engine.log_scales(self.block, &self.x, self.conditions)?;
+        let scaled: Vec<f64> = self.x.iter().zip(&a).map(|(x, a)| (-a).exp() * x).collect();
+        Ok(self.norm_of_mean(&scaled) * scale + shift)
+    }
+
+    /// ‖E[g(x⁰) − x]‖₂ after one round from a guess.
+    fn igm(&self, guess: Guess) -> Result<f64> {
+        // A tolerance no change exceeds: one round, then it stops.
+        let once = Strategy::Jacobi { modules: 1, guess, tolerance: f64::INFINITY };
+        let solved = self.engine.invert(self.block, &self.z, self.conditions, once, None, &mut |_| Ok(()))?;
+        let error: Vec<f64> = solved.x.iter().zip(&self.x).map(|(a, b)| a - b).collect();
+        Ok(self.norm_of_mean(&error))
+    }
+}
+
+/// Measures every block on base-space tokens `z` [N, T, P] and chooses. A strategy counts only if its x is within `tolerance` of
+/// the loop's everywhere. `report` is told after every block, the last first; an error from it stops the measurement.
+///
+/// # Errors
+/// When the device fails, or what `report` returns.
+pub fn measure(
+    engine: &dyn Engine,
+    config: &TarFlowConfig,
+    norms: &[[f64; 2]],
+    z: &[f64],
+    conditions: &[Condition],
+    tolerance: f64,
+    report: &mut dyn FnMut(usize) -> Result<()>,
+) -> Result<Vec<BlockPlan>> {
+    const RUNS: usize = 2;
+    let mut calibrations = Vec::with_capacity(config.blocks);
+    let mut z = z.to_vec();
+    for block in (0..config.blocks).rev() {
+        let mut calibration = Calibration { engine, config, block, z, x: Vec::new(), conditions };
+        let (loop_ms, x, _) = calibration.time(Strategy::Loop, RUNS)?;
+        z = x.clone();
+        calibration.x = x;
+        let crm = calibration.crm(norms.get(block).copied().unwrap_or_default())?;
+        let igm = [calibration.igm(Guess::Z)?, calibration.igm(Guess::Zero)?];
+        calibrations.push((calibration, loop_ms, crm, igm));
+    }
+    let average = calibrations.iter().map(|c| c.2).sum::<f64>() / config.blocks as f64;
+    let mut plans = Vec::with_capacity(config.blocks);
+    for (calibration, loop_ms, crm, igm) in &calibrations {
+        // A guess that diverges at once has no metric; then the other one is taken.
+        let guess = if igm[1] < igm[0] || !igm[0].is_finite() { Guess::Zero } else { Guess::Z };
+        let modules: &[usize] = if *crm > TOUGH_SHARE * average { &TOUGH_MODULES } else { &EASY_MODULES };
+        let jacobi = fastest_jacobi(calibration, guess, modules, tolerance, RUNS)?;
+        let gains = jacobi.filter(|(ms, _, _)| *ms < GAIN * loop_ms);
+        plans.push(BlockPlan {
+            strategy: gains.map_or(Strategy::Loop, |(_, _, strategy)| strategy),
+            crm: *crm,
+            igm: *igm,
+            loop_ms: *loop_ms,
+            jacobi_ms: jacobi.map(|(ms, _, _)| ms),
+            rounds: jacobi.map(|(_, rounds, _)| rounds),
+        });
+        report(plans.len())?;
+    }
+    plans.reverse();
+    Ok(plans)
+}
+
+/// Milliseconds, rounds and strategy of the fastest GS-Jacobi whose x is within `tolerance` of the loop's.
+fn fastest_jacobi(
+    calibration: &Calibration<'_>,
+    guess: Guess,
+    modules: &[usize],
+    tolerance: f64,
+    runs: usize,
+) -> Result<Option<(f64, usize, Strategy)>> {
+    let most = calibration.config.tokens() - 1;
+    let mut fastest: Option<(f64, usize, Strategy)> = None;
+    for &modules in modules.iter().filter(|&&modules| modules <= most) {
+        // The last change is not the error: where it promises too much, ask for less of it.
+        for stop in [0.1 * tolerance, 0.01 * tolerance] {
+            let strategy = Strategy::Jacobi { modules, guess, tolerance: stop };
+            let (ms, x, rounds) = calibration.time(strategy, runs)?;
+            // Written so that a NaN is too far off.
+            if x.iter().zip(&calibration.x).all(|(a, b)| (a - b).abs() <= tolerance) {
+                if fastest.is_none_or(|(best, _, _)| ms < best) {
+                    fastest = Some((ms, rounds, strategy));
+                }
+                break;
+            }
+        }
+    }
+    Ok(fastest)
+}
