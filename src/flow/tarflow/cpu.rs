@@ -7,18 +7,25 @@
 //! A block's last token predicts nothing and no token looks at it: it does not pass the Transformer.
 
 mod attention;
+mod attention_back;
+mod backward;
 mod encode;
+mod gradient;
 mod inverse;
 mod parameters;
 mod product;
 mod real;
 mod rows;
 mod simd;
+#[cfg(test)]
+mod tests;
+mod train;
 mod transformer;
 
 use rayon::prelude::*;
 
 pub use real::Real;
+pub use train::Gradients;
 
 use super::engine::{Encoded, Engine, Guidance, Inverted, Strategy, Tick};
 use super::{Condition, TarFlowConfig};
@@ -152,7 +159,7 @@ impl<T: Real> Engine for CpuTarFlow<T> {
         Ok(Inverted { x: groups.iter().flat_map(Inversion::x).collect(), rounds, residual })
     }
 
-    fn gradient(&self, _x: &[f64], _conditions: &[Condition], _weight: &[f64]) -> Result<(Vec<f64>, Encoded)> {
-        Err(Error::input("not yet"))
+    fn gradient(&self, x: &[f64], conditions: &[Condition], weight: &[f64]) -> Result<(Vec<f64>, Encoded)> {
+        self.input_gradient(x, conditions, weight)
     }
 }

@@ -83,7 +83,8 @@ impl<T: Real> WithSimd for Attend<'_, T> {
                             for (i, scores) in cache.scores.chunks_exact_mut(cache.stride).take($count).enumerate() {
                                 let into = &mut out[(row + i) * width + head * HEAD..][..HEAD];
                                 let factor = softmax::<T, S>(scores, seen + i);
-                                mix::<T, S>(simd, &scores[..seen + i], values, factor, into);
+                                let weights = scores[..seen + i].iter().copied();
+                                mix::<T, S>(weights, values.chunks_exact(HEAD), factor, into);
                             }
                             row += $count;
                         }
@@ -117,6 +118,12 @@ impl<'a, T: Real> Rows<'a, T> {
     #[inline(always)]
     pub fn row(self, row: usize) -> &'a [T] {
         &self.data[row * self.stride + self.column..][..HEAD]
+    }
+
+    /// The rows from `first` on.
+    #[inline(always)]
+    pub fn from(self, first: usize) -> impl Iterator<Item = &'a [T]> {
+        self.data[first * self.stride..].chunks_exact(self.stride).map(move |row| &row[self.column..][..HEAD])
     }
 
     /// Writes the rows as columns of `out` [64, stride], from column `first` on.
@@ -235,16 +242,21 @@ pub fn softmax<T: Real, S: Simd>(scores: &mut [T], seen: usize) -> T {
     T::ONE / sums[0]
 }
 
-/// `out` [64] = factor · Σ_i weight_i · row i of `rows` [.., 64].
+/// `out` [64] = factor · Σ_i weight_i · row_i.
 #[inline(always)]
-fn mix<T: Real, S: Simd>(simd: S, weights: &[T], rows: &[T], factor: T, out: &mut [T]) {
+pub fn mix<'a, T: Real, S: Simd>(
+    weights: impl Iterator<Item = T>,
+    rows: impl Iterator<Item = &'a [T]>,
+    factor: T,
+    out: &mut [T],
+) {
     let mut sums = [T::ZERO; HEAD];
-    for (weight, row) in weights.iter().zip(rows.as_chunks::<HEAD>().0) {
+    for (weight, row) in weights.zip(rows) {
+        let row = &row[..HEAD];
         for d in 0..HEAD {
-            sums[d] = T::fused::<S>(*weight, row[d], sums[d]);
+            sums[d] = T::fused::<S>(weight, row[d], sums[d]);
         }
     }
-    let _ = simd;
     for (out, sum) in out.iter_mut().zip(sums) {
         *out = sum * factor;
     }

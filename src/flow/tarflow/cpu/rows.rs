@@ -11,8 +11,9 @@ use crate::flow::tarflow::NORM_EPS;
 /// every machine.
 const LANES: usize = 16;
 
+/// Σ_i lane_i, always in the same order.
 #[inline(always)]
-fn total<T: Real>(mut lanes: [T; LANES]) -> T {
+pub fn total<T: Real>(mut lanes: [T; LANES]) -> T {
     for half in [8, 4, 2, 1] {
         for i in 0..half {
             lanes[i] += lanes[i + half];
@@ -155,7 +156,7 @@ impl<T: Real> WithSimd for Gelu<'_, T> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
-        for x in self.0.as_chunks_mut::<LANES>().0.iter_mut().flatten() {
+        for x in self.0.iter_mut() {
             *x = T::gelu::<S>(*x);
         }
     }
@@ -260,6 +261,39 @@ impl<T: Real> WithSimd for Affine<'_, T> {
             }
         }
         wide_sum(scales)
+    }
+}
+
+/// Reverse pass of [`Affine`] from x to z.
+pub struct AffineBack<'a, T> {
+    /// Gradient of z, then of x.
+    pub slope: &'a mut [T],
+    /// z.
+    pub z: &'a [T],
+    /// (a, b), or b alone.
+    pub outputs: &'a [T],
+    /// Gradient of the token's log-determinant.
+    pub log_det: T,
+    /// Gradients of (a, b), or of b alone.
+    pub out: &'a mut [T],
+}
+
+impl<T: Real> WithSimd for AffineBack<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let Self { slope, z, outputs, log_det, out } = self;
+        if outputs.len() == slope.len() {
+            out.iter_mut().zip(slope).for_each(|(out, slope)| *out = -*slope);
+            return;
+        }
+        let (scales, shifts) = out.split_at_mut(slope.len());
+        for ((slope, z), ((a, scale), shift)) in slope.iter_mut().zip(z).zip(outputs.iter().zip(scales).zip(shifts)) {
+            *scale = -(*z * *slope) - log_det;
+            *slope = *slope * T::exponential::<S>(-*a);
+            *shift = -*slope;
+        }
     }
 }
 
