@@ -18,6 +18,7 @@
 //! Deviations from the paper's code: log-determinants and losses are sums over dimensions in nats, not means; `var`
 //! enters the density as it enters sampling; class −1 is not an index but `None`.
 
+pub mod cpu;
 pub mod engine;
 mod frozen;
 mod parameters;

@@ -1,0 +1,165 @@
+//! A TarFlow on the CPU: our own matrix products, attention and reverse pass, in f32 or f64.
+//!
+//! Every number is a sum in one fixed order, whatever is computed beside it: an image's result has the same bits in
+//! whatever batch, on however many threads, and whether a block is inverted token by token or by Jacobi iterations run
+//! until they are exact.
+//!
+//! A block's last token predicts nothing and no token looks at it: it does not pass the Transformer.
+
+mod attention;
+mod attention_back;
+mod backward;
+mod encode;
+mod gradient;
+mod inverse;
+mod parameters;
+mod product;
+mod real;
+mod rows;
+mod simd;
+#[cfg(test)]
+mod tests;
+mod train;
+mod transformer;
+
+use rayon::prelude::*;
+
+pub use real::Real;
+pub use train::Gradients;
+
+use super::engine::{Encoded, Engine, Guidance, Inverted, Strategy, Tick};
+use super::{Condition, TarFlowConfig};
+use crate::error::{Error, Result};
+use crate::flow::weights::Weights;
+use encode::Encoder;
+use inverse::{Inversion, Iteration, Module};
+use parameters::Block;
+
+/// Rows (tokens) that pass the matrix products together: enough to share a pass over the weights, few enough for what
+/// they leave behind to stay in the second cache.
+const ROWS: usize = 256;
+/// Images inverted together, token by token.
+const LOOP_IMAGES: usize = 128;
+
+/// A TarFlow in the precision `T`, its weights packed for the matrix products.
+#[derive(Debug)]
+pub struct CpuTarFlow<T> {
+    config: TarFlowConfig,
+    blocks: Vec<Block<T>>,
+}
+
+impl<T: Real> CpuTarFlow<T> {
+    /// From the weights by state-dict name; others may be among them.
+    ///
+    /// # Errors
+    /// Says what is wrong with the architecture, or names the array that is missing or has another shape.
+    pub fn new(config: &TarFlowConfig, weights: &Weights) -> Result<Self, String> {
+        config.validate().map_err(|error| error.to_string())?;
+        let blocks = (0..config.blocks).map(|index| Block::read(config, weights, index));
+        Ok(Self { config: *config, blocks: blocks.collect::<Result<_, _>>()? })
+    }
+
+    /// Its architecture.
+    pub fn config(&self) -> &TarFlowConfig {
+        &self.config
+    }
+
+    /// Numbers in one image.
+    fn dims(&self) -> usize {
+        self.config.tokens() * self.config.token_dims()
+    }
+
+    /// The row of the class embeddings each condition stands for, if there are as many conditions as images.
+    fn classes(&self, values: usize, conditions: &[Condition]) -> Result<Vec<usize>> {
+        if values != conditions.len() * self.dims() {
+            let images = conditions.len();
+            return Err(Error::input(format!("{images} images of {} numbers are not {values} numbers", self.dims())));
+        }
+        let row = |condition: &Condition| match *condition {
+            None => Ok(self.config.classes),
+            Some(class) if class < self.config.classes => Ok(class),
+            Some(class) => Err(Error::input(format!("class {class} of {} classes", self.config.classes))),
+        };
+        conditions.iter().map(row).collect()
+    }
+
+    /// Images to a group: at most so many, and no more than give every thread one.
+    fn group(images: usize, most: usize) -> usize {
+        images.div_ceil(rayon::current_num_threads()).clamp(1, most.max(1))
+    }
+}
+
+impl<T: Real> Engine for CpuTarFlow<T> {
+    fn encode(&self, x: &[f64], conditions: &[Condition]) -> Result<Encoded> {
+        let classes = self.classes(x.len(), conditions)?;
+        let (tokens, dims) = (self.config.tokens(), self.dims());
+        let (mut z, mut log_det) = (vec![0.0; x.len()], vec![0.0; classes.len() * tokens]);
+        let group = Self::group(classes.len(), ROWS / tokens);
+        let groups = (x.par_chunks(group * dims), classes.par_chunks(group));
+        let results = (z.par_chunks_mut(group * dims), log_det.par_chunks_mut(group * tokens));
+        (groups, results).into_par_iter().for_each_init(
+            || (Encoder::new(&self.config, &self.blocks, group), Vec::new()),
+            |(encoder, state), ((x, classes), (z, log_det))| {
+                state.clear();
+                state.extend(x.iter().map(|&x| T::of(x)));
+                encoder.run(state, log_det, classes);
+                z.iter_mut().zip(state).for_each(|(z, state)| *z = state.wide());
+            },
+        );
+        Ok(Encoded { z, log_det })
+    }
+
+    fn invert(
+        &self,
+        block: usize,
+        z: &[f64],
+        conditions: &[Condition],
+        strategy: Strategy,
+        guidance: Option<&Guidance>,
+        tick: Tick<'_>,
+    ) -> Result<Inverted> {
+        let classes = self.classes(z.len(), conditions)?;
+        let parameters = self.blocks.get(block).ok_or_else(|| Error::input(format!("there is no block {block}")))?;
+        let last = self.config.tokens() - 1;
+        let (most, stretch) = match strategy {
+            Strategy::Loop => (LOOP_IMAGES, 1),
+            Strategy::Jacobi { modules, .. } if (1..=last.max(1)).contains(&modules) => {
+                let stretch = last.div_ceil(modules);
+                (LOOP_IMAGES.min(ROWS / stretch.max(1)), stretch)
+            }
+            Strategy::Jacobi { modules, .. } => {
+                return Err(Error::input(format!("{modules} modules, not 1 … {last}")));
+            }
+        };
+        let group = Self::group(classes.len(), most);
+        let groups = z.par_chunks(group * self.dims()).zip(classes.par_chunks(group));
+        let mut groups: Vec<Inversion<'_, T>> = groups
+            .map(|(z, classes)| Inversion::new(&self.config, (block, parameters), z, classes, guidance, stretch))
+            .collect();
+        let (mut rounds, mut residual) = (0, 0.0_f64);
+        match strategy {
+            Strategy::Loop => {
+                for token in 0..last {
+                    groups.par_iter_mut().for_each(|group| group.step(token));
+                    rounds += 1;
+                    tick(token + 2)?;
+                }
+            }
+            Strategy::Jacobi { modules, guess, tolerance } => {
+                let edges: Vec<usize> = (0..=modules).map(|module| module * last / modules).collect();
+                for (from, to) in edges.iter().zip(&edges[1..]).map(|(&from, &to)| (from, to)) {
+                    let iteration = Iteration { guess, tolerance };
+                    let solved = groups.par_iter_mut().map(|group| group.solve(Module { from, to }, iteration));
+                    let (most, change) = solved.reduce(|| (0, 0.0), |a, b| (a.0.max(b.0), a.1.max(b.1)));
+                    (rounds, residual) = (rounds + most, residual.max(change));
+                    tick(to + 1)?;
+                }
+            }
+        }
+        Ok(Inverted { x: groups.iter().flat_map(Inversion::x).collect(), rounds, residual })
+    }
+
+    fn gradient(&self, x: &[f64], conditions: &[Condition], weight: &[f64]) -> Result<(Vec<f64>, Encoded)> {
+        self.input_gradient(x, conditions, weight)
+    }
+}

@@ -1,0 +1,263 @@
+//! Causal attention with cached keys and values. Token p looks at tokens 0 … p and reads nothing of any other, not even to
+//! multiply it by zero: what overflows in a token cannot reach an earlier one.
+
+use pulp::{Simd, WithSimd};
+
+use super::real::Real;
+use super::simd::Buffer;
+use crate::flow::tarflow::HEAD;
+
+/// Numbers that rows over tokens are padded to: a register full of any machine.
+pub const PAD: usize = 16;
+/// Queries scored together.
+const QUERIES: usize = 4;
+
+/// Keys and values of the tokens so far, for every head of some images.
+#[derive(Debug)]
+pub struct Cache<T> {
+    /// Tokens it has room for, padded.
+    stride: usize,
+    /// [image, head, dimension, token].
+    keys: Buffer<T>,
+    /// [image, head, token, dimension].
+    values: Buffer<T>,
+    /// Scores of a few queries, [query, token].
+    scores: Buffer<T>,
+}
+
+impl<T: Real> Cache<T> {
+    /// Room for `slots` pairs of image and head.
+    pub fn new(slots: usize, tokens: usize) -> Self {
+        let stride = tokens.next_multiple_of(PAD);
+        Self {
+            stride,
+            keys: Buffer::zeros(slots * HEAD * stride),
+            values: Buffer::zeros(slots * HEAD * stride),
+            scores: Buffer::zeros(QUERIES * stride),
+        }
+    }
+}
+
+/// softmax(q kᵀ · scale) v for consecutive tokens of some images.
+pub struct Attend<'a, T> {
+    /// Keys and values of earlier tokens; those of these tokens are added.
+    pub cache: &'a mut Cache<T>,
+    /// Place of each image in the cache; `None` where the cache has a single slot and nothing is kept.
+    pub slots: Option<&'a [usize]>,
+    /// First token.
+    pub first: usize,
+    /// Tokens of each image.
+    pub tokens: usize,
+    /// Attention heads.
+    pub heads: usize,
+    /// 1/√64, over the temperature.
+    pub scale: T,
+    /// Queries, keys and values [image, token, 3, head, 64].
+    pub qkv: &'a [T],
+    /// [image, token, head, 64].
+    pub out: &'a mut [T],
+}
+
+impl<T: Real> WithSimd for Attend<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Self { cache, slots, first, tokens, heads, scale, qkv, out } = self;
+        let (width, size) = (heads * HEAD, HEAD * cache.stride);
+        let images = qkv.chunks_exact(tokens * 3 * width).zip(out.chunks_exact_mut(tokens * width));
+        for (image, (qkv, out)) in images.enumerate() {
+            for head in 0..heads {
+                let slot = slots.map_or(0, |slots| slots[image] * heads + head);
+                let keys = &mut cache.keys[slot * size..][..size];
+                let values = &mut cache.values[slot * size..][..size];
+                let rows = Rows { data: qkv, stride: 3 * width, column: head * HEAD };
+                rows.shifted(width).transpose_into(keys, cache.stride, first);
+                rows.shifted(2 * width).copy_into(&mut values[first * HEAD..]);
+                let mut row = 0;
+                macro_rules! queries {
+                    ($($count:literal)*) => {$(
+                        while tokens - row >= $count {
+                            let seen = first + row + 1;
+                            score::<T, S, $count>(simd, rows, row, keys, seen + $count - 1, scale, &mut cache.scores);
+                            for (i, scores) in cache.scores.chunks_exact_mut(cache.stride).take($count).enumerate() {
+                                let into = &mut out[(row + i) * width + head * HEAD..][..HEAD];
+                                let factor = softmax::<T, S>(scores, seen + i);
+                                let weights = scores[..seen + i].iter().copied();
+                                mix::<T, S>(weights, values.chunks_exact(HEAD), factor, into);
+                            }
+                            row += $count;
+                        }
+                    )*};
+                }
+                queries!(4 2 1);
+            }
+        }
+    }
+}
+
+/// One head's columns of some rows.
+#[derive(Clone, Copy)]
+pub struct Rows<'a, T> {
+    /// All columns.
+    pub data: &'a [T],
+    /// Numbers from row to row.
+    pub stride: usize,
+    /// First column of this head.
+    pub column: usize,
+}
+
+impl<'a, T: Real> Rows<'a, T> {
+    /// The same head `by` columns further.
+    #[inline(always)]
+    pub fn shifted(self, by: usize) -> Self {
+        Self { column: self.column + by, ..self }
+    }
+
+    /// One row.
+    #[inline(always)]
+    pub fn row(self, row: usize) -> &'a [T] {
+        &self.data[row * self.stride + self.column..][..HEAD]
+    }
+
+    /// The rows from `first` on.
+    #[inline(always)]
+    pub fn from(self, first: usize) -> impl Iterator<Item = &'a [T]> {
+        self.data[first * self.stride..].chunks_exact(self.stride).map(move |row| &row[self.column..][..HEAD])
+    }
+
+    /// Writes the rows as columns of `out` [64, stride], from column `first` on.
+    #[inline(always)]
+    pub fn transpose_into(self, out: &mut [T], stride: usize, first: usize) {
+        let count = self.data.len() / self.stride;
+        for (d, out) in out.chunks_exact_mut(stride).enumerate() {
+            let column = self.data[self.column + d..].iter().step_by(self.stride);
+            for (out, x) in out[first..][..count].iter_mut().zip(column) {
+                *out = *x;
+            }
+        }
+    }
+
+    /// Writes the rows one after the other.
+    #[inline(always)]
+    pub fn copy_into(self, out: &mut [T]) {
+        for (row, out) in (0..self.data.len() / self.stride).zip(out.chunks_exact_mut(HEAD)) {
+            out.copy_from_slice(self.row(row));
+        }
+    }
+}
+
+/// `scores` [query, stride] = scale · (rows `first` … of `queries`) · `keys` [64, stride], at least up to key `seen`.
+/// Even and odd dimensions are summed apart: twice as many additions are under way at a time.
+#[inline(always)]
+pub fn score<T: Real, S: Simd, const ROWS: usize>(
+    simd: S,
+    queries: Rows<'_, T>,
+    first: usize,
+    keys: &[T],
+    seen: usize,
+    scale: T,
+    scores: &mut [T],
+) {
+    let stride = keys.len() / HEAD;
+    let mut vector = 0;
+    let across = stride / T::lanes::<S>();
+    let needed = seen.div_ceil(T::lanes::<S>());
+    macro_rules! vectors {
+        ($($count:literal)*) => {$(
+            while needed - vector >= $count {
+                score_vectors::<T, S, ROWS, $count>(simd, queries, first, keys, [across, vector], scale, scores);
+                vector += $count;
+            }
+        )*};
+    }
+    vectors!(2 1);
+}
+
+#[inline(always)]
+fn score_vectors<T: Real, S: Simd, const ROWS: usize, const VECTORS: usize>(
+    simd: S,
+    queries: Rows<'_, T>,
+    first: usize,
+    keys: &[T],
+    [across, vector]: [usize; 2],
+    scale: T,
+    scores: &mut [T],
+) {
+    let mut rows = [&queries.data[..HEAD]; ROWS];
+    for (i, row) in rows.iter_mut().enumerate() {
+        *row = &queries.row(first + i)[..HEAD];
+    }
+    let mut sums = [[[T::splat(simd, T::ZERO); 2]; VECTORS]; ROWS];
+    for (pair, keys) in T::vectors::<S>(keys).chunks_exact(2 * across).enumerate().take(HEAD / 2) {
+        for parity in 0..2 {
+            let keys = &keys[parity * across + vector..][..VECTORS];
+            for i in 0..ROWS {
+                let q = T::splat(simd, rows[i][2 * pair + parity]);
+                for j in 0..VECTORS {
+                    sums[i][j][parity] = T::multiply_add(simd, q, keys[j], sums[i][j][parity]);
+                }
+            }
+        }
+    }
+    let scale = T::splat(simd, scale);
+    let scores = T::vectors_mut::<S>(scores);
+    for i in 0..ROWS {
+        for j in 0..VECTORS {
+            let sum = T::plus(simd, sums[i][j][0], sums[i][j][1]);
+            scores[i * across + vector + j] = T::times(simd, sum, scale);
+        }
+    }
+}
+
+/// Replaces the first `seen` scores s by e^{s − max} and the rest of their registers by 0; 1/Σ.
+#[inline(always)]
+pub fn softmax<T: Real, S: Simd>(scores: &mut [T], seen: usize) -> T {
+    let used = seen.next_multiple_of(PAD);
+    scores[seen..used].fill(T::LEAST);
+    let (scores, _) = scores[..used].as_chunks_mut::<PAD>();
+    let mut most = [T::LEAST; PAD];
+    for scores in scores.iter() {
+        for i in 0..PAD {
+            most[i] = if scores[i] > most[i] { scores[i] } else { most[i] };
+        }
+    }
+    for half in [8, 4, 2, 1] {
+        for i in 0..half {
+            most[i] = if most[i + half] > most[i] { most[i + half] } else { most[i] };
+        }
+    }
+    let mut sums = [T::ZERO; PAD];
+    for scores in scores.iter_mut() {
+        for i in 0..PAD {
+            scores[i] = T::exponential::<S>(scores[i] - most[0]);
+            sums[i] += scores[i];
+        }
+    }
+    for half in [8, 4, 2, 1] {
+        for i in 0..half {
+            sums[i] += sums[i + half];
+        }
+    }
+    T::ONE / sums[0]
+}
+
+/// `out` [64] = factor · Σ_i weight_i · row_i.
+#[inline(always)]
+pub fn mix<'a, T: Real, S: Simd>(
+    weights: impl Iterator<Item = T>,
+    rows: impl Iterator<Item = &'a [T]>,
+    factor: T,
+    out: &mut [T],
+) {
+    let mut sums = [T::ZERO; HEAD];
+    for (weight, row) in weights.zip(rows) {
+        let row = &row[..HEAD];
+        for d in 0..HEAD {
+            sums[d] = T::fused::<S>(weight, row[d], sums[d]);
+        }
+    }
+    for (out, sum) in out.iter_mut().zip(sums) {
+        *out = sum * factor;
+    }
+}

@@ -1,0 +1,289 @@
+//! All blocks backward: gradients of the input and of every parameter, from the activations of a forward pass.
+
+use super::attention::Cache;
+use super::attention_back::{AttendBack, Scratch};
+use super::encode::{gather, place, transform};
+use super::gradient::{BlockGradient, LayerGradient, block_len};
+use super::parameters::{Block, Layer, Norm};
+use super::real::Real;
+use super::rows::{AffineBack, GeluBack, NormaliseBack, Renormalise};
+use super::simd::{Buffer, vectorise};
+use super::transformer::{Activations, Stretch, Workspace};
+use crate::flow::tarflow::{EXPANSION, HEAD, TarFlowConfig};
+
+/// Bytes of activations beyond which only a block's own input is kept, and the block computed again on the way back.
+const TAPE_BYTES: usize = 256 << 20;
+
+/// What one block leaves for its reverse pass.
+#[derive(Debug)]
+struct BlockTape<T> {
+    layers: Vec<Activations<T>>,
+    stream: Buffer<T>,
+    output: Buffer<T>,
+}
+
+/// Gradients of the rows of [`Workspace`], and room.
+#[derive(Debug)]
+struct Slopes<T> {
+    stream: Buffer<T>,
+    normed: Buffer<T>,
+    qkv: Buffer<T>,
+    hidden: Buffer<T>,
+    output: Buffer<T>,
+    input: Buffer<T>,
+    panels: Vec<T>,
+    attention: Scratch<T>,
+}
+
+/// A group of images forward and backward through all blocks.
+pub struct Reverse<'a, T> {
+    config: &'a TarFlowConfig,
+    blocks: &'a [Block<T>],
+    work: Workspace<T>,
+    cache: Cache<T>,
+    /// For every block, or one that all take turns with.
+    tape: Vec<BlockTape<T>>,
+    /// Tokens before each block and after the last, [G, T, P] each.
+    states: Vec<Vec<T>>,
+    slopes: Slopes<T>,
+}
+
+impl<'a, T: Real> Reverse<'a, T> {
+    /// For groups of at most so many images.
+    pub fn new(config: &'a TarFlowConfig, blocks: &'a [Block<T>], images: usize) -> Self {
+        let (c, rows) = (config.channels, images * (config.tokens() - 1));
+        let block_bytes = rows * config.layers * (6 + EXPANSION) * c * size_of::<T>();
+        let tapes = if block_bytes * config.blocks <= TAPE_BYTES { config.blocks } else { 1 };
+        let tape = || BlockTape {
+            layers: (0..config.layers).map(|_| Activations::new(c, rows, true)).collect(),
+            stream: Buffer::zeros(rows * c),
+            output: Buffer::zeros(rows * config.outputs()),
+        };
+        let slopes = Slopes {
+            stream: Buffer::zeros(rows * c),
+            normed: Buffer::zeros(rows * c),
+            qkv: Buffer::zeros(rows * 3 * c),
+            hidden: Buffer::zeros(rows * EXPANSION * c),
+            output: Buffer::zeros(rows * config.outputs()),
+            input: Buffer::zeros(rows * config.token_dims()),
+            panels: Vec::new(),
+            attention: Scratch::new(config.tokens() - 1),
+        };
+        Self {
+            config,
+            blocks,
+            work: Workspace::new(config, rows, true),
+            cache: Cache::new(1, config.tokens()),
+            tape: (0..tapes).map(|_| tape()).collect(),
+            states: vec![Vec::new(); config.blocks + 1],
+            slopes,
+        }
+    }
+
+    /// z of tokens `x` [G, T, P]; log-determinants [G, T] are added to.
+    pub fn forward(&mut self, x: &[f64], log_det: &mut [f64], classes: &[usize]) -> &[T] {
+        self.states[0].clear();
+        self.states[0].extend(x.iter().map(|&x| T::of(x)));
+        for index in 0..self.config.blocks {
+            self.predict(index, classes);
+            let [before, after] = &mut self.states[index..index + 2] else { continue };
+            after.clone_from(before);
+            let tape = &self.tape[index.min(self.tape.len() - 1)];
+            transform(self.config, index, after, log_det, &tape.output);
+        }
+        &self.states[self.config.blocks]
+    }
+
+    /// Fills the tape of a block from the tokens before it.
+    fn predict(&mut self, index: usize, classes: &[usize]) {
+        let last = self.tape.len() - 1;
+        let tape = &mut self.tape[index.min(last)];
+        gather(self.config, index, &self.states[index], &mut self.work.input);
+        let caches = std::slice::from_mut(&mut self.cache);
+        self.blocks[index].predict(&mut self.work, stretch(self.config, classes), caches, &mut tape.layers, true);
+        std::mem::swap(&mut self.work.stream, &mut tape.stream);
+        std::mem::swap(&mut self.work.output, &mut tape.output);
+    }
+
+    /// From gradients of z [G, T, P] and of each image's log-determinant to those of x, in place; adds those of all
+    /// parameters to `flat`, if wanted. After [`Self::forward`] with the same classes.
+    pub fn backward(&mut self, slope: &mut [T], log_det: &[T], classes: &[usize], mut flat: Option<&mut [T]>) {
+        if self.config.tokens() == 1 {
+            return;
+        }
+        let len = block_len(self.config);
+        for index in (0..self.config.blocks).rev() {
+            if self.tape.len() == 1 && index + 1 < self.config.blocks {
+                self.predict(index, classes);
+            }
+            let flat = flat.as_deref_mut().map(|flat| &mut flat[index * len..][..len]);
+            self.block_back(index, slope, log_det, classes, flat.map(|flat| BlockGradient::new(self.config, flat)));
+        }
+    }
+
+    fn block_back(
+        &mut self,
+        index: usize,
+        slope: &mut [T],
+        log_det: &[T],
+        classes: &[usize],
+        mut gradient: Option<BlockGradient<'_, T>>,
+    ) {
+        let (block, last) = (&self.blocks[index], self.tape.len() - 1);
+        let stretch = stretch(self.config, classes);
+        let (rows, c) = (stretch.rows(), self.config.channels);
+        self.transform_back(index, slope, log_det);
+        let (tape, slopes) = (&mut self.tape[index.min(last)], &mut self.slopes);
+        let output = &slopes.output[..rows * self.config.outputs()];
+        if let Some(gradient) = &mut gradient {
+            gradient.output.add(output, &tape.stream[..rows * c], &mut slopes.panels);
+        }
+        block.output.back().apply(output, &mut slopes.stream[..rows * c]);
+        for (l, (layer, activations)) in block.layers.iter().zip(&tape.layers).enumerate().rev() {
+            let mut gradient = gradient.as_mut().map(|gradient| &mut gradient.layers[l]);
+            layer.think_back(&mut self.work, slopes, rows, activations, gradient.as_deref_mut());
+            layer.attend_back(&mut self.work, slopes, stretch, activations, gradient);
+        }
+        let stream = &slopes.stream[..rows * c];
+        if let Some(gradient) = &mut gradient {
+            gather(self.config, index, &self.states[index], &mut self.work.input);
+            let input = &self.work.input[..rows * self.config.token_dims()];
+            gradient.input.add(stream, input, &mut slopes.panels);
+            embed_back(self.config, index, stream, classes, gradient);
+        }
+        let input = &mut slopes.input[..rows * self.config.token_dims()];
+        block.input.back().apply(stream, input);
+        scatter_add(self.config, index, input, slope);
+    }
+
+    /// Gradients of a block's outputs; `slope` goes from z to the direct part of x.
+    fn transform_back(&mut self, index: usize, slope: &mut [T], log_det: &[T]) {
+        let (config, last) = (self.config, self.tape.len() - 1);
+        let (tokens, dims, width) = (config.tokens(), config.token_dims(), config.outputs());
+        let outputs = self.tape[index.min(last)].output.chunks_exact(width);
+        let mut rows = outputs.zip(self.slopes.output.chunks_exact_mut(width));
+        let images = slope.chunks_exact_mut(tokens * dims).zip(self.states[index + 1].chunks_exact(tokens * dims));
+        for ((slope, z), &log_det) in images.zip(log_det) {
+            for (position, (outputs, out)) in (1..tokens).zip(&mut rows) {
+                let at = place(config, index, position) * dims;
+                let (slope, z) = (&mut slope[at..][..dims], &z[at..][..dims]);
+                vectorise(AffineBack { slope, z, outputs, log_det, out });
+            }
+        }
+    }
+}
+
+/// All tokens but the last of some images.
+fn stretch<'a>(config: &TarFlowConfig, classes: &'a [usize]) -> Stretch<'a> {
+    Stretch { classes, slots: None, first: 0, tokens: config.tokens() - 1, temperature: 1.0 }
+}
+
+/// Reverse of [`gather`].
+fn scatter_add<T: Real>(config: &TarFlowConfig, block: usize, rows: &[T], state: &mut [T]) {
+    let (tokens, dims) = (config.tokens(), config.token_dims());
+    let mut rows = rows.chunks_exact(dims);
+    for image in state.chunks_exact_mut(tokens * dims) {
+        for (position, row) in (0..tokens - 1).zip(&mut rows) {
+            let token = &mut image[place(config, block, position) * dims..][..dims];
+            token.iter_mut().zip(row).for_each(|(x, row)| *x += *row);
+        }
+    }
+}
+
+/// Gradients of the position and class embeddings.
+fn embed_back<T: Real>(
+    config: &TarFlowConfig,
+    block: usize,
+    stream: &[T],
+    classes: &[usize],
+    gradient: &mut BlockGradient<'_, T>,
+) {
+    let (tokens, c) = (config.tokens() - 1, config.channels);
+    let mut sum = vec![T::ZERO; c];
+    for (image, &class) in stream.chunks_exact(tokens * c).zip(classes) {
+        sum.fill(T::ZERO);
+        for (position, row) in image.chunks_exact(c).enumerate() {
+            let position = &mut gradient.positions[place(config, block, position) * c..][..c];
+            for ((position, sum), x) in position.iter_mut().zip(&mut sum).zip(row) {
+                *position += *x;
+                *sum += *x;
+            }
+        }
+        // No class: every class has its share in the mean.
+        let share = if class < config.classes { T::ONE } else { T::of(1.0 / config.classes.max(1) as f64) };
+        for (k, row) in gradient.classes.chunks_exact_mut(c).enumerate() {
+            if class == k || class == config.classes {
+                row.iter_mut().zip(&sum).for_each(|(row, sum)| *row += share * *sum);
+            }
+        }
+    }
+}
+
+impl<T: Real> Layer<T> {
+    /// Reverse pass of the MLP.
+    fn think_back(
+        &self,
+        work: &mut Workspace<T>,
+        slopes: &mut Slopes<T>,
+        rows: usize,
+        activations: &Activations<T>,
+        mut gradient: Option<&mut LayerGradient<'_, T>>,
+    ) {
+        let c = self.proj.forward.outputs;
+        let wide = rows * EXPANSION * c;
+        let (stream, hidden) = (&mut slopes.stream[..rows * c], &mut slopes.hidden[..wide]);
+        let active = &mut work.active[..wide];
+        self.contract.back().apply(stream, hidden);
+        vectorise(GeluBack { x: &activations.hidden[..wide], out: active, slope: hidden });
+        let standard = &activations.mlp_standard[..rows * c];
+        if let Some(gradient) = &mut gradient {
+            gradient.contract.add(stream, active, &mut slopes.panels);
+            let normed = renormalise(&self.mlp_norm, standard, &mut work.normed[..rows * c]);
+            gradient.expand.add(hidden, normed, &mut slopes.panels);
+        }
+        let normed = &mut slopes.normed[..rows * c];
+        self.expand.back().apply(hidden, normed);
+        let parameters = gradient.map(|gradient| (&mut *gradient.mlp_norm.0, &mut *gradient.mlp_norm.1));
+        let saved = (standard, &*activations.mlp_scale);
+        vectorise(NormaliseBack { slope: normed, saved, gain: &self.mlp_norm.gain, x: stream, parameters });
+    }
+
+    /// Reverse pass of the attention.
+    fn attend_back(
+        &self,
+        work: &mut Workspace<T>,
+        slopes: &mut Slopes<T>,
+        stretch: Stretch<'_>,
+        activations: &Activations<T>,
+        mut gradient: Option<&mut LayerGradient<'_, T>>,
+    ) {
+        let (rows, c) = (stretch.rows(), self.proj.forward.outputs);
+        let (stream, qkv) = (&mut slopes.stream[..rows * c], &mut slopes.qkv[..rows * 3 * c]);
+        let normed = &mut slopes.normed[..rows * c];
+        self.proj.back().apply(stream, normed);
+        vectorise(AttendBack {
+            scratch: &mut slopes.attention,
+            tokens: stretch.tokens,
+            heads: c / HEAD,
+            scale: T::of(1.0 / (HEAD as f64).sqrt()),
+            qkv: &activations.qkv[..rows * 3 * c],
+            slope: normed,
+            out: qkv,
+        });
+        let standard = &activations.attention_standard[..rows * c];
+        if let Some(gradient) = &mut gradient {
+            gradient.proj.add(stream, &activations.mixed[..rows * c], &mut slopes.panels);
+            let normed = renormalise(&self.attention_norm, standard, &mut work.normed[..rows * c]);
+            gradient.qkv.add(qkv, normed, &mut slopes.panels);
+        }
+        self.qkv.back().apply(qkv, normed);
+        let parameters = gradient.map(|gradient| (&mut *gradient.attention_norm.0, &mut *gradient.attention_norm.1));
+        let saved = (standard, &*activations.attention_scale);
+        vectorise(NormaliseBack { slope: normed, saved, gain: &self.attention_norm.gain, x: stream, parameters });
+    }
+}
+
+fn renormalise<'a, T: Real>(norm: &Norm<T>, standard: &[T], out: &'a mut [T]) -> &'a [T] {
+    vectorise(Renormalise { standard, gain: &norm.gain, bias: &norm.bias, out });
+    out
+}

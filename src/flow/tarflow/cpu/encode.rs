@@ -1,0 +1,79 @@
+//! All blocks forward.
+
+use super::attention::Cache;
+use super::parameters::Block;
+use super::real::Real;
+use super::rows::Affine;
+use super::simd::vectorise;
+use super::transformer::{Activations, Stretch, Workspace};
+use crate::flow::tarflow::TarFlowConfig;
+
+/// What a group of images needs on its way through all blocks.
+pub struct Encoder<'a, T> {
+    config: &'a TarFlowConfig,
+    blocks: &'a [Block<T>],
+    work: Workspace<T>,
+    cache: Cache<T>,
+    layer: Activations<T>,
+}
+
+impl<'a, T: Real> Encoder<'a, T> {
+    /// For groups of at most so many images.
+    pub fn new(config: &'a TarFlowConfig, blocks: &'a [Block<T>], images: usize) -> Self {
+        let rows = images * (config.tokens() - 1);
+        Self {
+            config,
+            blocks,
+            work: Workspace::new(config, rows, false),
+            cache: Cache::new(1, config.tokens()),
+            layer: Activations::new(config.channels, rows, false),
+        }
+    }
+
+    /// Replaces tokens x [G, T, P] by z and adds to the log-determinants [G, T].
+    pub fn run(&mut self, state: &mut [T], log_det: &mut [f64], classes: &[usize]) {
+        let tokens = self.config.tokens() - 1;
+        for (index, block) in self.blocks.iter().enumerate() {
+            let stretch = Stretch { classes, slots: None, first: 0, tokens, temperature: 1.0 };
+            gather(self.config, index, state, &mut self.work.input);
+            let (caches, layers) = (std::slice::from_mut(&mut self.cache), std::slice::from_mut(&mut self.layer));
+            block.predict(&mut self.work, stretch, caches, layers, false);
+            transform(self.config, index, state, log_det, &self.work.output);
+        }
+    }
+}
+
+/// Place in the image of the token that block `block` reads at position `position`.
+pub fn place(config: &TarFlowConfig, block: usize, position: usize) -> usize {
+    if config.flipped(block) { config.tokens() - 1 - position } else { position }
+}
+
+/// The tokens a block predicts from, all but its last, [G, T − 1, P] in its own order.
+pub fn gather<T: Real>(config: &TarFlowConfig, block: usize, state: &[T], input: &mut [T]) {
+    let (tokens, dims) = (config.tokens(), config.token_dims());
+    let mut rows = input.chunks_exact_mut(dims);
+    for image in state.chunks_exact(tokens * dims) {
+        for (position, row) in (0..tokens - 1).zip(&mut rows) {
+            row.copy_from_slice(&image[place(config, block, position) * dims..][..dims]);
+        }
+    }
+}
+
+/// z_t = (x_t − b_t) e^{−a_t} for all tokens but a block's first.
+pub fn transform<T: Real>(
+    config: &TarFlowConfig,
+    block: usize,
+    state: &mut [T],
+    log_det: &mut [f64],
+    outputs: &[T],
+) {
+    let (tokens, dims) = (config.tokens(), config.token_dims());
+    let mut outputs = outputs.chunks_exact(config.outputs());
+    for (image, log_det) in state.chunks_exact_mut(tokens * dims).zip(log_det.chunks_exact_mut(tokens)) {
+        for (position, outputs) in (1..tokens).zip(&mut outputs) {
+            let place = place(config, block, position);
+            let token = &mut image[place * dims..][..dims];
+            log_det[place] -= vectorise(Affine { token, outputs, inverse: false });
+        }
+    }
+}

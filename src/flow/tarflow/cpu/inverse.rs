@@ -1,0 +1,203 @@
+//! One block backward: token after token, or many at once by Jacobi iteration.
+
+use super::attention::Cache;
+use super::encode::place;
+use super::parameters::Block;
+use super::real::Real;
+use super::rows::Affine;
+use super::simd::vectorise;
+use super::transformer::{Activations, Stretch, Workspace};
+use crate::flow::tarflow::TarFlowConfig;
+use crate::flow::tarflow::engine::{Guess, Guidance};
+
+/// A group of images on its way back through one block.
+pub struct Inversion<'a, T> {
+    config: &'a TarFlowConfig,
+    block: &'a Block<T>,
+    index: usize,
+    guidance: Option<&'a Guidance>,
+    /// The block's output and input, [G, T, P] in its own order; of x, the tokens found so far.
+    z: Vec<T>,
+    x: Vec<T>,
+    /// Row of the class embeddings for each image.
+    classes: &'a [usize],
+    work: Workspace<T>,
+    layer: Activations<T>,
+    /// For every layer, under the image's condition and (with guidance) under none.
+    caches: [Vec<Cache<T>>; 2],
+    /// Outputs under the condition while those under none are computed.
+    conditional: Vec<T>,
+}
+
+/// Tokens `from + 1 ..= to` of a block, all predicted from tokens `from .. to`.
+#[derive(Debug, Clone, Copy)]
+pub struct Module {
+    /// The last token already found.
+    pub from: usize,
+    /// The last token to find.
+    pub to: usize,
+}
+
+/// When a module counts as solved, and from where it starts.
+#[derive(Debug, Clone, Copy)]
+pub struct Iteration {
+    /// Where x starts.
+    pub guess: Guess,
+    /// Largest change of any value.
+    pub tolerance: f64,
+}
+
+impl<'a, T: Real> Inversion<'a, T> {
+    /// Tokens `z` [G, T, P] of block `index` under one row of class embeddings per image; at most `stretch` tokens at once.
+    pub fn new(
+        config: &'a TarFlowConfig,
+        (index, block): (usize, &'a Block<T>),
+        z: &[f64],
+        classes: &'a [usize],
+        guidance: Option<&'a Guidance>,
+        stretch: usize,
+    ) -> Self {
+        let rows = classes.len() * stretch;
+        let caches = |needed: bool| {
+            let slots = classes.len() * config.heads();
+            let layers = if needed { config.layers } else { 0 };
+            (0..layers).map(|_| Cache::new(slots, config.tokens())).collect()
+        };
+        let z = in_order(config, index, z, T::of);
+        Self {
+            config,
+            block,
+            index,
+            guidance,
+            x: z.clone(),
+            z,
+            classes,
+            work: Workspace::new(config, rows, false),
+            layer: Activations::new(config.channels, rows, false),
+            caches: [caches(true), caches(guidance.is_some())],
+            conditional: Vec::with_capacity(rows * config.outputs()),
+        }
+    }
+
+    /// The tokens found, [G, T, P] in image order.
+    pub fn x(&self) -> Vec<f64> {
+        in_order(self.config, self.index, &self.x, T::wide)
+    }
+
+    /// Finds the token after `token`, for all images.
+    pub fn step(&mut self, token: usize) {
+        let images: Vec<usize> = (0..self.classes.len()).collect();
+        self.predict(&images, Module { from: token, to: token + 1 });
+        let (tokens, dims) = (self.config.tokens(), self.config.token_dims());
+        let outputs = self.work.output.chunks_exact(self.config.outputs());
+        for (image, outputs) in self.x.chunks_exact_mut(tokens * dims).zip(outputs) {
+            let token = &mut image[(token + 1) * dims..][..dims];
+            vectorise(Affine { token, outputs, inverse: true });
+        }
+    }
+
+    /// Solves a module for all images; rounds of the slowest image and the largest last change of those that stopped
+    /// before they were exact. In round k the first k − 1 tokens are exact: they and their keys and values stay.
+    pub fn solve(&mut self, module: Module, iteration: Iteration) -> (usize, f64) {
+        self.guess(module, iteration.guess);
+        let (mut rounds, mut residual) = (0, 0.0_f64);
+        let mut images: Vec<usize> = (0..self.classes.len()).collect();
+        for from in module.from..module.to {
+            let rest = Module { from, ..module };
+            self.predict(&images, rest);
+            rounds += 1;
+            let mut row = 0;
+            images.retain(|&image| {
+                let change = self.update(image, rest, row);
+                row += module.to - from;
+                let solved = change <= iteration.tolerance;
+                if solved && from + 1 < module.to {
+                    residual = residual.max(change);
+                }
+                !solved
+            });
+            if images.is_empty() {
+                break;
+            }
+        }
+        (rounds, residual)
+    }
+
+    fn guess(&mut self, module: Module, guess: Guess) {
+        let (tokens, dims) = (self.config.tokens(), self.config.token_dims());
+        if guess == Guess::Zero {
+            for image in self.x.chunks_exact_mut(tokens * dims) {
+                image[(module.from + 1) * dims..(module.to + 1) * dims].fill(T::ZERO);
+            }
+        }
+    }
+
+    /// x_t = z_t e^{a_t} + b_t for one image, whose outputs start at row `row`; the largest change, or NaN.
+    fn update(&mut self, image: usize, module: Module, row: usize) -> f64 {
+        let (tokens, dims, width) = (self.config.tokens(), self.config.token_dims(), self.config.outputs());
+        let mut change = 0.0_f64;
+        let mut before = vec![T::ZERO; dims];
+        for (i, token) in (module.from + 1..=module.to).enumerate() {
+            let at = (image * tokens + token) * dims;
+            let x = &mut self.x[at..][..dims];
+            before.copy_from_slice(x);
+            x.copy_from_slice(&self.z[at..][..dims]);
+            vectorise(Affine { token: x, outputs: &self.work.output[(row + i) * width..][..width], inverse: true });
+            for (x, before) in x.iter().zip(&before) {
+                let moved = (*x - *before).wide().abs();
+                // A NaN stays.
+                change = if moved <= change { change } else { moved };
+            }
+        }
+        change
+    }
+
+    /// Leaves the (guided) outputs for tokens from + 1 ..= to of some images in `work.output`, [image, token, outputs].
+    fn predict(&mut self, images: &[usize], module: Module) {
+        let (tokens, dims, width) = (self.config.tokens(), self.config.token_dims(), self.config.outputs());
+        let Module { from, to } = module;
+        let count = to - from;
+        for (input, image) in self.work.input.chunks_exact_mut(count * dims).zip(images) {
+            input.copy_from_slice(&self.x[(image * tokens + from) * dims..][..count * dims]);
+        }
+        let classes: Vec<usize> = images.iter().map(|&image| self.classes[image]).collect();
+        let stretch =
+            Stretch { classes: &classes, slots: Some(images), first: from, tokens: count, temperature: 1.0 };
+        let layers = std::slice::from_mut(&mut self.layer);
+        self.block.predict(&mut self.work, stretch, &mut self.caches[0], layers, false);
+        let Some(guidance) = self.guidance else { return };
+        let rows = stretch.rows();
+        self.conditional.clear();
+        self.conditional.extend_from_slice(&self.work.output[..rows * width]);
+        let none = vec![self.config.classes; images.len()];
+        let stretch = Stretch { classes: &none, temperature: guidance.attention_temperature, ..stretch };
+        self.block.predict(&mut self.work, stretch, &mut self.caches[1], layers, false);
+        let outputs = self.work.output.chunks_exact_mut(width).zip(self.conditional.chunks_exact(width));
+        for (row, (free, conditional)) in outputs.enumerate() {
+            guide(guidance, (from + row % count, tokens), free, conditional, dims);
+        }
+    }
+}
+
+/// a + g(a − a_none) and b + g(b − b_none) for the outputs of token t, in place of those without class.
+fn guide<T: Real>(guidance: &Guidance, (t, tokens): (usize, usize), free: &mut [T], conditional: &[T], dims: usize) {
+    let growth = if guidance.annealed { (t + 1) as f64 / (tokens - 1) as f64 } else { 1.0 };
+    let g = T::of(growth * guidance.scale);
+    let scales = free.len() - dims;
+    let kinds = [(0..scales, guidance.what.scale()), (scales..free.len(), guidance.what.shift())];
+    for (range, moved) in kinds {
+        for (free, conditional) in free[range.clone()].iter_mut().zip(&conditional[range]) {
+            *free = if moved { *conditional + g * (*conditional - *free) } else { *conditional };
+        }
+    }
+}
+
+/// Tokens [G, T, P] from image order to a block's order or back.
+fn in_order<A: Copy, B>(config: &TarFlowConfig, block: usize, tokens: &[A], convert: impl Fn(A) -> B) -> Vec<B> {
+    let (count, dims) = (config.tokens(), config.token_dims());
+    let images = tokens.chunks_exact(count * dims);
+    let ordered = images.flat_map(|image| {
+        (0..count).flat_map(move |position| &image[place(config, block, position) * dims..][..dims])
+    });
+    ordered.map(|&x| convert(x)).collect()
+}

@@ -1,0 +1,138 @@
+//! Gradients of a loss over many images.
+
+use rayon::prelude::*;
+
+use super::backward::Reverse;
+use super::gradient::{block_len, named};
+use super::{CpuTarFlow, ROWS, Real};
+use crate::error::{Error, Result};
+use crate::flow::tarflow::Condition;
+use crate::flow::tarflow::engine::Encoded;
+use crate::flow::weights::Weights;
+
+/// What one training step needs to know.
+#[derive(Debug, Clone)]
+pub struct Gradients {
+    /// ½ Σ_td z² of each image, nats.
+    pub energy: Vec<f64>,
+    /// log |det ∂z/∂x| of each image, nats.
+    pub log_det: Vec<f64>,
+    /// z, [N, T, P].
+    pub z: Vec<f64>,
+    /// Gradient of the loss by every trained parameter, by state-dict name.
+    pub weights: Weights,
+    /// Gradient of the loss by x, [N, T, P].
+    pub input: Vec<f64>,
+}
+
+/// Results of one shard, in its images' order.
+struct Shard<'a> {
+    x: &'a [f64],
+    classes: &'a [usize],
+    weights: &'a [f64],
+    z: &'a mut [f64],
+    log_det: &'a mut [f64],
+    input: &'a mut [f64],
+}
+
+impl<T: Real> CpuTarFlow<T> {
+    /// Gradients of Σ_i weight_i (½ Σ_td z_itd² − Σ_t log_det_it) in nats, for tokens `x` [N, T, P].
+    ///
+    /// The images are cut into `shards` runs of consecutive ones, which threads share; their sums are added in order, so
+    /// the result depends on `shards` (in the last bits) but not on the number of threads.
+    ///
+    /// # Errors
+    /// When conditions, weights and images are not equally many, or a class does not exist.
+    pub fn backward(
+        &self,
+        x: &[f64],
+        conditions: &[Condition],
+        weights: &[f64],
+        shards: usize,
+    ) -> Result<Gradients> {
+        let classes = self.classes(x.len(), conditions)?;
+        if weights.len() != classes.len() {
+            return Err(Error::input(format!("{} weights for {} images", weights.len(), classes.len())));
+        }
+        let (tokens, dims) = (self.config.tokens(), self.dims());
+        let (mut z, mut input) = (vec![0.0; x.len()], vec![0.0; x.len()]);
+        let mut log_det = vec![0.0; classes.len() * tokens];
+        let size = classes.len().div_ceil(shards.max(1)).max(1);
+        let given = (x.par_chunks(size * dims), classes.par_chunks(size), weights.par_chunks(size));
+        let found =
+            (z.par_chunks_mut(size * dims), log_det.par_chunks_mut(size * tokens), input.par_chunks_mut(size * dims));
+        let sums: Vec<Vec<T>> = (given, found)
+            .into_par_iter()
+            .map(|((x, classes, weights), (z, log_det, input))| {
+                self.shard(Shard { x, classes, weights, z, log_det, input })
+            })
+            .collect();
+        let mut sums = sums.into_iter();
+        let mut total = sums.next().unwrap_or_else(|| vec![T::ZERO; self.config.blocks * block_len(&self.config)]);
+        for sum in sums {
+            total.iter_mut().zip(sum).for_each(|(total, sum)| *total += sum);
+        }
+        Ok(Gradients {
+            energy: z.chunks_exact(dims).map(|z| z.iter().map(|z| 0.5 * z * z).sum()).collect(),
+            log_det: log_det.chunks_exact(tokens).map(|tokens| tokens.iter().sum()).collect(),
+            z,
+            weights: named(&self.config, &total),
+            input,
+        })
+    }
+
+    fn shard(&self, shard: Shard<'_>) -> Vec<T> {
+        let mut flat = vec![T::ZERO; self.config.blocks * block_len(&self.config)];
+        let (tokens, dims) = (self.config.tokens(), self.dims());
+        let group = (ROWS / tokens).clamp(1, shard.classes.len());
+        let mut reverse = Reverse::new(&self.config, &self.blocks, group);
+        let given = shard.x.chunks(group * dims).zip(shard.classes.chunks(group)).zip(shard.weights.chunks(group));
+        let found = shard.z.chunks_mut(group * dims).zip(shard.log_det.chunks_mut(group * tokens));
+        let found = found.zip(shard.input.chunks_mut(group * dims));
+        for (((x, classes), weights), ((z, log_det), input)) in given.zip(found) {
+            let end = reverse.forward(x, log_det, classes);
+            z.iter_mut().zip(end).for_each(|(z, end)| *z = end.wide());
+            let each = weights.iter().flat_map(|&weight| std::iter::repeat_n(T::of(weight), dims));
+            let mut slope: Vec<T> = each.zip(end).map(|(weight, z)| weight * *z).collect();
+            let log_det: Vec<T> = weights.iter().map(|&weight| T::of(-weight)).collect();
+            reverse.backward(&mut slope, &log_det, classes, Some(&mut flat));
+            input.iter_mut().zip(slope).for_each(|(input, slope)| *input = slope.wide());
+        }
+        flat
+    }
+
+    /// As [`Engine::gradient`](crate::flow::tarflow::engine::Engine::gradient).
+    pub(super) fn input_gradient(
+        &self,
+        x: &[f64],
+        conditions: &[Condition],
+        weight: &[f64],
+    ) -> Result<(Vec<f64>, Encoded)> {
+        let classes = self.classes(x.len(), conditions)?;
+        let (tokens, dims) = (self.config.tokens(), self.dims());
+        if weight.len() != dims {
+            return Err(Error::input(format!("{} weights for {dims} numbers", weight.len())));
+        }
+        let (mut z, mut gradient) = (vec![0.0; x.len()], vec![0.0; x.len()]);
+        let mut log_det = vec![0.0; classes.len() * tokens];
+        let group = Self::group(classes.len(), ROWS / tokens);
+        let given = (x.par_chunks(group * dims), classes.par_chunks(group));
+        let found = (
+            z.par_chunks_mut(group * dims),
+            log_det.par_chunks_mut(group * tokens),
+            gradient.par_chunks_mut(group * dims),
+        );
+        (given, found).into_par_iter().for_each_init(
+            || Reverse::new(&self.config, &self.blocks, group),
+            |reverse, ((x, classes), (z, log_det, gradient))| {
+                let end = reverse.forward(x, log_det, classes);
+                z.iter_mut().zip(end).for_each(|(z, end)| *z = end.wide());
+                let slope = end.iter().zip(weight.iter().cycle()).map(|(z, &weight)| -(T::of(weight) * *z));
+                let mut slope: Vec<T> = slope.collect();
+                reverse.backward(&mut slope, &vec![T::ONE; classes.len()], classes, None);
+                gradient.iter_mut().zip(slope).for_each(|(gradient, slope)| *gradient = slope.wide());
+            },
+        );
+        Ok((gradient, Encoded { z, log_det }))
+    }
+}
