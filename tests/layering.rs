@@ -9,7 +9,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("events", &["error"]),
     ("device", &["error"]),
     ("data", &["error", "units"]),
-    ("flow", &["error", "units", "data"]),
+    ("flow", &["error", "units", "events", "data"]),
     ("oracle", &["error", "units", "events", "device", "data", "flow"]),
     ("bayes", &["error", "units", "events", "flow", "oracle"]),
     ("worker", &["error", "units", "events", "device", "data", "flow", "oracle", "bayes"]),
