@@ -8,5 +8,6 @@ pub mod folder;
 pub mod library;
 pub mod posterior;
 pub mod precision;
+pub mod strategies;
 pub mod train;
 pub mod world;
