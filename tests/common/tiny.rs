@@ -1,8 +1,10 @@
-//! Small Glows with weights that do something: every array random, none at its neutral start.
+//! Small flows with weights that do something: every array random, none at its neutral start.
 
 use bayescope::data::ImageShape;
 use bayescope::flow::Precision;
 use bayescope::flow::glow::{GlowConfig, GlowFlow};
+use bayescope::flow::preprocess::Preprocessing;
+use bayescope::flow::tarflow::{TarFlowConfig, TarFlowOracle};
 use bayescope::flow::weights::Weights;
 use burn::tensor::Device;
 
@@ -34,4 +36,41 @@ pub fn weights(config: &GlowConfig, seed: u64) -> Weights {
 /// The flow of [`weights`] on the CPU.
 pub fn flow(config: &GlowConfig, seed: u64, precision: Precision) -> GlowFlow {
     GlowFlow::new(config, weights(config, seed), &Device::flex(), precision).unwrap()
+}
+
+/// A TarFlow of one attention head, two blocks and two layers on images of given channels and side.
+pub fn tarflow_config(channels: usize, side: usize, patch: usize, classes: usize) -> TarFlowConfig {
+    TarFlowConfig {
+        shape: ImageShape { channels, height: side, width: side },
+        classes,
+        patch,
+        channels: 64,
+        blocks: 2,
+        layers: 2,
+        volume_preserving: false,
+    }
+}
+
+/// Weights at a distance from the random start at which every part of the map matters, the variance of the base included.
+pub fn tarflow_weights(config: &TarFlowConfig, seed: u64) -> Weights {
+    let mut weights = config.initial_weights(bayescope::units::Seed(seed));
+    for (name, array) in &mut weights.0 {
+        let spread = match name.as_str() {
+            "var" => 0.4,
+            _ if name.ends_with("_embed") => 0.5,
+            // What comes out is not normalised: larger weights make e^a overflow within a few tokens.
+            _ if name.contains("proj_out") => 0.03,
+            _ if name.contains("norm.") || name.ends_with(".bias") => 0.2,
+            _ => 0.1,
+        };
+        let noise = uniform(name, seed, array.values.len());
+        array.values.iter_mut().zip(noise).for_each(|(v, u)| *v += (spread * u) as f32);
+    }
+    weights
+}
+
+/// The world's flow of [`tarflow_weights`] on the CPU.
+pub fn tarflow(config: &TarFlowConfig, seed: u64, precision: Precision) -> TarFlowOracle {
+    let pixels = Preprocessing::Gaussian { std: 0.1 };
+    TarFlowOracle::new(config, tarflow_weights(config, seed), pixels, &Device::flex(), precision).unwrap()
 }
