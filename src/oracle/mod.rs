@@ -8,5 +8,7 @@ pub mod folder;
 pub mod library;
 pub mod posterior;
 pub mod precision;
+pub mod scale;
 pub mod train;
+pub mod walk;
 pub mod world;

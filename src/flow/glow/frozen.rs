@@ -180,6 +180,10 @@ impl Flow for GlowFlow {
         Some(&self.base)
     }
 
+    fn shared_map(&self) -> Option<&GlowFlow> {
+        Some(self)
+    }
+
     fn shape(&self) -> ImageShape {
         self.config.shape
     }
