@@ -2,6 +2,7 @@
 //! checkpoints, so that theirs open here and ours open there.
 
 use burn::module::{Module, ModuleVisitor, Param, ParamId};
+use burn::optim::GradientsParams;
 use burn::tensor::{DType, Device, Tensor, TensorData};
 
 use super::Precision;
@@ -70,6 +71,40 @@ pub fn to_weights(module: &impl Module, name: fn(&[String]) -> String) -> Result
     let mut collector = Collector { path: Vec::new(), name, weights: Ok(Weights::default()) };
     module.visit(&mut collector);
     collector.weights
+}
+
+/// Gradients computed elsewhere, given by state-dict name, as an optimizer of `module` takes them. Arrays that `module` lacks or
+/// has in another shape are left out.
+pub fn to_gradients(module: &impl Module, name: fn(&[String]) -> String, gradients: &Weights) -> GradientsParams {
+    let mut register = Register { path: Vec::new(), name, gradients, found: GradientsParams::new() };
+    module.visit(&mut register);
+    register.found
+}
+
+struct Register<'a> {
+    path: Vec<String>,
+    name: fn(&[String]) -> String,
+    gradients: &'a Weights,
+    found: GradientsParams,
+}
+
+impl ModuleVisitor for Register<'_> {
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        let Some(gradient) = self.gradients.0.get(&(self.name)(&self.path)) else { return };
+        let tensor = param.val().inner();
+        if gradient.shape == tensor.dims() {
+            let data = TensorData::new(gradient.values.clone(), tensor.dims());
+            self.found.register(param.id, Tensor::<D>::from_data(data, (&tensor.device(), tensor.dtype())));
+        }
+    }
+
+    fn enter_module(&mut self, name: &str, _container: &str) {
+        self.path.push(name.to_owned());
+    }
+
+    fn exit_module(&mut self, _name: &str, _container: &str) {
+        self.path.pop();
+    }
 }
 
 struct Collector {

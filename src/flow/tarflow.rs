@@ -289,12 +289,7 @@ impl Block {
     }
 
     /// Log-scale a (none in VP) and shift b of every token of x [N, T, P], both in the block's own order.
-    fn parameters(
-        &self,
-        x: &Tensor<3>,
-        classes: Option<&Tensor<2>>,
-        flipped: bool,
-    ) -> (Option<Tensor<3>>, Tensor<3>) {
+    fn parameters(&self, x: &Tensor<3>, classes: Option<&Tensor<2>>, flipped: bool) -> (Option<Tensor<3>>, Tensor<3>) {
         let t = x.dims()[1];
         let mut context = Context { first: 0, caches: None, mask: causal_mask(x, 0..t, t), temperature: 1.0 };
         let embedding = self.embedding(classes);

@@ -159,6 +159,21 @@ impl<T: Real> Engine for CpuTarFlow<T> {
         Ok(Inverted { x: groups.iter().flat_map(Inversion::x).collect(), rounds, residual })
     }
 
+    fn log_scales(&self, block: usize, x: &[f64], conditions: &[Condition]) -> Result<Vec<f64>> {
+        let classes = self.classes(x.len(), conditions)?;
+        let (dims, group) = (self.dims(), Self::group(classes.len(), ROWS / self.config.tokens()));
+        let mut a = vec![0.0; x.len()];
+        a.par_chunks_mut(group * dims).zip(x.par_chunks(group * dims)).zip(classes.par_chunks(group)).for_each_init(
+            || Encoder::new(&self.config, &self.blocks, group),
+            |encoder, ((a, x), classes)| {
+                let mut state: Vec<T> = x.iter().map(|&x| T::of(x)).collect();
+                encoder.log_scales(block, &mut state, classes);
+                a.iter_mut().zip(state).for_each(|(a, state)| *a = state.wide());
+            },
+        );
+        Ok(a)
+    }
+
     fn gradient(&self, x: &[f64], conditions: &[Condition], weight: &[f64]) -> Result<(Vec<f64>, Encoded)> {
         self.input_gradient(x, conditions, weight)
     }

@@ -5,15 +5,18 @@ use std::ops::Range;
 
 use burn::tensor::Device;
 
+use super::cpu::CpuTarFlow;
 use super::engine::{Engine, Guidance, Strategy};
+use super::plan::{BlockPlan, measure, output_norms};
 use super::{Condition, TarFlowConfig, TensorTarFlow};
 use crate::data::ImageShape;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
+use crate::flow::base::latents;
 use crate::flow::preprocess::Preprocessing;
 use crate::flow::weights::Weights;
 use crate::flow::{Decoded, Decoding, Evidence, Flow, Precision, Scores};
-use crate::units::{ClassId, Tau};
+use crate::units::{ClassId, Seed, Tau};
 
 /// One TarFlow and its base distribution.
 struct Map {
@@ -22,6 +25,22 @@ struct Map {
     var: Vec<f64>,
     /// ½ Σ_d log(2π var_d), nats.
     log_norm: f64,
+    /// Spectral norms of the halves of every block's last linear map.
+    output_norms: Vec<[f64; 2]>,
+}
+
+/// What computes best on a device: our own kernels on the CPU, burn elsewhere.
+fn engine(config: &TarFlowConfig, weights: Weights, device: &Device, precision: Precision) -> Result<Box<dyn Engine>> {
+    let misfit = |e: String| Error::input(format!("weights do not fit this TarFlow: {e}"));
+    if *device != Device::flex() {
+        return Ok(Box::new(TensorTarFlow::new(config, weights, device, precision)?));
+    }
+    config.validate()?;
+    config.check(&weights).map_err(misfit)?;
+    Ok(match precision {
+        Precision::F32 => Box::new(CpuTarFlow::<f32>::new(config, &weights).map_err(misfit)?),
+        Precision::F64 => Box::new(CpuTarFlow::<f64>::new(config, &weights).map_err(misfit)?),
+    })
 }
 
 impl Map {
@@ -29,8 +48,8 @@ impl Map {
         let var = weights.0.get("var").map(|var| &var.values[..]).unwrap_or_default();
         let var: Vec<f64> = var.iter().map(|&v| f64::from(v)).collect();
         let log_norm = var.iter().map(|v| 0.5 * (2.0 * std::f64::consts::PI * v).ln()).sum();
-        let engine = Box::new(TensorTarFlow::new(config, weights, device, precision)?);
-        Ok(Self { engine, var, log_norm })
+        let output_norms = (0..config.blocks).map(|block| output_norms(config, &weights, block)).collect();
+        Ok(Self { engine: engine(config, weights, device, precision)?, var, log_norm, output_norms })
     }
 }
 
@@ -90,6 +109,25 @@ impl TarFlowOracle {
     /// The architecture.
     pub fn config(&self) -> &TarFlowConfig {
         &self.config
+    }
+
+    /// Measures every way of inverting each block on `images` samples, without adopting any.
+    ///
+    /// # Errors
+    /// When the device fails, or what `report` returns: it is told after every block.
+    pub fn measure_strategies(
+        &self,
+        images: usize,
+        tolerance: f64,
+        report: &mut dyn FnMut(usize) -> Result<()>,
+    ) -> Result<Vec<BlockPlan>> {
+        let classes: Vec<ClassId> =
+            (0..images).map(|i| if self.maps.len() > 1 { 0 } else { i % self.classes() }).collect();
+        let noise = latents(Seed(0).split("strategies"), 0, images, self.config.shape.dims());
+        let z = self.place(&noise, &classes, Tau::ONE);
+        let (map, _) = self.map_of(0);
+        let conditions: Vec<Condition> = classes.iter().map(|&class| self.map_of(class).1).collect();
+        measure(map.engine.as_ref(), &self.config, &map.output_norms, &z, &conditions, tolerance, report)
     }
 
     /// How each block is inverted from now on.

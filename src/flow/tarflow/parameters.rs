@@ -193,13 +193,13 @@ impl TarFlow {
     /// # Errors
     /// When the device cannot deliver them.
     pub fn to_weights(&self) -> Result<Weights> {
-        parameters::to_weights(self, checkpoint_name)
+        parameters::to_weights(self, Self::state_name)
     }
-}
 
-/// The linear maps of an MLP have numbers in a checkpoint.
-fn checkpoint_name(path: &[String]) -> String {
-    path.join(".").replace(".mlp.up.", ".mlp.main.0.").replace(".mlp.down.", ".mlp.main.2.")
+    /// State-dict name of the parameter at a path of fields: the linear maps of an MLP have numbers there.
+    pub fn state_name(path: &[String]) -> String {
+        path.join(".").replace(".mlp.up.", ".mlp.main.0.").replace(".mlp.down.", ".mlp.main.2.")
+    }
 }
 
 #[cfg(test)]

@@ -70,8 +70,7 @@ impl Calibration<'_> {
         let mut last = (Vec::new(), 0);
         for run in 0..=runs {
             let started = Instant::now();
-            let solved =
-                self.engine.invert(self.block, &self.z, self.conditions, strategy, None, &mut |_| Ok(()))?;
+            let solved = self.engine.invert(self.block, &self.z, self.conditions, strategy, None, &mut |_| Ok(()))?;
             let took = started.elapsed().as_secs_f64() * 1e3;
             if run > 0 {
                 fastest = fastest.min(took);

@@ -32,13 +32,32 @@ impl<'a, T: Real> Encoder<'a, T> {
 
     /// Replaces tokens x [G, T, P] by z and adds to the log-determinants [G, T].
     pub fn run(&mut self, state: &mut [T], log_det: &mut [f64], classes: &[usize]) {
-        let tokens = self.config.tokens() - 1;
-        for (index, block) in self.blocks.iter().enumerate() {
-            let stretch = Stretch { classes, slots: None, first: 0, tokens, temperature: 1.0 };
-            gather(self.config, index, state, &mut self.work.input);
-            let (caches, layers) = (std::slice::from_mut(&mut self.cache), std::slice::from_mut(&mut self.layer));
-            block.predict(&mut self.work, stretch, caches, layers, false);
+        for index in 0..self.blocks.len() {
+            self.predict(index, state, classes);
             transform(self.config, index, state, log_det, &self.work.output);
+        }
+    }
+
+    /// What block `index` predicts from tokens x [G, T, P], into the workspace.
+    fn predict(&mut self, index: usize, state: &[T], classes: &[usize]) {
+        let tokens = self.config.tokens() - 1;
+        let stretch = Stretch { classes, slots: None, first: 0, tokens, temperature: 1.0 };
+        gather(self.config, index, state, &mut self.work.input);
+        let (caches, layers) = (std::slice::from_mut(&mut self.cache), std::slice::from_mut(&mut self.layer));
+        self.blocks[index].predict(&mut self.work, stretch, caches, layers, false);
+    }
+
+    /// Replaces tokens x [G, T, P] of block `index` by its log-scales a, 0 for its first token and in VP.
+    pub fn log_scales(&mut self, index: usize, state: &mut [T], classes: &[usize]) {
+        self.predict(index, state, classes);
+        let (tokens, dims) = (self.config.tokens(), self.config.token_dims());
+        let mut outputs = self.work.output.chunks_exact(self.config.outputs());
+        for image in state.chunks_exact_mut(tokens * dims) {
+            image.fill(T::ZERO);
+            for (position, outputs) in (1..tokens).zip(&mut outputs).filter(|_| !self.config.volume_preserving) {
+                let place = place(self.config, index, position);
+                image[place * dims..][..dims].copy_from_slice(&outputs[..dims]);
+            }
         }
     }
 }
@@ -60,13 +79,7 @@ pub fn gather<T: Real>(config: &TarFlowConfig, block: usize, state: &[T], input:
 }
 
 /// z_t = (x_t − b_t) e^{−a_t} for all tokens but a block's first.
-pub fn transform<T: Real>(
-    config: &TarFlowConfig,
-    block: usize,
-    state: &mut [T],
-    log_det: &mut [f64],
-    outputs: &[T],
-) {
+pub fn transform<T: Real>(config: &TarFlowConfig, block: usize, state: &mut [T], log_det: &mut [f64], outputs: &[T]) {
     let (tokens, dims) = (config.tokens(), config.token_dims());
     let mut outputs = outputs.chunks_exact(config.outputs());
     for (image, log_det) in state.chunks_exact_mut(tokens * dims).zip(log_det.chunks_exact_mut(tokens)) {

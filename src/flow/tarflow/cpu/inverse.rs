@@ -161,8 +161,7 @@ impl<'a, T: Real> Inversion<'a, T> {
             input.copy_from_slice(&self.x[(image * tokens + from) * dims..][..count * dims]);
         }
         let classes: Vec<usize> = images.iter().map(|&image| self.classes[image]).collect();
-        let stretch =
-            Stretch { classes: &classes, slots: Some(images), first: from, tokens: count, temperature: 1.0 };
+        let stretch = Stretch { classes: &classes, slots: Some(images), first: from, tokens: count, temperature: 1.0 };
         let layers = std::slice::from_mut(&mut self.layer);
         self.block.predict(&mut self.work, stretch, &mut self.caches[0], layers, false);
         let Some(guidance) = self.guidance else { return };
@@ -196,8 +195,7 @@ fn guide<T: Real>(guidance: &Guidance, (t, tokens): (usize, usize), free: &mut [
 fn in_order<A: Copy, B>(config: &TarFlowConfig, block: usize, tokens: &[A], convert: impl Fn(A) -> B) -> Vec<B> {
     let (count, dims) = (config.tokens(), config.token_dims());
     let images = tokens.chunks_exact(count * dims);
-    let ordered = images.flat_map(|image| {
-        (0..count).flat_map(move |position| &image[place(config, block, position) * dims..][..dims])
-    });
+    let ordered = images
+        .flat_map(|image| (0..count).flat_map(move |position| &image[place(config, block, position) * dims..][..dims]));
     ordered.map(|&x| convert(x)).collect()
 }

@@ -234,5 +234,8 @@ fn an_image_of_one_token_stays_as_it_is() {
     for strategy in [Strategy::Loop, Strategy::Jacobi { modules: 1, guess: Guess::Zero, tolerance: 0.0 }] {
         assert_eq!(flow.invert(1, &x, &conditions, strategy, None, &mut |_| Ok(())).unwrap().x, x);
     }
-    assert_eq!(flow.backward(&x, &conditions, &[2.0; 2], 1).unwrap().input, x.iter().map(|x| 2.0 * x).collect::<Vec<_>>());
+    assert_eq!(
+        flow.backward(&x, &conditions, &[2.0; 2], 1).unwrap().input,
+        x.iter().map(|x| 2.0 * x).collect::<Vec<_>>()
+    );
 }

@@ -43,13 +43,7 @@ impl<T: Real> CpuTarFlow<T> {
     ///
     /// # Errors
     /// When conditions, weights and images are not equally many, or a class does not exist.
-    pub fn backward(
-        &self,
-        x: &[f64],
-        conditions: &[Condition],
-        weights: &[f64],
-        shards: usize,
-    ) -> Result<Gradients> {
+    pub fn backward(&self, x: &[f64], conditions: &[Condition], weights: &[f64], shards: usize) -> Result<Gradients> {
         let classes = self.classes(x.len(), conditions)?;
         if weights.len() != classes.len() {
             return Err(Error::input(format!("{} weights for {} images", weights.len(), classes.len())));
