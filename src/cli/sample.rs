@@ -25,7 +25,7 @@ pub fn run(args: &SampleArgs) -> Result<()> {
     let opened = open(&args.oracle, &args.compute)?;
     let names = opened.world.class_names();
     let settings = args.world.settings(names.len())?;
-    let class = args.class.as_deref().map(|class| class_of(class, names)).transpose()?;
+    let class = args.class.as_deref().map(|class| class_of("--class ", class, names)).transpose()?;
     let spec = SampleSpec { n: args.n, class, seed: Seed(args.seed) };
     let saved = save_samples(&opened.world, &spec, &[], &settings, &args.out, &mut Bar::new("sampling"))?;
     let file = args.out.display().to_string();
@@ -50,11 +50,11 @@ pub fn run(args: &SampleArgs) -> Result<()> {
     Ok(())
 }
 
-/// A class by name or by number; names win.
-fn class_of(class: &str, names: &[String]) -> Result<ClassId> {
+/// A class by name or by number; names win. `option` is where it was given.
+pub(super) fn class_of(option: &str, class: &str, names: &[String]) -> Result<ClassId> {
     let by_name = names.iter().position(|name| name == class);
     let by_number = || class.parse().ok().filter(|&c: &usize| c < names.len());
     by_name
         .or_else(by_number)
-        .ok_or_else(|| Error::input(format!("--class {class}: this world's classes are {}", names.join(", "))))
+        .ok_or_else(|| Error::input(format!("{option}{class}: this world's classes are {}", names.join(", "))))
 }

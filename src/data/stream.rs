@@ -56,8 +56,8 @@ impl NpzImages {
 
     fn on_disk(path: &Path) -> Result<Option<Self>> {
         let bad = |cause: String| Error::file(path, cause);
-        let mut zip = ZipArchive::new(open_file(path)?)
-            .map_err(|e| bad(format!("damaged or truncated npz archive: {e}")))?;
+        let mut zip =
+            ZipArchive::new(open_file(path)?).map_err(|e| bad(format!("damaged or truncated npz archive: {e}")))?;
         let Ok(mut entry) = zip.by_name(ENTRY) else { return Ok(None) };
         if entry.compression() != CompressionMethod::Stored {
             return Ok(None);
@@ -71,7 +71,10 @@ impl NpzImages {
         let shape = ImageShape { channels, height, width };
         let bytes = [4, images, channels, height, width].iter().try_fold(1u64, |all, &n| all.checked_mul(n as u64));
         if images == 0 || bytes != Some(size.saturating_sub(taken)) {
-            return Err(bad(format!("array x: shape {:?} does not account for the entry's {size} bytes", header.shape)));
+            return Err(bad(format!(
+                "array x: shape {:?} does not account for the entry's {size} bytes",
+                header.shape
+            )));
         }
         drop(entry);
         let file = File::open(path).map_err(|e| Error::io(path, e))?;

@@ -57,7 +57,9 @@ pub fn write_table(
                 let expected = range.len() * each;
                 let block = values(c, range).and_then(|block| match block.len() == expected {
                     true => Ok(block),
-                    false => Err(Error::input(format!("array {}: {} values, not {expected}", column.name, block.len()))),
+                    false => {
+                        Err(Error::input(format!("array {}: {} values, not {expected}", column.name, block.len())))
+                    }
                 });
                 match block {
                     Ok(block) if column.stored == Stored::F64 => write_values(&mut zip, &block, f64::to_le_bytes)?,

@@ -89,7 +89,7 @@ fn write_samples(
 }
 
 /// Small images are enlarged to about 64 pixels.
-fn scale(shape: ImageShape) -> usize {
+pub(super) fn scale(shape: ImageShape) -> usize {
     (64 / shape.width.max(1)).max(1)
 }
 

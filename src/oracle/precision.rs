@@ -1,5 +1,6 @@
 //! What 32-bit arithmetic costs: a flow compared with itself in 64 bits on the CPU.
 
+use std::fmt;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
@@ -33,6 +34,16 @@ pub struct PrecisionReport {
     pub max_log_likelihood_error: f64,
 }
 
+impl fmt::Display for PrecisionReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "32-bit arithmetic: posteriors within {:.1e}, log p(x|y) within {:.1e} nats of 64-bit on {} image(s), {} classes",
+            self.max_posterior_error, self.max_log_likelihood_error, self.images, self.classes
+        )
+    }
+}
+
 /// Compares the first [`IMAGES`] samples of a world at its default settings.
 ///
 /// # Errors
@@ -60,12 +71,10 @@ pub fn compare(
 ) -> Result<PrecisionReport> {
     let cpu = choose(DeviceChoice::Cpu)?;
     let exact = info.clone().build(weights, &cpu.device, Precision::F64, 1)?;
-    let posterior =
-        |likelihoods: Vec<f64>| Posterior::new(likelihoods, &settings.prior, settings.smoothing);
+    let posterior = |likelihoods: Vec<f64>| Posterior::new(likelihoods, &settings.prior, settings.smoothing);
     let largest = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| difference(*a, *b)).fold(0.0, f64::max);
     let classes = CLASSES.min(scores.classes);
-    let mut report =
-        PrecisionReport { images: 0, classes, max_posterior_error: 0.0, max_log_likelihood_error: 0.0 };
+    let mut report = PrecisionReport { images: 0, classes, max_posterior_error: 0.0, max_log_likelihood_error: 0.0 };
     let started = Instant::now();
     for (i, x) in x.chunks(info.architecture.shape().dims()).take(IMAGES.min(scores.len())).enumerate() {
         if i > 0 && started.elapsed() > ENOUGH {
