@@ -12,32 +12,49 @@ use std::path::Path;
 
 use crate::data::ImageShape;
 use crate::error::{Error, Result};
+use crate::events::{Events, Progress};
 use crate::flow::Architecture;
 use crate::flow::glow::GlowConfig;
 use crate::flow::preprocess::Preprocessing;
-use crate::flow::weights::Weights;
+use crate::flow::weights::{WeightFile, Weights};
 
-/// An opened checkpoint, and what was inferred about it.
-#[derive(Debug, Clone)]
-pub struct Checkpoint {
+/// Shapes by name, wrappers removed: all that is needed to tell what a checkpoint is.
+type Shapes = BTreeMap<String, Vec<usize>>;
+
+/// What a checkpoint is, and how that is known.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Inferred {
     /// The flow.
     pub architecture: Architecture,
     /// How 8-bit pixels enter its world.
     pub pixels: Preprocessing,
     /// Number of classes of its world.
     pub classes: usize,
-    /// Its arrays.
-    pub weights: Weights,
     /// What was inferred and from what, a sentence each.
-    pub inferred: Vec<String>,
+    pub sentences: Vec<String>,
 }
 
-/// Reads a DataHardness Glow, a public TarFlow, or a Bayescope `weights.safetensors`, which uses the same names.
+/// An opened checkpoint.
+#[derive(Debug, Clone)]
+pub struct Checkpoint {
+    /// What it is.
+    pub inferred: Inferred,
+    /// Its arrays.
+    pub weights: Weights,
+}
+
+/// Reads a DataHardness Glow, a public TarFlow, or a Bayescope `weights.safetensors`, which uses the same names. A file that
+/// is none of them is refused before its arrays are read; reports bytes read.
 ///
 /// # Errors
-/// Names the file and the array that is missing or misshapen.
-pub fn read_checkpoint(path: &Path) -> Result<Checkpoint> {
-    checkpoint_of(path, Weights::read(path)?)
+/// Names the file and the array that is missing or misshapen; [`Error::Cancelled`].
+pub fn read_checkpoint(path: &Path, events: &mut dyn Events<Progress>) -> Result<Checkpoint> {
+    let file = WeightFile::open(path)?;
+    let shapes: Shapes =
+        file.names().map(|name| (bare(name).to_owned(), file.shape(name).unwrap_or_default().to_vec())).collect();
+    let inferred = infer(path, &shapes)?;
+    let weights = file.into_weights(|name| !name.ends_with(tarflow::MASK), events)?;
+    checked(path, inferred, weights)
 }
 
 /// [`read_checkpoint`] of a safetensors file that is already in memory; `path` is its name in messages.
@@ -45,39 +62,46 @@ pub fn read_checkpoint(path: &Path) -> Result<Checkpoint> {
 /// # Errors
 /// As [`read_checkpoint`].
 pub fn checkpoint_from_bytes(path: &Path, bytes: &[u8]) -> Result<Checkpoint> {
-    checkpoint_of(path, Weights::from_safetensors(path, bytes)?)
+    let weights = Weights::from_safetensors(path, bytes)?;
+    let shapes: Shapes = weights.0.iter().map(|(name, t)| (bare(name).to_owned(), t.shape.clone())).collect();
+    checked(path, infer(path, &shapes)?, weights)
 }
 
-fn checkpoint_of(path: &Path, weights: Weights) -> Result<Checkpoint> {
-    let weights = strip_prefixes(weights);
-    let found = if weights.0.contains_key("var") && weights.0.keys().any(|name| name.starts_with("blocks.")) {
-        tarflow::infer(path, weights)
-    } else {
-        infer_glow(weights)
-    };
+/// The name without the wrappers a training script leaves around it: `net.` of its dictionary, `module.` of DataParallel.
+fn bare(name: &str) -> &str {
+    let inner = name.strip_prefix("net.").unwrap_or(name);
+    inner.strip_prefix("module.").unwrap_or(inner)
+}
+
+fn infer(path: &Path, shapes: &Shapes) -> Result<Inferred> {
+    let is_tarflow = shapes.contains_key("var") && shapes.keys().any(|name| name.starts_with("blocks."));
+    let found = if is_tarflow { tarflow::infer(path, shapes) } else { infer_glow(shapes) };
     found.map_err(|cause| Error::file(path, cause))
 }
 
-/// Removes the wrappers a training script leaves around the names: `net.` of its dictionary, `module.` of DataParallel.
-fn strip_prefixes(weights: Weights) -> Weights {
-    let strip = |name: String| {
-        let inner = name.strip_prefix("net.").unwrap_or(&name);
-        inner.strip_prefix("module.").unwrap_or(inner).to_owned()
+/// The arrays under their own names, with values that make a flow.
+fn checked(path: &Path, inferred: Inferred, weights: Weights) -> Result<Checkpoint> {
+    let weights = Weights(weights.0.into_iter().map(|(name, t)| (bare(&name).to_owned(), t)).collect());
+    let fits = match &inferred.architecture {
+        Architecture::Glow(config) => config.check(&weights).map_err(|cause| format!("{NOT_A_GLOW}: {cause}")),
+        Architecture::TarFlow(config) => {
+            config.check(&weights).map_err(|cause| format!("{}: {cause}", tarflow::NOT_A_TARFLOW))
+        }
     };
-    Weights(weights.0.into_iter().map(|(name, t)| (strip(name), t)).collect::<BTreeMap<_, _>>())
+    fits.map_err(|cause| Error::file(path, cause))?;
+    Ok(Checkpoint { inferred, weights })
 }
 
-fn infer_glow(weights: Weights) -> Result<Checkpoint, String> {
-    let layout = |cause| format!("not a conditional Glow of the DataHardness layout: {cause}");
-    let config = glow_config(&weights).map_err(layout)?;
-    config.check(&weights).map_err(layout)?;
+const NOT_A_GLOW: &str = "not a conditional Glow of the DataHardness layout";
+
+fn infer_glow(shapes: &Shapes) -> Result<Inferred, String> {
+    let config = glow_config(shapes).map_err(|cause| format!("{NOT_A_GLOW}: {cause}"))?;
     let GlowConfig { shape, classes, hidden, levels, steps } = config;
-    Ok(Checkpoint {
+    Ok(Inferred {
         architecture: Architecture::Glow(config),
         pixels: Preprocessing::Uniform,
         classes,
-        weights,
-        inferred: vec![
+        sentences: vec![
             format!("{classes} classes of {shape} images: from the shape of 'means'"),
             format!("{levels} levels of {steps} steps: counted in the names"),
             format!("{hidden} hidden channels: from the shape of the first coupling"),
@@ -85,20 +109,28 @@ fn infer_glow(weights: Weights) -> Result<Checkpoint, String> {
     })
 }
 
+/// The shape of an array that must be there.
+fn shape_of<'a>(shapes: &'a Shapes, name: &str) -> Result<&'a [usize], String> {
+    shapes.get(name).map(Vec::as_slice).ok_or_else(|| format!("array '{name}' is missing"))
+}
+
+/// How many of 0, 1, 2, … have arrays below the prefix made of them.
+fn count(shapes: &Shapes, prefix: impl Fn(usize) -> String) -> usize {
+    let any_below =
+        |prefix: String| shapes.range(prefix.clone()..).next().is_some_and(|(name, _)| name.starts_with(&prefix));
+    (0..).take_while(|&i| any_below(prefix(i))).count()
+}
+
 /// The architecture from names and shapes.
-fn glow_config(weights: &Weights) -> Result<GlowConfig, String> {
-    let shape_of = |name: &str| weights.shape(name).ok_or_else(|| format!("array '{name}' is missing"));
-    let &[classes, channels, height, width] = shape_of("means")? else {
+fn glow_config(shapes: &Shapes) -> Result<GlowConfig, String> {
+    let &[classes, channels, height, width] = shape_of(shapes, "means")? else {
         return Err("'means' is not [classes, channels, height, width]".into());
     };
-    let &[hidden, ..] = shape_of("flows.steps.0.coup.nn.mid_conv.weight")? else {
+    let &[hidden, ..] = shape_of(shapes, "flows.steps.0.coup.nn.mid_conv.weight")? else {
         return Err("'mid_conv.weight' has no output channels".into());
     };
-    let count = |exists: &dyn Fn(usize) -> bool| (0..).take_while(|&i| exists(i)).count();
-    let level = |l: usize| format!("flows{}", ".next".repeat(l));
-    let any_below = |prefix: &str| weights.0.keys().any(|name| name.starts_with(prefix));
-    let levels = count(&|l| any_below(&format!("{}.steps.0.", level(l))));
-    let steps = count(&|k| any_below(&format!("flows.steps.{k}.")));
+    let levels = count(shapes, |l| format!("flows{}.steps.0.", ".next".repeat(l)));
+    let steps = count(shapes, |k| format!("flows.steps.{k}."));
     let config = GlowConfig { shape: ImageShape { channels, height, width }, classes, hidden, levels, steps };
     config.validate().map_err(|e| e.to_string())?;
     Ok(config)

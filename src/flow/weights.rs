@@ -1,16 +1,26 @@
 //! Named weights on the host: the form in which every checkpoint is read, checked, hashed and written.
 
+mod array;
+mod file;
+mod globals;
+mod pickle;
+mod pytorch;
+mod safetensors;
+mod tar;
+mod zip;
+
 use std::collections::BTreeMap;
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::ops::ControlFlow;
 use std::path::Path;
 
-use burn::store::pytorch_reader::{DType as PtDType, PytorchReader};
-use half::{bf16, f16};
-use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+use ::safetensors::tensor::{Dtype, SafeTensors, TensorView};
+use half::f16;
 use serde::{Deserialize, Serialize};
 
 use crate::data::write_atomically;
 use crate::error::{Error, Result};
+
+pub use file::{WeightFile, sha256};
 
 /// One array: row-major values and their shape.
 #[derive(Debug, Clone, PartialEq)]
@@ -77,18 +87,12 @@ impl Weights {
         self.0.iter().find(|(_, t)| broken(t)).map(|(name, _)| name.as_str())
     }
 
-    /// Reads a `.safetensors` file or any PyTorch checkpoint (zip, legacy, tar). Runs no code of a pickle. Nested
-    /// dictionaries give dotted names. Arrays of integers and flags are left out.
+    /// Reads all arrays of a `.safetensors` file or a PyTorch checkpoint. [`WeightFile`] reads only what is wanted.
     ///
     /// # Errors
-    /// Names the file and what is wrong with it.
+    /// As [`WeightFile::open`] and [`WeightFile::take`].
     pub fn read(path: &Path) -> Result<Self> {
-        let is_safetensors = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("safetensors"));
-        if is_safetensors {
-            let bytes = std::fs::read(path).map_err(|e| Error::io(path, e))?;
-            return Self::from_safetensors(path, &bytes);
-        }
-        Self::read_pytorch(path)?.all_finite(path)
+        WeightFile::open(path)?.into_weights(|_| true, &mut |_| ControlFlow::Continue(()))
     }
 
     fn all_finite(self, path: &Path) -> Result<Self> {
@@ -107,40 +111,12 @@ impl Weights {
             .map_err(|e| Error::file(path, format!("not a safetensors file, or cut short: {e}")))?;
         let mut weights = BTreeMap::new();
         for (name, view) in file.iter() {
-            let data = view.data();
-            let values = match view.dtype() {
-                Dtype::F64 => from_bytes(data, |b: [u8; 8]| f64::from_le_bytes(b) as f32),
-                Dtype::F32 => from_bytes(data, f32::from_le_bytes),
-                Dtype::F16 => from_bytes(data, |b| f16::from_le_bytes(b).to_f32()),
-                Dtype::BF16 => from_bytes(data, |b| bf16::from_le_bytes(b).to_f32()),
-                _ => continue,
-            };
+            let Some(number) = safetensors::number(view.dtype()) else { continue };
+            let mut values = Vec::with_capacity(view.shape().iter().product());
+            number.decode(view.data(), &mut values);
             weights.insert(name.to_owned(), HostTensor::new(view.shape(), values));
         }
         Self(weights).all_finite(path)
-    }
-
-    fn read_pytorch(path: &Path) -> Result<Self> {
-        // A missing file is the system's message, not the reader's.
-        std::fs::File::open(path).map_err(|e| Error::io(path, e))?;
-        // Lives as long as the reader, which opens it again on some systems.
-        let mut copy = None;
-        let reader = PytorchReader::new(path)
-            .or_else(|error| PytorchReader::new(copy.insert(without_zip64_record(path).ok_or(error)?)));
-        let reader = reader.map_err(|e| Error::file(path, format!("not a readable PyTorch checkpoint: {e}")))?;
-        let mut weights = BTreeMap::new();
-        for (name, tensor) in reader.into_tensors() {
-            let decode: fn(&[u8]) -> Vec<f32> = match tensor.dtype() {
-                PtDType::F64 => |data| from_bytes(data, |b: [u8; 8]| f64::from_ne_bytes(b) as f32),
-                PtDType::F32 => |data| from_bytes(data, f32::from_ne_bytes),
-                PtDType::F16 => |data| from_bytes(data, |b| f16::from_ne_bytes(b).to_f32()),
-                PtDType::BF16 => |data| from_bytes(data, |b| bf16::from_ne_bytes(b).to_f32()),
-                _ => continue,
-            };
-            let bytes = tensor.read().map_err(|e| Error::file(path, format!("array '{name}' cannot be read: {e}")))?;
-            weights.insert(name, HostTensor::new(tensor.shape(), decode(&bytes)));
-        }
-        Ok(Self(weights))
     }
 
     /// The bytes of a safetensors file: a pure function of names, values and storage.
@@ -168,7 +144,7 @@ impl Weights {
             .map(|(name, shape, bytes)| Ok((*name, TensorView::new(dtype, shape.to_vec(), bytes)?)))
             .collect();
         views
-            .and_then(|views| safetensors::serialize(views, None))
+            .and_then(|views| ::safetensors::serialize(views, None))
             .map_err(|e| Error::Numeric(format!("weights cannot be written: {e}")))
     }
 
@@ -190,39 +166,6 @@ impl Weights {
         }
         self
     }
-}
-
-/// A copy of a PyTorch zip file without the zip64 record that PyTorch writes into every file, where that record repeats what
-/// the plain one says.
-///
-/// The zip reader (zip 9.4.1, `find_central_directory_end`) takes the directory to end at the plain record and so looks for its
-/// start 76 bytes late. A file whose own name has 21 characters before `.pth` or `.tar` has its second entry exactly there, and
-/// is refused as broken.
-fn without_zip64_record(path: &Path) -> Option<tempfile::TempPath> {
-    // The zip64 record with its locator, and the plain record after it, at the very end of the file.
-    const ZIP64: usize = 56 + 20;
-    let mut tail = [0; ZIP64 + 22];
-    let mut file = std::fs::File::open(path).ok()?;
-    let rest = file.metadata().ok()?.len().checked_sub(tail.len() as u64)?;
-    file.seek(SeekFrom::Start(rest)).ok()?;
-    file.read_exact(&mut tail).ok()?;
-    let plain = &tail[ZIP64..];
-    // Number of entries, size and offset of the directory are all ones where only the zip64 record knows.
-    let unknown = |field: &[u8]| field.iter().all(|byte| *byte == 0xff);
-    let repeats = ![&plain[10..12], &plain[12..16], &plain[16..20]].into_iter().any(unknown);
-    if !tail.starts_with(b"PK\x06\x06") || !plain.starts_with(b"PK\x05\x06") || !repeats {
-        return None;
-    }
-    let mut copy = tempfile::NamedTempFile::new().ok()?;
-    file.rewind().ok()?;
-    std::io::copy(&mut file.take(rest), &mut copy).ok()?;
-    copy.write_all(plain).ok()?;
-    Some(copy.into_temp_path())
-}
-
-/// Decodes fixed-size little pieces of `data`.
-fn from_bytes<const N: usize>(data: &[u8], decode: impl Fn([u8; N]) -> f32) -> Vec<f32> {
-    data.as_chunks::<N>().0.iter().map(|&bytes| decode(bytes)).collect()
 }
 
 #[cfg(test)]

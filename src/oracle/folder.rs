@@ -1,5 +1,7 @@
 //! An oracle on disk: `oracle.json` beside `weights.safetensors` (DESIGN §3), and opening whatever names one.
 
+mod per_class;
+
 use std::path::Path;
 
 use burn::tensor::Device;
@@ -8,15 +10,19 @@ use sha2::{Digest, Sha256};
 
 use crate::data::write_atomically;
 use crate::error::{Error, Result};
-use crate::flow::import::{Checkpoint, read_checkpoint};
+use crate::events::{Events, Progress, silent};
+use crate::flow::import::{Checkpoint, Inferred, read_checkpoint};
 use crate::flow::preprocess::Preprocessing;
-use crate::flow::weights::{Storage, Weights};
+use crate::flow::tarflow::TarFlowOracle;
+use crate::flow::weights::{self, Storage, Weights};
 use crate::flow::{Architecture, Precision};
 use crate::oracle::evaluate::Evaluation;
 use crate::oracle::library;
 use crate::oracle::train::{TrainSpec, Trained};
 use crate::oracle::world::World;
 
+/// Name of the list of flows inside a folder that holds one flow per class.
+pub const FLOWS: &str = "flows.json";
 /// Name of the description inside an oracle folder.
 pub const DESCRIPTION: &str = "oracle.json";
 /// Name of the weights inside an oracle folder.
@@ -47,6 +53,9 @@ pub struct OracleInfo {
     /// Where a public checkpoint was opened: what was inferred, and from what.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inferred: Option<Vec<String>>,
+    /// Files of a world of one flow per class, in the order of the classes; empty where one flow knows all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flows: Vec<String>,
     /// Its training, where it was trained here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub training: Option<TrainingRecord>,
@@ -109,7 +118,13 @@ impl OracleInfo {
     /// # Errors
     /// When the weights do not fit, or the device fails.
     pub fn build(self, weights: Weights, device: &Device, precision: Precision, batch: usize) -> Result<Oracle> {
-        let flow = self.architecture.build(weights, self.pixels, device, precision)?;
+        let flow = match (&self.architecture, self.flows.len()) {
+            (Architecture::TarFlow(config), 1..) => {
+                let each = per_class::split(weights, self.flows.len());
+                Box::new(TarFlowOracle::of_classes(config, each, self.pixels, device, precision)?)
+            }
+            (architecture, _) => architecture.build(weights, self.pixels, device, precision)?,
+        };
         let world = World::new(flow, self.class_names.clone(), batch)?;
         Ok(Oracle { info: self, world })
     }
@@ -129,37 +144,44 @@ pub fn open(oracle: &str, device: &Device, precision: Precision, batch: usize) -
 /// # Errors
 /// As [`open`].
 pub fn read(oracle: &str) -> Result<(OracleInfo, Weights)> {
+    read_watched(oracle, &mut silent())
+}
+
+/// [`read`], told how many bytes of a large file are read.
+///
+/// # Errors
+/// As [`open`]; [`Error::Cancelled`].
+pub fn read_watched(oracle: &str, events: &mut dyn Events<Progress>) -> Result<(OracleInfo, Weights)> {
     if let Some(bundled) = library::find(oracle) {
         return bundled.read();
     }
     let path = Path::new(oracle);
     if path.is_dir() {
-        return read_folder(path);
+        return if path.join(FLOWS).is_file() { per_class::read(path, events) } else { read_folder(path, events) };
     }
     if path.is_file() {
-        return describe_checkpoint(path);
+        return describe_checkpoint(path, events);
     }
     let names = library::names().join(", ");
     Err(Error::input(format!(
-        "'{oracle}' is no oracle: give a bundled name ({names}), an oracle folder, or a checkpoint file (.safetensors, .pth, .pth.tar)"
+        "'{oracle}' is no oracle: give a bundled name ({names}), an oracle folder, a folder with {FLOWS}, or a checkpoint file (.safetensors, .pth, .pth.tar)"
     )))
 }
 
-fn read_folder(folder: &Path) -> Result<(OracleInfo, Weights)> {
+fn read_folder(folder: &Path, events: &mut dyn Events<Progress>) -> Result<(OracleInfo, Weights)> {
     let path = folder.join(DESCRIPTION);
     let text = std::fs::read(&path).map_err(|e| Error::io(&path, e))?;
     let info: OracleInfo = serde_json::from_slice(&text).map_err(|e| Error::file(&path, e.to_string()))?;
     let weights_path = folder.join(WEIGHTS);
-    let bytes = std::fs::read(&weights_path).map_err(|e| Error::io(&weights_path, e))?;
-    check_hash(&weights_path, &bytes, &info)?;
-    let checkpoint = read_checkpoint(&weights_path)?;
-    check_architecture(&path, &checkpoint.architecture, &info)?;
+    check_hash(&weights_path, &weights::sha256(&weights_path, events)?, &info)?;
+    let checkpoint = read_checkpoint(&weights_path, events)?;
+    check_architecture(&path, &checkpoint.inferred.architecture, &info)?;
     Ok((info, checkpoint.weights))
 }
 
 /// The weights must be the ones described.
-pub(crate) fn check_hash(path: &Path, bytes: &[u8], info: &OracleInfo) -> Result<()> {
-    if sha256(bytes) == info.weights_sha256 {
+pub(crate) fn check_hash(path: &Path, sha256: &str, info: &OracleInfo) -> Result<()> {
+    if sha256 == info.weights_sha256 {
         return Ok(());
     }
     Err(Error::file(path, "is not the file described in oracle.json (its SHA-256 differs): copy both again"))
@@ -172,9 +194,9 @@ pub(crate) fn check_architecture(path: &Path, config: &Architecture, info: &Orac
     Err(Error::file(path, format!("describes {:?}, the weights are {config:?}", info.architecture)))
 }
 
-fn describe_checkpoint(path: &Path) -> Result<(OracleInfo, Weights)> {
-    let bytes = std::fs::read(path).map_err(|e| Error::io(path, e))?;
-    let Checkpoint { architecture, pixels, classes, weights, inferred } = read_checkpoint(path)?;
+fn describe_checkpoint(path: &Path, events: &mut dyn Events<Progress>) -> Result<(OracleInfo, Weights)> {
+    let Checkpoint { inferred, weights } = read_checkpoint(path, events)?;
+    let Inferred { architecture, pixels, classes, sentences } = inferred;
     let name = path.file_name().map_or_else(|| "checkpoint".into(), |name| name.to_string_lossy().into_owned());
     let info = OracleInfo {
         format: 1,
@@ -184,9 +206,10 @@ fn describe_checkpoint(path: &Path) -> Result<(OracleInfo, Weights)> {
         class_names: (0..classes).map(|c| c.to_string()).collect(),
         preprocessing: preprocessing(&architecture, pixels),
         pixels,
-        weights_sha256: sha256(&bytes),
+        weights_sha256: weights::sha256(path, events)?,
         storage: "as published".into(),
-        inferred: Some(inferred),
+        inferred: Some(sentences),
+        flows: Vec::new(),
         training: None,
     };
     Ok((info, weights))
@@ -235,6 +258,7 @@ pub fn write(
             Storage::F16 => "float16".into(),
         },
         inferred: None,
+        flows: Vec::new(),
         training: Some(TrainingRecord {
             data: spec.data.description.clone().unwrap_or_else(|| spec.data.path.display().to_string()),
             pixels_sha256: trained.pixels_sha256.clone(),

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::flow::import::checkpoint_from_bytes;
 use crate::flow::weights::Weights;
-use crate::oracle::folder::{OracleInfo, check_architecture, check_hash};
+use crate::oracle::folder::{OracleInfo, check_architecture, check_hash, sha256};
 
 /// One bundled oracle folder, inside the program.
 #[derive(Debug, Clone, Copy)]
@@ -51,9 +51,9 @@ impl Bundled {
     pub fn read(&self) -> Result<(OracleInfo, Weights)> {
         let path = format!("assets/oracles/{}/weights.safetensors", self.name);
         let info = self.info()?;
-        check_hash(path.as_ref(), self.weights, &info)?;
+        check_hash(path.as_ref(), &sha256(self.weights), &info)?;
         let checkpoint = checkpoint_from_bytes(path.as_ref(), self.weights)?;
-        check_architecture(path.as_ref(), &checkpoint.architecture, &info)?;
+        check_architecture(path.as_ref(), &checkpoint.inferred.architecture, &info)?;
         Ok((info, checkpoint.weights))
     }
 }

@@ -29,8 +29,8 @@ pub fn numbers(value: &Value) -> Vec<f64> {
 
 /// A checkpoint that must be a Glow.
 pub fn read_glow(path: &std::path::Path) -> Result<(GlowConfig, Weights)> {
-    let checkpoint = read_checkpoint(path)?;
-    let Architecture::Glow(config) = checkpoint.architecture else { panic!("{} is no Glow", path.display()) };
+    let checkpoint = read_checkpoint(path, &mut bayescope::events::silent())?;
+    let Architecture::Glow(config) = checkpoint.inferred.architecture else { panic!("{} is no Glow", path.display()) };
     Ok((config, checkpoint.weights))
 }
 

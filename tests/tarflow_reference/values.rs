@@ -3,6 +3,7 @@
 use bayescope::device::{DeviceChoice, choose};
 use bayescope::flow::Precision;
 use bayescope::flow::tarflow::TensorTarFlow;
+use bayescope::flow::tarflow::cpu::{CpuTarFlow, Real};
 use bayescope::flow::tarflow::engine::{Engine, Guess, Strategy};
 use burn::tensor::Device;
 
@@ -109,6 +110,15 @@ fn check(
     table.finish();
 }
 
+fn on_cpu<T: Real>(precision: Precision) {
+    for name in CONFIGS {
+        let reference = TarFlowReference::read(name);
+        let engine = CpuTarFlow::<T>::new(&reference.config, reference.weights()).unwrap();
+        let strategies = strategies(reference.config.tokens(), precision);
+        check(&reference, &engine, "cpu kernels", precision, &strategies);
+    }
+}
+
 const CONFIGS: [&str; 3] = ["config1", "config2", "config3"];
 
 fn on_tensors(device: &Device, label: &str, precision: Precision, every_strategy: bool) {
@@ -119,6 +129,16 @@ fn on_tensors(device: &Device, label: &str, precision: Precision, every_strategy
         let chosen = if every_strategy { &all[..] } else { &all[..2] };
         check(&reference, &engine, label, precision, chosen);
     }
+}
+
+#[test]
+fn f64_kernels_on_the_cpu() {
+    on_cpu::<f64>(Precision::F64);
+}
+
+#[test]
+fn f32_kernels_on_the_cpu() {
+    on_cpu::<f32>(Precision::F32);
 }
 
 #[test]

@@ -2,13 +2,16 @@
 
 use std::path::Path;
 
-use super::Checkpoint;
+use super::{Inferred, Shapes, count, shape_of};
 use crate::data::ImageShape;
 use crate::flow::Architecture;
 use crate::flow::preprocess::Preprocessing;
 use crate::flow::tarflow::TarFlowConfig;
-use crate::flow::weights::Weights;
 
+/// How the causal masks end that the paper's code stores beside the parameters.
+pub const MASK: &str = ".attn_mask";
+/// How refusals begin.
+pub const NOT_A_TARFLOW: &str = "not a TarFlow of the public layout";
 /// σ assumed where the file name does not tell: that of the paper's ImageNet-64 model.
 const USUAL_NOISE: f64 = 0.05;
 
@@ -46,13 +49,11 @@ impl Name {
     }
 }
 
-/// The flow that names, shapes and file name mean. Masks are dropped.
-pub fn infer(path: &Path, mut weights: Weights) -> Result<Checkpoint, String> {
-    weights.0.retain(|name, _| !name.ends_with(".attn_mask"));
-    let layout = |cause: String| format!("not a TarFlow of the public layout: {cause}");
+/// The flow that names, shapes and file name mean.
+pub fn infer(path: &Path, shapes: &Shapes) -> Result<Inferred, String> {
+    let layout = |cause: String| format!("{NOT_A_TARFLOW}: {cause}");
     let name = Name::parse(path);
-    let config = config(&weights, name.as_ref()).map_err(layout)?;
-    config.check(&weights).map_err(layout)?;
+    let config = config(shapes, name.as_ref()).map_err(layout)?;
     if let Some(name) = &name {
         let told = (name.patch, name.channels, name.blocks, name.layers);
         let found = (config.patch, config.channels, config.blocks, config.layers);
@@ -75,12 +76,11 @@ pub fn infer(path: &Path, mut weights: Weights) -> Result<Checkpoint, String> {
         n => format!("{n} classes: from the shape of 'class_embed'"),
     };
     let kind = if volume_preserving { "shift only (VP)" } else { "scale and shift (NVP)" };
-    Ok(Checkpoint {
+    Ok(Inferred {
         architecture: Architecture::TarFlow(config),
         pixels,
         classes: classes.max(1),
-        weights,
-        inferred: vec![
+        sentences: vec![
             format!("{shape} images in patches of {patch}×{patch}: from the shape of 'var'"),
             labels,
             format!(
@@ -92,22 +92,22 @@ pub fn infer(path: &Path, mut weights: Weights) -> Result<Checkpoint, String> {
     })
 }
 
-fn config(weights: &Weights, name: Option<&Name>) -> Result<TarFlowConfig, String> {
-    let shape_of = |name: &str| weights.shape(name).ok_or_else(|| format!("array '{name}' is missing"));
-    let &[tokens, dims] = shape_of("var")? else { return Err("'var' is not [patches, dimensions]".into()) };
-    let &[_, channels] = shape_of("blocks.0.pos_embed")? else {
+fn config(shapes: &Shapes, name: Option<&Name>) -> Result<TarFlowConfig, String> {
+    let &[tokens, dims] = shape_of(shapes, "var")? else { return Err("'var' is not [patches, dimensions]".into()) };
+    let &[_, channels] = shape_of(shapes, "blocks.0.pos_embed")? else {
         return Err("'pos_embed' is not [patches, channels]".into());
     };
-    let classes = match weights.shape("blocks.0.class_embed") {
+    let classes = match shapes.get("blocks.0.class_embed").map(Vec::as_slice) {
         None => 0,
         Some(&[classes, 1, _]) => classes,
         Some(shape) => return Err(format!("'class_embed' is {shape:?}, not [classes, 1, channels]")),
     };
-    let &[outputs] = shape_of("blocks.0.proj_out.bias")? else { return Err("'proj_out.bias' is no vector".into()) };
+    let &[outputs] = shape_of(shapes, "blocks.0.proj_out.bias")? else {
+        return Err("'proj_out.bias' is no vector".into());
+    };
     let volume_preserving = outputs == dims;
-    let any_below = |prefix: String| weights.0.keys().any(|name| name.starts_with(&prefix));
-    let blocks = (0..).take_while(|b| any_below(format!("blocks.{b}."))).count();
-    let layers = (0..).take_while(|l| any_below(format!("blocks.0.attn_blocks.{l}."))).count();
+    let blocks = count(shapes, |b| format!("blocks.{b}."));
+    let layers = count(shapes, |l| format!("blocks.0.attn_blocks.{l}."));
     let (image_channels, patch) = patch(dims, name.map(|name| name.patch))?;
     let side = (tokens as f64).sqrt().round() as usize;
     if side * side != tokens {

@@ -49,14 +49,21 @@ pub struct CpuTarFlow<T> {
 }
 
 impl<T: Real> CpuTarFlow<T> {
-    /// From the weights by state-dict name; others may be among them.
+    /// From the weights by state-dict name; others may be among them. A block's arrays are let go of once they are packed: at no
+    /// time are all of them held twice.
     ///
     /// # Errors
     /// Says what is wrong with the architecture, or names the array that is missing or has another shape.
-    pub fn new(config: &TarFlowConfig, weights: &Weights) -> Result<Self, String> {
+    pub fn new(config: &TarFlowConfig, mut weights: Weights) -> Result<Self, String> {
         config.validate().map_err(|error| error.to_string())?;
-        let blocks = (0..config.blocks).map(|index| Block::read(config, weights, index));
-        Ok(Self { config: *config, blocks: blocks.collect::<Result<_, _>>()? })
+        let mut block = |index: usize| {
+            let block = Block::read(config, &weights, index)?;
+            let own = format!("blocks.{index}.");
+            weights.0.retain(|name, _| !name.starts_with(&own));
+            Ok(block)
+        };
+        let blocks = (0..config.blocks).map(&mut block);
+        Ok(Self { config: *config, blocks: blocks.collect::<Result<_, String>>()? })
     }
 
     /// Its architecture.

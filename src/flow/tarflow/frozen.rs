@@ -38,8 +38,8 @@ fn engine(config: &TarFlowConfig, weights: Weights, device: &Device, precision: 
     config.validate()?;
     config.check(&weights).map_err(misfit)?;
     Ok(match precision {
-        Precision::F32 => Box::new(CpuTarFlow::<f32>::new(config, &weights).map_err(misfit)?),
-        Precision::F64 => Box::new(CpuTarFlow::<f64>::new(config, &weights).map_err(misfit)?),
+        Precision::F32 => Box::new(CpuTarFlow::<f32>::new(config, weights).map_err(misfit)?),
+        Precision::F64 => Box::new(CpuTarFlow::<f64>::new(config, weights).map_err(misfit)?),
     })
 }
 

@@ -86,7 +86,7 @@ impl TarFlowLearner {
     /// [`gradients`] of a whole batch by the CPU's own kernels, in pieces of `piece` images.
     fn cpu_gradients(&self, x: &[f32], conditions: &[Condition], piece: usize) -> Result<(Vec<f64>, GradientsParams)> {
         let misfit = |e: String| Error::Numeric(format!("the weights in training broke: {e}"));
-        let flow = CpuTarFlow::<f32>::new(&self.config, &self.trainee.module.to_weights()?).map_err(misfit)?;
+        let flow = CpuTarFlow::<f32>::new(&self.config, self.trainee.module.to_weights()?).map_err(misfit)?;
         let (n, dims) = (conditions.len(), self.config.shape.dims());
         let x: Vec<f64> = x.iter().map(|&v| f64::from(v)).collect();
         let weight = 1.0 / (n * dims) as f64;

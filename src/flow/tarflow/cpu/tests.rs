@@ -38,7 +38,7 @@ fn filled(config: &TarFlowConfig) -> Weights {
 }
 
 fn model<T: Real>(config: &TarFlowConfig) -> CpuTarFlow<T> {
-    CpuTarFlow::new(config, &filled(config)).unwrap()
+    CpuTarFlow::new(config, filled(config)).unwrap()
 }
 
 fn images(config: &TarFlowConfig, count: usize) -> (Vec<f64>, Vec<Condition>) {
@@ -49,7 +49,7 @@ fn images(config: &TarFlowConfig, count: usize) -> (Vec<f64>, Vec<Condition>) {
 }
 
 fn loss(config: &TarFlowConfig, weights: &Weights, x: &[f64], conditions: &[Condition], of: &[f64]) -> f64 {
-    let encoded = CpuTarFlow::<f64>::new(config, weights).unwrap().encode(x, conditions).unwrap();
+    let encoded = CpuTarFlow::<f64>::new(config, weights.clone()).unwrap().encode(x, conditions).unwrap();
     let images = encoded.z.chunks(config.shape.dims()).zip(encoded.log_det.chunks(config.tokens()));
     let each = images.map(|(z, log_det)| z.iter().map(|z| 0.5 * z * z).sum::<f64>() - log_det.iter().sum::<f64>());
     each.zip(of).map(|(loss, weight)| loss * weight).sum()
@@ -196,7 +196,7 @@ fn overflow_of_unfinished_tokens_reaches_no_finished_one() {
     let mut weights = filled(&config);
     let outputs = weights.0.get_mut("blocks.0.proj_out.bias").unwrap();
     outputs.values[..config.token_dims()].fill(-80.0);
-    let flow = CpuTarFlow::<f32>::new(&config, &weights).unwrap();
+    let flow = CpuTarFlow::<f32>::new(&config, weights).unwrap();
     let (mut z, conditions) = images(&config, 3);
     for image in z.chunks_mut(config.shape.dims()) {
         image[config.token_dims()..].iter_mut().for_each(|z| *z *= 1e34);
@@ -219,7 +219,7 @@ fn wrong_calls_are_told() {
     let mut stop = |_| Err(Error::Cancelled);
     assert!(matches!(flow.invert(0, &x, &[None; 2], Strategy::Loop, None, &mut stop), Err(Error::Cancelled)));
     assert!(flow.backward(&x, &[None; 2], &[1.0], 1).is_err() && flow.gradient(&x, &[None; 2], &[1.0]).is_err());
-    let missing = CpuTarFlow::<f32>::new(&config, &Weights::default()).unwrap_err();
+    let missing = CpuTarFlow::<f32>::new(&config, Weights::default()).unwrap_err();
     assert!(missing.contains("blocks.0.pos_embed"), "{missing}");
     assert_eq!(flow.encode(&[], &[]).unwrap().z, []);
 }
