@@ -1,6 +1,7 @@
 //! The arguments, as clap sees them.
 
 mod bayes;
+mod scale;
 
 use std::path::PathBuf;
 
@@ -13,6 +14,7 @@ use crate::oracle::posterior::Prior;
 use crate::oracle::world::Settings;
 use crate::units::{Smoothing, Tau};
 pub use bayes::{BayesErrorArgs, CheckArgs, HardnessArgs, ProblemArgs, TauArgs};
+pub use scale::{ScaleArgs, WalkArgs};
 
 /// Explore worlds in which the truth is known: samples of a frozen conditional flow at any temperature, and their exact
 /// posteriors.
@@ -109,8 +111,10 @@ pub enum Command {
     Check(CheckArgs),
     /// Draw samples from an oracle's world.
     Sample(SampleArgs),
-    /// Compute exact posteriors of images in an oracle's world.
+    /// Compute exact posteriors of images in an oracle's world; of very many with --out.
     Posterior(PosteriorArgs),
+    /// Walk from an image to another or towards a class, to the image at which two classes are equally probable.
+    Walk(WalkArgs),
 }
 
 /// What `bench` can measure beside worlds.
@@ -273,6 +277,9 @@ pub struct SampleArgs {
     /// Number of images.
     #[arg(long, default_value_t = 64)]
     pub n: usize,
+    /// Instead of drawing: standard normal noise `x` [N, C, H, W] and classes `y` [N] of an npz file.
+    #[arg(long, value_name = "FILE.npz", conflicts_with_all = ["n", "class", "seed"])]
+    pub latents: Option<PathBuf>,
     /// Only this class: its name or number.
     #[arg(long)]
     pub class: Option<String>,
@@ -306,6 +313,8 @@ pub struct PosteriorArgs {
     /// Dequantise 8-bit images with uniform noise of this seed instead of the mid-point.
     #[arg(long, value_name = "SEED")]
     pub dequantise: Option<u64>,
+    #[command(flatten)]
+    pub scale: ScaleArgs,
     /// Print one JSON document.
     #[arg(long)]
     pub json: bool,

@@ -9,6 +9,8 @@ mod oracle;
 mod posterior;
 mod progress;
 mod sample;
+mod scale;
+mod walk;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -46,6 +48,7 @@ pub fn main() -> ExitCode {
         Some(Command::Oracle { command }) => oracle::run(command),
         Some(Command::Sample(args)) => sample::run(&args),
         Some(Command::Posterior(args)) => posterior::run(args),
+        Some(Command::Walk(args)) => walk::run(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -84,6 +87,8 @@ struct Opened {
     info: OracleInfo,
     weights: Weights,
     world: World,
+    /// What computes, in words.
+    device: String,
 }
 
 /// Opens an oracle where and as exactly as asked.
@@ -97,7 +102,8 @@ fn open(oracle: &str, compute: &Compute) -> Result<Opened> {
     }
     let (info, weights) = folder::read(oracle)?;
     let world = info.clone().build(weights.clone(), &chosen.device, precision, chosen.batch)?.world;
-    Ok(Opened { info, weights, world })
+    let used = chosen.report.used;
+    Ok(Opened { info, weights, world, device: format!("{} ({})", used.name, used.driver) })
 }
 
 /// One JSON document on stdout.

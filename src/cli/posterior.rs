@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::args::{PosteriorArgs, PrecisionArg};
 use super::progress::Bar;
-use super::{Opened, open, print_json};
+use super::{Opened, open, print_json, scale};
 use crate::error::Result;
 use crate::flow::preprocess::Dequantisation;
 use crate::oracle::classify::{Classified, read_input};
@@ -35,6 +35,9 @@ struct Image<'a> {
 
 /// Computes and prints.
 pub fn run(args: PosteriorArgs) -> Result<()> {
+    if let Some(folder) = &args.scale.out {
+        return scale::run(&args, folder);
+    }
     let opened = open(&args.oracle, &args.compute)?;
     let settings = args.world.settings(opened.world.class_names().len())?;
     let how = args.dequantise.map(|seed| Dequantisation::Seeded(Seed(seed)));
@@ -79,10 +82,7 @@ fn print(report: &Report<'_>) -> Result<()> {
         println!("{:24} {class:12} {probability:9.6} {:13.4e} {:14.2} {bits:9.4}", image.id, p.entropy_nats, p.log_px);
     }
     if let Some(precision) = &report.precision {
-        println!(
-            "32-bit arithmetic: posteriors within {:.1e}, log p(x|y) within {:.1e} nats of 64-bit on {} image(s)",
-            precision.max_posterior_error, precision.max_log_likelihood_error, precision.images
-        );
+        println!("{precision}");
     }
     Ok(())
 }

@@ -5,8 +5,9 @@ use serde::Serialize;
 use super::args::SampleArgs;
 use super::progress::Bar;
 use super::{open, print_json};
+use crate::data::{Input, read_npz};
 use crate::error::{Error, Result};
-use crate::oracle::export::{Saved, save_samples};
+use crate::oracle::export::{Saved, save_latents, save_samples};
 use crate::oracle::world::{SampleSpec, Settings};
 use crate::units::{ClassId, Seed};
 
@@ -25,9 +26,17 @@ pub fn run(args: &SampleArgs) -> Result<()> {
     let opened = open(&args.oracle, &args.compute)?;
     let names = opened.world.class_names();
     let settings = args.world.settings(names.len())?;
-    let class = args.class.as_deref().map(|class| class_of(class, names)).transpose()?;
+    let class = args.class.as_deref().map(|class| class_of("--class ", class, names)).transpose()?;
     let spec = SampleSpec { n: args.n, class, seed: Seed(args.seed) };
-    let saved = save_samples(&opened.world, &spec, &[], &settings, &args.out, &mut Bar::new("sampling"))?;
+    let saved = match &args.latents {
+        None => save_samples(&opened.world, &spec, &[], &settings, &args.out, &mut Bar::new("sampling"))?,
+        Some(file) => match read_npz(file)? {
+            Input::World(latents) => {
+                save_latents(&opened.world, &latents, &settings, &args.out, &mut Bar::new("decoding"))?
+            }
+            Input::Pixels(_) => return Err(Error::file(file, "holds pixels, not an array x of floats")),
+        },
+    };
     let file = args.out.display().to_string();
     if args.json {
         let info = &opened.info;
@@ -40,7 +49,9 @@ pub fn run(args: &SampleArgs) -> Result<()> {
             saved,
         });
     }
-    println!("{file}: {} samples of {} at τ = {}, seed {}", args.n, opened.info.name, args.world.tau, args.seed);
+    let from =
+        args.latents.as_ref().map_or_else(|| format!("seed {}", args.seed), |f| format!("latents of {}", f.display()));
+    println!("{file}: {} images of {} at τ = {}, {from}", saved.images, opened.info.name, args.world.tau);
     if saved.rounded > 0 {
         println!(
             "posteriors computed again from the stored 32-bit x differ by more than 0.001 for {} of {} images (at most {:.3}), where pixels saturate; those stored are of the image before rounding",
@@ -50,11 +61,11 @@ pub fn run(args: &SampleArgs) -> Result<()> {
     Ok(())
 }
 
-/// A class by name or by number; names win.
-fn class_of(class: &str, names: &[String]) -> Result<ClassId> {
+/// A class by name or by number; names win. `option` is where it was given.
+pub(super) fn class_of(option: &str, class: &str, names: &[String]) -> Result<ClassId> {
     let by_name = names.iter().position(|name| name == class);
     let by_number = || class.parse().ok().filter(|&c: &usize| c < names.len());
     by_name
         .or_else(by_number)
-        .ok_or_else(|| Error::input(format!("--class {class}: this world's classes are {}", names.join(", "))))
+        .ok_or_else(|| Error::input(format!("{option}{class}: this world's classes are {}", names.join(", "))))
 }

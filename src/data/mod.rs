@@ -12,6 +12,8 @@ mod npz;
 mod open;
 mod pad;
 mod source;
+mod stream;
+mod table;
 mod world;
 mod write;
 
@@ -20,6 +22,8 @@ pub use folder::{read_folder, read_image_files};
 pub use idx::read_idx;
 pub use npz::read_npz;
 pub use open::{open, open_dataset};
+pub use stream::NpzImages;
+pub use table::{Column, Stored, write_table};
 pub use world::{WorldBatch, write_npz, write_npz_in_pieces};
 pub use write::{contact_sheet, write_atomically, write_png};
 

@@ -42,11 +42,11 @@ pub(super) struct Array {
 }
 
 /// The three facts of a header.
-struct Header {
+pub(super) struct Header {
     /// Byte order, kind and item size, e.g. `<f4`.
-    descr: String,
-    fortran: bool,
-    shape: Vec<usize>,
+    pub(super) descr: String,
+    pub(super) fortran: bool,
+    pub(super) shape: Vec<usize>,
 }
 
 /// Reads an array of `size` bytes altogether from `reader`, to its very end (where a zip entry checks its checksum).
@@ -84,7 +84,7 @@ pub(super) fn read_npy(reader: &mut dyn Read, size: u64) -> Result<Array, String
 }
 
 /// Reads magic, version and dictionary; returns how many bytes they took.
-fn read_header(reader: &mut dyn Read) -> Result<(Header, u64), String> {
+pub(super) fn read_header(reader: &mut dyn Read) -> Result<(Header, u64), String> {
     let mut exact = |n: u64| -> Result<Vec<u8>, String> {
         let mut bytes = Vec::new();
         (&mut *reader).take(n).read_to_end(&mut bytes).map_err(|e| format!("unreadable header: {e}"))?;

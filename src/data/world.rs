@@ -174,7 +174,7 @@ impl WorldBatch {
     }
 }
 
-type Zip<'a, 'b> = ZipWriter<&'a mut BufWriter<&'b mut File>>;
+pub(super) type Zip<'a, 'b> = ZipWriter<&'a mut BufWriter<&'b mut File>>;
 
 fn write_numbers(zip: &mut Zip<'_, '_>, batch: &WorldBatch, n: usize) -> io::Result<()> {
     let k = batch.classes;
@@ -198,7 +198,7 @@ fn write_array<T: Copy, const N: usize>(
 }
 
 /// Opens the entry of one array and writes its header.
-fn start_array(zip: &mut Zip<'_, '_>, name: &str, descr: &str, shape: &[usize]) -> io::Result<()> {
+pub(super) fn start_array(zip: &mut Zip<'_, '_>, name: &str, descr: &str, shape: &[usize]) -> io::Result<()> {
     let options = FileOptions::default()
         .compression_method(CompressionMethod::Stored)
         .last_modified_time(DateTime::default())

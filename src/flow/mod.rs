@@ -56,6 +56,18 @@ pub trait Flow: Send {
         None
     }
 
+    /// The flow as one whose map all classes share, with what only such a flow can do.
+    fn shared_map(&self) -> Option<&glow::GlowFlow> {
+        None
+    }
+
+    /// Images of one pass of a long job: a number of the architecture alone, so that the bits of a result depend on no
+    /// setting; enough pixels to fill a device, few enough that what the layers leave behind fits into any.
+    fn images_per_pass(&self) -> usize {
+        let ImageShape { height, width, .. } = self.shape();
+        ((1 << 15) / (height * width).max(1)).clamp(1, 64)
+    }
+
     /// Statistics of N images `x` (NCHW, world space) under the classes of a range. Deterministic.
     ///
     /// # Errors

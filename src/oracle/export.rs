@@ -4,9 +4,9 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::data::{ImageShape, contact_sheet, write_npz_in_pieces, write_png};
+use crate::data::{ImageShape, WorldBatch, contact_sheet, write_npz_in_pieces, write_png};
 use crate::error::{Error, Result};
-use crate::events::{Events, Progress};
+use crate::events::{Events, Progress, silent};
 use crate::oracle::world::{ROUNDING_TOLERANCE, Sample, SampleSpec, Settings, World, to_world_batch};
 
 /// Writes the samples `indices` of `spec` (all of them where empty) to `path`: `.npz` holds world-space x, y, posterior,
@@ -26,6 +26,44 @@ pub fn save_samples(
     write_samples(world, spec, indices, settings, path, &mut |samples, progress| {
         saved.add(&world.rounding(samples, settings)?);
         events.report(progress)
+    })?;
+    Ok(saved)
+}
+
+/// Writes the images that given latents become to a `.npz` file, as [`save_samples`] writes samples: `latents.x` is standard
+/// normal noise (NCHW), `latents.y` the class of each.
+///
+/// # Errors
+/// When the latents do not fit this world or have no classes, `path` is no `.npz`, or as [`save_samples`].
+pub fn save_latents(
+    world: &World,
+    latents: &WorldBatch,
+    settings: &Settings,
+    path: &Path,
+    events: &mut dyn Events<Progress>,
+) -> Result<Saved> {
+    let (shape, total) = (world.shape(), latents.len());
+    if latents.shape != shape {
+        return Err(Error::input(format!("the latents are {}, this world's images {shape}", latents.shape)));
+    }
+    let classes: Option<Vec<usize>> =
+        latents.y.as_ref().and_then(|y| y.iter().map(|&y| usize::try_from(y).ok()).collect());
+    let classes = classes.ok_or_else(|| Error::input("the latents have no array y with the class of each"))?;
+    if !path.extension().is_some_and(|e| e.eq_ignore_ascii_case("npz")) {
+        return Err(Error::input(format!("{}: images of given latents are written as .npz", path.display())));
+    }
+    let mut saved = Saved::default();
+    write_npz_in_pieces(path, shape, total, |sink| {
+        let pieces = latents.x.chunks(world.batch() * shape.dims()).zip(classes.chunks(world.batch()));
+        for (noise, classes) in pieces {
+            let images = world.decode(noise, classes, settings, &mut silent())?.into_iter().zip(classes).enumerate();
+            let sample = |(i, ((x, posterior), &label))| Sample { index: i, source: label, label, x, posterior };
+            let samples: Vec<Sample> = images.map(sample).collect();
+            sink(&to_world_batch(shape, world.class_names().len(), &samples))?;
+            saved.add(&world.rounding(&samples, settings)?);
+            events.report(Progress { done: saved.images, total })?;
+        }
+        Ok(())
     })?;
     Ok(saved)
 }
@@ -89,7 +127,7 @@ fn write_samples(
 }
 
 /// Small images are enlarged to about 64 pixels.
-fn scale(shape: ImageShape) -> usize {
+pub(super) fn scale(shape: ImageShape) -> usize {
     (64 / shape.width.max(1)).max(1)
 }
 

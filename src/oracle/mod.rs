@@ -8,6 +8,8 @@ pub mod folder;
 pub mod library;
 pub mod posterior;
 pub mod precision;
+pub mod scale;
 pub mod strategies;
 pub mod train;
+pub mod walk;
 pub mod world;

@@ -63,6 +63,9 @@ pub struct Sample {
 /// A sample whose posterior moves by more than this when x is rounded to 32 bits is counted as not carried by its x.
 pub const ROUNDING_TOLERANCE: f64 = 1e-3;
 
+/// Classes evaluated between two reports where each costs a pass (BLC App. F).
+pub const CLASS_BATCH: usize = 50;
+
 /// A flow with the names of its classes.
 pub struct World {
     flow: Box<dyn Flow>,
@@ -152,22 +155,40 @@ impl World {
         let classes: Vec<ClassId> = indices.iter().map(|&i| self.source(spec, settings, i)).collect();
         let seed = spec.seed.split("latents");
         let noise: Vec<f32> = indices.par_iter().flat_map_iter(|&i| latents(seed, i, 1, dims)).collect();
-        let Decoded { x, scores } = self.flow.decode(&noise, &classes, settings.tau, events)?;
-        let scores = match scores {
-            Some(scores) => scores,
-            None => self.flow.score(&x)?,
-        };
-        let images = x.chunks(dims).zip(indices).zip(&classes).enumerate();
-        let samples = images.map(|(i, ((x, &index), &source))| {
-            let posterior = self.posterior(&scores, i, settings);
+        let images = self.decode(&noise, &classes, settings, events)?.into_iter().zip(indices).zip(&classes);
+        let samples = images.map(|(((x, posterior), &index), &source)| {
             let label = if settings.smoothing == Smoothing::ONE || spec.class.is_some() {
                 source
             } else {
                 posterior.draw(uniform(spec.seed.split("labels"), index))
             };
-            Sample { index, source, label, x: x.to_vec(), posterior }
+            Sample { index, source, label, x, posterior }
         });
         Ok(samples.collect())
+    }
+
+    /// The images that standard normal `noise` (NCHW) becomes under the given classes, with their exact posteriors.
+    ///
+    /// # Errors
+    /// When a class does not exist, the prior does not fit, the device fails, or the caller stops.
+    pub fn decode(
+        &self,
+        noise: &[f32],
+        classes: &[ClassId],
+        settings: &Settings,
+        events: &mut dyn Events<Decoding>,
+    ) -> Result<Vec<(Vec<f32>, Posterior)>> {
+        self.check(settings)?;
+        if let Some(class) = classes.iter().find(|&&class| class >= self.flow.classes()) {
+            return Err(Error::input(format!("class {class} is not among the {} of this world", self.flow.classes())));
+        }
+        let Decoded { x, scores } = self.flow.decode(noise, classes, settings.tau, events)?;
+        let scores = match scores {
+            Some(scores) => scores,
+            None => self.flow.score(&x)?,
+        };
+        let images = x.chunks(self.shape().dims()).enumerate();
+        Ok(images.map(|(i, x)| (x.to_vec(), self.posterior(&scores, i, settings))).collect())
     }
 
     /// How far the posterior of each sample moves, in its largest component, when it is computed again from x as rounded
@@ -186,23 +207,37 @@ impl World {
         Ok(again.zip(samples).map(|(again, sample)| again.distance(&sample.posterior)).collect())
     }
 
-    /// Statistics of world-space images `x` (NCHW), batch after batch.
+    /// Statistics of world-space images `x` (NCHW), batch after batch; where the map depends on the class, of few images
+    /// and [`CLASS_BATCH`] classes at a time. Progress counts images, there pairs of an image and a class.
     ///
     /// # Errors
     /// When an image has no density in this world, the device fails, or the caller stops.
     pub fn score(&self, x: &[f32], events: &mut dyn Events<Progress>) -> Result<Scores> {
-        let dims = self.shape().dims();
-        let total = x.len() / dims;
+        let (dims, classes) = (self.shape().dims(), self.flow.classes());
+        let (images, step, each) = match self.flow.class_map() {
+            Some(_) => (self.batch.min(self.flow.images_per_pass()), CLASS_BATCH, classes),
+            None => (self.batch, classes, 1),
+        };
+        let total = x.len() / dims * each;
         let mut all: Option<Scores> = None;
-        let mut done = 0;
-        for chunk in x.chunks(self.batch * dims) {
-            let scores = self.flow.score(chunk).map_err(|error| renumber(error, done))?;
-            done += scores.len();
-            match &mut all {
-                Some(all) => all.append(scores),
-                None => all = Some(scores),
+        let mut first = 0;
+        for chunk in x.chunks(images * dims) {
+            let mut scores: Option<Scores> = None;
+            for class in (0..classes).step_by(step) {
+                let range = class..classes.min(class + step);
+                let part = self.flow.score_classes(chunk, range.clone()).map_err(|error| renumber(error, first))?;
+                scores = Some(match scores {
+                    Some(scores) => scores.with_classes(&part),
+                    None => part,
+                });
+                let share = if each == 1 { 1 } else { range.end };
+                events.report(Progress { done: first * each + chunk.len() / dims * share, total })?;
             }
-            events.report(Progress { done, total })?;
+            first += chunk.len() / dims;
+            match (&mut all, scores) {
+                (Some(all), Some(scores)) => all.append(scores),
+                (all, scores) => *all = scores,
+            }
         }
         all.ok_or_else(|| Error::input("no images"))
     }
@@ -213,6 +248,16 @@ impl World {
     /// # Errors
     /// When they are larger than the world's images.
     pub fn map_in(&self, images: Dataset, dequantisation: Option<Dequantisation>) -> Result<Vec<f32>> {
+        let how = dequantisation.unwrap_or_else(|| self.flow.pixels().default_dequantisation());
+        let images = self.fit(images)?;
+        Ok(self.flow.pixels().map_in(&images.pixels, self.shape().dims(), 0, how))
+    }
+
+    /// 8-bit images in the shape of this world: grey or RGB, zero-padded.
+    ///
+    /// # Errors
+    /// When they are larger than the world's images.
+    pub fn fit(&self, images: Dataset) -> Result<Dataset> {
         let shape = self.shape();
         let images = images.to_channels(shape.channels)?;
         let images = if images.shape == shape { images } else { images.pad_to(shape.width)? };
@@ -222,13 +267,12 @@ impl World {
                 images.name, images.shape
             )));
         }
-        let how = dequantisation.unwrap_or_else(|| self.flow.pixels().default_dequantisation());
-        Ok(self.flow.pixels().map_in(&images.pixels, shape.dims(), 0, how))
+        Ok(images)
     }
 }
 
 /// An error about image i of a batch, told as image i of the whole.
-fn renumber(error: Error, first: usize) -> Error {
+pub(super) fn renumber(error: Error, first: usize) -> Error {
     match error {
         Error::Input(text) => {
             Error::Input(if first == 0 { text } else { format!("{text} (counted from image {first})") })

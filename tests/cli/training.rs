@@ -7,10 +7,14 @@ use std::process::Stdio;
 use crate::common::pictures::pictures;
 use crate::run::{bayescope, fail, json, succeed, text};
 
-fn spec(folder: &Path, epochs: usize) -> std::path::PathBuf {
+const GLOW: &str = "[model]\nhidden = 8\nlevels = 2\nsteps = 2";
+const TARFLOW: &str =
+    "[tarflow]\npatch = 4\nchannels = 64\nblocks = 2\nlayers = 1\npixels = { noise = 'gaussian', std = 0.1 }";
+
+fn spec(folder: &Path, model: &str, epochs: usize) -> std::path::PathBuf {
     let path = folder.join(format!("spec{epochs}.toml"));
     let text = format!(
-        "name = 'halves'\n[data]\npath = 'data'\npad_to = 8\nheld_out = 16\n[model]\nhidden = 8\nlevels = 2\nsteps = 2\n\
+        "name = 'halves'\n[data]\npath = 'data'\npad_to = 8\nheld_out = 16\nmirror = false\n{model}\n\
          [training]\nepochs = {epochs}\nbatch = 16\nlearning_rate = 3e-3\nwarm_up_images = 64\nseed = 3\n"
     );
     std::fs::write(&path, text).unwrap();
@@ -23,10 +27,19 @@ fn train(spec: &Path, out: &Path) -> Vec<serde_json::Value> {
 }
 
 #[test]
-fn a_killed_run_goes_on_and_ends_in_the_same_oracle() {
+fn a_killed_glow_goes_on_and_ends_in_the_same_oracle() {
+    a_killed_run_goes_on_and_ends_in_the_same_oracle(GLOW);
+}
+
+#[test]
+fn a_killed_tarflow_goes_on_and_ends_in_the_same_oracle() {
+    a_killed_run_goes_on_and_ends_in_the_same_oracle(TARFLOW);
+}
+
+fn a_killed_run_goes_on_and_ends_in_the_same_oracle(model: &str) {
     let folder = tempfile::tempdir().unwrap();
     pictures(folder.path());
-    let spec = spec(folder.path(), 6);
+    let spec = spec(folder.path(), model, 6);
     let (whole, broken) = (folder.path().join("whole"), folder.path().join("broken"));
     let events = train(&spec, &whole);
     let nll: Vec<f64> =
@@ -62,7 +75,7 @@ fn a_killed_run_goes_on_and_ends_in_the_same_oracle() {
 fn a_diverging_run_halves_its_rate_and_in_the_end_says_what_to_do() {
     let folder = tempfile::tempdir().unwrap();
     pictures(folder.path());
-    let spec = spec(folder.path(), 2);
+    let spec = spec(folder.path(), GLOW, 2);
     let wild = std::fs::read_to_string(&spec).unwrap().replace("learning_rate = 3e-3", "learning_rate = 1e12");
     std::fs::write(&spec, wild).unwrap();
     let out = folder.path().join("wild");

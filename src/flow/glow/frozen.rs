@@ -132,6 +132,11 @@ impl GlowFlow {
         Ok((x, log_det))
     }
 
+    /// World-space images as they are stored: rounded to 32 bits, within the support.
+    pub fn round(&self, x: &[f64]) -> Vec<f32> {
+        self.logit.round(x)
+    }
+
     /// What leaves the map must be numbers: broken weights and far-out inputs overflow inside the couplings.
     fn finite(&self, images: &[f64], log_det: &[f64]) -> Result<()> {
         let broken = |(image, log_det): (&[f64], &f64)| !log_det.is_finite() || image.iter().any(|v| !v.is_finite());
@@ -178,6 +183,10 @@ impl GlowFlow {
 impl Flow for GlowFlow {
     fn shared_base(&self) -> Option<&GaussianBase> {
         Some(&self.base)
+    }
+
+    fn shared_map(&self) -> Option<&GlowFlow> {
+        Some(self)
     }
 
     fn shape(&self) -> ImageShape {

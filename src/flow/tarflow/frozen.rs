@@ -332,6 +332,11 @@ impl Flow for TarFlowOracle {
         Some(self)
     }
 
+    /// 4,096 tokens, at most 64 images.
+    fn images_per_pass(&self) -> usize {
+        ((1 << 12) / self.config.tokens().max(1)).clamp(1, 64)
+    }
+
     fn score_classes(&self, x: &[f32], classes: Range<ClassId>) -> Result<Scores> {
         let (dims, t) = (self.config.shape.dims(), self.config.tokens());
         let (n, k) = (x.len() / dims, classes.len());

@@ -1,0 +1,165 @@
+//! `bayescope posterior --out`.
+
+use std::io::IsTerminal;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use super::args::PosteriorArgs;
+use super::progress::{Bar, duration};
+use super::{open, print_json};
+use crate::error::Result;
+use crate::events::Events;
+use crate::flow::Precision;
+use crate::flow::preprocess::Dequantisation;
+use crate::oracle::scale::{
+    self, Computer, Estimate, Images, Opened, Outcome, POSTERIORS, Running, ScaleEvent, ScaleSpec,
+};
+use crate::units::Seed;
+
+/// Where nobody watches a bar, a line about the progress is written this often.
+const LINES: Duration = Duration::from_secs(30);
+
+#[derive(Serialize)]
+struct Report<'a> {
+    folder: String,
+    shard: usize,
+    of: usize,
+    opened: Option<Opened>,
+    estimate: Option<Estimate>,
+    seconds: f64,
+    /// Present once the result is.
+    file: Option<String>,
+    #[serde(flatten)]
+    outcome: &'a Outcome,
+}
+
+/// Goes on with the job in `folder`, or begins it.
+pub fn run(args: &PosteriorArgs, folder: &Path) -> Result<()> {
+    let opened = open(&args.oracle, &args.compute)?;
+    let settings = args.world.settings(opened.world.class_names().len())?;
+    let how = args.dequantise.map(|seed| Dequantisation::Seeded(Seed(seed)));
+    let images = Images::open(&args.input, how, &opened.world)?;
+    let scale = &args.scale;
+    let spec = ScaleSpec {
+        settings,
+        shard: scale.shard.unwrap_or(0),
+        shards: scale.of.unwrap_or(1),
+        class_batch: scale.class_batch,
+        image_batch: scale.image_batch,
+        compare: !scale.no_compare,
+    };
+    let computer = Computer {
+        info: &opened.info,
+        weights: &opened.weights,
+        world: &opened.world,
+        precision: Precision::from(args.compute.precision),
+        device: &opened.device,
+    };
+    let started = Instant::now();
+    let mut watch = Watch { bar: Bar::new("scoring"), told: Instant::now(), opened: None, estimate: None };
+    let outcome = scale::run(&computer, &images, &spec, folder, &mut watch)?;
+    let Watch { opened, estimate, bar, .. } = watch;
+    drop(bar);
+    let (shard, of) = (spec.shard, spec.shards);
+    let file = outcome.report.is_some().then(|| folder.join(POSTERIORS).display().to_string());
+    let seconds = started.elapsed().as_secs_f64();
+    let report =
+        Report { folder: folder.display().to_string(), shard, of, opened, estimate, seconds, file, outcome: &outcome };
+    if args.json {
+        return print_json(&report);
+    }
+    print(&report);
+    Ok(())
+}
+
+fn print(report: &Report<'_>) {
+    let Some(result) = &report.outcome.report else {
+        let waiting: Vec<String> = report.outcome.waiting_for.iter().map(usize::to_string).collect();
+        println!(
+            "{}: shard {} of {} is done; {POSTERIORS} is written when these are too: {}",
+            report.folder,
+            report.shard,
+            report.of,
+            waiting.join(", ")
+        );
+        return;
+    };
+    println!(
+        "{}/{POSTERIORS}: {} images × {} classes of {}, mean entropy {:.4e} nats; exact for {}",
+        report.folder, result.input.images, result.classes, result.oracle, result.mean_aleatoric_nats, result.exact_for
+    );
+    if let Some(precision) = &result.precision {
+        println!("{precision}");
+    }
+}
+
+/// Follows a job on stderr.
+struct Watch {
+    bar: Bar,
+    told: Instant,
+    opened: Option<Opened>,
+    estimate: Option<Estimate>,
+}
+
+impl Watch {
+    fn opened(&mut self, opened: Opened) {
+        if opened.dropped_bytes > 0 {
+            let bytes = opened.dropped_bytes;
+            self.bar.line(&format!("{bytes} bytes of a write that was cut off were dropped; they are computed again"));
+        }
+        if opened.pairs.done > 0 {
+            let (done, total) = (opened.pairs.done, opened.pairs.total);
+            self.bar.line(&format!("going on: {done} of {total} likelihoods of this shard are there"));
+        }
+        self.opened = Some(opened);
+    }
+
+    fn estimated(&mut self, estimate: Estimate) {
+        let Estimate { passes, images_per_pass, classes_per_pass, seconds, image_batch, class_batch, .. } = &estimate;
+        self.bar.line(&format!(
+            "about {}: {passes} passes of {images_per_pass} images under {classes_per_pass} class{}, {:.3} s each ({}); written every {image_batch} images × {class_batch} classes",
+            duration(*seconds),
+            if *classes_per_pass == 1 { "" } else { "es" },
+            estimate.pass_secs,
+            estimate.basis,
+        ));
+        self.estimate = Some(estimate);
+    }
+
+    fn computed(&mut self, running: &Running) {
+        let mean = running.leaders.iter().map(|(_, share)| share).sum::<f64>() / running.leaders.len().max(1) as f64;
+        let left = match running.classes.total - running.classes.done {
+            0 => String::new(),
+            _ => format!(", leaders at most {mean:.3}, {:.0} % of the prior to come", 100.0 * running.prior_left),
+        };
+        let note = format!(
+            "images {}–{}, {} of {} classes{left}; {} left",
+            running.images.start,
+            running.images.end.saturating_sub(1),
+            running.classes.done,
+            running.classes.total,
+            duration(running.seconds_left)
+        );
+        if !std::io::stderr().is_terminal() && self.told.elapsed() > LINES {
+            self.told = Instant::now();
+            let share = 100.0 * running.pairs.done as f64 / running.pairs.total as f64;
+            self.bar.line(&format!("{share:.1} %: {note}"));
+        }
+        self.bar.set(running.pairs, note);
+    }
+}
+
+impl Events<ScaleEvent> for Watch {
+    fn emit(&mut self, event: ScaleEvent) -> ControlFlow<()> {
+        match event {
+            ScaleEvent::Opened(opened) => self.opened(opened),
+            ScaleEvent::Estimated(estimate) => self.estimated(estimate),
+            ScaleEvent::Computed(running) => self.computed(&running),
+            ScaleEvent::Writing(progress) => self.bar.set(progress, "writing".into()),
+        }
+        ControlFlow::Continue(())
+    }
+}

@@ -1,0 +1,137 @@
+//! World-space images of an npz archive, read as they are needed: a set need not fit into memory.
+
+use std::fs::File;
+use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use npyz::zip::{CompressionMethod, ZipArchive};
+
+use super::npy::read_header;
+use super::source::open_file;
+use super::{ImageShape, Input, WorldBatch, read_npz};
+use crate::error::{Error, Result};
+
+/// The entry that holds the images, and the type this reads straight from the disk.
+const ENTRY: &str = "x.npy";
+const TYPE: &str = "<f4";
+
+/// Array `x` of an npz archive: float32 [N, C, H, W]. Where it is stored as NumPy's `savez` and this program store it
+/// (uncompressed, C order, little-endian float32), images are read from the disk when they are asked for; otherwise the
+/// whole array is held.
+#[derive(Debug)]
+pub struct NpzImages {
+    path: PathBuf,
+    shape: ImageShape,
+    images: usize,
+    source: Source,
+}
+
+#[derive(Debug)]
+enum Source {
+    /// The open file and the offset of its first value.
+    Disk(File, u64),
+    Memory(WorldBatch),
+}
+
+impl NpzImages {
+    /// Opens the archive; `None` where its `x` are pixels.
+    ///
+    /// # Errors
+    /// As [`read_npz`]. Of images that stay on the disk only size and type are checked here, their values when they are read.
+    pub fn open(path: &Path) -> Result<Option<Self>> {
+        if let Some(streamed) = Self::on_disk(path)? {
+            return Ok(Some(streamed));
+        }
+        Ok(match read_npz(path)? {
+            Input::Pixels(_) => None,
+            Input::World(batch) => Some(Self {
+                path: path.to_owned(),
+                shape: batch.shape,
+                images: batch.len(),
+                source: Source::Memory(batch),
+            }),
+        })
+    }
+
+    fn on_disk(path: &Path) -> Result<Option<Self>> {
+        let bad = |cause: String| Error::file(path, cause);
+        let mut zip =
+            ZipArchive::new(open_file(path)?).map_err(|e| bad(format!("damaged or truncated npz archive: {e}")))?;
+        let Ok(mut entry) = zip.by_name(ENTRY) else { return Ok(None) };
+        if entry.compression() != CompressionMethod::Stored {
+            return Ok(None);
+        }
+        let (start, size) = (entry.data_start(), entry.size());
+        let (header, taken) = read_header(&mut entry).map_err(|cause| bad(format!("array x: {cause}")))?;
+        let [images, channels @ (1 | 3), height, width] = header.shape[..] else { return Ok(None) };
+        if header.descr != TYPE || header.fortran {
+            return Ok(None);
+        }
+        let shape = ImageShape { channels, height, width };
+        let bytes = [4, images, channels, height, width].iter().try_fold(1u64, |all, &n| all.checked_mul(n as u64));
+        if images == 0 || bytes != Some(size.saturating_sub(taken)) {
+            return Err(bad(format!(
+                "array x: shape {:?} does not account for the entry's {size} bytes",
+                header.shape
+            )));
+        }
+        drop(entry);
+        let file = File::open(path).map_err(|e| Error::io(path, e))?;
+        Ok(Some(Self { path: path.to_owned(), shape, images, source: Source::Disk(file, start + taken) }))
+    }
+
+    /// Shape of every image.
+    pub fn shape(&self) -> ImageShape {
+        self.shape
+    }
+
+    /// Number of images.
+    pub fn len(&self) -> usize {
+        self.images
+    }
+
+    /// Whether there is no image.
+    pub fn is_empty(&self) -> bool {
+        self.images == 0
+    }
+
+    /// The images of a range within 0..[`Self::len`], NCHW.
+    ///
+    /// # Errors
+    /// When the system refuses to read, the file is shorter than it said, or a value is not finite (names the image).
+    pub fn read(&self, range: Range<usize>) -> Result<Vec<f32>> {
+        let dims = self.shape.dims();
+        let (mut file, start) = match &self.source {
+            Source::Memory(batch) => return Ok(batch.x[range.start * dims..range.end * dims].to_vec()),
+            Source::Disk(file, start) => (file, start),
+        };
+        let mut bytes = vec![0u8; range.len() * dims * 4];
+        file.seek(SeekFrom::Start(start + (range.start * dims * 4) as u64))
+            .and_then(|_| file.read_exact(&mut bytes))
+            .map_err(|e| Error::io(&self.path, e))?;
+        let (values, _) = bytes.as_chunks::<4>();
+        let x: Vec<f32> = values.iter().map(|&value| f32::from_le_bytes(value)).collect();
+        match x.iter().position(|v| !v.is_finite()) {
+            None => Ok(x),
+            Some(at) => {
+                let image = range.start + at / dims;
+                Err(Error::file(&self.path, format!("array x: image {image} is not finite ({})", x[at])))
+            }
+        }
+    }
+
+    /// Reads everything once and compares it with the archive's checksum.
+    ///
+    /// # Errors
+    /// When the archive is damaged.
+    pub fn verify(&self) -> Result<()> {
+        let Source::Disk(file, _) = &self.source else { return Ok(()) };
+        let bad = |cause: String| Error::file(&self.path, format!("array x: {cause}"));
+        let file = file.try_clone().map_err(|e| Error::io(&self.path, e))?;
+        let mut zip = ZipArchive::new(BufReader::new(file)).map_err(|e| bad(e.to_string()))?;
+        let mut entry = zip.by_name(ENTRY).map_err(|e| bad(e.to_string()))?;
+        std::io::copy(&mut entry, &mut std::io::sink()).map_err(|e| bad(e.to_string()))?;
+        Ok(())
+    }
+}

@@ -1,0 +1,84 @@
+//! An npz archive whose arrays have one row an item, written block by block: it need not fit into memory.
+
+use std::io;
+use std::ops::Range;
+use std::path::Path;
+
+use npyz::zip::ZipWriter;
+
+use super::world::{start_array, write_values};
+use super::write::replace_file;
+use crate::error::{Error, Result};
+
+/// Rows asked for at a time, at least one.
+const VALUES: usize = 1 << 18;
+
+/// How the numbers of an array are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stored {
+    /// float32, rounded to nearest.
+    F32,
+    /// float64.
+    F64,
+}
+
+/// One array of a table: a row for each item.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Column {
+    /// Its name.
+    pub name: &'static str,
+    /// Type of its numbers.
+    pub stored: Stored,
+    /// Shape of one row; empty for one number.
+    pub shape: Vec<usize>,
+}
+
+/// Writes arrays of `rows` rows each: `values(column, rows)` is asked for the numbers of a range of rows, column after column.
+/// Not compressed and without the time of day: same numbers, same bytes. Atomic.
+///
+/// # Errors
+/// The system's error, whatever `values` returns, or a block of the wrong size; then the file is as it was before.
+pub fn write_table(
+    path: &Path,
+    rows: usize,
+    columns: &[Column],
+    values: &mut dyn FnMut(usize, Range<usize>) -> Result<Vec<f64>>,
+) -> Result<()> {
+    let mut stopped = None;
+    let written = replace_file(path, |file| {
+        let mut zip = ZipWriter::new(file);
+        for (c, column) in columns.iter().enumerate() {
+            let each: usize = column.shape.iter().product();
+            let descr = if column.stored == Stored::F32 { "<f4" } else { "<f8" };
+            start_array(&mut zip, column.name, descr, &[&[rows], &column.shape[..]].concat())?;
+            let step = (VALUES / each.max(1)).max(1);
+            for first in (0..rows).step_by(step) {
+                let range = first..rows.min(first + step);
+                let expected = range.len() * each;
+                let block = values(c, range).and_then(|block| match block.len() == expected {
+                    true => Ok(block),
+                    false => {
+                        Err(Error::input(format!("array {}: {} values, not {expected}", column.name, block.len())))
+                    }
+                });
+                match block {
+                    Ok(block) if column.stored == Stored::F64 => write_values(&mut zip, &block, f64::to_le_bytes)?,
+                    Ok(block) => {
+                        let narrow: Vec<f32> = block.into_iter().map(|v| v as f32).collect();
+                        write_values(&mut zip, &narrow, f32::to_le_bytes)?;
+                    }
+                    Err(error) => {
+                        stopped = Some(error);
+                        return Err(io::Error::other("no numbers to write"));
+                    }
+                }
+            }
+        }
+        zip.finish()?;
+        Ok(())
+    });
+    match stopped {
+        Some(error) => Err(error),
+        None => written,
+    }
+}

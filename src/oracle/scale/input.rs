@@ -1,0 +1,117 @@
+//! The images of a job, asked for a range at a time.
+
+use std::ops::Range;
+use std::path::PathBuf;
+
+use sha2::{Digest, Sha256};
+
+use super::job::InputRecord;
+use crate::data::{Dataset, Input, NpzImages};
+use crate::error::{Error, Result};
+use crate::flow::preprocess::Dequantisation;
+use crate::oracle::classify::read_input;
+use crate::oracle::world::World;
+
+/// Images read at a time where all of them are read.
+const BLOCK: usize = 256;
+
+/// Images of a job: world-space x streamed from an npz archive, or 8-bit pixels held as they are (a byte a value) and
+/// mapped in when they are asked for, each with its own noise whatever the range.
+#[derive(Debug)]
+pub struct Images {
+    name: String,
+    source: Source,
+}
+
+#[derive(Debug)]
+enum Source {
+    World(NpzImages),
+    Pixels(Dataset, Dequantisation),
+}
+
+impl Images {
+    /// Opens files or a folder as images of `world`; pixels are dequantised with `how`, or as is usual in this world.
+    ///
+    /// # Errors
+    /// Names the file and the cause, or the shapes that do not fit.
+    pub fn open(paths: &[PathBuf], how: Option<Dequantisation>, world: &World) -> Result<Self> {
+        let name = paths.first().map(|path| path.display().to_string()).unwrap_or_default();
+        let npz = |path: &PathBuf| path.extension().is_some_and(|e| e.eq_ignore_ascii_case("npz"));
+        if let [path] = paths
+            && npz(path)
+            && let Some(images) = NpzImages::open(path)?
+        {
+            if images.shape() != world.shape() {
+                let (theirs, ours) = (images.shape(), world.shape());
+                return Err(Error::input(format!("{name}: the images are {theirs}, this world's are {ours}")));
+            }
+            return Ok(Self { name, source: Source::World(images) });
+        }
+        match read_input(paths)? {
+            Input::Pixels(dataset) => {
+                let how = how.unwrap_or_else(|| world.flow().pixels().default_dequantisation());
+                Ok(Self { name, source: Source::Pixels(world.fit(dataset)?, how) })
+            }
+            Input::World(_) => {
+                Err(Error::input(format!("{name}: give world-space images as one .npz file of that name")))
+            }
+        }
+    }
+
+    /// Number of images.
+    pub fn len(&self) -> usize {
+        match &self.source {
+            Source::World(images) => images.len(),
+            Source::Pixels(dataset, _) => dataset.len(),
+        }
+    }
+
+    /// Whether there is no image.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// World-space x of a range within 0..[`Self::len`], NCHW.
+    ///
+    /// # Errors
+    /// When a file cannot be read on, or holds values that are not finite.
+    pub fn x(&self, range: Range<usize>, world: &World) -> Result<Vec<f32>> {
+        match &self.source {
+            Source::World(images) => images.read(range),
+            Source::Pixels(dataset, how) => {
+                let dims = world.shape().dims();
+                let pixels = &dataset.pixels[range.start * dims..range.end * dims];
+                Ok(world.flow().pixels().map_in(pixels, dims, range.start, *how))
+            }
+        }
+    }
+
+    /// What identifies these images: reads all of them once.
+    ///
+    /// # Errors
+    /// As [`Self::x`], and when an archive is damaged.
+    pub fn record(&self) -> Result<InputRecord> {
+        let mut hash = Sha256::new();
+        let (kind, dequantisation) = match &self.source {
+            Source::Pixels(dataset, how) => {
+                hash.update(&dataset.pixels);
+                ("pixels", Some(*how))
+            }
+            Source::World(images) => {
+                images.verify()?;
+                for first in (0..images.len()).step_by(BLOCK) {
+                    let x = images.read(first..images.len().min(first + BLOCK))?;
+                    hash.update(x.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<u8>>());
+                }
+                ("world-space", None)
+            }
+        };
+        Ok(InputRecord {
+            name: self.name.clone(),
+            images: self.len(),
+            kind: kind.into(),
+            sha256: hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect(),
+            dequantisation,
+        })
+    }
+}
