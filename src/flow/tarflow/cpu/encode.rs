@@ -1,45 +1,54 @@
 //! All blocks forward.
 
 use super::attention::Cache;
-use super::parameters::Block;
+use super::parameters::Network;
 use super::real::Real;
 use super::rows::Affine;
 use super::simd::vectorise;
 use super::transformer::{Activations, Stretch, Workspace};
 use crate::flow::tarflow::TarFlowConfig;
 
-/// What a group of images needs on its way through all blocks.
-pub struct Encoder<'a, T> {
-    config: &'a TarFlowConfig,
-    blocks: &'a [Block<T>],
+/// Room for a group of images on its way through all blocks.
+#[derive(Debug)]
+pub struct Encoder<T> {
+    images: usize,
+    state: Vec<T>,
     work: Workspace<T>,
     cache: Cache<T>,
     layer: Activations<T>,
 }
 
-impl<'a, T: Real> Encoder<'a, T> {
+impl<T: Real> Encoder<T> {
     /// For groups of at most so many images.
-    pub fn new(config: &'a TarFlowConfig, blocks: &'a [Block<T>], images: usize) -> Self {
+    pub fn new(config: &TarFlowConfig, images: usize) -> Self {
         let rows = images * (config.tokens() - 1);
         Self {
-            config,
-            blocks,
+            images,
+            state: Vec::new(),
             work: Workspace::new(config, rows, false),
             cache: Cache::new(1, config.tokens()),
             layer: Activations::new(config.channels, rows, false),
         }
     }
 
-    /// Replaces tokens x [G, T, P] by z and adds to the log-determinants [G, T].
-    pub fn run(&mut self, state: &mut [T], log_det: &mut [f64], classes: &[usize]) {
-        let tokens = self.config.tokens() - 1;
-        for (index, block) in self.blocks.iter().enumerate() {
-            let stretch = Stretch { classes, slots: None, first: 0, tokens, temperature: 1.0 };
-            gather(self.config, index, state, &mut self.work.input);
+    /// Whether so many images find room.
+    pub fn fits(&self, images: usize) -> bool {
+        self.images >= images
+    }
+
+    /// Tokens `x` [G, T, P] to `z`; adds to the log-determinants [G, T].
+    pub fn run(&mut self, network: &Network<T>, x: &[f64], classes: &[usize], z: &mut [f64], log_det: &mut [f64]) {
+        let Network { config, blocks } = network;
+        self.state.clear();
+        self.state.extend(x.iter().map(|&x| T::of(x)));
+        let stretch = Stretch { classes, slots: None, first: 0, tokens: config.tokens() - 1, temperature: 1.0 };
+        for (index, block) in blocks.iter().enumerate() {
+            gather(config, index, &self.state, &mut self.work.input);
             let (caches, layers) = (std::slice::from_mut(&mut self.cache), std::slice::from_mut(&mut self.layer));
             block.predict(&mut self.work, stretch, caches, layers, false);
-            transform(self.config, index, state, log_det, &self.work.output);
+            transform(config, index, &mut self.state, log_det, &self.work.output);
         }
+        z.iter_mut().zip(&self.state).for_each(|(z, state)| *z = state.wide());
     }
 }
 
@@ -60,13 +69,7 @@ pub fn gather<T: Real>(config: &TarFlowConfig, block: usize, state: &[T], input:
 }
 
 /// z_t = (x_t − b_t) e^{−a_t} for all tokens but a block's first.
-pub fn transform<T: Real>(
-    config: &TarFlowConfig,
-    block: usize,
-    state: &mut [T],
-    log_det: &mut [f64],
-    outputs: &[T],
-) {
+pub fn transform<T: Real>(config: &TarFlowConfig, block: usize, state: &mut [T], log_det: &mut [f64], outputs: &[T]) {
     let (tokens, dims) = (config.tokens(), config.token_dims());
     let mut outputs = outputs.chunks_exact(config.outputs());
     for (image, log_det) in state.chunks_exact_mut(tokens * dims).zip(log_det.chunks_exact_mut(tokens)) {

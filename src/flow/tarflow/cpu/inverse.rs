@@ -2,7 +2,7 @@
 
 use super::attention::Cache;
 use super::encode::place;
-use super::parameters::Block;
+use super::parameters::{Block, Network};
 use super::real::Real;
 use super::rows::Affine;
 use super::simd::vectorise;
@@ -21,12 +21,43 @@ pub struct Inversion<'a, T> {
     x: Vec<T>,
     /// Row of the class embeddings for each image.
     classes: &'a [usize],
+    room: Room<T>,
+}
+
+/// Room for a group of images on its way back through one block.
+#[derive(Debug)]
+pub struct Room<T> {
+    images: usize,
+    rows: usize,
     work: Workspace<T>,
     layer: Activations<T>,
-    /// For every layer, under the image's condition and (with guidance) under none.
+    /// For every layer, under the image's condition and (for guidance) under none.
     caches: [Vec<Cache<T>>; 2],
     /// Outputs under the condition while those under none are computed.
     conditional: Vec<T>,
+}
+
+impl<T: Real> Room<T> {
+    /// For at most so many images and so many tokens of all together at once.
+    pub fn new(config: &TarFlowConfig, images: usize, rows: usize, guided: bool) -> Self {
+        let caches = |needed: bool| {
+            let layers = if needed { config.layers } else { 0 };
+            (0..layers).map(|_| Cache::new(images * config.heads(), config.tokens())).collect()
+        };
+        Self {
+            images,
+            rows,
+            work: Workspace::new(config, rows, false),
+            layer: Activations::new(config.channels, rows, false),
+            caches: [caches(true), caches(guided)],
+            conditional: Vec::new(),
+        }
+    }
+
+    /// Whether it is as large as another would have to be.
+    pub fn fits(&self, images: usize, rows: usize, guided: bool) -> bool {
+        self.images >= images && self.rows >= rows && (!guided || !self.caches[1].is_empty())
+    }
 }
 
 /// Tokens `from + 1 ..= to` of a block, all predicted from tokens `from .. to`.
@@ -48,35 +79,18 @@ pub struct Iteration {
 }
 
 impl<'a, T: Real> Inversion<'a, T> {
-    /// Tokens `z` [G, T, P] of block `index` under one row of class embeddings per image; at most `stretch` tokens at once.
+    /// Tokens `z` [G, T, P] of block `index` under one row of class embeddings per image.
     pub fn new(
-        config: &'a TarFlowConfig,
-        (index, block): (usize, &'a Block<T>),
+        network: &'a Network<T>,
+        index: usize,
         z: &[f64],
         classes: &'a [usize],
         guidance: Option<&'a Guidance>,
-        stretch: usize,
+        room: Room<T>,
     ) -> Self {
-        let rows = classes.len() * stretch;
-        let caches = |needed: bool| {
-            let slots = classes.len() * config.heads();
-            let layers = if needed { config.layers } else { 0 };
-            (0..layers).map(|_| Cache::new(slots, config.tokens())).collect()
-        };
+        let (config, block) = (&network.config, &network.blocks[index]);
         let z = in_order(config, index, z, T::of);
-        Self {
-            config,
-            block,
-            index,
-            guidance,
-            x: z.clone(),
-            z,
-            classes,
-            work: Workspace::new(config, rows, false),
-            layer: Activations::new(config.channels, rows, false),
-            caches: [caches(true), caches(guidance.is_some())],
-            conditional: Vec::with_capacity(rows * config.outputs()),
-        }
+        Self { config, block, index, guidance, x: z.clone(), z, classes, room }
     }
 
     /// The tokens found, [G, T, P] in image order.
@@ -84,12 +98,17 @@ impl<'a, T: Real> Inversion<'a, T> {
         in_order(self.config, self.index, &self.x, T::wide)
     }
 
+    /// Its room, for others.
+    pub fn room(self) -> Room<T> {
+        self.room
+    }
+
     /// Finds the token after `token`, for all images.
     pub fn step(&mut self, token: usize) {
         let images: Vec<usize> = (0..self.classes.len()).collect();
         self.predict(&images, Module { from: token, to: token + 1 });
         let (tokens, dims) = (self.config.tokens(), self.config.token_dims());
-        let outputs = self.work.output.chunks_exact(self.config.outputs());
+        let outputs = self.room.work.output.chunks_exact(self.config.outputs());
         for (image, outputs) in self.x.chunks_exact_mut(tokens * dims).zip(outputs) {
             let token = &mut image[(token + 1) * dims..][..dims];
             vectorise(Affine { token, outputs, inverse: true });
@@ -142,7 +161,11 @@ impl<'a, T: Real> Inversion<'a, T> {
             let x = &mut self.x[at..][..dims];
             before.copy_from_slice(x);
             x.copy_from_slice(&self.z[at..][..dims]);
-            vectorise(Affine { token: x, outputs: &self.work.output[(row + i) * width..][..width], inverse: true });
+            vectorise(Affine {
+                token: x,
+                outputs: &self.room.work.output[(row + i) * width..][..width],
+                inverse: true,
+            });
             for (x, before) in x.iter().zip(&before) {
                 let moved = (*x - *before).wide().abs();
                 // A NaN stays.
@@ -157,22 +180,21 @@ impl<'a, T: Real> Inversion<'a, T> {
         let (tokens, dims, width) = (self.config.tokens(), self.config.token_dims(), self.config.outputs());
         let Module { from, to } = module;
         let count = to - from;
-        for (input, image) in self.work.input.chunks_exact_mut(count * dims).zip(images) {
+        for (input, image) in self.room.work.input.chunks_exact_mut(count * dims).zip(images) {
             input.copy_from_slice(&self.x[(image * tokens + from) * dims..][..count * dims]);
         }
         let classes: Vec<usize> = images.iter().map(|&image| self.classes[image]).collect();
-        let stretch =
-            Stretch { classes: &classes, slots: Some(images), first: from, tokens: count, temperature: 1.0 };
-        let layers = std::slice::from_mut(&mut self.layer);
-        self.block.predict(&mut self.work, stretch, &mut self.caches[0], layers, false);
+        let stretch = Stretch { classes: &classes, slots: Some(images), first: from, tokens: count, temperature: 1.0 };
+        let layers = std::slice::from_mut(&mut self.room.layer);
+        self.block.predict(&mut self.room.work, stretch, &mut self.room.caches[0], layers, false);
         let Some(guidance) = self.guidance else { return };
         let rows = stretch.rows();
-        self.conditional.clear();
-        self.conditional.extend_from_slice(&self.work.output[..rows * width]);
+        self.room.conditional.clear();
+        self.room.conditional.extend_from_slice(&self.room.work.output[..rows * width]);
         let none = vec![self.config.classes; images.len()];
         let stretch = Stretch { classes: &none, temperature: guidance.attention_temperature, ..stretch };
-        self.block.predict(&mut self.work, stretch, &mut self.caches[1], layers, false);
-        let outputs = self.work.output.chunks_exact_mut(width).zip(self.conditional.chunks_exact(width));
+        self.block.predict(&mut self.room.work, stretch, &mut self.room.caches[1], layers, false);
+        let outputs = self.room.work.output.chunks_exact_mut(width).zip(self.room.conditional.chunks_exact(width));
         for (row, (free, conditional)) in outputs.enumerate() {
             guide(guidance, (from + row % count, tokens), free, conditional, dims);
         }
@@ -196,8 +218,7 @@ fn guide<T: Real>(guidance: &Guidance, (t, tokens): (usize, usize), free: &mut [
 fn in_order<A: Copy, B>(config: &TarFlowConfig, block: usize, tokens: &[A], convert: impl Fn(A) -> B) -> Vec<B> {
     let (count, dims) = (config.tokens(), config.token_dims());
     let images = tokens.chunks_exact(count * dims);
-    let ordered = images.flat_map(|image| {
-        (0..count).flat_map(move |position| &image[place(config, block, position) * dims..][..dims])
-    });
+    let ordered = images
+        .flat_map(|image| (0..count).flat_map(move |position| &image[place(config, block, position) * dims..][..dims]));
     ordered.map(|&x| convert(x)).collect()
 }

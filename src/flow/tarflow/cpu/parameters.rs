@@ -64,6 +64,27 @@ pub struct Layer<T> {
     pub contract: Linear<T>,
 }
 
+/// A whole flow.
+#[derive(Debug)]
+pub struct Network<T> {
+    /// Its architecture.
+    pub config: TarFlowConfig,
+    /// Its blocks, from x to z.
+    pub blocks: Vec<Block<T>>,
+}
+
+impl<T: Real> Network<T> {
+    /// Reads all blocks.
+    ///
+    /// # Errors
+    /// Says what is wrong with the architecture or names the array that is missing or has the wrong shape.
+    pub fn read(config: &TarFlowConfig, weights: &Weights) -> Result<Self, String> {
+        config.validate().map_err(|error| error.to_string())?;
+        let blocks = (0..config.blocks).map(|index| Block::read(config, weights, index));
+        Ok(Self { config: *config, blocks: blocks.collect::<Result<_, _>>()? })
+    }
+}
+
 /// One autoregressive block.
 #[derive(Debug)]
 pub struct Block<T> {
@@ -80,11 +101,7 @@ pub struct Block<T> {
 }
 
 impl<T: Real> Block<T> {
-    /// Reads block `index`.
-    ///
-    /// # Errors
-    /// Names the array that is missing or has the wrong shape.
-    pub fn read(config: &TarFlowConfig, weights: &Weights, index: usize) -> Result<Self, String> {
+    fn read(config: &TarFlowConfig, weights: &Weights, index: usize) -> Result<Self, String> {
         let (c, tokens) = (config.channels, config.tokens());
         let at = |name: &str| format!("blocks.{index}.{name}");
         let mut positions: Vec<T> = narrow(values(weights, &at("pos_embed"), &[tokens, c])?);

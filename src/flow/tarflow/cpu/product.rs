@@ -148,31 +148,43 @@ impl<T: Real, S: Simd> Tile<'_, T, S> {
                 }
             }
         }
-        let bias = T::vectors::<S>(self.bias);
-        let width = (self.outputs - self.first).min(self.bias.len());
+        let (bias, width) = (T::vectors::<S>(self.bias), (self.outputs - self.first).min(self.bias.len()));
+        let (b0, b1) = (bias[0], bias[1]);
         for i in 0..ROWS {
-            let out = &mut out[i * self.outputs + self.first..][..width];
-            let mut sum = sums[i];
-            for j in 0..ACROSS {
-                sum[j] = T::plus(simd, sum[j], bias[j]);
+            sums[i] = [T::plus(simd, sums[i][0], b0), T::plus(simd, sums[i][1], b1)];
+        }
+        let out = &mut out[self.first..];
+        if width < self.bias.len() {
+            store_beginning::<T, S, ROWS>(sums, out, self.outputs, width, self.add);
+        } else if self.add {
+            for i in 0..ROWS {
+                let out = T::vectors_mut::<S>(&mut out[i * self.outputs..][..width]);
+                out[0] = T::plus(simd, out[0], sums[i][0]);
+                out[1] = T::plus(simd, out[1], sums[i][1]);
             }
-            store(simd, sum, out, self.add);
+        } else {
+            for i in 0..ROWS {
+                let out = T::vectors_mut::<S>(&mut out[i * self.outputs..][..width]);
+                out[0] = sums[i][0];
+                out[1] = sums[i][1];
+            }
         }
     }
 }
 
-/// Writes or adds a row of a tile, or the beginning of one that is cut off.
+/// Writes or adds a tile of which only the first `width` columns are there.
 #[inline(always)]
-fn store<T: Real, S: Simd>(simd: S, sum: [T::Vector<S>; ACROSS], out: &mut [T], add: bool) {
-    if out.len() == ACROSS * T::lanes::<S>() {
-        let out = T::vectors_mut::<S>(out);
-        for j in 0..ACROSS {
-            out[j] = if add { T::plus(simd, out[j], sum[j]) } else { sum[j] };
+fn store_beginning<T: Real, S: Simd, const ROWS: usize>(
+    sums: [[T::Vector<S>; ACROSS]; ROWS],
+    out: &mut [T],
+    stride: usize,
+    width: usize,
+    add: bool,
+) {
+    for (out, sums) in out.chunks_mut(stride).zip(&sums) {
+        for (out, sum) in out[..width].iter_mut().zip(T::scalars::<S>(sums)) {
+            *out = if add { *out + *sum } else { *sum };
         }
-        return;
-    }
-    for (out, sum) in out.iter_mut().zip(T::scalars::<S>(&sum)) {
-        *out = if add { *out + *sum } else { *sum };
     }
 }
 
@@ -249,8 +261,12 @@ fn outer_tile<T: Real, S: Simd, const ROWS: usize>(
             }
         }
     }
+    if used < ACROSS * T::lanes::<S>() {
+        return store_beginning::<T, S, ROWS>(sums, out, out_stride, used, true);
+    }
     for i in 0..ROWS {
-        let sum = sums[i];
-        store(simd, sum, &mut out[i * out_stride..][..used], true);
+        let out = T::vectors_mut::<S>(&mut out[i * out_stride..][..used]);
+        out[0] = T::plus(simd, out[0], sums[i][0]);
+        out[1] = T::plus(simd, out[1], sums[i][1]);
     }
 }

@@ -186,7 +186,15 @@ fn tail_f32<S: Simd>(u: f32) -> f32 {
 
 impl Real for f32 {
     vector_operations!(
-        f32, F32_LANES, f32s, as_simd_f32s, as_mut_simd_f32s, splat_f32s, add_f32s, mul_f32s, mul_add_e_f32s
+        f32,
+        F32_LANES,
+        f32s,
+        as_simd_f32s,
+        as_mut_simd_f32s,
+        splat_f32s,
+        add_f32s,
+        mul_f32s,
+        mul_add_e_f32s
     );
 
     #[inline(always)]
@@ -277,7 +285,15 @@ fn tail_f64<S: Simd>(u: f64, bell: f64) -> f64 {
 
 impl Real for f64 {
     vector_operations!(
-        f64, F64_LANES, f64s, as_simd_f64s, as_mut_simd_f64s, splat_f64s, add_f64s, mul_f64s, mul_add_e_f64s
+        f64,
+        F64_LANES,
+        f64s,
+        as_simd_f64s,
+        as_mut_simd_f64s,
+        splat_f64s,
+        add_f64s,
+        mul_f64s,
+        mul_add_e_f64s
     );
 
     #[inline(always)]

@@ -159,7 +159,7 @@ fn images_come_out_the_same_in_any_batch_and_on_any_number_of_threads() {
 fn one_block(flow: &CpuTarFlow<f32>, block: usize, x: &[f64], conditions: &[Condition]) -> Vec<f64> {
     // As the only block of a flow it would not be flipped: only even blocks.
     assert_eq!(block, 0);
-    let config = TarFlowConfig { blocks: 1, ..flow.config };
+    let config = TarFlowConfig { blocks: 1, ..flow.network.config };
     model::<f32>(&config).encode(x, conditions).unwrap().z
 }
 
@@ -234,5 +234,8 @@ fn an_image_of_one_token_stays_as_it_is() {
     for strategy in [Strategy::Loop, Strategy::Jacobi { modules: 1, guess: Guess::Zero, tolerance: 0.0 }] {
         assert_eq!(flow.invert(1, &x, &conditions, strategy, None, &mut |_| Ok(())).unwrap().x, x);
     }
-    assert_eq!(flow.backward(&x, &conditions, &[2.0; 2], 1).unwrap().input, x.iter().map(|x| 2.0 * x).collect::<Vec<_>>());
+    assert_eq!(
+        flow.backward(&x, &conditions, &[2.0; 2], 1).unwrap().input,
+        x.iter().map(|x| 2.0 * x).collect::<Vec<_>>()
+    );
 }
