@@ -31,7 +31,7 @@ struct Slopes<T> {
     hidden: Buffer<T>,
     output: Buffer<T>,
     input: Buffer<T>,
-    panels: Vec<T>,
+    outer: Buffer<T>,
     attention: Scratch<T>,
 }
 
@@ -66,7 +66,7 @@ impl<T: Real> Reverse<T> {
             hidden: Buffer::zeros(rows * EXPANSION * c),
             output: Buffer::zeros(rows * config.outputs()),
             input: Buffer::zeros(rows * config.token_dims()),
-            panels: Vec::new(),
+            outer: Buffer::default(),
             attention: Scratch::new(config.tokens() - 1),
         };
         Self {
@@ -152,7 +152,7 @@ impl<T: Real> Reverse<T> {
         let (tape, slopes) = (&mut self.tape[index.min(last)], &mut self.slopes);
         let output = &slopes.output[..rows * config.outputs()];
         if let Some(gradient) = &mut gradient {
-            gradient.output.add(output, &tape.stream[..rows * c], &mut slopes.panels);
+            gradient.output.add(output, &tape.stream[..rows * c], &mut slopes.outer);
         }
         block.output.back().apply(output, &mut slopes.stream[..rows * c]);
         for (l, (layer, activations)) in block.layers.iter().zip(&tape.layers).enumerate().rev() {
@@ -164,7 +164,7 @@ impl<T: Real> Reverse<T> {
         if let Some(gradient) = &mut gradient {
             gather(config, index, &self.states[index], &mut self.work.input);
             let input = &self.work.input[..rows * config.token_dims()];
-            gradient.input.add(stream, input, &mut slopes.panels);
+            gradient.input.add(stream, input, &mut slopes.outer);
             embed_back(config, index, stream, classes, gradient);
         }
         let input = &mut slopes.input[..rows * config.token_dims()];
@@ -253,9 +253,9 @@ impl<T: Real> Layer<T> {
         vectorise(GeluBack { x: &activations.hidden[..wide], out: active, slope: hidden });
         let standard = &activations.mlp_standard[..rows * c];
         if let Some(gradient) = &mut gradient {
-            gradient.contract.add(stream, active, &mut slopes.panels);
+            gradient.contract.add(stream, active, &mut slopes.outer);
             let normed = renormalise(&self.mlp_norm, standard, &mut work.normed[..rows * c]);
-            gradient.expand.add(hidden, normed, &mut slopes.panels);
+            gradient.expand.add(hidden, normed, &mut slopes.outer);
         }
         let normed = &mut slopes.normed[..rows * c];
         self.expand.back().apply(hidden, normed);
@@ -288,9 +288,9 @@ impl<T: Real> Layer<T> {
         });
         let standard = &activations.attention_standard[..rows * c];
         if let Some(gradient) = &mut gradient {
-            gradient.proj.add(stream, &activations.mixed[..rows * c], &mut slopes.panels);
+            gradient.proj.add(stream, &activations.mixed[..rows * c], &mut slopes.outer);
             let normed = renormalise(&self.attention_norm, standard, &mut work.normed[..rows * c]);
-            gradient.qkv.add(qkv, normed, &mut slopes.panels);
+            gradient.qkv.add(qkv, normed, &mut slopes.outer);
         }
         self.qkv.back().apply(qkv, normed);
         let parameters = gradient.map(|gradient| (&mut *gradient.attention_norm.0, &mut *gradient.attention_norm.1));

@@ -217,8 +217,12 @@ fn guide<T: Real>(guidance: &Guidance, (t, tokens): (usize, usize), free: &mut [
 /// Tokens [G, T, P] from image order to a block's order or back.
 fn in_order<A: Copy, B>(config: &TarFlowConfig, block: usize, tokens: &[A], convert: impl Fn(A) -> B) -> Vec<B> {
     let (count, dims) = (config.tokens(), config.token_dims());
-    let images = tokens.chunks_exact(count * dims);
-    let ordered = images
-        .flat_map(|image| (0..count).flat_map(move |position| &image[place(config, block, position) * dims..][..dims]));
-    ordered.map(|&x| convert(x)).collect()
+    let mut ordered = Vec::with_capacity(tokens.len());
+    for image in tokens.chunks_exact(count * dims) {
+        for position in 0..count {
+            let token = &image[place(config, block, position) * dims..][..dims];
+            ordered.extend(token.iter().map(|&x| convert(x)));
+        }
+    }
+    ordered
 }

@@ -188,20 +188,20 @@ fn store_beginning<T: Real, S: Simd, const ROWS: usize>(
     }
 }
 
-/// `sums` [columns of a, columns of b] += aᵀ·b for `a` and `b` with the same number of rows; `panels` is scratch.
-pub fn add_transposed_product<T: Real>(a: &[T], b: &[T], columns: [usize; 2], sums: &mut [T], panels: &mut Vec<T>) {
-    vectorise(Outer { a, b, columns, sums, panels });
+/// `sums` [columns of a, columns of b] += aᵀ·b for `a` and `b` with the same number of rows; `room` is scratch.
+pub fn add_transposed_product<T: Real>(a: &[T], b: &[T], columns: [usize; 2], sums: &mut [T], room: &mut Buffer<T>) {
+    vectorise(Outer { a, b, columns, sums, room });
 }
 
 /// Rows of a and b added at a time, so that a panel of b stays in the nearest cache.
-const OUTER_ROWS: usize = 128;
+const OUTER_ROWS: usize = 256;
 
 struct Outer<'a, T> {
     a: &'a [T],
     b: &'a [T],
     columns: [usize; 2],
     sums: &'a mut [T],
-    panels: &'a mut Vec<T>,
+    room: &'a mut Buffer<T>,
 }
 
 impl<T: Real> WithSimd for Outer<'_, T> {
@@ -209,17 +209,19 @@ impl<T: Real> WithSimd for Outer<'_, T> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Self { a, b, columns: [m, n], sums, panels } = self;
+        let Self { a, b, columns: [m, n], sums, room } = self;
         if m == 0 || n == 0 {
             return;
         }
         let width = ACROSS * T::lanes::<S>();
+        if room.len() < OUTER_ROWS * width {
+            *room = Buffer::zeros(OUTER_ROWS * width);
+        }
         for (a, b) in a.chunks(OUTER_ROWS * m).zip(b.chunks(OUTER_ROWS * n)) {
             for first in (0..n).step_by(width) {
                 let used = width.min(n - first);
-                panels.clear();
-                panels.resize(b.len() / n * width, T::ZERO);
-                for (panel, b) in panels.chunks_exact_mut(width).zip(b.chunks_exact(n)) {
+                let panel = &mut room[..b.len() / n * width];
+                for (panel, b) in panel.chunks_exact_mut(width).zip(b.chunks_exact(n)) {
                     panel[..used].copy_from_slice(&b[first..][..used]);
                 }
                 let mut row = 0;
@@ -227,7 +229,7 @@ impl<T: Real> WithSimd for Outer<'_, T> {
                     ($($rows:literal)*) => {$(
                         while m - row >= $rows {
                             let into = &mut sums[row * n + first..];
-                            outer_tile::<T, S, $rows>(simd, &a[row..], m, panels, into, [n, used]);
+                            outer_tile::<T, S, $rows>(simd, &a[row..], m, panel, into, [n, used]);
                             row += $rows;
                         }
                     )*};
