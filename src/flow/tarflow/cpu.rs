@@ -10,6 +10,7 @@ mod attention;
 mod attention_back;
 mod backward;
 mod encode;
+mod functions;
 mod gradient;
 mod inverse;
 mod parameters;

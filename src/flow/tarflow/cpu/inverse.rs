@@ -27,7 +27,7 @@ pub struct Inversion<'a, T> {
 /// Room for a group of images on its way back through one block.
 #[derive(Debug)]
 pub struct Room<T> {
-    images: usize,
+    capacity: usize,
     rows: usize,
     work: Workspace<T>,
     layer: Activations<T>,
@@ -35,6 +35,11 @@ pub struct Room<T> {
     caches: [Vec<Cache<T>>; 2],
     /// Outputs under the condition while those under none are computed.
     conditional: Vec<T>,
+    /// Images on their way, and the rows of class embeddings of one pass.
+    images: Vec<usize>,
+    rows_of: Vec<usize>,
+    /// A token before it moves.
+    before: Vec<T>,
 }
 
 impl<T: Real> Room<T> {
@@ -45,18 +50,21 @@ impl<T: Real> Room<T> {
             (0..layers).map(|_| Cache::new(images * config.heads(), config.tokens())).collect()
         };
         Self {
-            images,
+            capacity: images,
             rows,
             work: Workspace::new(config, rows, false),
             layer: Activations::new(config.channels, rows, false),
             caches: [caches(true), caches(guided)],
             conditional: Vec::new(),
+            images: Vec::new(),
+            rows_of: Vec::new(),
+            before: vec![T::ZERO; config.token_dims()],
         }
     }
 
     /// Whether it is as large as another would have to be.
     pub fn fits(&self, images: usize, rows: usize, guided: bool) -> bool {
-        self.images >= images && self.rows >= rows && (!guided || !self.caches[1].is_empty())
+        self.capacity >= images && self.rows >= rows && (!guided || !self.caches[1].is_empty())
     }
 }
 
@@ -105,8 +113,8 @@ impl<'a, T: Real> Inversion<'a, T> {
 
     /// Finds the token after `token`, for all images.
     pub fn step(&mut self, token: usize) {
-        let images: Vec<usize> = (0..self.classes.len()).collect();
-        self.predict(&images, Module { from: token, to: token + 1 });
+        self.all_images();
+        self.predict(Module { from: token, to: token + 1 });
         let (tokens, dims) = (self.config.tokens(), self.config.token_dims());
         let outputs = self.room.work.output.chunks_exact(self.config.outputs());
         for (image, outputs) in self.x.chunks_exact_mut(tokens * dims).zip(outputs) {
@@ -120,12 +128,13 @@ impl<'a, T: Real> Inversion<'a, T> {
     pub fn solve(&mut self, module: Module, iteration: Iteration) -> (usize, f64) {
         self.guess(module, iteration.guess);
         let (mut rounds, mut residual) = (0, 0.0_f64);
-        let mut images: Vec<usize> = (0..self.classes.len()).collect();
+        self.all_images();
         for from in module.from..module.to {
             let rest = Module { from, ..module };
-            self.predict(&images, rest);
+            self.predict(rest);
             rounds += 1;
             let mut row = 0;
+            let mut images = std::mem::take(&mut self.room.images);
             images.retain(|&image| {
                 let change = self.update(image, rest, row);
                 row += module.to - from;
@@ -135,11 +144,17 @@ impl<'a, T: Real> Inversion<'a, T> {
                 }
                 !solved
             });
-            if images.is_empty() {
+            self.room.images = images;
+            if self.room.images.is_empty() {
                 break;
             }
         }
         (rounds, residual)
+    }
+
+    fn all_images(&mut self) {
+        self.room.images.clear();
+        self.room.images.extend(0..self.classes.len());
     }
 
     fn guess(&mut self, module: Module, guess: Guess) {
@@ -155,7 +170,7 @@ impl<'a, T: Real> Inversion<'a, T> {
     fn update(&mut self, image: usize, module: Module, row: usize) -> f64 {
         let (tokens, dims, width) = (self.config.tokens(), self.config.token_dims(), self.config.outputs());
         let mut change = 0.0_f64;
-        let mut before = vec![T::ZERO; dims];
+        let before = &mut self.room.before;
         for (i, token) in (module.from + 1..=module.to).enumerate() {
             let at = (image * tokens + token) * dims;
             let x = &mut self.x[at..][..dims];
@@ -166,37 +181,39 @@ impl<'a, T: Real> Inversion<'a, T> {
                 outputs: &self.room.work.output[(row + i) * width..][..width],
                 inverse: true,
             });
-            for (x, before) in x.iter().zip(&before) {
+            for (x, before) in x.iter().zip(&*before) {
                 let moved = (*x - *before).wide().abs();
                 // A NaN stays.
-                change = if moved <= change { change } else { moved };
+                change = if moved > change || moved.is_nan() { moved } else { change };
             }
         }
         change
     }
 
-    /// Leaves the (guided) outputs for tokens from + 1 ..= to of some images in `work.output`, [image, token, outputs].
-    fn predict(&mut self, images: &[usize], module: Module) {
+    /// Leaves the (guided) outputs for tokens from + 1 ..= to of the images on their way in `work.output`, [image, token,
+    /// outputs].
+    fn predict(&mut self, module: Module) {
         let (tokens, dims, width) = (self.config.tokens(), self.config.token_dims(), self.config.outputs());
-        let Module { from, to } = module;
-        let count = to - from;
-        for (input, image) in self.room.work.input.chunks_exact_mut(count * dims).zip(images) {
-            input.copy_from_slice(&self.x[(image * tokens + from) * dims..][..count * dims]);
+        let Room { work, layer, caches, conditional, images, rows_of, .. } = &mut self.room;
+        let ([cache, free_cache], layers) = (caches, std::slice::from_mut(layer));
+        let (first, count) = (module.from, module.to - module.from);
+        for (input, image) in work.input.chunks_exact_mut(count * dims).zip(images.iter()) {
+            input.copy_from_slice(&self.x[(image * tokens + first) * dims..][..count * dims]);
         }
-        let classes: Vec<usize> = images.iter().map(|&image| self.classes[image]).collect();
-        let stretch = Stretch { classes: &classes, slots: Some(images), first: from, tokens: count, temperature: 1.0 };
-        let layers = std::slice::from_mut(&mut self.room.layer);
-        self.block.predict(&mut self.room.work, stretch, &mut self.room.caches[0], layers, false);
+        rows_of.clear();
+        rows_of.extend(images.iter().map(|&image| self.classes[image]));
+        let stretch = Stretch { classes: rows_of, slots: Some(images), first, tokens: count, temperature: 1.0 };
+        self.block.predict(work, stretch, cache, layers, false);
         let Some(guidance) = self.guidance else { return };
-        let rows = stretch.rows();
-        self.room.conditional.clear();
-        self.room.conditional.extend_from_slice(&self.room.work.output[..rows * width]);
-        let none = vec![self.config.classes; images.len()];
-        let stretch = Stretch { classes: &none, temperature: guidance.attention_temperature, ..stretch };
-        self.block.predict(&mut self.room.work, stretch, &mut self.room.caches[1], layers, false);
-        let outputs = self.room.work.output.chunks_exact_mut(width).zip(self.room.conditional.chunks_exact(width));
+        conditional.clear();
+        conditional.extend_from_slice(&work.output[..images.len() * count * width]);
+        rows_of.fill(self.config.classes);
+        let temperature = guidance.attention_temperature;
+        let stretch = Stretch { classes: rows_of, slots: Some(images), first, tokens: count, temperature };
+        self.block.predict(work, stretch, free_cache, layers, false);
+        let outputs = work.output.chunks_exact_mut(width).zip(conditional.chunks_exact(width));
         for (row, (free, conditional)) in outputs.enumerate() {
-            guide(guidance, (from + row % count, tokens), free, conditional, dims);
+            guide(guidance, (first + row % count, tokens), free, conditional, dims);
         }
     }
 }

@@ -150,8 +150,8 @@ impl<T: Real, S: Simd> Tile<'_, T, S> {
         }
         let (bias, width) = (T::vectors::<S>(self.bias), (self.outputs - self.first).min(self.bias.len()));
         let (b0, b1) = (bias[0], bias[1]);
-        for i in 0..ROWS {
-            sums[i] = [T::plus(simd, sums[i][0], b0), T::plus(simd, sums[i][1], b1)];
+        for sums in &mut sums {
+            *sums = [T::plus(simd, sums[0], b0), T::plus(simd, sums[1], b1)];
         }
         let out = &mut out[self.first..];
         if width < self.bias.len() {
