@@ -10,9 +10,11 @@ mod attention;
 mod attention_back;
 mod backward;
 mod encode;
+mod functions;
 mod gradient;
 mod inverse;
 mod parameters;
+mod pool;
 mod product;
 mod real;
 mod rows;
@@ -31,9 +33,11 @@ use super::engine::{Encoded, Engine, Guidance, Inverted, Strategy, Tick};
 use super::{Condition, TarFlowConfig};
 use crate::error::{Error, Result};
 use crate::flow::weights::Weights;
+use backward::Reverse;
 use encode::Encoder;
-use inverse::{Inversion, Iteration, Module};
-use parameters::Block;
+use inverse::{Inversion, Iteration, Module, Room};
+use parameters::Network;
+use pool::Pool;
 
 /// Rows (tokens) that pass the matrix products together: enough to share a pass over the weights, few enough for what
 /// they leave behind to stay in the second cache.
@@ -44,36 +48,45 @@ const LOOP_IMAGES: usize = 128;
 /// A TarFlow in the precision `T`, its weights packed for the matrix products.
 #[derive(Debug)]
 pub struct CpuTarFlow<T> {
-    config: TarFlowConfig,
-    blocks: Vec<Block<T>>,
+    network: Network<T>,
+    encoders: Pool<Encoder<T>>,
+    reverses: Pool<Reverse<T>>,
+    rooms: Pool<Room<T>>,
+    sums: Pool<Vec<T>>,
 }
 
 impl<T: Real> CpuTarFlow<T> {
-    /// From the weights by state-dict name; others may be among them. A block's arrays are let go of once they are packed: at no
-    /// time are all of them held twice.
+    /// From the weights by state-dict name; others may be among them.
     ///
     /// # Errors
     /// Says what is wrong with the architecture, or names the array that is missing or has another shape.
-    pub fn new(config: &TarFlowConfig, mut weights: Weights) -> Result<Self, String> {
-        config.validate().map_err(|error| error.to_string())?;
-        let mut block = |index: usize| {
-            let block = Block::read(config, &weights, index)?;
-            let own = format!("blocks.{index}.");
-            weights.0.retain(|name, _| !name.starts_with(&own));
-            Ok(block)
-        };
-        let blocks = (0..config.blocks).map(&mut block);
-        Ok(Self { config: *config, blocks: blocks.collect::<Result<_, String>>()? })
+    pub fn new(config: &TarFlowConfig, weights: Weights) -> Result<Self, String> {
+        Ok(Self {
+            network: Network::read(config, weights)?,
+            encoders: Pool::default(),
+            reverses: Pool::default(),
+            rooms: Pool::default(),
+            sums: Pool::default(),
+        })
+    }
+
+    /// Other weights for the same architecture, as after a training step. Faster than a new flow: its memory stays.
+    ///
+    /// # Errors
+    /// As [`Self::new`]; then the weights are as they were.
+    pub fn set_weights(&mut self, weights: Weights) -> Result<(), String> {
+        self.network = Network::read(&self.network.config, weights)?;
+        Ok(())
     }
 
     /// Its architecture.
     pub fn config(&self) -> &TarFlowConfig {
-        &self.config
+        &self.network.config
     }
 
     /// Numbers in one image.
     fn dims(&self) -> usize {
-        self.config.tokens() * self.config.token_dims()
+        self.network.config.tokens() * self.network.config.token_dims()
     }
 
     /// The row of the class embeddings each condition stands for, if there are as many conditions as images.
@@ -83,9 +96,9 @@ impl<T: Real> CpuTarFlow<T> {
             return Err(Error::input(format!("{images} images of {} numbers are not {values} numbers", self.dims())));
         }
         let row = |condition: &Condition| match *condition {
-            None => Ok(self.config.classes),
-            Some(class) if class < self.config.classes => Ok(class),
-            Some(class) => Err(Error::input(format!("class {class} of {} classes", self.config.classes))),
+            None => Ok(self.network.config.classes),
+            Some(class) if class < self.network.config.classes => Ok(class),
+            Some(class) => Err(Error::input(format!("class {class} of {} classes", self.network.config.classes))),
         };
         conditions.iter().map(row).collect()
     }
@@ -99,20 +112,16 @@ impl<T: Real> CpuTarFlow<T> {
 impl<T: Real> Engine for CpuTarFlow<T> {
     fn encode(&self, x: &[f64], conditions: &[Condition]) -> Result<Encoded> {
         let classes = self.classes(x.len(), conditions)?;
-        let (tokens, dims) = (self.config.tokens(), self.dims());
+        let (tokens, dims) = (self.network.config.tokens(), self.dims());
         let (mut z, mut log_det) = (vec![0.0; x.len()], vec![0.0; classes.len() * tokens]);
         let group = Self::group(classes.len(), ROWS / tokens);
         let groups = (x.par_chunks(group * dims), classes.par_chunks(group));
         let results = (z.par_chunks_mut(group * dims), log_det.par_chunks_mut(group * tokens));
-        (groups, results).into_par_iter().for_each_init(
-            || (Encoder::new(&self.config, &self.blocks, group), Vec::new()),
-            |(encoder, state), ((x, classes), (z, log_det))| {
-                state.clear();
-                state.extend(x.iter().map(|&x| T::of(x)));
-                encoder.run(state, log_det, classes);
-                z.iter_mut().zip(state).for_each(|(z, state)| *z = state.wide());
-            },
-        );
+        (groups, results).into_par_iter().for_each(|((x, classes), (z, log_det))| {
+            let mut encoder = self.encoders.take(|room| room.fits(group), || Encoder::new(&self.network.config, group));
+            encoder.run(&self.network, x, classes, z, log_det);
+            self.encoders.give(encoder);
+        });
         Ok(Encoded { z, log_det })
     }
 
@@ -126,8 +135,10 @@ impl<T: Real> Engine for CpuTarFlow<T> {
         tick: Tick<'_>,
     ) -> Result<Inverted> {
         let classes = self.classes(z.len(), conditions)?;
-        let parameters = self.blocks.get(block).ok_or_else(|| Error::input(format!("there is no block {block}")))?;
-        let last = self.config.tokens() - 1;
+        if block >= self.network.config.blocks {
+            return Err(Error::input(format!("there is no block {block}")));
+        }
+        let last = self.network.config.tokens() - 1;
         let (most, stretch) = match strategy {
             Strategy::Loop => (LOOP_IMAGES, 1),
             Strategy::Jacobi { modules, .. } if (1..=last.max(1)).contains(&modules) => {
@@ -140,9 +151,14 @@ impl<T: Real> Engine for CpuTarFlow<T> {
         };
         let group = Self::group(classes.len(), most);
         let groups = z.par_chunks(group * self.dims()).zip(classes.par_chunks(group));
-        let mut groups: Vec<Inversion<'_, T>> = groups
-            .map(|(z, classes)| Inversion::new(&self.config, (block, parameters), z, classes, guidance, stretch))
-            .collect();
+        let room = |images: usize| {
+            let (rows, guided) = (images * stretch, guidance.is_some());
+            let new = || Room::new(&self.network.config, images, rows, guided);
+            self.rooms.take(|room| room.fits(images, rows, guided), new)
+        };
+        let groups =
+            groups.map(|(z, classes)| Inversion::new(&self.network, block, z, classes, guidance, room(classes.len())));
+        let mut groups: Vec<Inversion<'_, T>> = groups.collect();
         let (mut rounds, mut residual) = (0, 0.0_f64);
         match strategy {
             Strategy::Loop => {
@@ -163,21 +179,21 @@ impl<T: Real> Engine for CpuTarFlow<T> {
                 }
             }
         }
-        Ok(Inverted { x: groups.iter().flat_map(Inversion::x).collect(), rounds, residual })
+        let x = groups.iter().flat_map(Inversion::x).collect();
+        groups.into_iter().for_each(|group| self.rooms.give(group.room()));
+        Ok(Inverted { x, rounds, residual })
     }
 
     fn log_scales(&self, block: usize, x: &[f64], conditions: &[Condition]) -> Result<Vec<f64>> {
         let classes = self.classes(x.len(), conditions)?;
-        let (dims, group) = (self.dims(), Self::group(classes.len(), ROWS / self.config.tokens()));
+        let (dims, group) = (self.dims(), Self::group(classes.len(), ROWS / self.network.config.tokens()));
         let mut a = vec![0.0; x.len()];
-        a.par_chunks_mut(group * dims).zip(x.par_chunks(group * dims)).zip(classes.par_chunks(group)).for_each_init(
-            || Encoder::new(&self.config, &self.blocks, group),
-            |encoder, ((a, x), classes)| {
-                let mut state: Vec<T> = x.iter().map(|&x| T::of(x)).collect();
-                encoder.log_scales(block, &mut state, classes);
-                a.iter_mut().zip(state).for_each(|(a, state)| *a = state.wide());
-            },
-        );
+        let groups = a.par_chunks_mut(group * dims).zip(x.par_chunks(group * dims)).zip(classes.par_chunks(group));
+        groups.for_each(|((a, x), classes)| {
+            let mut encoder = self.encoders.take(|room| room.fits(group), || Encoder::new(&self.network.config, group));
+            encoder.log_scales(&self.network, block, x, classes, a);
+            self.encoders.give(encoder);
+        });
         Ok(a)
     }
 

@@ -30,8 +30,8 @@ pub struct TarFlowLearner {
     tarflow: TarFlowSpec,
     config: TarFlowConfig,
     trainee: Trainee<TarFlow>,
-    /// Whether our own kernels compute the gradients.
-    on_cpu: bool,
+    /// Our own kernels, where they compute the gradients; they get the weights of every step.
+    on_cpu: Option<CpuTarFlow<f32>>,
 }
 
 /// Part of a batch: tokens, and the class each image is conditioned on.
@@ -69,7 +69,10 @@ impl TarFlowLearner {
         };
         let Saved { weights, average, optimizer } = saved.unwrap_or_else(fresh);
         let trainee = Trainee { module: build(weights, &device)?, average: build(average, &plain)?, optimizer };
-        let on_cpu = plain == Device::flex() && tarflow.products == Products::F32;
+        let on_cpu = match plain == Device::flex() && tarflow.products == Products::F32 {
+            true => Some(CpuTarFlow::new(&config, trainee.module.to_weights()?).map_err(Error::Input)?),
+            false => None,
+        };
         Ok(Self { spec: spec.clone(), tarflow: *tarflow, config, trainee, on_cpu })
     }
 
@@ -81,23 +84,6 @@ impl TarFlowLearner {
         let x: Vec<f32> = draw.chosen.iter().flat_map(image).collect();
         let condition = |&i: &usize| (!draw.label_dropped(i, self.tarflow.label_dropout)).then(|| draw.labels[i]);
         Part { x: self.config.patchify(&x), conditions: draw.chosen.iter().map(condition).collect() }
-    }
-
-    /// [`gradients`] of a whole batch by the CPU's own kernels, in pieces of `piece` images.
-    fn cpu_gradients(&self, x: &[f32], conditions: &[Condition], piece: usize) -> Result<(Vec<f64>, GradientsParams)> {
-        let misfit = |e: String| Error::Numeric(format!("the weights in training broke: {e}"));
-        let flow = CpuTarFlow::<f32>::new(&self.config, self.trainee.module.to_weights()?).map_err(misfit)?;
-        let (n, dims) = (conditions.len(), self.config.shape.dims());
-        let x: Vec<f64> = x.iter().map(|&v| f64::from(v)).collect();
-        let weight = 1.0 / (n * dims) as f64;
-        let found = flow.backward(&x, conditions, &vec![weight; n], n.div_ceil(piece.max(1)))?;
-        let loss = found.energy.iter().zip(&found.log_det).map(|(energy, log_det)| energy - log_det).sum::<f64>();
-        let mut measured = vec![loss / n as f64];
-        if self.config.volume_preserving {
-            let mean = |d: usize| found.z.iter().skip(d).step_by(dims).map(|z| z * z).sum::<f64>() / n as f64;
-            measured.extend((0..dims).map(mean));
-        }
-        Ok((measured, parameters::to_gradients(&self.trainee.module, TarFlow::state_name, &found.weights)))
     }
 
     /// Mean of z² over the batch becomes part of the base's variance (VP).
@@ -145,10 +131,11 @@ impl Learner for TarFlowLearner {
         let parts = x.chunks(piece * dims).zip(conditions.chunks(piece));
         let parts = parts.map(|(x, c)| Part { x: x.to_vec(), conditions: c.to_vec() }).collect();
         let (config, products) = (&self.config, self.tarflow.products);
-        let done = if self.on_cpu {
-            Some(self.cpu_gradients(&x, &conditions, piece)?)
-        } else {
-            self.trainee.gradients(parts, optim.shards, |flow, part| gradients(config, products, &flow, part, n))?
+        let done = match &mut self.on_cpu {
+            Some(kernels) => Some(cpu_gradients(kernels, &self.trainee.module, &x, &conditions, piece)?),
+            None => {
+                self.trainee.gradients(parts, optim.shards, |flow, part| gradients(config, products, &flow, part, n))?
+            }
         };
         let Some((measured, grads)) = done else { return Err(Error::input("an empty batch")) };
         let log_density = Nats(-measured[0] - 0.5 * dims as f64 * (2.0 * std::f64::consts::PI).ln());
@@ -211,4 +198,27 @@ fn gradients(
         flow.visit(&mut Scale { grads: &mut grads, factor: scale.recip() });
     }
     Ok((measured, grads))
+}
+
+/// [`gradients`] of a whole batch by the CPU's own kernels, in pieces of `piece` images.
+fn cpu_gradients(
+    kernels: &mut CpuTarFlow<f32>,
+    module: &TarFlow,
+    x: &[f32],
+    conditions: &[Condition],
+    piece: usize,
+) -> Result<(Vec<f64>, GradientsParams)> {
+    kernels.set_weights(module.to_weights()?).map_err(Error::Numeric)?;
+    let (n, config) = (conditions.len(), *kernels.config());
+    let dims = config.shape.dims();
+    let x: Vec<f64> = x.iter().map(|&v| f64::from(v)).collect();
+    let weight = 1.0 / (n * dims) as f64;
+    let found = kernels.backward(&x, conditions, &vec![weight; n], n.div_ceil(piece.max(1)))?;
+    let loss = found.energy.iter().zip(&found.log_det).map(|(energy, log_det)| energy - log_det).sum::<f64>();
+    let mut measured = vec![loss / n as f64];
+    if config.volume_preserving {
+        let mean = |d: usize| found.z.iter().skip(d).step_by(dims).map(|z| z * z).sum::<f64>() / n as f64;
+        measured.extend((0..dims).map(mean));
+    }
+    Ok((measured, parameters::to_gradients(module, TarFlow::state_name, &found.weights)))
 }

@@ -4,7 +4,7 @@ use super::attention::Cache;
 use super::attention_back::{AttendBack, Scratch};
 use super::encode::{gather, place, transform};
 use super::gradient::{BlockGradient, LayerGradient, block_len};
-use super::parameters::{Block, Layer, Norm};
+use super::parameters::{Layer, Network, Norm};
 use super::real::Real;
 use super::rows::{AffineBack, GeluBack, NormaliseBack, Renormalise};
 use super::simd::{Buffer, vectorise};
@@ -31,14 +31,14 @@ struct Slopes<T> {
     hidden: Buffer<T>,
     output: Buffer<T>,
     input: Buffer<T>,
-    panels: Vec<T>,
+    outer: Buffer<T>,
     attention: Scratch<T>,
 }
 
-/// A group of images forward and backward through all blocks.
-pub struct Reverse<'a, T> {
-    config: &'a TarFlowConfig,
-    blocks: &'a [Block<T>],
+/// Room for a group of images forward and backward through all blocks.
+#[derive(Debug)]
+pub struct Reverse<T> {
+    images: usize,
     work: Workspace<T>,
     cache: Cache<T>,
     /// For every block, or one that all take turns with.
@@ -48,9 +48,9 @@ pub struct Reverse<'a, T> {
     slopes: Slopes<T>,
 }
 
-impl<'a, T: Real> Reverse<'a, T> {
+impl<T: Real> Reverse<T> {
     /// For groups of at most so many images.
-    pub fn new(config: &'a TarFlowConfig, blocks: &'a [Block<T>], images: usize) -> Self {
+    pub fn new(config: &TarFlowConfig, images: usize) -> Self {
         let (c, rows) = (config.channels, images * (config.tokens() - 1));
         let block_bytes = rows * config.layers * (6 + EXPANSION) * c * size_of::<T>();
         let tapes = if block_bytes * config.blocks <= TAPE_BYTES { config.blocks } else { 1 };
@@ -66,12 +66,11 @@ impl<'a, T: Real> Reverse<'a, T> {
             hidden: Buffer::zeros(rows * EXPANSION * c),
             output: Buffer::zeros(rows * config.outputs()),
             input: Buffer::zeros(rows * config.token_dims()),
-            panels: Vec::new(),
+            outer: Buffer::default(),
             attention: Scratch::new(config.tokens() - 1),
         };
         Self {
-            config,
-            blocks,
+            images,
             work: Workspace::new(config, rows, true),
             cache: Cache::new(1, config.tokens()),
             tape: (0..tapes).map(|_| tape()).collect(),
@@ -80,63 +79,80 @@ impl<'a, T: Real> Reverse<'a, T> {
         }
     }
 
+    /// Whether so many images find room.
+    pub fn fits(&self, images: usize) -> bool {
+        self.images >= images
+    }
+
     /// z of tokens `x` [G, T, P]; log-determinants [G, T] are added to.
-    pub fn forward(&mut self, x: &[f64], log_det: &mut [f64], classes: &[usize]) -> &[T] {
+    pub fn forward(&mut self, network: &Network<T>, x: &[f64], classes: &[usize], log_det: &mut [f64]) -> &[T] {
+        let blocks = network.config.blocks;
         self.states[0].clear();
         self.states[0].extend(x.iter().map(|&x| T::of(x)));
-        for index in 0..self.config.blocks {
-            self.predict(index, classes);
+        for index in 0..blocks {
+            self.predict(network, index, classes);
             let [before, after] = &mut self.states[index..index + 2] else { continue };
             after.clone_from(before);
             let tape = &self.tape[index.min(self.tape.len() - 1)];
-            transform(self.config, index, after, log_det, &tape.output);
+            transform(&network.config, index, after, log_det, &tape.output);
         }
-        &self.states[self.config.blocks]
+        &self.states[blocks]
     }
 
     /// Fills the tape of a block from the tokens before it.
-    fn predict(&mut self, index: usize, classes: &[usize]) {
+    fn predict(&mut self, network: &Network<T>, index: usize, classes: &[usize]) {
+        let config = &network.config;
         let last = self.tape.len() - 1;
         let tape = &mut self.tape[index.min(last)];
-        gather(self.config, index, &self.states[index], &mut self.work.input);
+        gather(config, index, &self.states[index], &mut self.work.input);
         let caches = std::slice::from_mut(&mut self.cache);
-        self.blocks[index].predict(&mut self.work, stretch(self.config, classes), caches, &mut tape.layers, true);
+        network.blocks[index].predict(&mut self.work, stretch(config, classes), caches, &mut tape.layers, true);
         std::mem::swap(&mut self.work.stream, &mut tape.stream);
         std::mem::swap(&mut self.work.output, &mut tape.output);
     }
 
     /// From gradients of z [G, T, P] and of each image's log-determinant to those of x, in place; adds those of all
     /// parameters to `flat`, if wanted. After [`Self::forward`] with the same classes.
-    pub fn backward(&mut self, slope: &mut [T], log_det: &[T], classes: &[usize], mut flat: Option<&mut [T]>) {
-        if self.config.tokens() == 1 {
-            return;
-        }
-        let len = block_len(self.config);
-        for index in (0..self.config.blocks).rev() {
-            if self.tape.len() == 1 && index + 1 < self.config.blocks {
-                self.predict(index, classes);
-            }
-            let flat = flat.as_deref_mut().map(|flat| &mut flat[index * len..][..len]);
-            self.block_back(index, slope, log_det, classes, flat.map(|flat| BlockGradient::new(self.config, flat)));
-        }
-    }
-
-    fn block_back(
+    pub fn backward(
         &mut self,
-        index: usize,
+        network: &Network<T>,
         slope: &mut [T],
         log_det: &[T],
         classes: &[usize],
+        mut flat: Option<&mut [T]>,
+    ) {
+        let config = &network.config;
+        if config.tokens() == 1 {
+            return;
+        }
+        let len = block_len(config);
+        for index in (0..config.blocks).rev() {
+            if self.tape.len() == 1 && index + 1 < config.blocks {
+                self.predict(network, index, classes);
+            }
+            let flat = flat.as_deref_mut().map(|flat| &mut flat[index * len..][..len]);
+            self.transform_back(config, index, slope, log_det);
+            let gradient = flat.map(|flat| BlockGradient::new(config, flat));
+            self.block_back(network, index, slope, classes, gradient);
+        }
+    }
+
+    /// Adds to `slope` what reaches the tokens through a block's Transformer, from the gradients of its outputs.
+    fn block_back(
+        &mut self,
+        network: &Network<T>,
+        index: usize,
+        slope: &mut [T],
+        classes: &[usize],
         mut gradient: Option<BlockGradient<'_, T>>,
     ) {
-        let (block, last) = (&self.blocks[index], self.tape.len() - 1);
-        let stretch = stretch(self.config, classes);
-        let (rows, c) = (stretch.rows(), self.config.channels);
-        self.transform_back(index, slope, log_det);
+        let (config, block, last) = (&network.config, &network.blocks[index], self.tape.len() - 1);
+        let stretch = stretch(config, classes);
+        let (rows, c) = (stretch.rows(), config.channels);
         let (tape, slopes) = (&mut self.tape[index.min(last)], &mut self.slopes);
-        let output = &slopes.output[..rows * self.config.outputs()];
+        let output = &slopes.output[..rows * config.outputs()];
         if let Some(gradient) = &mut gradient {
-            gradient.output.add(output, &tape.stream[..rows * c], &mut slopes.panels);
+            gradient.output.add(output, &tape.stream[..rows * c], &mut slopes.outer);
         }
         block.output.back().apply(output, &mut slopes.stream[..rows * c]);
         for (l, (layer, activations)) in block.layers.iter().zip(&tape.layers).enumerate().rev() {
@@ -146,19 +162,19 @@ impl<'a, T: Real> Reverse<'a, T> {
         }
         let stream = &slopes.stream[..rows * c];
         if let Some(gradient) = &mut gradient {
-            gather(self.config, index, &self.states[index], &mut self.work.input);
-            let input = &self.work.input[..rows * self.config.token_dims()];
-            gradient.input.add(stream, input, &mut slopes.panels);
-            embed_back(self.config, index, stream, classes, gradient);
+            gather(config, index, &self.states[index], &mut self.work.input);
+            let input = &self.work.input[..rows * config.token_dims()];
+            gradient.input.add(stream, input, &mut slopes.outer);
+            embed_back(config, index, stream, classes, gradient);
         }
-        let input = &mut slopes.input[..rows * self.config.token_dims()];
+        let input = &mut slopes.input[..rows * config.token_dims()];
         block.input.back().apply(stream, input);
-        scatter_add(self.config, index, input, slope);
+        scatter_add(config, index, input, slope);
     }
 
     /// Gradients of a block's outputs; `slope` goes from z to the direct part of x.
-    fn transform_back(&mut self, index: usize, slope: &mut [T], log_det: &[T]) {
-        let (config, last) = (self.config, self.tape.len() - 1);
+    fn transform_back(&mut self, config: &TarFlowConfig, index: usize, slope: &mut [T], log_det: &[T]) {
+        let last = self.tape.len() - 1;
         let (tokens, dims, width) = (config.tokens(), config.token_dims(), config.outputs());
         let outputs = self.tape[index.min(last)].output.chunks_exact(width);
         let mut rows = outputs.zip(self.slopes.output.chunks_exact_mut(width));
@@ -237,9 +253,9 @@ impl<T: Real> Layer<T> {
         vectorise(GeluBack { x: &activations.hidden[..wide], out: active, slope: hidden });
         let standard = &activations.mlp_standard[..rows * c];
         if let Some(gradient) = &mut gradient {
-            gradient.contract.add(stream, active, &mut slopes.panels);
+            gradient.contract.add(stream, active, &mut slopes.outer);
             let normed = renormalise(&self.mlp_norm, standard, &mut work.normed[..rows * c]);
-            gradient.expand.add(hidden, normed, &mut slopes.panels);
+            gradient.expand.add(hidden, normed, &mut slopes.outer);
         }
         let normed = &mut slopes.normed[..rows * c];
         self.expand.back().apply(hidden, normed);
@@ -272,9 +288,9 @@ impl<T: Real> Layer<T> {
         });
         let standard = &activations.attention_standard[..rows * c];
         if let Some(gradient) = &mut gradient {
-            gradient.proj.add(stream, &activations.mixed[..rows * c], &mut slopes.panels);
+            gradient.proj.add(stream, &activations.mixed[..rows * c], &mut slopes.outer);
             let normed = renormalise(&self.attention_norm, standard, &mut work.normed[..rows * c]);
-            gradient.qkv.add(qkv, normed, &mut slopes.panels);
+            gradient.qkv.add(qkv, normed, &mut slopes.outer);
         }
         self.qkv.back().apply(qkv, normed);
         let parameters = gradient.map(|gradient| (&mut *gradient.attention_norm.0, &mut *gradient.attention_norm.1));

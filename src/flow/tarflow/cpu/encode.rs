@@ -1,62 +1,73 @@
 //! All blocks forward.
 
 use super::attention::Cache;
-use super::parameters::Block;
+use super::parameters::Network;
 use super::real::Real;
 use super::rows::Affine;
 use super::simd::vectorise;
 use super::transformer::{Activations, Stretch, Workspace};
 use crate::flow::tarflow::TarFlowConfig;
 
-/// What a group of images needs on its way through all blocks.
-pub struct Encoder<'a, T> {
-    config: &'a TarFlowConfig,
-    blocks: &'a [Block<T>],
+/// Room for a group of images on its way through all blocks.
+#[derive(Debug)]
+pub struct Encoder<T> {
+    images: usize,
+    state: Vec<T>,
     work: Workspace<T>,
     cache: Cache<T>,
     layer: Activations<T>,
 }
 
-impl<'a, T: Real> Encoder<'a, T> {
+impl<T: Real> Encoder<T> {
     /// For groups of at most so many images.
-    pub fn new(config: &'a TarFlowConfig, blocks: &'a [Block<T>], images: usize) -> Self {
+    pub fn new(config: &TarFlowConfig, images: usize) -> Self {
         let rows = images * (config.tokens() - 1);
         Self {
-            config,
-            blocks,
+            images,
+            state: Vec::new(),
             work: Workspace::new(config, rows, false),
             cache: Cache::new(1, config.tokens()),
             layer: Activations::new(config.channels, rows, false),
         }
     }
 
-    /// Replaces tokens x [G, T, P] by z and adds to the log-determinants [G, T].
-    pub fn run(&mut self, state: &mut [T], log_det: &mut [f64], classes: &[usize]) {
-        for index in 0..self.blocks.len() {
-            self.predict(index, state, classes);
-            transform(self.config, index, state, log_det, &self.work.output);
+    /// Whether so many images find room.
+    pub fn fits(&self, images: usize) -> bool {
+        self.images >= images
+    }
+
+    /// Tokens `x` [G, T, P] to `z`; adds to the log-determinants [G, T].
+    pub fn run(&mut self, network: &Network<T>, x: &[f64], classes: &[usize], z: &mut [f64], log_det: &mut [f64]) {
+        let Network { config, blocks } = network;
+        self.state.clear();
+        self.state.extend(x.iter().map(|&x| T::of(x)));
+        for index in 0..blocks.len() {
+            self.predict(network, index, classes);
+            transform(config, index, &mut self.state, log_det, &self.work.output);
         }
+        z.iter_mut().zip(&self.state).for_each(|(z, state)| *z = state.wide());
     }
 
-    /// What block `index` predicts from tokens x [G, T, P], into the workspace.
-    fn predict(&mut self, index: usize, state: &[T], classes: &[usize]) {
-        let tokens = self.config.tokens() - 1;
-        let stretch = Stretch { classes, slots: None, first: 0, tokens, temperature: 1.0 };
-        gather(self.config, index, state, &mut self.work.input);
+    /// What block `index` predicts from the tokens in `state`, into the workspace.
+    fn predict(&mut self, Network { config, blocks }: &Network<T>, index: usize, classes: &[usize]) {
+        let stretch = Stretch { classes, slots: None, first: 0, tokens: config.tokens() - 1, temperature: 1.0 };
+        gather(config, index, &self.state, &mut self.work.input);
         let (caches, layers) = (std::slice::from_mut(&mut self.cache), std::slice::from_mut(&mut self.layer));
-        self.blocks[index].predict(&mut self.work, stretch, caches, layers, false);
+        blocks[index].predict(&mut self.work, stretch, caches, layers, false);
     }
 
-    /// Replaces tokens x [G, T, P] of block `index` by its log-scales a, 0 for its first token and in VP.
-    pub fn log_scales(&mut self, index: usize, state: &mut [T], classes: &[usize]) {
-        self.predict(index, state, classes);
-        let (tokens, dims) = (self.config.tokens(), self.config.token_dims());
-        let mut outputs = self.work.output.chunks_exact(self.config.outputs());
-        for image in state.chunks_exact_mut(tokens * dims) {
-            image.fill(T::ZERO);
-            for (position, outputs) in (1..tokens).zip(&mut outputs).filter(|_| !self.config.volume_preserving) {
-                let place = place(self.config, index, position);
-                image[place * dims..][..dims].copy_from_slice(&outputs[..dims]);
+    /// Tokens `x` [G, T, P] of block `index` to its log-scales `a`, 0 for its first token and in VP.
+    pub fn log_scales(&mut self, network: &Network<T>, index: usize, x: &[f64], classes: &[usize], a: &mut [f64]) {
+        self.state.clear();
+        self.state.extend(x.iter().map(|&x| T::of(x)));
+        self.predict(network, index, classes);
+        let config = &network.config;
+        let (tokens, dims) = (config.tokens(), config.token_dims());
+        let mut outputs = self.work.output.chunks_exact(config.outputs());
+        for image in a.chunks_exact_mut(tokens * dims).filter(|_| !config.volume_preserving) {
+            for (position, outputs) in (1..tokens).zip(&mut outputs) {
+                let token = &mut image[place(config, index, position) * dims..][..dims];
+                token.iter_mut().zip(outputs).for_each(|(a, output)| *a = output.wide());
             }
         }
     }

@@ -3,6 +3,7 @@
 use super::product::add_transposed_product;
 use super::real::Real;
 use super::rows::add_rows;
+use super::simd::Buffer;
 use crate::flow::tarflow::{EXPANSION, TarFlowConfig};
 use crate::flow::weights::{HostTensor, Weights};
 
@@ -56,9 +57,9 @@ pub struct LinearGradient<'a, T> {
 
 impl<T: Real> LinearGradient<'_, T> {
     /// Adds what inputs `x` and gradients `slope` of the outputs make.
-    pub fn add(&mut self, slope: &[T], x: &[T], panels: &mut Vec<T>) {
+    pub fn add(&mut self, slope: &[T], x: &[T], room: &mut Buffer<T>) {
         let columns = [self.bias.len(), self.weight.len() / self.bias.len()];
-        add_transposed_product(slope, x, columns, self.weight, panels);
+        add_transposed_product(slope, x, columns, self.weight, room);
         add_rows(slope, self.bias);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::attention::Cache;
 use super::encode::place;
-use super::parameters::Block;
+use super::parameters::{Block, Network};
 use super::real::Real;
 use super::rows::Affine;
 use super::simd::vectorise;
@@ -21,12 +21,51 @@ pub struct Inversion<'a, T> {
     x: Vec<T>,
     /// Row of the class embeddings for each image.
     classes: &'a [usize],
+    room: Room<T>,
+}
+
+/// Room for a group of images on its way back through one block.
+#[derive(Debug)]
+pub struct Room<T> {
+    capacity: usize,
+    rows: usize,
     work: Workspace<T>,
     layer: Activations<T>,
-    /// For every layer, under the image's condition and (with guidance) under none.
+    /// For every layer, under the image's condition and (for guidance) under none.
     caches: [Vec<Cache<T>>; 2],
     /// Outputs under the condition while those under none are computed.
     conditional: Vec<T>,
+    /// Images on their way, and the rows of class embeddings of one pass.
+    images: Vec<usize>,
+    rows_of: Vec<usize>,
+    /// A token before it moves.
+    before: Vec<T>,
+}
+
+impl<T: Real> Room<T> {
+    /// For at most so many images and so many tokens of all together at once.
+    pub fn new(config: &TarFlowConfig, images: usize, rows: usize, guided: bool) -> Self {
+        let caches = |needed: bool| {
+            let layers = if needed { config.layers } else { 0 };
+            (0..layers).map(|_| Cache::new(images * config.heads(), config.tokens())).collect()
+        };
+        Self {
+            capacity: images,
+            rows,
+            work: Workspace::new(config, rows, false),
+            layer: Activations::new(config.channels, rows, false),
+            caches: [caches(true), caches(guided)],
+            conditional: Vec::new(),
+            images: Vec::new(),
+            rows_of: Vec::new(),
+            before: vec![T::ZERO; config.token_dims()],
+        }
+    }
+
+    /// Whether it is as large as another would have to be.
+    pub fn fits(&self, images: usize, rows: usize, guided: bool) -> bool {
+        self.capacity >= images && self.rows >= rows && (!guided || !self.caches[1].is_empty())
+    }
 }
 
 /// Tokens `from + 1 ..= to` of a block, all predicted from tokens `from .. to`.
@@ -48,35 +87,18 @@ pub struct Iteration {
 }
 
 impl<'a, T: Real> Inversion<'a, T> {
-    /// Tokens `z` [G, T, P] of block `index` under one row of class embeddings per image; at most `stretch` tokens at once.
+    /// Tokens `z` [G, T, P] of block `index` under one row of class embeddings per image.
     pub fn new(
-        config: &'a TarFlowConfig,
-        (index, block): (usize, &'a Block<T>),
+        network: &'a Network<T>,
+        index: usize,
         z: &[f64],
         classes: &'a [usize],
         guidance: Option<&'a Guidance>,
-        stretch: usize,
+        room: Room<T>,
     ) -> Self {
-        let rows = classes.len() * stretch;
-        let caches = |needed: bool| {
-            let slots = classes.len() * config.heads();
-            let layers = if needed { config.layers } else { 0 };
-            (0..layers).map(|_| Cache::new(slots, config.tokens())).collect()
-        };
+        let (config, block) = (&network.config, &network.blocks[index]);
         let z = in_order(config, index, z, T::of);
-        Self {
-            config,
-            block,
-            index,
-            guidance,
-            x: z.clone(),
-            z,
-            classes,
-            work: Workspace::new(config, rows, false),
-            layer: Activations::new(config.channels, rows, false),
-            caches: [caches(true), caches(guidance.is_some())],
-            conditional: Vec::with_capacity(rows * config.outputs()),
-        }
+        Self { config, block, index, guidance, x: z.clone(), z, classes, room }
     }
 
     /// The tokens found, [G, T, P] in image order.
@@ -84,12 +106,17 @@ impl<'a, T: Real> Inversion<'a, T> {
         in_order(self.config, self.index, &self.x, T::wide)
     }
 
+    /// Its room, for others.
+    pub fn room(self) -> Room<T> {
+        self.room
+    }
+
     /// Finds the token after `token`, for all images.
     pub fn step(&mut self, token: usize) {
-        let images: Vec<usize> = (0..self.classes.len()).collect();
-        self.predict(&images, Module { from: token, to: token + 1 });
+        self.all_images();
+        self.predict(Module { from: token, to: token + 1 });
         let (tokens, dims) = (self.config.tokens(), self.config.token_dims());
-        let outputs = self.work.output.chunks_exact(self.config.outputs());
+        let outputs = self.room.work.output.chunks_exact(self.config.outputs());
         for (image, outputs) in self.x.chunks_exact_mut(tokens * dims).zip(outputs) {
             let token = &mut image[(token + 1) * dims..][..dims];
             vectorise(Affine { token, outputs, inverse: true });
@@ -101,12 +128,13 @@ impl<'a, T: Real> Inversion<'a, T> {
     pub fn solve(&mut self, module: Module, iteration: Iteration) -> (usize, f64) {
         self.guess(module, iteration.guess);
         let (mut rounds, mut residual) = (0, 0.0_f64);
-        let mut images: Vec<usize> = (0..self.classes.len()).collect();
+        self.all_images();
         for from in module.from..module.to {
             let rest = Module { from, ..module };
-            self.predict(&images, rest);
+            self.predict(rest);
             rounds += 1;
             let mut row = 0;
+            let mut images = std::mem::take(&mut self.room.images);
             images.retain(|&image| {
                 let change = self.update(image, rest, row);
                 row += module.to - from;
@@ -116,11 +144,17 @@ impl<'a, T: Real> Inversion<'a, T> {
                 }
                 !solved
             });
-            if images.is_empty() {
+            self.room.images = images;
+            if self.room.images.is_empty() {
                 break;
             }
         }
         (rounds, residual)
+    }
+
+    fn all_images(&mut self) {
+        self.room.images.clear();
+        self.room.images.extend(0..self.classes.len());
     }
 
     fn guess(&mut self, module: Module, guess: Guess) {
@@ -136,44 +170,50 @@ impl<'a, T: Real> Inversion<'a, T> {
     fn update(&mut self, image: usize, module: Module, row: usize) -> f64 {
         let (tokens, dims, width) = (self.config.tokens(), self.config.token_dims(), self.config.outputs());
         let mut change = 0.0_f64;
-        let mut before = vec![T::ZERO; dims];
+        let before = &mut self.room.before;
         for (i, token) in (module.from + 1..=module.to).enumerate() {
             let at = (image * tokens + token) * dims;
             let x = &mut self.x[at..][..dims];
             before.copy_from_slice(x);
             x.copy_from_slice(&self.z[at..][..dims]);
-            vectorise(Affine { token: x, outputs: &self.work.output[(row + i) * width..][..width], inverse: true });
-            for (x, before) in x.iter().zip(&before) {
+            vectorise(Affine {
+                token: x,
+                outputs: &self.room.work.output[(row + i) * width..][..width],
+                inverse: true,
+            });
+            for (x, before) in x.iter().zip(&*before) {
                 let moved = (*x - *before).wide().abs();
                 // A NaN stays.
-                change = if moved <= change { change } else { moved };
+                change = if moved > change || moved.is_nan() { moved } else { change };
             }
         }
         change
     }
 
-    /// Leaves the (guided) outputs for tokens from + 1 ..= to of some images in `work.output`, [image, token, outputs].
-    fn predict(&mut self, images: &[usize], module: Module) {
+    /// Leaves the (guided) outputs for tokens from + 1 ..= to of the images on their way in `work.output`, [image, token,
+    /// outputs].
+    fn predict(&mut self, module: Module) {
         let (tokens, dims, width) = (self.config.tokens(), self.config.token_dims(), self.config.outputs());
-        let Module { from, to } = module;
-        let count = to - from;
-        for (input, image) in self.work.input.chunks_exact_mut(count * dims).zip(images) {
-            input.copy_from_slice(&self.x[(image * tokens + from) * dims..][..count * dims]);
+        let Room { work, layer, caches, conditional, images, rows_of, .. } = &mut self.room;
+        let ([cache, free_cache], layers) = (caches, std::slice::from_mut(layer));
+        let (first, count) = (module.from, module.to - module.from);
+        for (input, image) in work.input.chunks_exact_mut(count * dims).zip(images.iter()) {
+            input.copy_from_slice(&self.x[(image * tokens + first) * dims..][..count * dims]);
         }
-        let classes: Vec<usize> = images.iter().map(|&image| self.classes[image]).collect();
-        let stretch = Stretch { classes: &classes, slots: Some(images), first: from, tokens: count, temperature: 1.0 };
-        let layers = std::slice::from_mut(&mut self.layer);
-        self.block.predict(&mut self.work, stretch, &mut self.caches[0], layers, false);
+        rows_of.clear();
+        rows_of.extend(images.iter().map(|&image| self.classes[image]));
+        let stretch = Stretch { classes: rows_of, slots: Some(images), first, tokens: count, temperature: 1.0 };
+        self.block.predict(work, stretch, cache, layers, false);
         let Some(guidance) = self.guidance else { return };
-        let rows = stretch.rows();
-        self.conditional.clear();
-        self.conditional.extend_from_slice(&self.work.output[..rows * width]);
-        let none = vec![self.config.classes; images.len()];
-        let stretch = Stretch { classes: &none, temperature: guidance.attention_temperature, ..stretch };
-        self.block.predict(&mut self.work, stretch, &mut self.caches[1], layers, false);
-        let outputs = self.work.output.chunks_exact_mut(width).zip(self.conditional.chunks_exact(width));
+        conditional.clear();
+        conditional.extend_from_slice(&work.output[..images.len() * count * width]);
+        rows_of.fill(self.config.classes);
+        let temperature = guidance.attention_temperature;
+        let stretch = Stretch { classes: rows_of, slots: Some(images), first, tokens: count, temperature };
+        self.block.predict(work, stretch, free_cache, layers, false);
+        let outputs = work.output.chunks_exact_mut(width).zip(conditional.chunks_exact(width));
         for (row, (free, conditional)) in outputs.enumerate() {
-            guide(guidance, (from + row % count, tokens), free, conditional, dims);
+            guide(guidance, (first + row % count, tokens), free, conditional, dims);
         }
     }
 }
@@ -194,8 +234,12 @@ fn guide<T: Real>(guidance: &Guidance, (t, tokens): (usize, usize), free: &mut [
 /// Tokens [G, T, P] from image order to a block's order or back.
 fn in_order<A: Copy, B>(config: &TarFlowConfig, block: usize, tokens: &[A], convert: impl Fn(A) -> B) -> Vec<B> {
     let (count, dims) = (config.tokens(), config.token_dims());
-    let images = tokens.chunks_exact(count * dims);
-    let ordered = images
-        .flat_map(|image| (0..count).flat_map(move |position| &image[place(config, block, position) * dims..][..dims]));
-    ordered.map(|&x| convert(x)).collect()
+    let mut ordered = Vec::with_capacity(tokens.len());
+    for image in tokens.chunks_exact(count * dims) {
+        for position in 0..count {
+            let token = &image[place(config, block, position) * dims..][..dims];
+            ordered.extend(token.iter().map(|&x| convert(x)));
+        }
+    }
+    ordered
 }

@@ -64,6 +64,32 @@ pub struct Layer<T> {
     pub contract: Linear<T>,
 }
 
+/// A whole flow.
+#[derive(Debug)]
+pub struct Network<T> {
+    /// Its architecture.
+    pub config: TarFlowConfig,
+    /// Its blocks, from x to z.
+    pub blocks: Vec<Block<T>>,
+}
+
+impl<T: Real> Network<T> {
+    /// Reads all blocks. A block's arrays are let go of once they are packed: at no time are all of them held twice.
+    ///
+    /// # Errors
+    /// Says what is wrong with the architecture or names the array that is missing or has the wrong shape.
+    pub fn read(config: &TarFlowConfig, mut weights: Weights) -> Result<Self, String> {
+        config.validate().map_err(|error| error.to_string())?;
+        let block = |index: usize| {
+            let block = Block::read(config, &weights, index)?;
+            let own = format!("blocks.{index}.");
+            weights.0.retain(|name, _| !name.starts_with(&own));
+            Ok(block)
+        };
+        Ok(Self { config: *config, blocks: (0..config.blocks).map(block).collect::<Result<_, String>>()? })
+    }
+}
+
 /// One autoregressive block.
 #[derive(Debug)]
 pub struct Block<T> {
@@ -80,11 +106,7 @@ pub struct Block<T> {
 }
 
 impl<T: Real> Block<T> {
-    /// Reads block `index`.
-    ///
-    /// # Errors
-    /// Names the array that is missing or has the wrong shape.
-    pub fn read(config: &TarFlowConfig, weights: &Weights, index: usize) -> Result<Self, String> {
+    fn read(config: &TarFlowConfig, weights: &Weights, index: usize) -> Result<Self, String> {
         let (c, tokens) = (config.channels, config.tokens());
         let at = |name: &str| format!("blocks.{index}.{name}");
         let mut positions: Vec<T> = narrow(values(weights, &at("pos_embed"), &[tokens, c])?);

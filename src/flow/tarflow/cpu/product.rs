@@ -148,48 +148,60 @@ impl<T: Real, S: Simd> Tile<'_, T, S> {
                 }
             }
         }
-        let bias = T::vectors::<S>(self.bias);
-        let width = (self.outputs - self.first).min(self.bias.len());
-        for i in 0..ROWS {
-            let out = &mut out[i * self.outputs + self.first..][..width];
-            let mut sum = sums[i];
-            for j in 0..ACROSS {
-                sum[j] = T::plus(simd, sum[j], bias[j]);
+        let (bias, width) = (T::vectors::<S>(self.bias), (self.outputs - self.first).min(self.bias.len()));
+        let (b0, b1) = (bias[0], bias[1]);
+        for sums in &mut sums {
+            *sums = [T::plus(simd, sums[0], b0), T::plus(simd, sums[1], b1)];
+        }
+        let out = &mut out[self.first..];
+        if width < self.bias.len() {
+            store_beginning::<T, S, ROWS>(sums, out, self.outputs, width, self.add);
+        } else if self.add {
+            for i in 0..ROWS {
+                let out = T::vectors_mut::<S>(&mut out[i * self.outputs..][..width]);
+                out[0] = T::plus(simd, out[0], sums[i][0]);
+                out[1] = T::plus(simd, out[1], sums[i][1]);
             }
-            store(simd, sum, out, self.add);
+        } else {
+            for i in 0..ROWS {
+                let out = T::vectors_mut::<S>(&mut out[i * self.outputs..][..width]);
+                out[0] = sums[i][0];
+                out[1] = sums[i][1];
+            }
         }
     }
 }
 
-/// Writes or adds a row of a tile, or the beginning of one that is cut off.
+/// Writes or adds a tile of which only the first `width` columns are there.
 #[inline(always)]
-fn store<T: Real, S: Simd>(simd: S, sum: [T::Vector<S>; ACROSS], out: &mut [T], add: bool) {
-    if out.len() == ACROSS * T::lanes::<S>() {
-        let out = T::vectors_mut::<S>(out);
-        for j in 0..ACROSS {
-            out[j] = if add { T::plus(simd, out[j], sum[j]) } else { sum[j] };
+fn store_beginning<T: Real, S: Simd, const ROWS: usize>(
+    sums: [[T::Vector<S>; ACROSS]; ROWS],
+    out: &mut [T],
+    stride: usize,
+    width: usize,
+    add: bool,
+) {
+    for (out, sums) in out.chunks_mut(stride).zip(&sums) {
+        for (out, sum) in out[..width].iter_mut().zip(T::scalars::<S>(sums)) {
+            *out = if add { *out + *sum } else { *sum };
         }
-        return;
-    }
-    for (out, sum) in out.iter_mut().zip(T::scalars::<S>(&sum)) {
-        *out = if add { *out + *sum } else { *sum };
     }
 }
 
-/// `sums` [columns of a, columns of b] += aᵀ·b for `a` and `b` with the same number of rows; `panels` is scratch.
-pub fn add_transposed_product<T: Real>(a: &[T], b: &[T], columns: [usize; 2], sums: &mut [T], panels: &mut Vec<T>) {
-    vectorise(Outer { a, b, columns, sums, panels });
+/// `sums` [columns of a, columns of b] += aᵀ·b for `a` and `b` with the same number of rows; `room` is scratch.
+pub fn add_transposed_product<T: Real>(a: &[T], b: &[T], columns: [usize; 2], sums: &mut [T], room: &mut Buffer<T>) {
+    vectorise(Outer { a, b, columns, sums, room });
 }
 
 /// Rows of a and b added at a time, so that a panel of b stays in the nearest cache.
-const OUTER_ROWS: usize = 128;
+const OUTER_ROWS: usize = 256;
 
 struct Outer<'a, T> {
     a: &'a [T],
     b: &'a [T],
     columns: [usize; 2],
     sums: &'a mut [T],
-    panels: &'a mut Vec<T>,
+    room: &'a mut Buffer<T>,
 }
 
 impl<T: Real> WithSimd for Outer<'_, T> {
@@ -197,17 +209,19 @@ impl<T: Real> WithSimd for Outer<'_, T> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Self { a, b, columns: [m, n], sums, panels } = self;
+        let Self { a, b, columns: [m, n], sums, room } = self;
         if m == 0 || n == 0 {
             return;
         }
         let width = ACROSS * T::lanes::<S>();
+        if room.len() < OUTER_ROWS * width {
+            *room = Buffer::zeros(OUTER_ROWS * width);
+        }
         for (a, b) in a.chunks(OUTER_ROWS * m).zip(b.chunks(OUTER_ROWS * n)) {
             for first in (0..n).step_by(width) {
                 let used = width.min(n - first);
-                panels.clear();
-                panels.resize(b.len() / n * width, T::ZERO);
-                for (panel, b) in panels.chunks_exact_mut(width).zip(b.chunks_exact(n)) {
+                let panel = &mut room[..b.len() / n * width];
+                for (panel, b) in panel.chunks_exact_mut(width).zip(b.chunks_exact(n)) {
                     panel[..used].copy_from_slice(&b[first..][..used]);
                 }
                 let mut row = 0;
@@ -215,7 +229,7 @@ impl<T: Real> WithSimd for Outer<'_, T> {
                     ($($rows:literal)*) => {$(
                         while m - row >= $rows {
                             let into = &mut sums[row * n + first..];
-                            outer_tile::<T, S, $rows>(simd, &a[row..], m, panels, into, [n, used]);
+                            outer_tile::<T, S, $rows>(simd, &a[row..], m, panel, into, [n, used]);
                             row += $rows;
                         }
                     )*};
@@ -249,8 +263,12 @@ fn outer_tile<T: Real, S: Simd, const ROWS: usize>(
             }
         }
     }
+    if used < ACROSS * T::lanes::<S>() {
+        return store_beginning::<T, S, ROWS>(sums, out, out_stride, used, true);
+    }
     for i in 0..ROWS {
-        let sum = sums[i];
-        store(simd, sum, &mut out[i * out_stride..][..used], true);
+        let out = T::vectors_mut::<S>(&mut out[i * out_stride..][..used]);
+        out[0] = T::plus(simd, out[0], sums[i][0]);
+        out[1] = T::plus(simd, out[1], sums[i][1]);
     }
 }

@@ -24,7 +24,7 @@ pub fn total<T: Real>(mut lanes: [T; LANES]) -> T {
 
 /// Σ_i f(a_i, b_i).
 #[inline(always)]
-fn sum<T: Real, S: Simd>(a: &[T], b: &[T], f: impl Fn(T, T) -> T) -> T {
+fn sum<T: Real>(a: &[T], b: &[T], f: impl Fn(T, T) -> T) -> T {
     let mut lanes = [T::ZERO; LANES];
     for (a, b) in a.as_chunks::<LANES>().0.iter().zip(b.as_chunks::<LANES>().0) {
         for i in 0..LANES {
@@ -57,8 +57,8 @@ impl<T: Real> WithSimd for Normalise<'_, T> {
         let width = gain.len();
         let count = T::of(width as f64);
         for (row, (x, out)) in x.chunks_exact(width).zip(out.chunks_exact_mut(width)).enumerate() {
-            let mean = sum::<T, S>(x, x, |x, _| x) / count;
-            let variance = sum::<T, S>(x, x, |x, _| (x - mean) * (x - mean)) / count;
+            let mean = sum(x, x, |x, _| x) / count;
+            let variance = sum(x, x, |x, _| (x - mean) * (x - mean)) / count;
             let scale = T::ONE / (variance + T::of(NORM_EPS)).sqrt();
             for ((out, x), (gain, bias)) in out.iter_mut().zip(x).zip(gain.iter().zip(bias)) {
                 *out = T::fused::<S>((*x - mean) * scale, *gain, *bias);
@@ -123,7 +123,7 @@ impl<T: Real> WithSimd for NormaliseBack<'_, T> {
         let count = T::of(width as f64);
         let rows = slope.chunks_exact(width).zip(standard.chunks_exact(width)).zip(x.chunks_exact_mut(width));
         for (((slope, standard), x), scale) in rows.zip(scales) {
-            let mean = sum::<T, S>(slope, gain, |slope, gain| slope * gain) / count;
+            let mean = sum(slope, gain, |slope, gain| slope * gain) / count;
             let mut lanes = [T::ZERO; LANES];
             let (slopes, standards, gains) =
                 (slope.as_chunks::<LANES>().0, standard.as_chunks::<LANES>().0, gain.as_chunks::<LANES>().0);

@@ -48,7 +48,7 @@ impl<T: Real> CpuTarFlow<T> {
         if weights.len() != classes.len() {
             return Err(Error::input(format!("{} weights for {} images", weights.len(), classes.len())));
         }
-        let (tokens, dims) = (self.config.tokens(), self.dims());
+        let (tokens, dims) = (self.network.config.tokens(), self.dims());
         let (mut z, mut input) = (vec![0.0; x.len()], vec![0.0; x.len()]);
         let mut log_det = vec![0.0; classes.len() * tokens];
         let size = classes.len().div_ceil(shards.max(1)).max(1);
@@ -61,38 +61,53 @@ impl<T: Real> CpuTarFlow<T> {
                 self.shard(Shard { x, classes, weights, z, log_det, input })
             })
             .collect();
-        let mut sums = sums.into_iter();
-        let mut total = sums.next().unwrap_or_else(|| vec![T::ZERO; self.config.blocks * block_len(&self.config)]);
+        let mut total = self.zeros();
         for sum in sums {
-            total.iter_mut().zip(sum).for_each(|(total, sum)| *total += sum);
+            total.iter_mut().zip(&sum).for_each(|(total, sum)| *total += *sum);
+            self.sums.give(sum);
         }
+        let weights = named(&self.network.config, &total);
+        self.sums.give(total);
         Ok(Gradients {
             energy: z.chunks_exact(dims).map(|z| z.iter().map(|z| 0.5 * z * z).sum()).collect(),
             log_det: log_det.chunks_exact(tokens).map(|tokens| tokens.iter().sum()).collect(),
             z,
-            weights: named(&self.config, &total),
+            weights,
             input,
         })
     }
 
     fn shard(&self, shard: Shard<'_>) -> Vec<T> {
-        let mut flat = vec![T::ZERO; self.config.blocks * block_len(&self.config)];
-        let (tokens, dims) = (self.config.tokens(), self.dims());
+        let mut flat = self.zeros();
+        let (tokens, dims) = (self.network.config.tokens(), self.dims());
         let group = (ROWS / tokens).clamp(1, shard.classes.len());
-        let mut reverse = Reverse::new(&self.config, &self.blocks, group);
+        let mut reverse = self.reverse(group);
         let given = shard.x.chunks(group * dims).zip(shard.classes.chunks(group)).zip(shard.weights.chunks(group));
         let found = shard.z.chunks_mut(group * dims).zip(shard.log_det.chunks_mut(group * tokens));
         let found = found.zip(shard.input.chunks_mut(group * dims));
         for (((x, classes), weights), ((z, log_det), input)) in given.zip(found) {
-            let end = reverse.forward(x, log_det, classes);
+            let end = reverse.forward(&self.network, x, classes, log_det);
             z.iter_mut().zip(end).for_each(|(z, end)| *z = end.wide());
             let each = weights.iter().flat_map(|&weight| std::iter::repeat_n(T::of(weight), dims));
             let mut slope: Vec<T> = each.zip(end).map(|(weight, z)| weight * *z).collect();
             let log_det: Vec<T> = weights.iter().map(|&weight| T::of(-weight)).collect();
-            reverse.backward(&mut slope, &log_det, classes, Some(&mut flat));
+            reverse.backward(&self.network, &mut slope, &log_det, classes, Some(&mut flat));
             input.iter_mut().zip(slope).for_each(|(input, slope)| *input = slope.wide());
         }
+        self.reverses.give(reverse);
         flat
+    }
+
+    /// Gradients of all parameters, nothing added yet.
+    fn zeros(&self) -> Vec<T> {
+        let len = self.network.config.blocks * block_len(&self.network.config);
+        let mut sum = self.sums.take(|sum| sum.len() == len, || vec![T::ZERO; len]);
+        sum.fill(T::ZERO);
+        sum
+    }
+
+    fn reverse(&self, images: usize) -> Reverse<T> {
+        self.reverses.take(|room| room.fits(images), || Reverse::new(&self.network.config, images))
     }
 
     /// As [`Engine::gradient`](crate::flow::tarflow::engine::Engine::gradient).
@@ -103,7 +118,7 @@ impl<T: Real> CpuTarFlow<T> {
         weight: &[f64],
     ) -> Result<(Vec<f64>, Encoded)> {
         let classes = self.classes(x.len(), conditions)?;
-        let (tokens, dims) = (self.config.tokens(), self.dims());
+        let (tokens, dims) = (self.network.config.tokens(), self.dims());
         if weight.len() != dims {
             return Err(Error::input(format!("{} weights for {dims} numbers", weight.len())));
         }
@@ -116,17 +131,17 @@ impl<T: Real> CpuTarFlow<T> {
             log_det.par_chunks_mut(group * tokens),
             gradient.par_chunks_mut(group * dims),
         );
-        (given, found).into_par_iter().for_each_init(
-            || Reverse::new(&self.config, &self.blocks, group),
-            |reverse, ((x, classes), (z, log_det, gradient))| {
-                let end = reverse.forward(x, log_det, classes);
-                z.iter_mut().zip(end).for_each(|(z, end)| *z = end.wide());
-                let slope = end.iter().zip(weight.iter().cycle()).map(|(z, &weight)| -(T::of(weight) * *z));
-                let mut slope: Vec<T> = slope.collect();
-                reverse.backward(&mut slope, &vec![T::ONE; classes.len()], classes, None);
-                gradient.iter_mut().zip(slope).for_each(|(gradient, slope)| *gradient = slope.wide());
-            },
-        );
+        (given, found).into_par_iter().for_each(|((x, classes), (z, log_det, gradient))| {
+            let mut reverse = self.reverse(group);
+            let end = reverse.forward(&self.network, x, classes, log_det);
+            z.iter_mut().zip(end).for_each(|(z, end)| *z = end.wide());
+            let slope = end.iter().zip(weight.iter().cycle()).map(|(z, &weight)| -(T::of(weight) * *z));
+            let mut slope: Vec<T> = slope.collect();
+            let ones = vec![T::ONE; classes.len()];
+            reverse.backward(&self.network, &mut slope, &ones, classes, None);
+            gradient.iter_mut().zip(slope).for_each(|(gradient, slope)| *gradient = slope.wide());
+            self.reverses.give(reverse);
+        });
         Ok((gradient, Encoded { z, log_det }))
     }
 }
