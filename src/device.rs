@@ -85,6 +85,13 @@ pub struct Candidate {
     pub software: bool,
 }
 
+impl Candidate {
+    /// Name and driver in one line, as it stands beside figures.
+    pub fn label(&self) -> String {
+        format!("{} ({})", self.name, self.driver)
+    }
+}
+
 /// The device in use.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DeviceReport {

@@ -118,10 +118,33 @@ pub enum Command {
 }
 
 /// What `bench` can measure beside worlds.
-#[derive(Debug, Clone, Copy, Subcommand)]
+#[derive(Debug, Clone, Subcommand)]
 pub enum BenchTask {
     /// Time to a given relative error of the Bayes error, one thread.
     BayesError {
+        #[command(flatten)]
+        runs: Runs,
+    },
+    /// Sampling of a TarFlow: without cache, token by token, by GS-Jacobi, and as `auto` chooses.
+    Sampling {
+        /// Bundled name, oracle folder, or checkpoint file.
+        #[arg(default_value = "animals")]
+        oracle: String,
+        /// Images sampled together.
+        #[arg(long, default_value_t = 16)]
+        images: usize,
+        #[command(flatten)]
+        device: DeviceArg,
+        #[command(flatten)]
+        runs: Runs,
+    },
+    /// Log-likelihoods of 64 images under every class of a world, and samples.
+    Posterior {
+        /// Bundled name, oracle folder, or checkpoint file.
+        #[arg(default_value = "animals")]
+        oracle: String,
+        #[command(flatten)]
+        device: DeviceArg,
         #[command(flatten)]
         runs: Runs,
     },

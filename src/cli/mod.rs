@@ -36,7 +36,11 @@ pub fn main() -> ExitCode {
         None => explore(cli.explore),
         Some(Command::Doctor { device, json }) => doctor::run(device.device, json),
         Some(Command::Bench { task: Some(BenchTask::BayesError { runs }), .. }) => bench::bayes_error(runs),
-        Some(Command::Bench { oracle, device, runs, .. }) => bench::run(&oracle, device.device, runs),
+        Some(Command::Bench { task: Some(BenchTask::Sampling { oracle, images, device, runs }), .. }) => {
+            bench::sampling(&oracle, images, device.device, runs)
+        }
+        Some(Command::Bench { task: Some(BenchTask::Posterior { oracle, device, runs }), .. })
+        | Some(Command::Bench { oracle, device, runs, .. }) => bench::run(&oracle, device.device, runs),
         Some(Command::BayesError(args)) => bayes::error(&args),
         Some(Command::Tau(args)) => bayes::tau(&args),
         Some(Command::Hardness(args)) => bayes::hardness(&args),

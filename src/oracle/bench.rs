@@ -1,5 +1,7 @@
 //! How fast a world answers on a device, and how far that is from what the device can do.
 
+pub mod sampling;
+
 use std::time::Instant;
 
 use burn::tensor::{Tensor, TensorData};
@@ -60,8 +62,10 @@ pub struct Bench {
     /// How long it took.
     #[serde(flatten)]
     pub timing: Timing,
-    /// Share of the measured matrix-product peak that the median run's convolutions reach.
+    /// Share of the measured matrix-product peak that the median run's convolutions or products reach.
     pub roofline_share: f64,
+    /// Images × classes a second.
+    pub images_times_classes_per_second: f64,
 }
 
 /// Times `runs` passes of 64 images: likelihoods under every class, and images of latents.
@@ -76,19 +80,28 @@ pub fn run(oracle: &Oracle, chosen: &Chosen, runs: usize) -> Result<Report> {
     let x = flow.decode(&noise, &classes, Tau::ONE, &mut silent())?.x;
     let peak = matmul_gflops(chosen, runs)?;
     let gflop = IMAGES as f64 * oracle.info.architecture.flop_per_image() / 1e9;
+    // A map that depends on the class is passed once for each.
+    let passes = if flow.shared_base().is_some() { 1.0 } else { flow.classes() as f64 };
     let score = time(runs, || flow.score(&x).map(drop))?;
     let decode = time(runs, || flow.decode(&noise, &classes, Tau::ONE, &mut silent()).map(drop))?;
-    let share = |ms: f64| gflop / (ms / 1e3) / peak;
-    let bench = |what: &str, times: Vec<f64>| {
+    let bench = |what: &str, passes: f64, times: Vec<f64>| {
         let timing = Timing::of(format!("{what} {IMAGES} images of {} ({})", oracle.info.name, flow.shape()), times);
-        Bench { roofline_share: share(timing.median), timing }
+        let seconds = timing.median / 1e3;
+        Bench {
+            roofline_share: passes * gflop / seconds / peak,
+            images_times_classes_per_second: IMAGES as f64 * flow.classes() as f64 / seconds,
+            timing,
+        }
     };
     let classes = flow.classes();
     let used = &chosen.report.used;
     Ok(Report {
         device: format!("{} ({})", used.name, used.driver),
         matmul_gflops: peak,
-        benches: vec![bench(&format!("log-likelihoods under {classes} classes of"), score), bench("sampling", decode)],
+        benches: vec![
+            bench(&format!("log-likelihoods under {classes} classes of"), passes, score),
+            bench("sampling", 1.0, decode),
+        ],
     })
 }
 

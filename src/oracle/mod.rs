@@ -9,6 +9,7 @@ pub mod library;
 pub mod posterior;
 pub mod precision;
 pub mod scale;
+pub mod strategies;
 pub mod train;
 pub mod walk;
 pub mod world;

@@ -49,7 +49,7 @@ impl Bench {
     fn tarflow() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let oracle = tiny::tarflow_file(folder.path(), CLASSES, 5);
-        let shape = tiny::tarflow_config(CLASSES).shape;
+        let shape = tiny::tarflow_config(1, 8, 2, CLASSES).shape;
         let x = uniform("x", 1, IMAGES * shape.dims()).into_iter().map(|v| (0.9 * v) as f32).collect();
         let input = folder.path().join("x.npz");
         tensor_file(&input, shape, x);
@@ -289,7 +289,7 @@ fn another_job_is_refused_by_what_differs() {
     assert!(refused(&["--shard", "0", "--of", "2"]).contains("shards is 1 there, 2 here"));
     assert!(refused(&["--shard", "2", "--of", "2"]).contains("no shard 2 of 2"));
     assert!(refused(&["--class-batch", "0"]).contains("at least one class"));
-    let shape = tiny::tarflow_config(CLASSES).shape;
+    let shape = tiny::tarflow_config(1, 8, 2, CLASSES).shape;
     let other = bench.path("other.npz");
     tensor_file(&other, shape, vec![0.25; shape.dims()]);
     let message = fail(1, &["posterior", &bench.oracle, text(&other), "--out", text(&out), "--device", "cpu"]);
@@ -366,7 +366,7 @@ fn pictures_are_mapped_in_as_without_a_folder() {
 #[test]
 fn bad_images_are_named_by_their_number_in_the_whole() {
     let bench = Bench::tarflow();
-    let shape = tiny::tarflow_config(CLASSES).shape;
+    let shape = tiny::tarflow_config(1, 8, 2, CLASSES).shape;
     let path = bench.path("bad.npz");
     let mut x = vec![0.5f32; 100 * shape.dims()];
     tensor_file(&path, shape, x.clone());

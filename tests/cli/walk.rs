@@ -27,7 +27,7 @@ fn mnist() -> (World, Settings) {
 
 /// A class-map world of four classes, and images of it.
 fn tarflow(precision: Precision) -> (World, Settings, Vec<f32>) {
-    let config = tiny::tarflow_config(4);
+    let config = tiny::tarflow_config(1, 8, 2, 4);
     let pixels = bayescope::flow::preprocess::Preprocessing::Gaussian { std: 0.05 };
     let weights = tiny::tarflow_weights(&config, 9);
     let flow = TarFlowOracle::new(&config, weights, pixels, &Device::flex(), precision).unwrap();

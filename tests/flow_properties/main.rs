@@ -6,3 +6,4 @@ mod density;
 mod gradients;
 mod jacobian;
 mod suite;
+mod tarflow;

@@ -13,12 +13,12 @@ use crate::common::{max_abs, tiny};
 
 /// Agreement the suite demands.
 #[derive(Clone, Copy)]
-struct Limits {
+pub struct Limits {
     /// Of Mahalanobis distances and log-determinants between the inverse pass and the forward pass of its images, relative to
     /// the number of dimensions. World space is f32, so this is its rounding even for an f64 flow.
-    state: f64,
+    pub state: f64,
     /// Of the same numbers between batches of different sizes, relative to the number of dimensions.
-    batch: f64,
+    pub batch: f64,
 }
 
 const IMAGES: usize = 7;
@@ -44,7 +44,7 @@ fn difference(a: &Scores, b: &Scores) -> f64 {
     max_abs(&a.quad, &b.quad).max(max_abs(&a.log_det, &b.log_det)) / a.dims as f64
 }
 
-fn check_any(what: &str, flow: &dyn Flow, limits: Limits) {
+pub fn check_any(what: &str, flow: &dyn Flow, limits: Limits) {
     round_trip(what, flow, limits);
     determinism_and_batches(what, flow, limits);
     temperature(flow);
@@ -88,7 +88,7 @@ fn determinism_and_batches(what: &str, flow: &dyn Flow, limits: Limits) {
     let reversed = flow.score(&reversed).unwrap();
     let back = Scores {
         quad: reversed.quad.chunks(flow.classes()).rev().flatten().copied().collect(),
-        log_det: reversed.log_det.iter().rev().copied().collect(),
+        log_det: reversed.log_det.chunks(reversed.log_norm.len()).rev().flatten().copied().collect(),
         ..reversed
     };
     let found = difference(&whole, &back);

@@ -18,6 +18,9 @@ use crate::flow::weights::Weights;
 use crate::flow::{Decoded, Decoding, Evidence, Flow, Precision, Scores};
 use crate::units::{ClassId, Seed, Tau};
 
+/// Images under a class that pass an engine together: enough to fill it, few enough for memory.
+const PASSES: usize = 64;
+
 /// One TarFlow and its base distribution.
 struct Map {
     engine: Box<dyn Engine>,
@@ -275,15 +278,33 @@ impl TarFlowOracle {
         Ok(all)
     }
 
-    /// ½ quad and log-det of every token of images under one class: [N, T] each.
-    fn token_terms(&self, x: &[f64], class: ClassId) -> Result<(Vec<f64>, Vec<f64>)> {
-        let (map, condition) = self.map_of(class);
-        let n = x.len() / self.config.shape.dims();
-        let encoded = map.engine.encode(x, &vec![condition; n])?;
-        let p = self.config.token_dims();
-        let weighted = encoded.z.iter().zip(map.var.iter().cycle()).map(|(z, var)| z * z / var);
-        let weighted: Vec<f64> = weighted.collect();
-        Ok((weighted.chunks(p).map(|token| token.iter().sum()).collect(), encoded.log_det))
+    /// Σ_d z²/var and log-det of every token of each image under each class of a range: [N, K, T] each. Up to [`PASSES`] images
+    /// under a class pass an engine together.
+    fn token_terms(&self, x: &[f64], classes: Range<ClassId>) -> Result<(Vec<f64>, Vec<f64>)> {
+        let (dims, t, p, k) = (self.config.shape.dims(), self.config.tokens(), self.config.token_dims(), classes.len());
+        let n = x.len() / dims;
+        let (mut quad, mut log_det) = (vec![0.0; n * k * t], vec![0.0; n * k * t]);
+        // Image after image where one map serves all classes; class after class where each has its own.
+        let cells: Vec<(usize, usize)> = match self.maps.len() {
+            1 => (0..n).flat_map(|i| (0..k).map(move |column| (i, column))).collect(),
+            _ => (0..k).flat_map(|column| (0..n).map(move |i| (i, column))).collect(),
+        };
+        for run in cells.chunk_by(|a, b| self.maps.len() == 1 || a.1 == b.1).flat_map(|run| run.chunks(PASSES)) {
+            let (map, _) = self.map_of(classes.start + run[0].1);
+            let conditions: Vec<Condition> =
+                run.iter().map(|(_, column)| self.map_of(classes.start + column).1).collect();
+            let images = run.iter().flat_map(|(i, _)| &x[i * dims..(i + 1) * dims]);
+            let encoded = map.engine.encode(&images.copied().collect::<Vec<f64>>(), &conditions)?;
+            let found = encoded.z.chunks(dims).zip(encoded.log_det.chunks(t));
+            for ((i, column), (z, log_dets)) in run.iter().zip(found) {
+                let at = (i * k + column) * t;
+                log_det[at..at + t].copy_from_slice(log_dets);
+                for (quad, (z, var)) in quad[at..at + t].iter_mut().zip(z.chunks(p).zip(map.var.chunks(p))) {
+                    *quad = z.iter().zip(var).map(|(z, var)| z * z / var).sum();
+                }
+            }
+        }
+        Ok((quad, log_det))
     }
 
     fn finite(&self, x: Vec<f32>) -> Result<Vec<f32>> {
@@ -320,16 +341,10 @@ impl Flow for TarFlowOracle {
         let (dims, t) = (self.config.shape.dims(), self.config.tokens());
         let (n, k) = (x.len() / dims, classes.len());
         let x = self.tokens(x);
-        let mut scores =
-            Scores { classes: k, dims, quad: vec![0.0; n * k], log_det: vec![0.0; n * k], log_norm: vec![] };
-        for (column, class) in classes.enumerate() {
-            let (quad, log_det) = self.token_terms(&x, class)?;
-            for (i, (quad, log_det)) in quad.chunks(t).zip(log_det.chunks(t)).enumerate() {
-                scores.quad[i * k + column] = quad.iter().sum();
-                scores.log_det[i * k + column] = log_det.iter().sum();
-            }
-            scores.log_norm.push(self.map_of(class).0.log_norm);
-        }
+        let (quad, log_det) = self.token_terms(&x, classes.clone())?;
+        let sums = |terms: &[f64]| terms.chunks(t).map(|tokens| tokens.iter().sum()).collect::<Vec<f64>>();
+        let log_norm = classes.map(|class| self.map_of(class).0.log_norm).collect();
+        let scores = Scores { classes: k, dims, quad: sums(&quad), log_det: sums(&log_det), log_norm };
         let finite = |i: &usize| scores.quad[*i].is_finite() && scores.log_det[*i].is_finite();
         match (0..n * k).find(|i| !finite(i)) {
             Some(i) => Err(Error::Numeric(format!("image {} leaves the finite numbers inside the flow", i / k))),
@@ -354,7 +369,7 @@ impl Flow for TarFlowOracle {
         let side = self.config.shape.width / self.config.patch;
         let tokens = self.tokens(x);
         let term = |class: ClassId| -> Result<Vec<f64>> {
-            let (quad, log_det) = self.token_terms(&tokens, class)?;
+            let (quad, log_det) = self.token_terms(&tokens, class..class + 1)?;
             let (var, p) = (&self.map_of(class).0.var, self.config.token_dims());
             let norms =
                 var.chunks(p).map(|v| v.iter().map(|v| 0.5 * (2.0 * std::f64::consts::PI * v).ln()).sum::<f64>());

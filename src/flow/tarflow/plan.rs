@@ -36,9 +36,11 @@ pub struct BlockPlan {
     pub igm: [f64; 2],
     /// Milliseconds of the loop.
     pub loop_ms: f64,
-    /// Milliseconds of the fastest GS-Jacobi that reached the tolerance.
+    /// The fastest GS-Jacobi that reached the tolerance.
+    pub jacobi: Option<Strategy>,
+    /// Its milliseconds.
     pub jacobi_ms: Option<f64>,
-    /// Rounds that one took, of the loop's T − 1.
+    /// Rounds it took, of the loop's T − 1.
     pub rounds: Option<usize>,
 }
 
@@ -147,6 +149,7 @@ pub fn measure(
             crm: *crm,
             igm: *igm,
             loop_ms: *loop_ms,
+            jacobi: jacobi.map(|(_, _, strategy)| strategy),
             jacobi_ms: jacobi.map(|(ms, _, _)| ms),
             rounds: jacobi.map(|(_, rounds, _)| rounds),
         });
