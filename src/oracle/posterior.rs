@@ -16,7 +16,8 @@ impl Prior {
         Self(vec![1.0 / classes as f64; classes])
     }
 
-    /// From weights ≥ 0, normalised to sum 1.
+    /// From weights ≥ 0, normalised to sum 1; kept to the bit where they do up to rounding, so that a prior that was
+    /// written down reads back as itself.
     ///
     /// # Errors
     /// When a weight is negative or not finite, or all are 0.
@@ -24,6 +25,9 @@ impl Prior {
         let sum: f64 = weights.iter().sum();
         if weights.iter().any(|w| !w.is_finite() || *w < 0.0) || !sum.is_finite() || sum <= 0.0 {
             return Err(Error::input(format!("class prior {weights:?} must be numbers ≥ 0 that are not all 0")));
+        }
+        if (sum - 1.0).abs() <= weights.len() as f64 * f64::EPSILON {
+            return Ok(Self(weights.to_vec()));
         }
         Ok(Self(weights.iter().map(|w| w / sum).collect()))
     }
@@ -219,5 +223,13 @@ mod tests {
         assert!(Prior::new(&[1.0, -0.1]).is_err());
         assert!(Prior::new(&[f64::NAN]).is_err());
         assert_eq!(Prior::new(&[1.0, 3.0]).unwrap().probabilities(), [0.25, 0.75]);
+        for classes in [3, 10, 1000] {
+            let even = Prior::uniform(classes);
+            let uneven = Prior::new(&(1..=classes).map(|k| (k as f64).sqrt()).collect::<Vec<_>>()).unwrap();
+            for prior in [even, uneven] {
+                let text = serde_json::to_string(&prior).unwrap();
+                assert_eq!(serde_json::from_str::<Prior>(&text).unwrap(), prior);
+            }
+        }
     }
 }

@@ -5,5 +5,7 @@ mod bayes;
 mod common;
 mod reference;
 mod run;
+mod scale;
 mod training;
+mod walk;
 mod world;

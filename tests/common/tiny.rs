@@ -5,7 +5,7 @@ use bayescope::flow::Precision;
 use bayescope::flow::glow::{GlowConfig, GlowFlow};
 use bayescope::flow::preprocess::Preprocessing;
 use bayescope::flow::tarflow::{TarFlowConfig, TarFlowOracle};
-use bayescope::flow::weights::Weights;
+use bayescope::flow::weights::{Storage, Weights};
 use burn::tensor::Device;
 
 use super::fill::uniform;
@@ -73,4 +73,13 @@ pub fn tarflow_weights(config: &TarFlowConfig, seed: u64) -> Weights {
 pub fn tarflow(config: &TarFlowConfig, seed: u64, precision: Precision) -> TarFlowOracle {
     let pixels = Preprocessing::Gaussian { std: 0.1 };
     TarFlowOracle::new(config, tarflow_weights(config, seed), pixels, &Device::flex(), precision).unwrap()
+}
+
+/// A TarFlow of [`tarflow_weights`] over grey 8×8 images of 16 tokens, as a public checkpoint file.
+pub fn tarflow_file(folder: &std::path::Path, classes: usize, seed: u64) -> std::path::PathBuf {
+    let path = folder.join(format!("tiny{seed}_model_2_64_2_2_0.05.safetensors"));
+    let weights = tarflow_weights(&tarflow_config(1, 8, 2, classes), seed);
+    let bytes = weights.to_safetensors(Storage::F32).unwrap();
+    bayescope::data::write_atomically(&path, |file| file.write_all(&bytes)).unwrap();
+    path
 }

@@ -67,8 +67,9 @@ impl Estimate {
             classes
         };
         let rounds = class_batch.div_ceil(classes_per_pass);
+        let image_passes = passes.div_ceil((classes / classes_per_pass).max(1)).max(1);
         let bytes = images_per_pass * (4 * dims + 2 * 8 * classes);
-        let most = (HOST_BYTES / bytes.max(1)).max(1);
+        let most = (HOST_BYTES / bytes.max(1)).clamp(1, image_passes);
         let image_batch = match spec.image_batch {
             Some(images) => images.div_ceil(images_per_pass),
             None => (fitting / rounds).clamp(1, most),

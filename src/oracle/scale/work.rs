@@ -92,7 +92,17 @@ fn pass(computer: &Computer<'_>, x: &[f32], first: usize, classes: Range<ClassId
     while whole.len() < full {
         whole.to_mut().extend_from_slice(&x[x.len() - dims..]);
     }
-    let mut scores = flow.score_classes(&whole, classes).map_err(|error| renumber(error, first))?;
+    // How many classes pass an engine together may decide what its kernels make of each: one, always.
+    let each = if flow.class_map().is_some() { 1 } else { classes.len() };
+    let mut all: Option<Scores> = None;
+    for class in classes.clone().step_by(each.max(1)) {
+        let part = flow.score_classes(&whole, class..class + each).map_err(|error| renumber(error, first))?;
+        all = Some(match all {
+            Some(all) => all.with_classes(&part),
+            None => part,
+        });
+    }
+    let mut scores = all.ok_or_else(|| Error::input("a pass needs a class"))?;
     scores.quad.truncate(images * scores.classes);
     scores.log_det.truncate(images * scores.log_norm.len());
     Ok(scores)

@@ -3,6 +3,7 @@
 use super::{WalkPoint, Walker};
 use crate::error::Result;
 use crate::events::Events;
+use crate::flow::Flow;
 use crate::flow::tarflow::TarFlowOracle;
 use crate::oracle::posterior::Posterior;
 use crate::oracle::world::Settings;
@@ -33,13 +34,13 @@ pub fn posterior_gradient(
     target: ClassId,
     settings: &Settings,
 ) -> Result<Vec<f64>> {
-    use crate::flow::Flow;
     let weight = |class: ClassId| f64::from(u8::from(class == target)) - posterior.probabilities[class];
     let classes: Vec<ClassId> = (0..posterior.probabilities.len())
         .filter(|&class| class == target || posterior.probabilities[class] > NEGLIGIBLE)
         .collect();
     let mut gradient = vec![0f64; x.len()];
-    for classes in classes.chunks(flow.images_per_pass()) {
+    // A reverse pass keeps what every layer leaves behind.
+    for classes in classes.chunks((flow.images_per_pass() / 8).max(1)) {
         let copies = x.repeat(classes.len());
         let each = flow.log_likelihood_gradient(&copies, classes, settings.tau)?;
         for (&class, each) in classes.iter().zip(each.chunks(x.len())) {

@@ -15,8 +15,7 @@ mod save;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::events::Events;
-use crate::flow::Flow;
+use crate::events::{Events, silent};
 use crate::flow::base::latents;
 use crate::flow::glow::GlowFlow;
 use crate::oracle::posterior::Posterior;
@@ -188,7 +187,7 @@ struct End {
 impl Walker<'_> {
     /// World-space images as points.
     fn look(&self, positions: &[f64], x: Vec<f32>) -> Result<Vec<WalkPoint>> {
-        let scores = self.world.flow().score(&x)?;
+        let scores = self.world.score(&x, &mut silent())?;
         let images = x.chunks(self.world.shape().dims()).zip(positions).enumerate();
         Ok(images
             .map(|(i, (x, &position))| WalkPoint {
