@@ -183,6 +183,9 @@ impl App {
         if let Some(inspection) = self.engine.take_inspection() {
             self.session.take_inspection(inspection);
         }
+        if let Some(map) = self.engine.take_evidence() {
+            self.session.take_evidence(map);
+        }
     }
 
     fn react(&mut self, effect: Effect) {
@@ -285,6 +288,7 @@ impl App {
     fn paint(&mut self, ui: &mut Ui) {
         let names = self.panel_names();
         self.view.bayes_shown = false;
+        self.view.evidence_wanted = None;
         let Self { session, prefs, view, devices, commands, inspector, layout, panels, history, .. } = self;
         let cx = &mut Cx { session, prefs, view, devices, commands };
         Side::top("top bar").show(ui, |ui| top_bar::show(ui, cx, &names, history.available()));

@@ -1,7 +1,9 @@
 //! What the window asks of whoever computes. Nothing here waits: requests are dropped off, answers are picked up.
 
 use crate::worker::bayes::protocol::Question;
-use crate::worker::protocol::{Event, GalleryRequest, GalleryUpdate, InspectRequest, Inspection, Job, JobId};
+use crate::worker::protocol::{
+    Event, EvidenceMap, EvidenceRequest, GalleryRequest, GalleryUpdate, InspectRequest, Inspection, Job, JobId,
+};
 
 /// The worker as the window sees it; tests put a fake in its place.
 pub trait Engine {
@@ -11,6 +13,8 @@ pub trait Engine {
     fn show(&self, request: GalleryRequest);
     /// Asks for everything about one image. The newest request wins.
     fn inspect(&self, request: InspectRequest);
+    /// Asks for an evidence map. The newest request wins.
+    fn explain(&self, request: EvidenceRequest);
     /// Asks about the Bayes error of the open oracle; answers are events. The newest question of a kind wins.
     fn ask(&self, question: Question);
     /// Stops a job soon, or takes it from the queue.
@@ -23,6 +27,8 @@ pub trait Engine {
     fn take_gallery(&self) -> Option<GalleryUpdate>;
     /// The newest inspection, if one arrived since the last call.
     fn take_inspection(&self) -> Option<Inspection>;
+    /// The newest evidence map, if one arrived since the last call.
+    fn take_evidence(&self) -> Option<EvidenceMap>;
 }
 
 impl Engine for crate::worker::Worker {
@@ -36,6 +42,10 @@ impl Engine for crate::worker::Worker {
 
     fn inspect(&self, request: InspectRequest) {
         Self::inspect(self, request);
+    }
+
+    fn explain(&self, request: EvidenceRequest) {
+        Self::explain(self, request);
     }
 
     fn ask(&self, question: Question) {
@@ -60,5 +70,9 @@ impl Engine for crate::worker::Worker {
 
     fn take_inspection(&self) -> Option<Inspection> {
         Self::take_inspection(self)
+    }
+
+    fn take_evidence(&self) -> Option<EvidenceMap> {
+        Self::take_evidence(self)
     }
 }

@@ -4,6 +4,7 @@ use eframe::egui::{self, Image, Rect, RichText, Sense, TextureHandle, Ui, vec2};
 
 use super::atlas::{NEAREST, picture};
 use super::command::Command;
+use super::evidence::EvidenceSection;
 use super::format;
 use super::panels::Cx;
 use super::session::Session;
@@ -25,7 +26,8 @@ const LOG_FLOOR: f64 = -12.0;
 #[derive(Default)]
 pub struct Inspector {
     large: Option<(u64, Source, usize, TextureHandle)>,
-    morph: Option<(u64, Vec<TextureHandle>)>,
+    morph: Option<((u64, usize), Vec<TextureHandle>)>,
+    evidence: EvidenceSection,
 }
 
 /// The inspected image's tile, from the gallery.
@@ -54,6 +56,7 @@ impl Inspector {
             ui.label(RichText::new(name(session, cx.view.source, index)).size(15.0).strong());
             self.summary(ui, cx, index, stamp, shape, tile);
             posterior(ui, cx, &tile.posterior);
+            self.evidence.show(ui, cx, &tile.posterior);
             if cx.view.source == Source::World {
                 self.morph(ui, cx, tile);
             }
@@ -121,16 +124,20 @@ impl Inspector {
                 ui.vertical(|ui| one_tau(ui, cx, side, *tau, tile, texture));
             }
         });
-        hint(ui, "Click one to set τ.");
+        match inspection.missing {
+            0 => hint(ui, "Click one to set τ."),
+            n => hint(ui, format!("Click one to set τ. {n} more to come…")),
+        }
     }
 
     fn upload(&mut self, ui: &Ui, inspection: &Inspection) {
-        if self.morph.as_ref().is_some_and(|(generation, _)| *generation == inspection.generation) {
+        let key = (inspection.generation, inspection.morph.len());
+        if self.morph.as_ref().is_some_and(|(shown, _)| *shown == key) {
             return;
         }
         let load =
             |(_, tile): &(Tau, Tile)| ui.ctx().load_texture("morph", picture(inspection.shape, &tile.pixels), NEAREST);
-        self.morph = Some((inspection.generation, inspection.morph.iter().map(load).collect()));
+        self.morph = Some((key, inspection.morph.iter().map(load).collect()));
     }
 }
 

@@ -8,6 +8,7 @@ mod atlas;
 mod background;
 mod command;
 mod engine;
+mod evidence;
 mod format;
 mod inspector;
 mod jobs;

@@ -97,6 +97,10 @@ pub struct Prefs {
     pub log_tau: bool,
     /// Its axis of Bayes errors is logarithmic.
     pub log_error: bool,
+    /// The evidence map lies on the picture instead of beside it.
+    pub evidence_overlay: bool,
+    /// How strongly it covers the picture, 0 to 1.
+    pub evidence_strength: f32,
     /// Whether the world card is shown.
     pub world_card: bool,
     /// Whether the inspector is shown.
@@ -122,6 +126,8 @@ impl Default for Prefs {
             tau_range: [0.2, 4.0],
             log_tau: true,
             log_error: false,
+            evidence_overlay: true,
+            evidence_strength: 0.75,
             world_card: true,
             inspector: true,
         }
@@ -145,6 +151,7 @@ impl Prefs {
             self.tau_range = Self::default().tau_range;
         }
         self.class_filter = self.class_filter.filter(|&class| class < classes);
+        self.evidence_strength = if self.evidence_strength.is_finite() { self.evidence_strength.clamp(0.0, 1.0) } else { 1.0 };
     }
 
     /// The world's knobs. Call [`Self::fit`] when the oracle changes.

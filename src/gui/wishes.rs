@@ -6,9 +6,9 @@ use std::time::Instant;
 use crate::device::DeviceChoice;
 use crate::oracle::posterior::Prior;
 use crate::oracle::world::{SampleSpec, Settings};
-use crate::units::Tau;
+use crate::units::{ClassId, Tau};
 use crate::worker::bayes::protocol::{At, CurveQuestion, Question, TargetQuestion};
-use crate::worker::protocol::{GalleryRequest, InspectRequest, Job, Subject};
+use crate::worker::protocol::{EvidenceRequest, GalleryRequest, InspectRequest, Job, Subject};
 
 use super::engine::Engine;
 use super::inspector::MORPH;
@@ -22,6 +22,7 @@ pub struct Wishes {
     generation: u64,
     gallery: Option<(SampleSpec, Settings)>,
     inspection: Option<(Subject, Settings)>,
+    evidence: Option<(Subject, Settings, (ClassId, ClassId))>,
     outside: Option<Settings>,
     readout: Option<(Tau, Prior)>,
     curve: Option<([f64; 2], Prior)>,
@@ -34,9 +35,11 @@ impl Wishes {
     /// The engine was started with the oracle and device of these.
     pub fn new(prefs: &Prefs) -> Self {
         let (gallery, inspection, outside) = (None, None, None);
-        let (readout, curve, hardness) = (None, None, None);
+        let (readout, curve, hardness, evidence) = (None, None, None, None);
         let (oracle, device) = (prefs.oracle.clone(), prefs.device);
-        let mut wishes = Self { generation: 0, gallery, inspection, outside, readout, curve, hardness, oracle, device };
+        let generation = 0;
+        let mut wishes =
+            Self { generation, gallery, inspection, evidence, outside, readout, curve, hardness, oracle, device };
         wishes.accept(prefs);
         wishes
     }
@@ -51,6 +54,7 @@ impl Wishes {
     pub fn forget(&mut self) {
         self.gallery = None;
         self.inspection = None;
+        self.evidence = None;
         self.outside = None;
         self.readout = None;
         self.curve = None;
@@ -60,6 +64,7 @@ impl Wishes {
     /// The inspection must be asked for again: the image is there anew.
     pub fn look_again(&mut self) {
         self.inspection = None;
+        self.evidence = None;
     }
 
     /// Asks for what has changed. Jobs wait until nothing is being dragged: then it is `quiet`.
@@ -82,6 +87,7 @@ impl Wishes {
             self.refresh_outside(engine, session, prefs);
         }
         self.ask_for_inspection(engine, session, prefs, view);
+        self.ask_for_evidence(engine, session, prefs, view);
     }
 
     /// The next running number.
@@ -196,6 +202,23 @@ impl Wishes {
             Subject::External(_) => Vec::new(),
         };
         engine.inspect(InspectRequest { generation: self.generation, subject, settings, taus });
+    }
+
+    /// The evidence map follows the inspected image while it shows. At τ = 0 there is none.
+    fn ask_for_evidence(&mut self, engine: &dyn Engine, session: &Session, prefs: &Prefs, view: &View) {
+        let (Some(classes), Some(subject)) = (view.evidence_wanted, view.subject(prefs)) else { return };
+        let lost = session.external.as_ref().is_none_or(|external| external.settings.is_none());
+        let settings = prefs.settings();
+        if settings.tau.get() == 0.0 || (view.source == Source::Outside && lost) {
+            return;
+        }
+        let wanted = Some((subject.clone(), settings.clone(), classes));
+        if self.evidence == wanted {
+            return;
+        }
+        self.evidence = wanted;
+        let (generation, (a, b)) = (self.number(), classes);
+        engine.explain(EvidenceRequest { generation, subject, settings, a, b });
     }
 }
 

@@ -3,6 +3,7 @@
 pub mod bench;
 pub mod classify;
 pub mod evaluate;
+pub mod evidence;
 pub mod export;
 pub mod folder;
 pub mod library;

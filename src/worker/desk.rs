@@ -132,7 +132,8 @@ fn sit(line: &Line, again: &mut (DeviceChoice, String), running: &mut Option<Job
         line.send(Event::Failed(error.to_string()));
     }
     while !line.stopping() {
-        let busy = desk.interactive.serve(line, desk.opened.as_ref().map(|opened| &opened.world));
+        let job_waits = || !line.queue.is_empty();
+        let busy = desk.interactive.serve(line, desk.opened.as_ref().map(|opened| &opened.world), &job_waits);
         if !busy && desk.interactive.served() {
             desk.tell_precision(line);
         }

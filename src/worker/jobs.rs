@@ -122,8 +122,9 @@ impl<'a> Sink<'a> {
     /// Serves the window, holds while paused, and says whether to go on.
     fn check(&mut self) -> ControlFlow<()> {
         loop {
-            let more = self.interactive.serve(self.line, self.world);
-            if self.line.stopping() || self.control.cancelled.load(Ordering::Relaxed) {
+            let cancelled = || self.control.cancelled.load(Ordering::Relaxed);
+            let more = self.interactive.serve(self.line, self.world, &cancelled);
+            if self.line.stopping() || cancelled() {
                 return ControlFlow::Break(());
             }
             if !self.control.paused.load(Ordering::Relaxed) {

@@ -18,7 +18,9 @@ use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 use crate::device::DeviceChoice;
 use bayes::Board;
 use bayes::protocol::Question;
-use protocol::{Event, GalleryRequest, GalleryUpdate, InspectRequest, Inspection, Job, JobId, Outcome};
+use protocol::{
+    Event, EvidenceMap, EvidenceRequest, GalleryRequest, GalleryUpdate, InspectRequest, Inspection, Job, JobId, Outcome,
+};
 use slot::Slot;
 
 /// Jobs that may wait at once.
@@ -40,8 +42,10 @@ struct Control {
 struct Shared {
     gallery_request: Slot<GalleryRequest>,
     inspect_request: Slot<InspectRequest>,
+    evidence_request: Slot<EvidenceRequest>,
     gallery: Slot<GalleryUpdate>,
     inspection: Slot<Inspection>,
+    evidence: Slot<EvidenceMap>,
     controls: Mutex<HashMap<JobId, Arc<Control>>>,
     bayes: Board,
     stopping: AtomicBool,
@@ -54,8 +58,10 @@ impl Shared {
         Self {
             gallery_request: Slot::default(),
             inspect_request: Slot::default(),
+            evidence_request: Slot::default(),
             gallery: Slot::default(),
             inspection: Slot::default(),
+            evidence: Slot::default(),
             controls: Mutex::default(),
             bayes,
             stopping: AtomicBool::new(false),
@@ -123,7 +129,7 @@ impl Worker {
         id
     }
 
-    /// Asks for a gallery; a request not begun is replaced, one under way stops between two batches.
+    /// Asks for a gallery; a request not begun is replaced, one under way stops at its next report.
     pub fn show(&self, request: GalleryRequest) {
         self.shared.gallery_request.put(request);
         self.shared.ring();
@@ -132,6 +138,12 @@ impl Worker {
     /// Asks for everything about one image; replaces a request not begun.
     pub fn inspect(&self, request: InspectRequest) {
         self.shared.inspect_request.put(request);
+        self.shared.ring();
+    }
+
+    /// Asks for an evidence map; replaces a request not begun.
+    pub fn explain(&self, request: EvidenceRequest) {
+        self.shared.evidence_request.put(request);
         self.shared.ring();
     }
 
@@ -165,6 +177,11 @@ impl Worker {
     /// The newest inspection, once.
     pub fn take_inspection(&self) -> Option<Inspection> {
         self.shared.inspection.take()
+    }
+
+    /// The newest evidence map, once.
+    pub fn take_evidence(&self) -> Option<EvidenceMap> {
+        self.shared.evidence.take()
     }
 }
 

@@ -1,8 +1,8 @@
 //! What the faces and the worker say to each other.
 //!
 //! Two lanes lead out of the worker: small typed facts ([`Event`]) through a bounded channel, and pictures
-//! ([`GalleryUpdate`], [`Inspection`]) through newest-wins slots. Slider-driven requests ([`GalleryRequest`],
-//! [`InspectRequest`]) wait in slots of their own: only the newest runs.
+//! ([`GalleryUpdate`], [`Inspection`], [`EvidenceMap`]) through newest-wins slots. Slider-driven requests
+//! ([`GalleryRequest`], [`InspectRequest`], [`EvidenceRequest`]) wait in slots of their own: only the newest runs.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -12,6 +12,7 @@ use super::bayes::protocol::Answer;
 use crate::data::ImageShape;
 use crate::device::{DeviceChoice, DeviceReport};
 use crate::events::Progress;
+use crate::flow::Evidence;
 use crate::oracle::folder::OracleInfo;
 use crate::oracle::posterior::Posterior;
 use crate::oracle::precision::PrecisionReport;
@@ -100,8 +101,38 @@ pub struct Inspection {
     pub tile: Tile,
     /// How far its posterior moves when computed again from x as rounded to 32 bits (samples only).
     pub rounding: Option<f64>,
-    /// The same latent at other temperatures; empty for an image from outside.
+    /// The same latent at other temperatures, as far as they are made; empty for an image from outside.
     pub morph: Vec<(Tau, Tile)>,
+    /// Temperatures still to be made.
+    pub missing: usize,
+}
+
+/// Asks where in an image the evidence for one class against another lies.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EvidenceRequest {
+    /// Running number of requests; the answer carries it.
+    pub generation: u64,
+    /// The image.
+    pub subject: Subject,
+    /// The world's knobs.
+    pub settings: Settings,
+    /// The class it speaks for.
+    pub a: ClassId,
+    /// The class it speaks against.
+    pub b: ClassId,
+}
+
+/// log p(x|a) − log p(x|b) over the image.
+#[derive(Debug, Clone)]
+pub struct EvidenceMap {
+    /// The request this answers.
+    pub request: EvidenceRequest,
+    /// Shape of the picture.
+    pub shape: ImageShape,
+    /// The picture, CHW bytes.
+    pub pixels: Vec<u8>,
+    /// Its cells and their total.
+    pub evidence: Evidence,
 }
 
 /// Identifies a job while the program runs.

@@ -15,7 +15,9 @@ use crate::oracle::folder::OracleInfo;
 use crate::oracle::precision::PrecisionReport;
 use crate::oracle::world::Settings;
 use crate::worker::bayes::protocol::Answer;
-use crate::worker::protocol::{Event, GalleryUpdate, Inspection, Job, JobId, Outcome, Subject};
+use crate::worker::protocol::{
+    Event, EvidenceMap, EvidenceRequest, GalleryUpdate, Inspection, Job, JobId, Outcome, Subject,
+};
 
 use bayes::BayesFigures;
 use gallery::Gallery;
@@ -74,6 +76,8 @@ pub struct Session {
     pub bayes: BayesFigures,
     /// The newest inspection.
     pub inspection: Option<Inspection>,
+    /// The newest evidence map.
+    pub evidence: Option<EvidenceMap>,
     /// The log.
     pub log: Log,
     notices: Vec<Notice>,
@@ -201,6 +205,7 @@ impl Session {
         if !same {
             self.gallery.clear();
             self.inspection = None;
+            self.evidence = None;
             self.external = None;
             self.bayes.forget_world();
         }
@@ -246,6 +251,20 @@ impl Session {
         if self.inspection.as_ref().is_none_or(|old| old.generation <= inspection.generation) {
             self.inspection = Some(inspection);
         }
+    }
+
+    /// A new evidence map.
+    pub fn take_evidence(&mut self, map: EvidenceMap) {
+        let newer = |old: &EvidenceMap| old.request.generation <= map.request.generation;
+        if self.evidence.as_ref().is_none_or(newer) {
+            self.evidence = Some(map);
+        }
+    }
+
+    /// The evidence map of this image for these classes, if the newest is one.
+    pub fn evidence_of(&self, subject: &Subject, a: usize, b: usize) -> Option<&EvidenceMap> {
+        let asked = |request: &EvidenceRequest| same_image(&request.subject, subject) && (request.a, request.b) == (a, b);
+        self.evidence.as_ref().filter(|map| asked(&map.request))
     }
 
     /// The inspection of this image, if the newest is one of it.
