@@ -5,6 +5,10 @@
 mod bayes;
 #[path = "gui/fake.rs"]
 mod fake;
+#[path = "gui/looking.rs"]
+mod looking;
+#[path = "gui/training.rs"]
+mod training;
 #[path = "gui/look.rs"]
 mod look;
 

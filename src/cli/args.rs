@@ -111,6 +111,8 @@ pub enum Command {
     Sample(SampleArgs),
     /// Compute exact posteriors of images in an oracle's world.
     Posterior(PosteriorArgs),
+    /// Show where in an image the evidence for one class and against another lies.
+    Evidence(super::evidence::EvidenceArgs),
 }
 
 /// What `bench` can measure beside worlds.
@@ -260,7 +262,10 @@ pub struct SampleArgs {
     pub world: WorldArgs,
     #[command(flatten)]
     pub compute: Compute,
-    /// `.npz` (x, y, posterior, logp, aleatoric), `.png` (contact sheet) or a folder (PNG files by label).
+    #[command(flatten)]
+    pub look: super::look::LookArgs,
+    /// `.npz` (x, y, posterior, logp, aleatoric), `.png` (contact sheet) or a folder (PNG files by label). With a look
+    /// (--guidance, --denoise) pictures only.
     #[arg(long, value_name = "FILE.npz|FILE.png|DIR")]
     pub out: PathBuf,
     /// Print one JSON document about what was written.

@@ -5,6 +5,8 @@ mod args;
 mod bayes;
 mod bench;
 mod doctor;
+mod evidence;
+mod look;
 mod oracle;
 mod posterior;
 mod progress;
@@ -42,6 +44,7 @@ pub fn main() -> ExitCode {
         Some(Command::Oracle { command }) => oracle::run(command),
         Some(Command::Sample(args)) => sample::run(&args),
         Some(Command::Posterior(args)) => posterior::run(args),
+        Some(Command::Evidence(args)) => evidence::run(args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -27,6 +27,9 @@ pub fn run(args: &SampleArgs) -> Result<()> {
     let settings = args.world.settings(names.len())?;
     let class = args.class.as_deref().map(|class| class_of(class, names)).transpose()?;
     let spec = SampleSpec { n: args.n, class, seed: Seed(args.seed) };
+    if let Some(look) = args.look.look() {
+        return super::look::run(&opened.world, spec, &settings, &look, &args.out, args.json);
+    }
     let saved = save_samples(&opened.world, &spec, &[], &settings, &args.out, &mut Bar::new("sampling"))?;
     let file = args.out.display().to_string();
     if args.json {
@@ -51,7 +54,7 @@ pub fn run(args: &SampleArgs) -> Result<()> {
 }
 
 /// A class by name or by number; names win.
-fn class_of(class: &str, names: &[String]) -> Result<ClassId> {
+pub fn class_of(class: &str, names: &[String]) -> Result<ClassId> {
     let by_name = names.iter().position(|name| name == class);
     let by_number = || class.parse().ok().filter(|&c: &usize| c < names.len());
     by_name

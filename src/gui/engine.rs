@@ -1,8 +1,11 @@
 //! What the window asks of whoever computes. Nothing here waits: requests are dropped off, answers are picked up.
 
+use std::path::PathBuf;
+
 use crate::worker::bayes::protocol::Question;
 use crate::worker::protocol::{
     Event, EvidenceMap, EvidenceRequest, GalleryRequest, GalleryUpdate, InspectRequest, Inspection, Job, JobId,
+    RunningPosterior,
 };
 
 /// The worker as the window sees it; tests put a fake in its place.
@@ -17,6 +20,8 @@ pub trait Engine {
     fn explain(&self, request: EvidenceRequest);
     /// Asks about the Bayes error of the open oracle; answers are events. The newest question of a kind wins.
     fn ask(&self, question: Question);
+    /// Opens the best epoch so far of the run in a folder, whatever else is under way.
+    fn use_checkpoint(&self, run: PathBuf) -> JobId;
     /// Stops a job soon, or takes it from the queue.
     fn cancel(&self, id: JobId);
     /// Pauses a job or lets it go on.
@@ -27,6 +32,8 @@ pub trait Engine {
     fn take_gallery(&self) -> Option<GalleryUpdate>;
     /// The newest inspection, if one arrived since the last call.
     fn take_inspection(&self) -> Option<Inspection>;
+    /// What is newly known of the posterior of the image being inspected.
+    fn take_running(&self) -> Option<RunningPosterior>;
     /// The newest evidence map, if one arrived since the last call.
     fn take_evidence(&self) -> Option<EvidenceMap>;
 }
@@ -52,6 +59,10 @@ impl Engine for crate::worker::Worker {
         Self::ask(self, question);
     }
 
+    fn use_checkpoint(&self, run: PathBuf) -> JobId {
+        Self::use_checkpoint(self, run)
+    }
+
     fn cancel(&self, id: JobId) {
         Self::cancel(self, id);
     }
@@ -70,6 +81,10 @@ impl Engine for crate::worker::Worker {
 
     fn take_inspection(&self) -> Option<Inspection> {
         Self::take_inspection(self)
+    }
+
+    fn take_running(&self) -> Option<RunningPosterior> {
+        Self::take_running(self)
     }
 
     fn take_evidence(&self) -> Option<EvidenceMap> {

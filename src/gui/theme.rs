@@ -135,6 +135,16 @@ impl Theme {
         self.pick(0xeceef1, 0x23272d)
     }
 
+    /// The veil over an image that is still being made, and text on it.
+    pub fn unfinished(self) -> Color32 {
+        self.pick(0xf7f8fa, 0x181b20).gamma_multiply(0.55)
+    }
+
+    /// Text on [`Self::unfinished`].
+    pub fn on_unfinished(self) -> Color32 {
+        self.pick(0x10151b, 0xf5f9fd)
+    }
+
     /// The text of a badge.
     pub fn badge(self, badge: Badge) -> Color32 {
         match badge {

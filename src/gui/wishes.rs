@@ -4,6 +4,7 @@
 use std::time::Instant;
 
 use crate::device::DeviceChoice;
+use crate::flow::tarflow::Look;
 use crate::oracle::posterior::Prior;
 use crate::oracle::world::{SampleSpec, Settings};
 use crate::units::{ClassId, Tau};
@@ -12,6 +13,7 @@ use crate::worker::protocol::{EvidenceRequest, GalleryRequest, InspectRequest, J
 
 use super::engine::Engine;
 use super::inspector::MORPH;
+use super::looks;
 use super::prefs::Prefs;
 use super::session::Session;
 use super::session::bayes::{Comparison, Curve};
@@ -20,8 +22,8 @@ use super::view::{Source, View};
 /// What the engine was told last.
 pub struct Wishes {
     generation: u64,
-    gallery: Option<(SampleSpec, Settings)>,
-    inspection: Option<(Subject, Settings)>,
+    gallery: Option<(SampleSpec, Settings, Option<Look>)>,
+    inspection: Option<(Subject, Settings, Option<Look>)>,
     evidence: Option<(Subject, Settings, (ClassId, ClassId))>,
     outside: Option<Settings>,
     readout: Option<(Tau, Prior)>,
@@ -154,7 +156,8 @@ impl Wishes {
 
     fn ask_for_gallery(&mut self, engine: &dyn Engine, session: &mut Session, prefs: &Prefs, view: &mut View) {
         let (spec, settings) = (prefs.spec(), prefs.settings());
-        let wanted = (spec, settings.clone());
+        let look = looks::look(session, prefs);
+        let wanted = (spec, settings.clone(), look);
         if self.gallery.as_ref() == Some(&wanted) {
             return;
         }
@@ -170,7 +173,7 @@ impl Wishes {
             view.selection.retain(|&index| index < spec.n);
             view.cursor = view.cursor.filter(|&index| index < spec.n);
         }
-        engine.show(GalleryRequest { generation: self.generation, spec, settings, first });
+        engine.show(GalleryRequest { generation: self.generation, spec, settings, first, look });
     }
 
     /// Images from outside get their posteriors again when a knob has moved.
@@ -190,18 +193,18 @@ impl Wishes {
         if view.source == Source::Outside && lost {
             return;
         }
-        let wanted = (subject, prefs.settings());
+        let wanted = (subject, prefs.settings(), looks::look(session, prefs));
         if self.inspection.as_ref() == Some(&wanted) {
             return;
         }
-        let (subject, settings) = wanted.clone();
+        let (subject, settings, look) = wanted.clone();
         self.inspection = Some(wanted);
         self.generation += 1;
         let taus = match subject {
             Subject::Sample { .. } => MORPH.iter().filter_map(|&tau| Tau::new(tau).ok()).collect(),
             Subject::External(_) => Vec::new(),
         };
-        engine.inspect(InspectRequest { generation: self.generation, subject, settings, taus });
+        engine.inspect(InspectRequest { generation: self.generation, subject, settings, taus, look });
     }
 
     /// The evidence map follows the inspected image while it shows. At τ = 0 there is none.

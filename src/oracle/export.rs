@@ -89,7 +89,7 @@ fn write_samples(
 }
 
 /// Small images are enlarged to about 64 pixels.
-fn scale(shape: ImageShape) -> usize {
+pub(super) fn scale(shape: ImageShape) -> usize {
     (64 / shape.width.max(1)).max(1)
 }
 
@@ -107,7 +107,7 @@ fn save_pictures(world: &World, samples: &[Sample], folder: &Path) -> Result<()>
 }
 
 /// A class name as the name of a folder.
-fn file_name(class: &str) -> String {
+pub(super) fn file_name(class: &str) -> String {
     let clean: String =
         class.chars().map(|c| if c.is_alphanumeric() || "-_ .".contains(c) { c } else { '_' }).collect();
     if clean.trim_matches('.').is_empty() { format!("class{clean}").replace('.', "_") } else { clean }

@@ -16,7 +16,8 @@ use crate::flow::Precision;
 use crate::flow::weights::Weights;
 use crate::oracle::folder::{self, OracleInfo};
 use crate::oracle::precision;
-use crate::oracle::world::World;
+use crate::oracle::train::oracle_so_far;
+use crate::oracle::world::{Settings, World};
 
 /// The worker's ends of all lines.
 pub struct Line {
@@ -76,21 +77,67 @@ impl Desk {
     fn tell_precision(&mut self, line: &Line) {
         let Some(opened) = self.opened.as_mut().filter(|opened| !opened.measured) else { return };
         opened.measured = true;
-        match precision::measure(&opened.info, opened.weights.clone(), &opened.world) {
+        let measured = if opened.world.flow().class_map().is_some() {
+            // Samples are dear here: two of those on show must do.
+            let x = self.interactive.some_images(2);
+            let settings = Settings::default_for(opened.info.class_names.len());
+            let scores = opened.world.flow().score(&x);
+            scores.and_then(|s| precision::compare(&opened.info, opened.weights.clone(), &x, &s, &settings))
+        } else {
+            precision::measure(&opened.info, opened.weights.clone(), &opened.world)
+        };
+        match measured {
             Ok(report) => line.send(Event::Precision(report)),
             Err(error) => tracing::warn!("the precision of {} could not be measured: {error}", opened.name),
         }
     }
 
     fn place(&mut self, line: &Line, name: String, info: OracleInfo, weights: Weights) -> Result<()> {
-        let Chosen { device, batch, .. } = &self.chosen;
-        let world = info.clone().build(weights.clone(), device, Precision::F32, *batch)?.world;
-        line.shared.bayes.open(world.flow().shared_base());
-        line.send(Event::Oracle(Arc::new(info.clone())));
-        self.interactive.forget();
-        self.opened = Some(Opened { name, info, weights, world, measured: false });
+        self.opened = Some(settle_world(line, &self.chosen, &self.interactive, name, (info, weights))?);
         Ok(())
     }
+
+    /// Opens the best epoch of a run, if that was asked for.
+    fn step_aside(&mut self, line: &Line) {
+        if let Some(opened) = open_so_far(line, &self.chosen, &self.interactive) {
+            self.opened = Some(opened);
+        }
+    }
+}
+
+/// Builds a world and tells that it is open.
+fn settle_world(
+    line: &Line,
+    chosen: &Chosen,
+    interactive: &Interactive,
+    name: String,
+    (info, weights): (OracleInfo, Weights),
+) -> Result<Opened> {
+    let world = info.clone().build(weights.clone(), &chosen.device, Precision::F32, chosen.batch)?.world;
+    line.shared.bayes.open(world.flow().shared_base());
+    line.send(Event::Oracle(Arc::new(info.clone())));
+    interactive.forget();
+    Ok(Opened { name, info, weights, world, measured: false })
+}
+
+/// Opens the best epoch of a run, if that was asked for; tells how it went.
+pub fn open_so_far(line: &Line, chosen: &Chosen, interactive: &Interactive) -> Option<Opened> {
+    let (id, run) = line.shared.aside.take()?;
+    line.send(Event::JobStarted { id });
+    let open = || -> Result<Opened> {
+        let name = oracle_so_far(&run)?.display().to_string();
+        let read = folder::read(&name)?;
+        settle_world(line, chosen, interactive, name, read)
+    };
+    let (opened, outcome) = match open() {
+        Ok(opened) => {
+            let done = Outcome::Done(format!("{} is open", opened.info.name));
+            (Some(opened), done)
+        }
+        Err(error) => (None, Outcome::Failed(error.to_string())),
+    };
+    line.send(Event::JobEnded { id, outcome });
+    opened
 }
 
 /// Runs until the handle is dropped. A panic ends the desk, not the thread: a new desk opens the same oracle.
@@ -132,7 +179,8 @@ fn sit(line: &Line, again: &mut (DeviceChoice, String), running: &mut Option<Job
         line.send(Event::Failed(error.to_string()));
     }
     while !line.stopping() {
-        let job_waits = || !line.queue.is_empty();
+        desk.step_aside(line);
+        let job_waits = || !line.queue.is_empty() || line.shared.aside.is_full();
         let busy = desk.interactive.serve(line, desk.opened.as_ref().map(|opened| &opened.world), &job_waits);
         if !busy && desk.interactive.served() {
             desk.tell_precision(line);

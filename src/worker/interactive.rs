@@ -15,7 +15,9 @@ use super::desk::Line;
 use super::protocol::{Event, EvidenceMap, EvidenceRequest, Subject, Tile};
 use super::{Shared, slot::Slot};
 use crate::error::{Error, Result};
+use crate::events::Events;
 use crate::flow::Decoding;
+use crate::flow::tarflow::Look;
 use crate::oracle::classify::Classified;
 use crate::oracle::world::{Sample, SampleSpec, Settings, World};
 use gallery::Gallery;
@@ -168,6 +170,31 @@ impl Interactive {
         samples.into_iter().next().map(Arc::new).ok_or_else(|| Error::input("no such sample"))
     }
 
+    /// Pictures of samples with a look; those that are kept cost nothing.
+    fn looks(
+        &self,
+        place: &Place<'_>,
+        samples: &[Arc<Sample>],
+        (spec, settings, look): (&SampleSpec, &Settings, &Look),
+        watch: &mut dyn Events<Decoding>,
+    ) -> Result<()> {
+        let missing = |sample: &&Arc<Sample>| self.kept.borrow().picture(look, sample.index).is_none();
+        let missing: Vec<&Sample> = samples.iter().filter(missing).map(|sample| &**sample).collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let pictures = place.world.pictures_with(&missing, spec, settings, look, watch)?;
+        let mut kept = self.kept.borrow_mut();
+        missing.iter().zip(pictures).for_each(|(sample, picture)| kept.keep_picture(look, sample.index, picture));
+        Ok(())
+    }
+
+    /// The tile of a sample, with the look if it was made.
+    fn tile(&self, world: &World, sample: &Sample, look: Option<&Look>) -> Tile {
+        let look = look.and_then(|look| self.kept.borrow().picture(look, sample.index).cloned());
+        Tile { look, ..tile(world, sample) }
+    }
+
     fn remember(&self, spec: &SampleSpec, settings: &Settings, sample: &Arc<Sample>) {
         self.kept.borrow_mut().keep(spec, settings, sample);
     }
@@ -201,6 +228,7 @@ fn tile(world: &World, sample: &Sample) -> Tile {
         label: sample.label,
         pixels: world.flow().pixels().picture(&sample.x),
         posterior: Arc::new(sample.posterior.clone()),
+        look: None,
     }
 }
 
@@ -215,6 +243,7 @@ pub fn external_tile(world: &World, classified: &Classified, i: usize, settings:
         label,
         pixels: world.flow().pixels().picture(&classified.x[i * dims..(i + 1) * dims]),
         posterior: Arc::new(posterior),
+        look: None,
     }
 }
 

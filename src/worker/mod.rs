@@ -10,6 +10,7 @@ pub mod protocol;
 mod slot;
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -20,6 +21,7 @@ use bayes::Board;
 use bayes::protocol::Question;
 use protocol::{
     Event, EvidenceMap, EvidenceRequest, GalleryRequest, GalleryUpdate, InspectRequest, Inspection, Job, JobId, Outcome,
+    RunningPosterior,
 };
 use slot::Slot;
 
@@ -46,6 +48,9 @@ struct Shared {
     gallery: Slot<GalleryUpdate>,
     inspection: Slot<Inspection>,
     evidence: Slot<EvidenceMap>,
+    running: Slot<RunningPosterior>,
+    /// A job that does not wait in the queue: the run whose best epoch is wanted.
+    aside: Slot<(JobId, PathBuf)>,
     controls: Mutex<HashMap<JobId, Arc<Control>>>,
     bayes: Board,
     stopping: AtomicBool,
@@ -62,6 +67,8 @@ impl Shared {
             gallery: Slot::default(),
             inspection: Slot::default(),
             evidence: Slot::default(),
+            running: Slot::default(),
+            aside: Slot::default(),
             controls: Mutex::default(),
             bayes,
             stopping: AtomicBool::new(false),
@@ -129,6 +136,17 @@ impl Worker {
         id
     }
 
+    /// Opens the best epoch so far of the run in a folder, and returns at once. Does not wait in the queue: a training under
+    /// way opens it between two steps and goes on undisturbed.
+    pub fn use_checkpoint(&self, run: PathBuf) -> JobId {
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        if let Some((id, _)) = self.shared.aside.swap((id, run)) {
+            let _ = self.own_events.try_send(Event::JobEnded { id, outcome: Outcome::Cancelled });
+        }
+        self.shared.ring();
+        id
+    }
+
     /// Asks for a gallery; a request not begun is replaced, one under way stops at its next report.
     pub fn show(&self, request: GalleryRequest) {
         self.shared.gallery_request.put(request);
@@ -177,6 +195,11 @@ impl Worker {
     /// The newest inspection, once.
     pub fn take_inspection(&self) -> Option<Inspection> {
         self.shared.inspection.take()
+    }
+
+    /// What is known of the posterior of the image being inspected, once.
+    pub fn take_running(&self) -> Option<RunningPosterior> {
+        self.shared.running.take()
     }
 
     /// The newest evidence map, once.

@@ -1,18 +1,21 @@
 //! The gallery: samples in pieces, what is in view first.
 
 use std::collections::VecDeque;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::super::protocol::{GalleryRequest, GalleryUpdate, Tile, order};
-use super::{Interactive, PIECE, Place, STOPPABLE_PIECE, tile, unless};
+use super::super::protocol::{Draft, GalleryRequest, GalleryUpdate, Tile, order};
+use super::{Interactive, PIECE, Place, STOPPABLE_PIECE, unless};
 use crate::error::{Error, Result};
 use crate::events::Progress;
 use crate::flow::Decoding;
-use crate::oracle::world::Sample;
+use crate::oracle::world::{Sample, World};
 
 /// Images in a piece at most.
 const LARGEST_PIECE: usize = 256;
+/// Images that take longer than this are shown while they are made.
+const DRAFT_AFTER: Duration = Duration::from_millis(25);
 
 /// A gallery under way.
 pub struct Gallery {
@@ -60,29 +63,31 @@ impl Interactive {
 
     /// Tiles of some samples, and how many of them had to be made: those that are kept cost nothing.
     fn make(&self, place: &Place<'_>, gallery: &Gallery, indices: &[usize]) -> Result<(Vec<Tile>, usize)> {
-        let (world, shared) = (place.world, &place.line.shared);
-        let GalleryRequest { spec, settings, .. } = &gallery.request;
+        let world = place.world;
+        let GalleryRequest { spec, settings, look, .. } = &gallery.request;
         let known = |index: &usize| self.kept.borrow().get(spec, settings, *index);
         let mut samples: Vec<Arc<Sample>> = indices.iter().filter_map(known).collect();
         let missing: Vec<usize> = indices.iter().filter(|index| known(index).is_none()).copied().collect();
         if !missing.is_empty() {
-            let mut watch = |_: Decoding| unless(place.called_away() || shared.asked());
-            let made = world.sample_watched(spec, settings, &missing, &mut watch)?;
+            let made = world.sample_watched(spec, settings, &missing, &mut watch(place, gallery, &missing))?;
             for sample in made.into_iter().map(Arc::new) {
                 self.remember(spec, settings, &sample);
                 samples.push(sample);
             }
         }
-        Ok((samples.iter().map(|sample| tile(world, sample)).collect(), missing.len()))
+        let mut made = missing.len();
+        if let Some(look) = look {
+            let lacking = |sample: &&Arc<Sample>| self.kept.borrow().picture(look, sample.index).is_none();
+            let lacking: Vec<usize> = samples.iter().filter(lacking).map(|sample| sample.index).collect();
+            self.looks(place, &samples, (spec, settings, look), &mut watch(place, gallery, &lacking))?;
+            made = made.max(lacking.len());
+        }
+        Ok((samples.iter().map(|sample| self.tile(world, sample, look.as_ref())).collect(), made))
     }
 
     fn deliver(&self, place: &Place<'_>, gallery: &mut Gallery, tiles: Vec<Tile>) {
         gallery.delivered += tiles.len();
-        let GalleryRequest { generation, spec, .. } = gallery.request;
-        let progress = Progress { done: gallery.delivered, total: spec.n };
-        let update = GalleryUpdate { generation, shape: place.world.shape(), tiles, progress };
-        place.line.shared.gallery.merge(update, join);
-        (place.line.shared.wake)();
+        tell(place, gallery, tiles, Vec::new());
     }
 
     /// Sizes the next piece by the time that making `made` samples took.
@@ -100,10 +105,46 @@ impl Interactive {
     }
 }
 
+/// Publishes images as they are after every block, and stops when something newer waits.
+fn watch<'a>(
+    place: &'a Place<'_>,
+    gallery: &'a Gallery,
+    indices: &'a [usize],
+) -> impl FnMut(Decoding) -> ControlFlow<()> + 'a {
+    let began = Instant::now();
+    move |decoding: Decoding| {
+        if let Some(x) = decoding.x.filter(|_| began.elapsed() > DRAFT_AFTER) {
+            tell(place, gallery, Vec::new(), drafts(place.world, indices, &x, decoding.progress));
+        }
+        unless(place.called_away() || place.line.shared.asked())
+    }
+}
+
+/// The images of a piece after another block.
+fn drafts(world: &World, indices: &[usize], x: &[f32], steps: Progress) -> Vec<Draft> {
+    let total = world.flow().class_map().map_or(1, |flow| flow.config().blocks);
+    let blocks = Progress { done: steps.done * total / steps.total.max(1), total };
+    let images = x.chunks(world.shape().dims()).zip(indices);
+    images.map(|(x, &index)| Draft { index, pixels: world.flow().pixels().picture(x), blocks }).collect()
+}
+
+fn tell(place: &Place<'_>, gallery: &Gallery, tiles: Vec<Tile>, drafts: Vec<Draft>) {
+    let GalleryRequest { generation, spec, .. } = gallery.request;
+    let progress = Progress { done: gallery.delivered, total: spec.n };
+    let update = GalleryUpdate { generation, shape: place.world.shape(), tiles, drafts, progress };
+    place.line.shared.gallery.merge(update, join);
+    (place.line.shared.wake)();
+}
+
 fn join(mut old: GalleryUpdate, new: GalleryUpdate) -> GalleryUpdate {
     if old.generation != new.generation {
         return new;
     }
+    let known = |index: usize| {
+        new.tiles.iter().any(|tile| tile.index == index) || new.drafts.iter().any(|draft| draft.index == index)
+    };
+    old.drafts.retain(|draft| !known(draft.index));
+    old.drafts.extend(new.drafts);
     old.tiles.extend(new.tiles);
     old.progress = new.progress;
     old

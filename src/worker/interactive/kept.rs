@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::flow::tarflow::Look;
 use crate::oracle::world::{Sample, SampleSpec, Settings};
 use crate::units::{ClassId, Seed};
 
@@ -21,6 +22,9 @@ fn key(spec: &SampleSpec, settings: &Settings) -> Key {
 pub struct Kept {
     key: Option<Key>,
     samples: HashMap<usize, Arc<Sample>>,
+    /// Pictures of these samples with a look.
+    look: Option<Look>,
+    pictures: HashMap<usize, Vec<u8>>,
     bytes: usize,
 }
 
@@ -42,7 +46,22 @@ impl Kept {
         }
     }
 
-    /// World-space images of some kept samples, at most `n`.
+    /// The picture of sample `index` with a look, if it is kept.
+    pub fn picture(&self, look: &Look, index: usize) -> Option<&Vec<u8>> {
+        self.pictures.get(&index).filter(|_| self.look.as_ref() == Some(look))
+    }
+
+    /// Keeps a picture, in place of those with another look.
+    pub fn keep_picture(&mut self, look: &Look, index: usize, picture: Vec<u8>) {
+        if self.look.as_ref() != Some(look) {
+            self.pictures.clear();
+            self.look = Some(*look);
+        }
+        self.bytes += picture.len();
+        self.pictures.insert(index, picture);
+    }
+
+    /// Some of the kept samples, at most `n`.
     pub fn some(&self, n: usize) -> Vec<Arc<Sample>> {
         let mut indices: Vec<&usize> = self.samples.keys().collect();
         indices.sort_unstable();
