@@ -7,6 +7,10 @@ mod bayes;
 mod fake;
 #[path = "gui/look.rs"]
 mod look;
+#[path = "gui/looking.rs"]
+mod looking;
+#[path = "gui/training.rs"]
+mod training;
 
 use std::path::Path;
 use std::sync::Arc;

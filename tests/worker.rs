@@ -5,6 +5,10 @@ mod common;
 
 #[path = "worker/bayes.rs"]
 mod bayes;
+#[path = "worker/checkpoint.rs"]
+mod checkpoint;
+#[path = "worker/class_map.rs"]
+mod class_map;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -31,11 +35,16 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 impl Bench {
     fn new() -> Self {
+        Self::on("mnist")
+    }
+
+    /// On another oracle than the bundled one.
+    fn on(oracle: &str) -> Self {
         let (ring, bell) = bounded(1);
         let wake = Arc::new(move || {
             let _ = ring.try_send(());
         });
-        let mut bench = Self { worker: Worker::start(DeviceChoice::Cpu, "mnist".into(), wake), bell, seen: Vec::new() };
+        let mut bench = Self { worker: Worker::start(DeviceChoice::Cpu, oracle.into(), wake), bell, seen: Vec::new() };
         bench.until(|event| matches!(event, Event::Oracle(_)).then_some(()));
         bench
     }
@@ -95,7 +104,7 @@ fn settings(tau: f64) -> Settings {
 }
 
 fn request(generation: u64, n: usize, tau: f64, first: Vec<usize>) -> GalleryRequest {
-    GalleryRequest { generation, spec: spec(n), settings: settings(tau), first }
+    GalleryRequest { generation, spec: spec(n), settings: settings(tau), first, look: None }
 }
 
 #[test]
@@ -128,8 +137,9 @@ fn an_inspection_shows_the_same_latent_at_other_temperatures() {
     let mut bench = Bench::new();
     let subject = Subject::Sample { spec: spec(10), index: 3 };
     let taus = [0.0, 0.5, 1.0].map(|tau| Tau::new(tau).unwrap()).to_vec();
-    bench.worker.inspect(InspectRequest { generation: 9, subject, settings: settings(1.0), taus });
-    let inspection = bench.wait(|bench| bench.worker.take_inspection());
+    bench.worker.inspect(InspectRequest { generation: 9, subject, settings: settings(1.0), taus, look: None });
+    let whole = |bench: &mut Bench| bench.worker.take_inspection().filter(|inspection| inspection.missing == 0);
+    let inspection = bench.wait(whole);
     assert_eq!((inspection.generation, inspection.morph.len()), (9, 3));
     assert_eq!(inspection.morph[2].1.pixels, inspection.tile.pixels);
     assert_ne!(inspection.morph[0].1.pixels, inspection.tile.pixels);
@@ -172,7 +182,8 @@ fn pictures_from_outside_get_posteriors() {
     assert_eq!(tiles.len(), 2);
     assert!(matches!(bench.outcome(job), Outcome::Done(_)));
     let subject = Subject::External(1);
-    bench.worker.inspect(InspectRequest { generation: 1, subject, settings: settings(1.0), taus: Vec::new() });
+    let (settings, taus) = (settings(1.0), Vec::new());
+    bench.worker.inspect(InspectRequest { generation: 1, subject, settings, taus, look: None });
     let inspection = bench.wait(|bench| bench.worker.take_inspection());
     assert_eq!(inspection.tile.posterior, tiles[1].posterior);
 }

@@ -115,6 +115,8 @@ pub enum Command {
     Posterior(PosteriorArgs),
     /// Walk from an image to another or towards a class, to the image at which two classes are equally probable.
     Walk(WalkArgs),
+    /// Show where in an image the evidence for one class and against another lies.
+    Evidence(super::evidence::EvidenceArgs),
 }
 
 /// What `bench` can measure beside worlds.
@@ -290,7 +292,10 @@ pub struct SampleArgs {
     pub world: WorldArgs,
     #[command(flatten)]
     pub compute: Compute,
-    /// `.npz` (x, y, posterior, logp, aleatoric), `.png` (contact sheet) or a folder (PNG files by label).
+    #[command(flatten)]
+    pub look: super::look::LookArgs,
+    /// `.npz` (x, y, posterior, logp, aleatoric), `.png` (contact sheet) or a folder (PNG files by label). With a look
+    /// (--guidance, --denoise) pictures only.
     #[arg(long, value_name = "FILE.npz|FILE.png|DIR")]
     pub out: PathBuf,
     /// Print one JSON document about what was written.

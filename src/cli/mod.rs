@@ -5,6 +5,8 @@ mod args;
 mod bayes;
 mod bench;
 mod doctor;
+mod evidence;
+mod look;
 mod oracle;
 mod posterior;
 mod progress;
@@ -21,10 +23,11 @@ use serde::Serialize;
 use crate::device::choose;
 use crate::error::{Error, Result};
 use crate::flow::Precision;
-use crate::flow::weights::Weights;
 use crate::oracle::folder::{self, OracleInfo};
+use crate::oracle::strategies;
 use crate::oracle::world::World;
 use args::{BenchTask, Cli, Command, Compute, Explore};
+use progress::Bar;
 
 /// Parses the arguments and does what they say.
 pub fn main() -> ExitCode {
@@ -49,6 +52,7 @@ pub fn main() -> ExitCode {
         Some(Command::Sample(args)) => sample::run(&args),
         Some(Command::Posterior(args)) => posterior::run(args),
         Some(Command::Walk(args)) => walk::run(&args),
+        Some(Command::Evidence(args)) => evidence::run(args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -84,8 +88,9 @@ fn explore(args: Explore) -> Result<()> {
 
 /// An oracle opened for a command.
 struct Opened {
+    /// As it was asked for: whoever needs the weights again reads them again.
+    name: String,
     info: OracleInfo,
-    weights: Weights,
     world: World,
     /// What computes, in words.
     device: String,
@@ -100,10 +105,14 @@ fn open(oracle: &str, compute: &Compute) -> Result<Opened> {
             "--precision f64 needs --device cpu: adapters differ in what 64-bit arithmetic they have",
         ));
     }
-    let (info, weights) = folder::read(oracle)?;
-    let world = info.clone().build(weights.clone(), &chosen.device, precision, chosen.batch)?.world;
-    let used = chosen.report.used;
-    Ok(Opened { info, weights, world, device: format!("{} ({})", used.name, used.driver) })
+    let (info, weights) = folder::read_watched(oracle, &mut Bar::new("reading"))?;
+    let world = info.clone().build(weights, &chosen.device, precision, chosen.batch)?.world;
+    let device = chosen.report.used.label();
+    let known = strategies::remembered(&info.weights_sha256, &device, world.batch().next_power_of_two());
+    if let (Some(flow), Some(known)) = (world.flow().class_map(), known) {
+        flow.set_strategies(known.strategies());
+    }
+    Ok(Opened { name: oracle.to_owned(), info, world, device })
 }
 
 /// One JSON document on stdout.

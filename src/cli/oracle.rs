@@ -172,7 +172,7 @@ fn train(spec: &Path, out: &Path, device: DeviceChoice, json: bool) -> Result<()
 
 fn tell(bar: &Bar, event: &TrainEvent) {
     match event {
-        TrainEvent::Started { images, held_out, parameters, resumed_at, epochs } => bar.line(&format!(
+        TrainEvent::Started { images, held_out, parameters, resumed_at, epochs, .. } => bar.line(&format!(
             "{images} images, {held_out} held out, {parameters} parameters; epoch {} of {epochs} is next",
             (resumed_at + 1).min(*epochs)
         )),

@@ -8,6 +8,7 @@ use super::{Opened, open, print_json, scale};
 use crate::error::Result;
 use crate::flow::preprocess::Dequantisation;
 use crate::oracle::classify::{Classified, read_input};
+use crate::oracle::folder;
 use crate::oracle::posterior::Posterior;
 use crate::oracle::precision::{PrecisionReport, compare};
 use crate::oracle::world::Settings;
@@ -67,7 +68,7 @@ pub fn run(args: PosteriorArgs) -> Result<()> {
 }
 
 fn precision(opened: &Opened, classified: &Classified, settings: &Settings) -> Result<PrecisionReport> {
-    compare(&opened.info, opened.weights.clone(), &classified.x, &classified.scores, settings)
+    compare(&opened.info, folder::read(&opened.name)?.1, &classified.x, &classified.scores, settings)
 }
 
 fn print(report: &Report<'_>) -> Result<()> {

@@ -8,8 +8,12 @@ use super::{open, print_json};
 use crate::data::{Input, read_npz};
 use crate::error::{Error, Result};
 use crate::oracle::export::{Saved, save_latents, save_samples};
+use crate::oracle::strategies;
 use crate::oracle::world::{SampleSpec, Settings};
 use crate::units::{ClassId, Seed};
+
+/// From so many samples of a class-map world on, measuring how its blocks are best inverted pays.
+const WORTH_MEASURING: usize = 1000;
 
 #[derive(Serialize)]
 struct Report<'a> {
@@ -28,6 +32,16 @@ pub fn run(args: &SampleArgs) -> Result<()> {
     let settings = args.world.settings(names.len())?;
     let class = args.class.as_deref().map(|class| class_of("--class ", class, names)).transpose()?;
     let spec = SampleSpec { n: args.n, class, seed: Seed(args.seed) };
+    if let Some(look) = args.look.look() {
+        return super::look::run(&opened.world, spec, &settings, &look, &args.out, args.json);
+    }
+    if args.n >= WORTH_MEASURING && args.latents.is_none() {
+        let (flow, sha256) = (opened.world.flow(), &opened.info.weights_sha256);
+        let mut bar = Bar::new("measuring the ways of sampling");
+        if let Some(measured) = strategies::adopt(flow, sha256, &opened.device, opened.world.batch(), &mut bar)? {
+            bar.line(&measured.describe());
+        }
+    }
     let saved = match &args.latents {
         None => save_samples(&opened.world, &spec, &[], &settings, &args.out, &mut Bar::new("sampling"))?,
         Some(file) => match read_npz(file)? {

@@ -53,7 +53,7 @@ pub fn run(args: &PosteriorArgs, folder: &Path) -> Result<()> {
     };
     let computer = Computer {
         info: &opened.info,
-        weights: &opened.weights,
+        oracle: &opened.name,
         world: &opened.world,
         precision: Precision::from(args.compute.precision),
         device: &opened.device,

@@ -23,6 +23,7 @@ use super::view::{Click, Source, View};
 use super::wishes::Wishes;
 use super::{command, format, jobs, top_bar, widgets, world_card};
 use crate::device::Candidate;
+use crate::flow::Architecture;
 use crate::worker::protocol::JobId;
 
 /// Longest time spent on the engine's events before a frame is painted.
@@ -137,7 +138,9 @@ impl App {
         };
         let Some(gallery) = self.view.gallery(&self.session) else { return false };
         // A few thousand take minutes on a slow machine: then what is in view is enough.
-        let full = gallery.complete() || gallery.iter().count() > 1000;
+        let slow =
+            self.session.oracle.as_ref().is_some_and(|info| matches!(info.architecture, Architecture::TarFlow(_)));
+        let full = gallery.complete() || slow || gallery.iter().count() > 1000;
         full && gallery.answers(&self.view.in_view) && inspected
     }
 
@@ -146,9 +149,9 @@ impl App {
         self.commands.push(command::Command::ShowPanel(id));
     }
 
-    /// Follows a training run of so many epochs that was submitted elsewhere.
-    pub fn watch_training(&mut self, job: JobId, epochs: usize) {
-        self.session.train = TrainHistory::begin(job, epochs);
+    /// Follows a training run of so many epochs in a folder that was submitted elsewhere.
+    pub fn watch_training(&mut self, job: JobId, epochs: usize, folder: PathBuf) {
+        self.session.train = TrainHistory::begin(job, epochs, folder);
     }
 
     /// Sets τ as a hand on the slider would.
@@ -183,6 +186,12 @@ impl App {
         if let Some(inspection) = self.engine.take_inspection() {
             self.session.take_inspection(inspection);
         }
+        if let Some(running) = self.engine.take_running() {
+            self.session.take_running(running);
+        }
+        if let Some(map) = self.engine.take_evidence() {
+            self.session.take_evidence(map);
+        }
     }
 
     fn react(&mut self, effect: Effect) {
@@ -211,6 +220,10 @@ impl App {
                 "This Bayes error needs τ = {}; the window goes up to τ = {MAX_TAU}.",
                 format::sig4(tau)
             )),
+            Effect::OracleAdopted => {
+                self.prefs.oracle.clone_from(&self.session.oracle_name);
+                self.wishes.accept(&self.prefs);
+            }
             Effect::OracleRefused => {
                 self.prefs.oracle.clone_from(&self.session.oracle_name);
                 self.wishes.accept(&self.prefs);
@@ -285,6 +298,7 @@ impl App {
     fn paint(&mut self, ui: &mut Ui) {
         let names = self.panel_names();
         self.view.bayes_shown = false;
+        self.view.evidence_wanted = None;
         let Self { session, prefs, view, devices, commands, inspector, layout, panels, history, .. } = self;
         let cx = &mut Cx { session, prefs, view, devices, commands };
         Side::top("top bar").show(ui, |ui| top_bar::show(ui, cx, &names, history.available()));

@@ -59,22 +59,22 @@ impl Atlas {
             *self = Self { shape: Some(shape), ..Self::default() };
         }
         let stale = visible.iter().filter_map(|&index| {
-            let slot = gallery.get(index)?;
-            (self.stamps.get(index) != Some(&slot.stamp)).then_some((index, slot))
+            let (stamp, pixels) = gallery.picture(index)?;
+            (self.stamps.get(index) != Some(&stamp)).then_some((index, stamp, pixels))
         });
         let stale: Vec<_> = stale.collect();
-        for (index, slot) in stale.iter().take(budget) {
+        for (index, stamp, pixels) in stale.iter().take(budget) {
             let (page, corner) = Self::place(shape, *index);
             while self.pages.len() <= page {
                 let side = Self::side(shape);
                 let blank = ColorImage::filled([side, side], theme::EMPTY);
                 self.pages.push(ctx.load_texture(format!("atlas {}", self.pages.len()), blank, NEAREST));
             }
-            self.pages[page].set_partial(corner, picture(shape, &slot.tile.pixels), NEAREST);
+            self.pages[page].set_partial(corner, picture(shape, pixels), NEAREST);
             if self.stamps.len() <= *index {
                 self.stamps.resize(index + 1, 0);
             }
-            self.stamps[*index] = slot.stamp;
+            self.stamps[*index] = *stamp;
         }
         stale.len().saturating_sub(budget)
     }

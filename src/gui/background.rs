@@ -30,6 +30,10 @@ pub enum Purpose {
     TrainSpec,
     /// The folder of a training run.
     TrainFolder,
+    /// The images of a training run.
+    TrainData,
+    /// The folder of a run to go on with.
+    TrainAgain,
 }
 
 /// An answer on its way from a thread.
@@ -81,7 +85,7 @@ pub fn browse(ctx: &egui::Context, purpose: Purpose) -> Errand<Chosen> {
                 (purpose, handles.iter().map(|handle| handle.path().to_owned()).collect())
             })
         }
-        Purpose::OpenFolder | Purpose::TrainFolder => {
+        Purpose::OpenFolder | Purpose::TrainFolder | Purpose::TrainData | Purpose::TrainAgain => {
             let answer = dialog.set_title("Choose a folder").pick_folder();
             Errand::start(ctx, "file dialog", move || (purpose, one(block_on(answer))))
         }

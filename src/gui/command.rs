@@ -5,10 +5,13 @@ use std::path::{Path, PathBuf};
 use eframe::egui::{Key, KeyboardShortcut, Modifiers};
 
 use crate::device::DeviceChoice;
+use crate::flow::tarflow::Look as FlowLook;
+use crate::flow::tarflow::engine::Guided;
 use crate::oracle::train::TrainSpec;
 use crate::worker::protocol::JobId;
 
 use super::background::Purpose;
+use super::looks;
 use super::prefs::{Look, Prefs};
 use super::session::Session;
 use super::view::Source;
@@ -91,6 +94,8 @@ pub enum Command {
     ShowSource(Source),
     /// Start a training run.
     Train(Box<TrainSpec>, PathBuf),
+    /// Open the best epoch so far of the run in a folder.
+    UseCheckpoint(PathBuf),
     /// Ask for a path in the desktop's own dialog.
     Browse(Purpose),
     /// Stop a job.
@@ -241,11 +246,34 @@ pub fn sample_command(session: &Session, prefs: &Prefs, selected: usize) -> Stri
     let oracle = quote(&session.oracle_name);
     let mut text = format!("bayescope sample {oracle} --n {} --seed {}", prefs.n, prefs.seed);
     text += &knobs(prefs);
-    text += " --out samples.npz";
+    match looks::look(session, prefs) {
+        Some(look) => text += &format!("{} --out pictures.png", look_arguments(&look)),
+        None => text += " --out samples.npz",
+    }
     if selected > 1 {
         text += &format!("  # the window had {selected} of them selected");
     }
     text
+}
+
+/// The arguments of a look.
+fn look_arguments(look: &FlowLook) -> String {
+    let mut text = String::new();
+    if let Some(guidance) = &look.guidance {
+        let what = match guidance.what {
+            Guided::A => "a",
+            Guided::B => "b",
+            Guided::Ab => "ab",
+        };
+        text += &format!(" --guidance {} --guide {what}", guidance.scale);
+        if guidance.annealed {
+            text += " --annealed";
+        }
+        if guidance.attention_temperature != 1.0 {
+            text += &format!(" --attention-temperature {}", guidance.attention_temperature);
+        }
+    }
+    text + if look.denoise { " --denoise" } else { "" }
 }
 
 /// The posteriors of images from outside as a command line.

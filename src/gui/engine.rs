@@ -1,7 +1,12 @@
 //! What the window asks of whoever computes. Nothing here waits: requests are dropped off, answers are picked up.
 
+use std::path::PathBuf;
+
 use crate::worker::bayes::protocol::Question;
-use crate::worker::protocol::{Event, GalleryRequest, GalleryUpdate, InspectRequest, Inspection, Job, JobId};
+use crate::worker::protocol::{
+    Event, EvidenceMap, EvidenceRequest, GalleryRequest, GalleryUpdate, InspectRequest, Inspection, Job, JobId,
+    RunningPosterior,
+};
 
 /// The worker as the window sees it; tests put a fake in its place.
 pub trait Engine {
@@ -11,8 +16,12 @@ pub trait Engine {
     fn show(&self, request: GalleryRequest);
     /// Asks for everything about one image. The newest request wins.
     fn inspect(&self, request: InspectRequest);
+    /// Asks for an evidence map. The newest request wins.
+    fn explain(&self, request: EvidenceRequest);
     /// Asks about the Bayes error of the open oracle; answers are events. The newest question of a kind wins.
     fn ask(&self, question: Question);
+    /// Opens the best epoch so far of the run in a folder, whatever else is under way.
+    fn use_checkpoint(&self, run: PathBuf) -> JobId;
     /// Stops a job soon, or takes it from the queue.
     fn cancel(&self, id: JobId);
     /// Pauses a job or lets it go on.
@@ -23,6 +32,10 @@ pub trait Engine {
     fn take_gallery(&self) -> Option<GalleryUpdate>;
     /// The newest inspection, if one arrived since the last call.
     fn take_inspection(&self) -> Option<Inspection>;
+    /// What is newly known of the posterior of the image being inspected.
+    fn take_running(&self) -> Option<RunningPosterior>;
+    /// The newest evidence map, if one arrived since the last call.
+    fn take_evidence(&self) -> Option<EvidenceMap>;
 }
 
 impl Engine for crate::worker::Worker {
@@ -38,8 +51,16 @@ impl Engine for crate::worker::Worker {
         Self::inspect(self, request);
     }
 
+    fn explain(&self, request: EvidenceRequest) {
+        Self::explain(self, request);
+    }
+
     fn ask(&self, question: Question) {
         Self::ask(self, question);
+    }
+
+    fn use_checkpoint(&self, run: PathBuf) -> JobId {
+        Self::use_checkpoint(self, run)
     }
 
     fn cancel(&self, id: JobId) {
@@ -60,5 +81,13 @@ impl Engine for crate::worker::Worker {
 
     fn take_inspection(&self) -> Option<Inspection> {
         Self::take_inspection(self)
+    }
+
+    fn take_running(&self) -> Option<RunningPosterior> {
+        Self::take_running(self)
+    }
+
+    fn take_evidence(&self) -> Option<EvidenceMap> {
+        Self::take_evidence(self)
     }
 }

@@ -4,8 +4,12 @@ use eframe::egui::{self, Image, Rect, RichText, Sense, TextureHandle, Ui, vec2};
 
 use super::atlas::{NEAREST, picture};
 use super::command::Command;
+use super::evidence::EvidenceSection;
 use super::format;
+use super::looks;
 use super::panels::Cx;
+use super::prefs::Prefs;
+use super::running::RunningSection;
 use super::session::Session;
 use super::theme::{BAR_HEIGHT, Badge, Theme};
 use super::view::{Source, View};
@@ -18,21 +22,29 @@ use crate::worker::protocol::{Inspection, Subject, Tile};
 
 /// Temperatures at which the same latent is shown.
 pub const MORPH: [f64; 5] = [0.25, 0.5, 1.0, 1.5, 2.0];
+/// Why a picture of a float image is illustrative.
+const EYE: &str = "Clipped and rounded to 8 bits for the eye; the figures are of the float image.";
 /// Smallest probability a logarithmic bar shows.
 const LOG_FLOOR: f64 = -12.0;
 
 /// The textures of the inspected image.
 #[derive(Default)]
 pub struct Inspector {
-    large: Option<(u64, Source, usize, TextureHandle)>,
-    morph: Option<(u64, Vec<TextureHandle>)>,
+    large: Option<((u64, Source, usize), TextureHandle, Option<TextureHandle>)>,
+    morph: Option<((u64, usize), Vec<TextureHandle>)>,
+    evidence: EvidenceSection,
+    running: RunningSection,
 }
 
 /// The inspected image's tile, from the gallery.
-fn inspected<'a>(session: &'a Session, view: &View) -> Option<(usize, u64, ImageShape, &'a Tile)> {
+fn inspected<'a>(session: &'a Session, prefs: &Prefs, view: &View) -> Option<(usize, u64, ImageShape, &'a Tile)> {
     let index = view.cursor?;
     let gallery = view.gallery(session)?;
-    let slot = gallery.get(index)?;
+    let Some(slot) = gallery.get(index) else {
+        // The gallery of a slow world comes to it later than the inspector.
+        let inspection = session.inspection_of(&view.subject(prefs)?)?;
+        return Some((index, (1 << 63) | inspection.generation, inspection.shape, &inspection.tile));
+    };
     // The gallery of images from outside follows the knobs more slowly than the inspector.
     let outside = (view.source == Source::Outside).then_some(Subject::External(index));
     let newer = outside.and_then(|subject| session.inspection_of(&subject)).map(|inspection| &inspection.tile);
@@ -44,9 +56,21 @@ impl Inspector {
     pub fn show(&mut self, ui: &mut Ui, cx: &mut Cx) {
         ui.add_space(8.0);
         let session = cx.session;
-        let Some((index, stamp, shape, tile)) = inspected(session, cx.view) else {
+        if let Some(running) = cx.view.subject(cx.prefs).and_then(|subject| session.running_of(&subject)) {
+            self.running.show(ui, cx, running);
+            return;
+        }
+        let Some((index, stamp, shape, tile)) = inspected(session, cx.prefs, cx.view) else {
             ui.add_space(24.0);
-            hint(ui, "Click an image in the gallery, or walk there with the arrow keys.");
+            let draft = cx.view.cursor.and_then(|index| Some((index, cx.view.gallery(session)?.draft(index)?)));
+            match draft {
+                Some((index, draft)) => hint(
+                    ui,
+                    format!("Sample {index} is being made: block {} of {}…", draft.blocks.done, draft.blocks.total),
+                ),
+                None if cx.view.cursor.is_some() => hint(ui, "Being made…"),
+                None => hint(ui, "Click an image in the gallery, or walk there with the arrow keys."),
+            }
             ui.take_available_space();
             return;
         };
@@ -54,6 +78,7 @@ impl Inspector {
             ui.label(RichText::new(name(session, cx.view.source, index)).size(15.0).strong());
             self.summary(ui, cx, index, stamp, shape, tile);
             posterior(ui, cx, &tile.posterior);
+            self.evidence.show(ui, cx, &tile.posterior);
             if cx.view.source == Source::World {
                 self.morph(ui, cx, tile);
             }
@@ -71,23 +96,35 @@ impl Inspector {
 
     fn summary(&mut self, ui: &mut Ui, cx: &Cx, index: usize, stamp: u64, shape: ImageShape, tile: &Tile) {
         let key = (stamp, cx.view.source, index);
-        if self.large.as_ref().is_none_or(|(stamp, source, index, _)| (*stamp, *source, *index) != key) {
-            let texture = ui.ctx().load_texture("inspected", picture(shape, &tile.pixels), NEAREST);
-            self.large = Some((stamp, cx.view.source, index, texture));
+        if self.large.as_ref().is_none_or(|(shown, ..)| *shown != key) {
+            let load = |pixels: &Vec<u8>| ui.ctx().load_texture("inspected", picture(shape, pixels), NEAREST);
+            self.large = Some((key, load(&tile.pixels), tile.look.as_ref().map(load)));
         }
+        let look = looks::look(cx.session, cx.prefs).filter(|_| cx.view.source == Source::World);
         ui.horizontal_top(|ui| {
             ui.vertical(|ui| {
-                if let Some((.., texture)) = &self.large {
+                if let Some((_, texture, looked)) = &self.large {
                     let side = (ui.available_width() * 0.42).clamp(96.0, 192.0);
-                    let aspect = shape.height as f32 / shape.width as f32;
-                    let image = Image::new((texture.id(), vec2(side, side * aspect)));
-                    ui.add(image.alt_text(name(cx.session, cx.view.source, index)));
+                    let size = vec2(side, side * shape.height as f32 / shape.width as f32);
+                    let title = name(cx.session, cx.view.source, index);
+                    ui.add(Image::new((texture.id(), size)).alt_text(&title));
+                    badge(ui, Badge::Illustrative, EYE);
+                    if let Some(look) = look {
+                        ui.add_space(4.0);
+                        match looked {
+                            Some(looked) => {
+                                let about = format!("{title} with the look: {}", looks::describe(&look));
+                                ui.add(Image::new((looked.id(), size)).alt_text(&about)).on_hover_text(about);
+                            }
+                            None => hint(ui, "The look is being made…"),
+                        }
+                        ui.scope(|ui| {
+                            ui.set_max_width(side);
+                            hint(ui, looks::describe(&look));
+                        });
+                        badge(ui, Badge::Illustrative, looks::WHY);
+                    }
                 }
-                badge(
-                    ui,
-                    Badge::Illustrative,
-                    "Clipped and rounded to 8 bits for the eye; the figures are of the float image.",
-                );
             });
             figures(ui, cx, shape, tile);
         });
@@ -121,16 +158,20 @@ impl Inspector {
                 ui.vertical(|ui| one_tau(ui, cx, side, *tau, tile, texture));
             }
         });
-        hint(ui, "Click one to set τ.");
+        match inspection.missing {
+            0 => hint(ui, "Click one to set τ."),
+            n => hint(ui, format!("Click one to set τ. {n} more to come…")),
+        }
     }
 
     fn upload(&mut self, ui: &Ui, inspection: &Inspection) {
-        if self.morph.as_ref().is_some_and(|(generation, _)| *generation == inspection.generation) {
+        let key = (inspection.generation, inspection.morph.len());
+        if self.morph.as_ref().is_some_and(|(shown, _)| *shown == key) {
             return;
         }
         let load =
             |(_, tile): &(Tau, Tile)| ui.ctx().load_texture("morph", picture(inspection.shape, &tile.pixels), NEAREST);
-        self.morph = Some((inspection.generation, inspection.morph.iter().map(load).collect()));
+        self.morph = Some((key, inspection.morph.iter().map(load).collect()));
     }
 }
 
@@ -194,6 +235,12 @@ fn figures(ui: &mut Ui, cx: &Cx, shape: ImageShape, tile: &Tile) {
 fn posterior(ui: &mut Ui, cx: &mut Cx, p: &Posterior) {
     let why = exactness(cx.session);
     heading(ui, "Posterior p(y|x)", Some((Badge::Exact, &why)));
+    if cx.view.source == Source::World && looks::look(cx.session, cx.prefs).is_some() {
+        hint(
+            ui,
+            "Of the sample itself (upper picture). The picture with the look has left the world and has no posterior.",
+        );
+    }
     ui.horizontal(|ui| {
         ui.label("Bars");
         ui.selectable_value(&mut cx.prefs.log_bars, false, "linear");
@@ -255,8 +302,8 @@ fn bar(ui: &mut Ui, width: f32, share: f32, theme: Theme, colour: egui::Color32)
 }
 
 /// The inspected image's figures as tab-separated text.
-pub fn values(session: &Session, view: &View) -> Option<String> {
-    let (index, _, _, tile) = inspected(session, view)?;
+pub fn values(session: &Session, prefs: &Prefs, view: &View) -> Option<String> {
+    let (index, _, _, tile) = inspected(session, prefs, view)?;
     let p = &tile.posterior;
     let mut text = format!("# {}\n", name(session, view.source, index));
     text += &format!("# log p(x) {} nats, entropy {} nats, margin {}\n", p.log_px, p.entropy_nats, p.margin);

@@ -13,7 +13,7 @@ use super::prompt::{Kind, Prompt};
 use super::session::log::Level;
 use super::view::Source;
 use super::wishes::submit;
-use super::{inspector, panels, readout};
+use super::{inspector, looks, panels, readout};
 use crate::worker::protocol::Job;
 
 impl App {
@@ -57,7 +57,7 @@ impl App {
             Command::CopyBayesError | Command::CopyBayesCommand | Command::CopyTauCommand | Command::CopyCurve => {
                 self.copy_bayes(ctx, &command)
             }
-            Command::CopyValues => match inspector::values(&self.session, &self.view) {
+            Command::CopyValues => match inspector::values(&self.session, &self.prefs, &self.view) {
                 Some(text) => self.copy(ctx, text, "Values copied"),
                 None => self.session.notify(Level::Warning, "Nothing is inspected: click an image first."),
             },
@@ -90,6 +90,10 @@ impl App {
             Command::SaveTo(path) => self.save_to(path),
             Command::Train(spec, folder) => {
                 submit(self.engine.as_ref(), &mut self.session, Job::Train { spec, folder })
+            }
+            Command::UseCheckpoint(run) => {
+                let id = self.engine.use_checkpoint(run.clone());
+                self.session.adopts(id, &run);
             }
             Command::Target(_) | Command::CompareMethods | Command::Figure1 => self.ask_bayes(&command),
             Command::SaveCurve => self.ask_where_to_save_curve(),
@@ -170,7 +174,8 @@ impl App {
         } else {
             let images = self.to_save().len();
             let images = if images == 0 { self.prefs.n } else { images };
-            self.prompt = Some(Prompt::new(Kind::Save { images }));
+            let look = looks::look(&self.session, &self.prefs).is_some();
+            self.prompt = Some(Prompt::new(Kind::Save { images, look }));
         }
     }
 
@@ -195,7 +200,11 @@ impl App {
 
     fn save_to(&mut self, path: PathBuf) {
         let (spec, settings) = (self.prefs.spec(), self.prefs.settings());
-        let job = Job::Save { spec, indices: self.to_save(), settings, path };
+        let indices = self.to_save();
+        let job = match looks::look(&self.session, &self.prefs) {
+            Some(look) => Job::SavePictures { spec, indices, settings, look, path },
+            None => Job::Save { spec, indices, settings, path },
+        };
         submit(self.engine.as_ref(), &mut self.session, job);
     }
 
@@ -229,7 +238,9 @@ impl App {
                 self.commands.push(Command::SaveTo(first));
                 self.prompt = None;
             }
-            Purpose::TrainSpec | Purpose::TrainFolder => self.view.picked = Some((purpose, first)),
+            Purpose::TrainSpec | Purpose::TrainFolder | Purpose::TrainData | Purpose::TrainAgain => {
+                self.view.picked = Some((purpose, first))
+            }
         }
     }
 }

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::device::DeviceChoice;
+use crate::flow::tarflow::Look as FlowLook;
+use crate::flow::tarflow::engine::{Guidance, Guided};
 use crate::oracle::library;
 use crate::oracle::posterior::Prior;
 use crate::oracle::world::{SampleSpec, Settings};
@@ -61,6 +63,37 @@ pub enum Look {
     Dark,
 }
 
+/// How pictures are made where they need not be samples of the world.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LookPrefs {
+    /// Strength of classifier-free guidance; 0 is off.
+    pub guidance: f64,
+    /// What it moves.
+    pub what: Guided,
+    /// Whether it grows along a block.
+    pub annealed: bool,
+    /// Softmax temperature of the attention in the pass without a class.
+    pub attention_temperature: f64,
+    /// One step of Tweedie's denoising.
+    pub denoise: bool,
+}
+
+impl Default for LookPrefs {
+    fn default() -> Self {
+        Self { guidance: 0.0, what: Guided::Ab, annealed: false, attention_temperature: 1.0, denoise: false }
+    }
+}
+
+impl LookPrefs {
+    /// The look, if it is one.
+    pub fn look(self) -> Option<FlowLook> {
+        let Self { guidance, what, annealed, attention_temperature, denoise } = self;
+        let guidance = (guidance > 0.0).then_some(Guidance { scale: guidance, what, annealed, attention_temperature });
+        (guidance.is_some() || denoise).then_some(FlowLook { guidance, denoise })
+    }
+}
+
 /// Everything the user has set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -97,6 +130,12 @@ pub struct Prefs {
     pub log_tau: bool,
     /// Its axis of Bayes errors is logarithmic.
     pub log_error: bool,
+    /// Pictures that leave the world.
+    pub look_away: LookPrefs,
+    /// The evidence map lies on the picture instead of beside it.
+    pub evidence_overlay: bool,
+    /// How strongly it covers the picture, 0 to 1.
+    pub evidence_strength: f32,
     /// Whether the world card is shown.
     pub world_card: bool,
     /// Whether the inspector is shown.
@@ -122,6 +161,9 @@ impl Default for Prefs {
             tau_range: [0.2, 4.0],
             log_tau: true,
             log_error: false,
+            look_away: LookPrefs::default(),
+            evidence_overlay: true,
+            evidence_strength: 0.75,
             world_card: true,
             inspector: true,
         }
@@ -145,6 +187,10 @@ impl Prefs {
             self.tau_range = Self::default().tau_range;
         }
         self.class_filter = self.class_filter.filter(|&class| class < classes);
+        let strength = self.evidence_strength;
+        self.evidence_strength = if strength.is_finite() { strength.clamp(0.0, 1.0) } else { 1.0 };
+        let temperature = &mut self.look_away.attention_temperature;
+        *temperature = if temperature.is_finite() && *temperature > 0.0 { *temperature } else { 1.0 };
     }
 
     /// The world's knobs. Call [`Self::fit`] when the oracle changes.

@@ -17,6 +17,8 @@ pub enum Kind {
     Save {
         /// How many.
         images: usize,
+        /// Pictures with a look, which are not samples.
+        look: bool,
     },
     /// Where to save the curve E(τ).
     SaveCurve,
@@ -34,6 +36,7 @@ impl Prompt {
     pub fn new(kind: Kind) -> Self {
         let text = match kind {
             Kind::Open => String::new(),
+            Kind::Save { look: true, .. } => "pictures.png".into(),
             Kind::Save { .. } => "samples.npz".into(),
             Kind::SaveCurve => "bayes-error.csv".into(),
         };
@@ -94,7 +97,13 @@ impl Prompt {
                  can also be dropped on the window.",
                 "Open",
             ),
-            Kind::Save { images } => (
+            Kind::Save { images, look: true } => (
+                format!("Save {images} pictures"),
+                "With the look that is on: .png is a contact sheet, a folder gets one PNG an image. They have left the world, so \
+                 there is no .npz; switch the look off to save samples with their exact posteriors.",
+                "Save",
+            ),
+            Kind::Save { images, .. } => (
                 format!("Save {images} samples"),
                 ".npz holds float images, labels and exact posteriors; .png is a contact sheet; a folder gets one PNG \
                  an image.",

@@ -38,7 +38,7 @@ pub const BAR_HEIGHT: f32 = 14.0;
 pub const SECTION_GAP: f32 = 10.0;
 
 /// The colours of one of the two themes.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Theme {
     dark: bool,
 }
@@ -135,6 +135,16 @@ impl Theme {
         self.pick(0xeceef1, 0x23272d)
     }
 
+    /// The veil over an image that is still being made, and text on it.
+    pub fn unfinished(self) -> Color32 {
+        self.pick(0xf7f8fa, 0x181b20).gamma_multiply(0.55)
+    }
+
+    /// Text on [`Self::unfinished`].
+    pub fn on_unfinished(self) -> Color32 {
+        self.pick(0x10151b, 0xf5f9fd)
+    }
+
     /// The text of a badge.
     pub fn badge(self, badge: Badge) -> Color32 {
         match badge {
@@ -159,6 +169,19 @@ impl Theme {
     pub fn on_heat(self, share: f32) -> Color32 {
         let strong = if self.dark { share > 0.62 } else { share < 0.5 };
         rgb(if strong { 0x10151b } else { 0xf5f9fd })
+    }
+
+    /// A diverging map's colour, −1 to 1: blue, the ground at 0, orange. Apart for colour-blind eyes too.
+    pub fn diverging(self, share: f32) -> Color32 {
+        let ground = self.pick(0xf4f4f1, 0x20242a);
+        let end = if share < 0.0 { self.pick(0x1c5ca8, 0x5aa9ff) } else { self.pick(0xc95a0c, 0xffa24d) };
+        ground.lerp_to_gamma(end, share.abs().min(1.0))
+    }
+
+    /// The same as a veil over a picture: what is near 0 lets it through, the ends cover it by `strength`, 0 to 1.
+    pub fn veil(self, share: f32, strength: f32) -> Color32 {
+        let end = if share < 0.0 { rgb(0x2f7fe0) } else { rgb(0xff8a1f) };
+        end.gamma_multiply(strength * share.abs().min(1.0).sqrt())
     }
 
     /// Curves of a plot.

@@ -9,6 +9,7 @@ use super::command::Step;
 use super::prefs::Prefs;
 use super::session::Session;
 use super::session::gallery::{Arrangement, Gallery, arrange};
+use crate::units::ClassId;
 use crate::worker::protocol::Subject;
 
 /// Where the images on show come from.
@@ -57,6 +58,10 @@ pub struct View {
     pub target_complaint: Option<String>,
     /// The panel *Bayes error* was painted in this frame: its figures are wanted.
     pub bayes_shown: bool,
+    /// Classes a and b of the evidence map; the two most probable ones where nobody chose.
+    pub evidence: Option<(ClassId, ClassId)>,
+    /// The evidence map was painted in this frame: it is wanted for these classes.
+    pub evidence_wanted: Option<(ClassId, ClassId)>,
     /// A path the user chose for a panel's field.
     pub picked: Option<(Purpose, PathBuf)>,
     arrangement: Arc<Arrangement>,

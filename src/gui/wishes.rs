@@ -4,14 +4,16 @@
 use std::time::Instant;
 
 use crate::device::DeviceChoice;
+use crate::flow::tarflow::Look;
 use crate::oracle::posterior::Prior;
 use crate::oracle::world::{SampleSpec, Settings};
-use crate::units::Tau;
+use crate::units::{ClassId, Tau};
 use crate::worker::bayes::protocol::{At, CurveQuestion, Question, TargetQuestion};
-use crate::worker::protocol::{GalleryRequest, InspectRequest, Job, Subject};
+use crate::worker::protocol::{EvidenceRequest, GalleryRequest, InspectRequest, Job, Subject};
 
 use super::engine::Engine;
 use super::inspector::MORPH;
+use super::looks;
 use super::prefs::Prefs;
 use super::session::Session;
 use super::session::bayes::{Comparison, Curve};
@@ -20,8 +22,9 @@ use super::view::{Source, View};
 /// What the engine was told last.
 pub struct Wishes {
     generation: u64,
-    gallery: Option<(SampleSpec, Settings)>,
-    inspection: Option<(Subject, Settings)>,
+    gallery: Option<(SampleSpec, Settings, Option<Look>)>,
+    inspection: Option<(Subject, Settings, Option<Look>)>,
+    evidence: Option<(Subject, Settings, (ClassId, ClassId))>,
     outside: Option<Settings>,
     readout: Option<(Tau, Prior)>,
     curve: Option<([f64; 2], Prior)>,
@@ -34,9 +37,11 @@ impl Wishes {
     /// The engine was started with the oracle and device of these.
     pub fn new(prefs: &Prefs) -> Self {
         let (gallery, inspection, outside) = (None, None, None);
-        let (readout, curve, hardness) = (None, None, None);
+        let (readout, curve, hardness, evidence) = (None, None, None, None);
         let (oracle, device) = (prefs.oracle.clone(), prefs.device);
-        let mut wishes = Self { generation: 0, gallery, inspection, outside, readout, curve, hardness, oracle, device };
+        let generation = 0;
+        let mut wishes =
+            Self { generation, gallery, inspection, evidence, outside, readout, curve, hardness, oracle, device };
         wishes.accept(prefs);
         wishes
     }
@@ -51,6 +56,7 @@ impl Wishes {
     pub fn forget(&mut self) {
         self.gallery = None;
         self.inspection = None;
+        self.evidence = None;
         self.outside = None;
         self.readout = None;
         self.curve = None;
@@ -60,6 +66,7 @@ impl Wishes {
     /// The inspection must be asked for again: the image is there anew.
     pub fn look_again(&mut self) {
         self.inspection = None;
+        self.evidence = None;
     }
 
     /// Asks for what has changed. Jobs wait until nothing is being dragged: then it is `quiet`.
@@ -82,6 +89,7 @@ impl Wishes {
             self.refresh_outside(engine, session, prefs);
         }
         self.ask_for_inspection(engine, session, prefs, view);
+        self.ask_for_evidence(engine, session, prefs, view);
     }
 
     /// The next running number.
@@ -148,7 +156,8 @@ impl Wishes {
 
     fn ask_for_gallery(&mut self, engine: &dyn Engine, session: &mut Session, prefs: &Prefs, view: &mut View) {
         let (spec, settings) = (prefs.spec(), prefs.settings());
-        let wanted = (spec, settings.clone());
+        let look = looks::look(session, prefs);
+        let wanted = (spec, settings.clone(), look);
         if self.gallery.as_ref() == Some(&wanted) {
             return;
         }
@@ -164,7 +173,7 @@ impl Wishes {
             view.selection.retain(|&index| index < spec.n);
             view.cursor = view.cursor.filter(|&index| index < spec.n);
         }
-        engine.show(GalleryRequest { generation: self.generation, spec, settings, first });
+        engine.show(GalleryRequest { generation: self.generation, spec, settings, first, look });
     }
 
     /// Images from outside get their posteriors again when a knob has moved.
@@ -184,18 +193,35 @@ impl Wishes {
         if view.source == Source::Outside && lost {
             return;
         }
-        let wanted = (subject, prefs.settings());
+        let wanted = (subject, prefs.settings(), looks::look(session, prefs));
         if self.inspection.as_ref() == Some(&wanted) {
             return;
         }
-        let (subject, settings) = wanted.clone();
+        let (subject, settings, look) = wanted.clone();
         self.inspection = Some(wanted);
         self.generation += 1;
         let taus = match subject {
             Subject::Sample { .. } => MORPH.iter().filter_map(|&tau| Tau::new(tau).ok()).collect(),
             Subject::External(_) => Vec::new(),
         };
-        engine.inspect(InspectRequest { generation: self.generation, subject, settings, taus });
+        engine.inspect(InspectRequest { generation: self.generation, subject, settings, taus, look });
+    }
+
+    /// The evidence map follows the inspected image while it shows. At τ = 0 there is none.
+    fn ask_for_evidence(&mut self, engine: &dyn Engine, session: &Session, prefs: &Prefs, view: &View) {
+        let (Some(classes), Some(subject)) = (view.evidence_wanted, view.subject(prefs)) else { return };
+        let lost = session.external.as_ref().is_none_or(|external| external.settings.is_none());
+        let settings = prefs.settings();
+        if settings.tau.get() == 0.0 || (view.source == Source::Outside && lost) {
+            return;
+        }
+        let wanted = Some((subject.clone(), settings.clone(), classes));
+        if self.evidence == wanted {
+            return;
+        }
+        self.evidence = wanted;
+        let (generation, (a, b)) = (self.number(), classes);
+        engine.explain(EvidenceRequest { generation, subject, settings, a, b });
     }
 }
 

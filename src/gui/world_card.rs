@@ -5,6 +5,7 @@ use eframe::egui::{self, ComboBox, DragValue, RichText, Slider, SliderClamping, 
 use super::command::Command;
 use super::format;
 use super::inspector::exactness;
+use super::looks;
 use super::panels::Cx;
 use super::prefs::{MAX_SAMPLES, MAX_TAU};
 use super::readout;
@@ -25,6 +26,7 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
             knobs(ui, cx);
             prior(ui, cx);
             samples(ui, cx);
+            looks::section(ui, cx);
             estimates(ui, cx);
         }
         device(ui, cx);
@@ -51,7 +53,12 @@ fn oracle(ui: &mut Ui, cx: &mut Cx) {
         }
     });
     match cx.session.oracle.clone() {
-        Some(info) => oracle_facts(ui, &info),
+        Some(info) => {
+            oracle_facts(ui, &info);
+            if let Some(sentences) = &info.inferred {
+                inferred(ui, &info.name, sentences);
+            }
+        }
         None if cx.session.stuck.is_none() || cx.session.jobs.active().next().is_some() => hint(ui, "Opening…"),
         None => hint(ui, "No oracle is open. Choose one above, or open a folder or checkpoint."),
     }
@@ -86,6 +93,16 @@ fn oracle_facts(ui: &mut Ui, info: &OracleInfo) {
             let held = &training.held_out;
             let accuracy = format::percent_plus_minus(held.accuracy, held.accuracy_std_error);
             fact(ui, "Held-out acc.", accuracy, "On the images that chose the epoch; no test part was given.");
+        }
+    });
+}
+
+/// What was read off the file itself, and from what in it.
+fn inferred(ui: &mut Ui, file: &str, sentences: &[String]) {
+    egui::CollapsingHeader::new("Inferred from the file").id_salt("inferred").show(ui, |ui| {
+        hint(ui, format!("{file} does not describe itself; this was read off its name and arrays."));
+        for sentence in sentences {
+            ui.add(egui::Label::new(format!("• {sentence}")).wrap());
         }
     });
 }

@@ -37,7 +37,40 @@ pub fn read_input(paths: &[PathBuf]) -> Result<Input> {
     }
 }
 
+/// Images mapped into a world, without statistics.
+#[derive(Debug, Clone)]
+pub struct Read {
+    /// Where they came from.
+    pub name: String,
+    /// A name for each.
+    pub ids: Vec<String>,
+    /// Labels, where the source has them.
+    pub labels: Option<Vec<usize>>,
+    /// World-space images, NCHW.
+    pub x: Vec<f32>,
+}
+
 impl World {
+    /// Maps `input` into this world.
+    ///
+    /// # Errors
+    /// When the images do not fit.
+    pub fn read(&self, input: Input, how: Option<Dequantisation>) -> Result<Read> {
+        match input {
+            Input::Pixels(dataset) => {
+                let Dataset { name, ids, labels, .. } = dataset.clone();
+                Ok(Read { name, ids, labels, x: self.map_in(dataset, how)? })
+            }
+            Input::World(batch) => {
+                self.fits(&batch)?;
+                let ids = (0..batch.len()).map(|i| i.to_string()).collect();
+                let label = |&y: &i64| usize::try_from(y).ok();
+                let labels = batch.y.as_ref().and_then(|y| y.iter().map(label).collect());
+                Ok(Read { name: "world-space images".into(), ids, labels, x: batch.x })
+            }
+        }
+    }
+
     /// Maps `input` into this world and scores it, batch after batch.
     ///
     /// # Errors
@@ -48,19 +81,7 @@ impl World {
         how: Option<Dequantisation>,
         events: &mut dyn Events<Progress>,
     ) -> Result<Classified> {
-        let (name, ids, labels, x) = match input {
-            Input::Pixels(dataset) => {
-                let Dataset { name, ids, labels, .. } = dataset.clone();
-                (name, ids, labels, self.map_in(dataset, how)?)
-            }
-            Input::World(batch) => {
-                self.fits(&batch)?;
-                let ids = (0..batch.len()).map(|i| i.to_string()).collect();
-                let label = |&y: &i64| usize::try_from(y).ok();
-                let labels = batch.y.as_ref().and_then(|y| y.iter().map(label).collect());
-                ("world-space images".to_owned(), ids, labels, batch.x)
-            }
-        };
+        let Read { name, ids, labels, x } = self.read(input, how)?;
         let scores = self.score(&x, events)?;
         Ok(Classified { name, ids, labels, x, scores })
     }

@@ -230,21 +230,16 @@ pub fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Writes a trained flow as an oracle folder and returns its description.
-///
-/// # Errors
-/// Names the file that cannot be written.
-pub fn write(
-    folder: &Path,
+/// What there is to know about a trained flow whose weights are stored in that format; their hash is still to be filled in.
+pub(crate) fn describe(
     spec: &TrainSpec,
     trained: &Trained,
+    storage: Storage,
     device: &str,
     finished: &str,
     drift: Option<StorageDrift>,
-) -> Result<OracleInfo> {
-    std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
-    let bytes = trained.weights.to_safetensors(spec.storage)?;
-    let info = OracleInfo {
+) -> OracleInfo {
+    OracleInfo {
         format: 1,
         name: spec.name.clone(),
         family: trained.architecture.family().into(),
@@ -252,8 +247,8 @@ pub fn write(
         class_names: trained.class_names.clone(),
         preprocessing: preprocessing(&trained.architecture, trained.pixels),
         pixels: trained.pixels,
-        weights_sha256: sha256(&bytes),
-        storage: match spec.storage {
+        weights_sha256: String::new(),
+        storage: match storage {
             Storage::F32 => "float32".into(),
             Storage::F16 => "float16".into(),
         },
@@ -272,7 +267,25 @@ pub fn write(
             test: trained.test.clone(),
             storage_drift: drift,
         }),
-    };
+    }
+}
+
+/// Writes a trained flow as an oracle folder and returns its description.
+///
+/// # Errors
+/// Names the file that cannot be written.
+pub fn write(
+    folder: &Path,
+    spec: &TrainSpec,
+    trained: &Trained,
+    device: &str,
+    finished: &str,
+    drift: Option<StorageDrift>,
+) -> Result<OracleInfo> {
+    std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
+    let bytes = trained.weights.to_safetensors(spec.storage)?;
+    let mut info = describe(spec, trained, spec.storage, device, finished, drift);
+    info.weights_sha256 = sha256(&bytes);
     write_atomically(&folder.join(WEIGHTS), |file| file.write_all(&bytes))?;
     let path = folder.join(DESCRIPTION);
     let text = serde_json::to_vec_pretty(&info).map_err(|e| Error::file(&path, e.to_string()))?;

@@ -3,11 +3,14 @@
 pub mod bench;
 pub mod classify;
 pub mod evaluate;
+pub mod evidence;
 pub mod export;
 pub mod folder;
 pub mod library;
+pub mod look;
 pub mod posterior;
 pub mod precision;
+pub mod running;
 pub mod scale;
 pub mod strategies;
 pub mod train;

@@ -12,6 +12,7 @@ use crate::flow::base::latents;
 use crate::flow::preprocess::Dequantisation;
 use crate::flow::{Decoded, Decoding, Flow, Scores};
 use crate::oracle::posterior::{Posterior, Prior, draw};
+use crate::oracle::running::score_by_classes;
 use crate::units::{ClassId, Seed, Smoothing, Tau};
 
 /// The knobs of a world.
@@ -147,16 +148,24 @@ impl World {
         indices: &[usize],
         events: &mut dyn Events<Decoding>,
     ) -> Result<Vec<Sample>> {
-        self.check(settings)?;
-        if let Some(class) = spec.class.filter(|&class| class >= self.flow.classes()) {
-            return Err(Error::input(format!("class {class} is not among the {} of this world", self.flow.classes())));
-        }
-        let dims = self.shape().dims();
-        let classes: Vec<ClassId> = indices.iter().map(|&i| self.source(spec, settings, i)).collect();
-        let seed = spec.seed.split("latents");
-        let noise: Vec<f32> = indices.par_iter().flat_map_iter(|&i| latents(seed, i, 1, dims)).collect();
-        let images = self.decode(&noise, &classes, settings, events)?.into_iter().zip(indices).zip(&classes);
-        let samples = images.map(|(((x, posterior), &index), &source)| {
+        self.sample_running(spec, settings, indices, events, &mut |_, _| Ok(()))
+    }
+
+    /// [`Self::sample_watched`]; `scored` gets the images and what is known of their statistics after every batch of classes.
+    ///
+    /// # Errors
+    /// As [`Self::sample_watched`], and what `scored` returns.
+    pub fn sample_running(
+        &self,
+        spec: &SampleSpec,
+        settings: &Settings,
+        indices: &[usize],
+        events: &mut dyn Events<Decoding>,
+        scored: &mut dyn FnMut(&[f32], &Scores) -> Result<()>,
+    ) -> Result<Vec<Sample>> {
+        let (classes, noise) = self.latents_of(spec, settings, indices)?;
+        let images = self.decode_running(&noise, &classes, settings, events, scored)?;
+        let samples = images.into_iter().zip(indices).zip(&classes).map(|(((x, posterior), &index), &source)| {
             let label = if settings.smoothing == Smoothing::ONE || spec.class.is_some() {
                 source
             } else {
@@ -182,13 +191,46 @@ impl World {
         if let Some(class) = classes.iter().find(|&&class| class >= self.flow.classes()) {
             return Err(Error::input(format!("class {class} is not among the {} of this world", self.flow.classes())));
         }
+        self.decode_running(noise, classes, settings, events, &mut |_, _| Ok(()))
+    }
+
+    fn decode_running(
+        &self,
+        noise: &[f32],
+        classes: &[ClassId],
+        settings: &Settings,
+        events: &mut dyn Events<Decoding>,
+        scored: &mut dyn FnMut(&[f32], &Scores) -> Result<()>,
+    ) -> Result<Vec<(Vec<f32>, Posterior)>> {
         let Decoded { x, scores } = self.flow.decode(noise, classes, settings.tau, events)?;
         let scores = match scores {
             Some(scores) => scores,
-            None => self.flow.score(&x)?,
+            None => score_by_classes(self.flow(), &x, &mut |scores| {
+                scored(&x, scores)?;
+                let progress = Progress { done: scores.classes, total: self.flow.classes() };
+                events.report(Decoding { progress, x: None })
+            })?,
         };
         let images = x.chunks(self.shape().dims()).enumerate();
         Ok(images.map(|(i, x)| (x.to_vec(), self.posterior(&scores, i, settings))).collect())
+    }
+
+    /// Classes y₀ and standard normal latents (NCHW) of samples.
+    pub(super) fn latents_of(
+        &self,
+        spec: &SampleSpec,
+        settings: &Settings,
+        indices: &[usize],
+    ) -> Result<(Vec<ClassId>, Vec<f32>)> {
+        self.check(settings)?;
+        if let Some(class) = spec.class.filter(|&class| class >= self.flow.classes()) {
+            return Err(Error::input(format!("class {class} is not among the {} of this world", self.flow.classes())));
+        }
+        let dims = self.shape().dims();
+        let classes = indices.iter().map(|&i| self.source(spec, settings, i)).collect();
+        let seed = spec.seed.split("latents");
+        let noise = indices.par_iter().flat_map_iter(|&i| latents(seed, i, 1, dims)).collect();
+        Ok((classes, noise))
     }
 
     /// How far the posterior of each sample moves, in its largest component, when it is computed again from x as rounded

@@ -1,5 +1,6 @@
 //! The worker's thread: its loop, what it owns, and what happens when it falls.
 
+use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -8,15 +9,17 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, Sender, select};
 
 use super::Shared;
-use super::interactive::Interactive;
+use super::interactive::{FIRST_PIECE, Interactive};
 use super::protocol::{Event, Job, JobId, Outcome};
 use crate::device::{Chosen, DeviceChoice, choose};
 use crate::error::{Error, Result};
 use crate::flow::Precision;
 use crate::flow::weights::Weights;
+use crate::events::{Events, Progress, silent};
 use crate::oracle::folder::{self, OracleInfo};
-use crate::oracle::precision;
-use crate::oracle::world::World;
+use crate::oracle::{precision, strategies};
+use crate::oracle::train::oracle_so_far;
+use crate::oracle::world::{Settings, World};
 
 /// The worker's ends of all lines.
 pub struct Line {
@@ -33,19 +36,28 @@ impl Line {
         (self.shared.wake)();
     }
 
+    /// Whether anybody waits for anything, or the program ends.
+    pub fn wanted(&self) -> bool {
+        let shared = &self.shared;
+        let looks = shared.inspect_request.is_full() || shared.evidence_request.is_full();
+        let asked = shared.gallery_request.is_full() || looks;
+        asked || shared.aside.is_full() || !self.queue.is_empty() || self.stopping()
+    }
+
     pub fn stopping(&self) -> bool {
         self.shared.stopping.load(Ordering::Relaxed)
     }
 }
 
-/// An opened oracle, with what is needed to open it again on another device.
+/// An opened oracle. Its weights are in its world only: whoever needs them again reads them again.
 pub struct Opened {
     pub name: String,
     pub info: OracleInfo,
-    pub weights: Weights,
     pub world: World,
     /// Whether its precision was told.
     measured: bool,
+    /// Whether the ways of inverting its blocks were measured, or need not be.
+    tuned: bool,
 }
 
 /// What the worker owns.
@@ -57,9 +69,10 @@ pub struct Desk {
 
 impl Desk {
     /// Opens an oracle and tells so.
-    pub fn open(&mut self, line: &Line, name: &str) -> Result<()> {
-        let (info, weights) = folder::read(name)?;
-        self.place(line, name.to_owned(), info, weights)
+    pub fn open(&mut self, line: &Line, name: &str, events: &mut dyn Events<Progress>) -> Result<()> {
+        let read = folder::read_watched(name, events)?;
+        self.opened = Some(settle_world(line, &self.chosen, &self.interactive, name.to_owned(), read)?);
+        Ok(())
     }
 
     /// Puts the open oracle on another device.
@@ -67,7 +80,7 @@ impl Desk {
         self.chosen = choose(device)?;
         line.send(Event::Device(self.chosen.report.clone()));
         match self.opened.take() {
-            Some(Opened { name, info, weights, .. }) => self.place(line, name, info, weights),
+            Some(Opened { name, .. }) => self.open(line, &name, &mut silent()),
             None => Ok(()),
         }
     }
@@ -76,21 +89,91 @@ impl Desk {
     fn tell_precision(&mut self, line: &Line) {
         let Some(opened) = self.opened.as_mut().filter(|opened| !opened.measured) else { return };
         opened.measured = true;
-        match precision::measure(&opened.info, opened.weights.clone(), &opened.world) {
+        let measured = if opened.world.flow().class_map().is_some() {
+            // Samples are dear here: two of those on show must do.
+            let x = self.interactive.some_images(2);
+            let settings = Settings::default_for(opened.info.class_names.len());
+            let scores = opened.world.flow().score(&x);
+            let read = folder::read(&opened.name);
+            scores.and_then(|s| precision::compare(&opened.info, read?.1, &x, &s, &settings))
+        } else {
+            folder::read(&opened.name).and_then(|(info, weights)| precision::measure(&info, weights, &opened.world))
+        };
+        match measured {
             Ok(report) => line.send(Event::Precision(report)),
             Err(error) => tracing::warn!("the precision of {} could not be measured: {error}", opened.name),
         }
     }
 
-    fn place(&mut self, line: &Line, name: String, info: OracleInfo, weights: Weights) -> Result<()> {
-        let Chosen { device, batch, .. } = &self.chosen;
-        let world = info.clone().build(weights.clone(), device, Precision::F32, *batch)?.world;
-        line.shared.bayes.open(world.flow().shared_base());
-        line.send(Event::Oracle(Arc::new(info.clone())));
-        self.interactive.forget();
-        self.opened = Some(Opened { name, info, weights, world, measured: false });
-        Ok(())
+    /// Measures how the blocks of a class-map world are best inverted on this device, once for a model and a device, when
+    /// nobody waits for anything else; stops as soon as somebody does.
+    fn tune_sampling(&mut self, line: &Line) {
+        let Some(opened) = self.opened.as_mut().filter(|opened| !opened.tuned) else { return };
+        let mut undisturbed = |_: Progress| match line.wanted() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        };
+        let (flow, device) = (opened.world.flow(), self.chosen.report.used.label());
+        let images = FIRST_PIECE;
+        match strategies::adopt(flow, &opened.info.weights_sha256, &device, images, &mut undisturbed) {
+            Err(Error::Cancelled) => return,
+            Ok(measured) => {
+                if let Some(measured) = measured {
+                    line.send(Event::Note(format!("Sampling {}: {}", opened.info.name, measured.describe())));
+                }
+            }
+            Err(error) => tracing::warn!("the ways of sampling {} could not be measured: {error}", opened.name),
+        }
+        opened.tuned = true;
     }
+
+    /// Opens the best epoch of a run, if that was asked for.
+    fn step_aside(&mut self, line: &Line) {
+        if let Some(opened) = open_so_far(line, &self.chosen, &self.interactive) {
+            self.opened = Some(opened);
+        }
+    }
+}
+
+/// Builds a world and tells that it is open.
+fn settle_world(
+    line: &Line,
+    chosen: &Chosen,
+    interactive: &Interactive,
+    name: String,
+    (info, weights): (OracleInfo, Weights),
+) -> Result<Opened> {
+    let world = info.clone().build(weights, &chosen.device, Precision::F32, chosen.batch)?.world;
+    line.shared.bayes.open(world.flow().shared_base());
+    line.send(Event::Oracle(Arc::new(info.clone())));
+    interactive.forget();
+    // What was measured before holds from the first picture on.
+    if let Some(flow) = world.flow().class_map()
+        && let Some(known) = strategies::remembered(&info.weights_sha256, &chosen.report.used.label(), FIRST_PIECE)
+    {
+        flow.set_strategies(known.strategies());
+    }
+    Ok(Opened { name, info, world, measured: false, tuned: false })
+}
+
+/// Opens the best epoch of a run, if that was asked for; tells how it went.
+pub fn open_so_far(line: &Line, chosen: &Chosen, interactive: &Interactive) -> Option<Opened> {
+    let (id, run) = line.shared.aside.take()?;
+    line.send(Event::JobStarted { id });
+    let open = || -> Result<Opened> {
+        let name = oracle_so_far(&run)?.display().to_string();
+        let read = folder::read(&name)?;
+        settle_world(line, chosen, interactive, name, read)
+    };
+    let (opened, outcome) = match open() {
+        Ok(opened) => {
+            let done = Outcome::Done(format!("{} is open", opened.info.name));
+            (Some(opened), done)
+        }
+        Err(error) => (None, Outcome::Failed(error.to_string())),
+    };
+    line.send(Event::JobEnded { id, outcome });
+    opened
 }
 
 /// Runs until the handle is dropped. A panic ends the desk, not the thread: a new desk opens the same oracle.
@@ -128,13 +211,16 @@ pub fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
 fn sit(line: &Line, again: &mut (DeviceChoice, String), running: &mut Option<JobId>) {
     let Some(chosen) = settle(line, again) else { return };
     let mut desk = Desk { chosen, opened: None, interactive: Interactive::default() };
-    if let Err(error) = desk.open(line, &again.1) {
+    if let Err(error) = desk.open(line, &again.1, &mut silent()) {
         line.send(Event::Failed(error.to_string()));
     }
     while !line.stopping() {
-        let busy = desk.interactive.serve(line, desk.opened.as_ref().map(|opened| &opened.world));
+        desk.step_aside(line);
+        let job_waits = || !line.queue.is_empty() || line.shared.aside.is_full();
+        let busy = desk.interactive.serve(line, desk.opened.as_ref().map(|opened| &opened.world), &job_waits);
         if !busy && desk.interactive.served() {
             desk.tell_precision(line);
+            desk.tune_sampling(line);
         }
         let wait = if busy { Duration::ZERO } else { Duration::from_secs(3600) };
         let job = select! {

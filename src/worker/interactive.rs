@@ -1,38 +1,46 @@
-//! Slider-driven requests: the gallery and the inspector. Served between jobs and from within them, a short piece at a
-//! time, the newest request winning.
+//! Slider-driven requests: the gallery, the inspector and its evidence map. Served between jobs and from within them, a
+//! piece at a time, the newest request winning. Where a piece is slow it is stopped at its next report when something newer
+//! waits, and begun again afterwards.
+
+mod gallery;
+mod inspect;
+mod kept;
 
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
+use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::desk::Line;
-use super::protocol::{Event, GalleryRequest, GalleryUpdate, InspectRequest, Inspection, Subject, Tile, order};
+use super::protocol::{Event, EvidenceMap, EvidenceRequest, Subject, Tile};
+use super::{Shared, slot::Slot};
 use crate::error::{Error, Result};
-use crate::events::Progress;
+use crate::events::Events;
+use crate::flow::Decoding;
+use crate::flow::tarflow::Look;
 use crate::oracle::classify::Classified;
 use crate::oracle::world::{Sample, SampleSpec, Settings, World};
-use crate::units::Tau;
+use gallery::Gallery;
+use inspect::Inspecting;
+use kept::Kept;
 
-/// A piece of work should take about this long, so that a newer request never waits longer.
+/// A piece of work that cannot be stopped should take about this long, so that a newer request never waits longer.
 const PIECE: Duration = Duration::from_millis(40);
+/// A piece that can be stopped may take this long: larger pieces cost less an image.
+const STOPPABLE_PIECE: Duration = Duration::from_millis(1500);
 /// Images in the first piece, before its speed is known.
-const FIRST_PIECE: usize = 8;
-/// Images in a piece at most.
-const LARGEST_PIECE: usize = 256;
-
-/// A gallery under way.
-struct Gallery {
-    request: GalleryRequest,
-    waiting: VecDeque<usize>,
-    delivered: usize,
-}
+pub const FIRST_PIECE: usize = 8;
 
 /// Requests under way and images from outside. Served through shared references, from within a job's events too.
 pub struct Interactive {
     gallery: RefCell<Option<Gallery>>,
+    inspecting: RefCell<Option<Inspecting>>,
+    explaining: RefCell<Option<EvidenceRequest>>,
     external: RefCell<Option<Classified>>,
-    piece: RefCell<usize>,
+    kept: RefCell<Kept>,
+    piece: Cell<usize>,
+    /// What one sample cost lately.
+    cost: Cell<Duration>,
     served: Cell<bool>,
 }
 
@@ -40,19 +48,54 @@ impl Default for Interactive {
     fn default() -> Self {
         Self {
             gallery: RefCell::new(None),
+            inspecting: RefCell::new(None),
+            explaining: RefCell::new(None),
             external: RefCell::new(None),
-            piece: RefCell::new(FIRST_PIECE),
+            kept: RefCell::default(),
+            piece: Cell::new(FIRST_PIECE),
+            cost: Cell::new(Duration::ZERO),
             served: Cell::new(false),
         }
     }
+}
+
+/// Where a piece of work is done.
+struct Place<'a> {
+    line: &'a Line,
+    world: &'a World,
+    /// Whether something more important waits: a job in the queue, the end of the present one.
+    urgent: &'a dyn Fn() -> bool,
+}
+
+impl Place<'_> {
+    /// Whether work should stop at once, for something that is not a request.
+    fn called_away(&self) -> bool {
+        self.line.stopping() || (self.urgent)()
+    }
+}
+
+impl Shared {
+    /// Whether a request waits that is newer than everything under way.
+    fn asked(&self) -> bool {
+        self.gallery_request.is_full() || self.inspect_request.is_full() || self.evidence_request.is_full()
+    }
+}
+
+/// Continue, unless `stop`.
+fn unless(stop: bool) -> ControlFlow<()> {
+    if stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
 
 impl Interactive {
     /// Forgets what belonged to another world.
     pub fn forget(&self) {
         *self.gallery.borrow_mut() = None;
+        *self.inspecting.borrow_mut() = None;
+        *self.explaining.borrow_mut() = None;
         *self.external.borrow_mut() = None;
-        *self.piece.borrow_mut() = FIRST_PIECE;
+        *self.kept.borrow_mut() = Kept::default();
+        self.piece.set(FIRST_PIECE);
+        self.cost.set(Duration::ZERO);
         self.served.set(false);
     }
 
@@ -66,109 +109,125 @@ impl Interactive {
         *self.external.borrow_mut() = Some(classified);
     }
 
-    /// Does one short piece of what is asked for; returns whether more is waiting.
-    pub fn serve(&self, line: &Line, world: Option<&World>) -> bool {
-        let Some(world) = world else { return false };
-        if let Some(request) = line.shared.inspect_request.take() {
-            match self.inspect(world, &request) {
-                Ok(inspection) => {
-                    line.shared.inspection.put(inspection);
-                    (line.shared.wake)();
-                }
-                Err(error) => line.send(Event::Failed(error.to_string())),
-            }
-        }
-        if let Some(request) = line.shared.gallery_request.take() {
-            let waiting = order(&request.first, 0..request.spec.n).into();
-            *self.gallery.borrow_mut() = Some(Gallery { request, waiting, delivered: 0 });
-        }
-        if let Err(error) = self.gallery_piece(line, world) {
-            *self.gallery.borrow_mut() = None;
-            line.send(Event::Failed(error.to_string()));
-        }
-        self.gallery.borrow().is_some() || line.shared.inspect_request.is_full()
+    /// World-space images of a few samples on show, NCHW, at most `n`.
+    pub fn some_images(&self, n: usize) -> Vec<f32> {
+        self.kept.borrow().some(n).iter().flat_map(|sample| sample.x.iter().copied()).collect()
     }
 
-    /// The next piece of the gallery under way.
-    fn gallery_piece(&self, line: &Line, world: &World) -> Result<()> {
-        let mut slot = self.gallery.borrow_mut();
-        let Some(gallery) = slot.as_mut() else { return Ok(()) };
-        let piece = (*self.piece.borrow()).min(gallery.waiting.len());
-        let indices: Vec<usize> = gallery.waiting.drain(..piece).collect();
-        if indices.is_empty() {
-            *slot = None;
-            self.served.set(true);
-            return Ok(());
+    /// Does one piece of what is asked for; returns whether more is waiting. `urgent` stops it at its next report.
+    pub fn serve(&self, line: &Line, world: Option<&World>, urgent: &dyn Fn() -> bool) -> bool {
+        let Some(world) = world else { return false };
+        let place = Place { line, world, urgent };
+        if let Some(request) = line.shared.inspect_request.take() {
+            *self.inspecting.borrow_mut() = Some(Inspecting::new(request));
         }
-        let started = Instant::now();
-        let GalleryRequest { spec, settings, generation, .. } = &gallery.request;
-        let tiles: Vec<Tile> =
-            world.sample_indices(spec, settings, &indices)?.into_iter().map(|sample| tile(world, sample)).collect();
-        gallery.delivered += tiles.len();
-        let update = GalleryUpdate {
-            generation: *generation,
-            shape: world.shape(),
-            tiles,
-            progress: Progress { done: gallery.delivered, total: spec.n },
+        if let Some(request) = line.shared.evidence_request.take() {
+            *self.explaining.borrow_mut() = Some(request);
+        }
+        if let Some(request) = line.shared.gallery_request.take() {
+            *self.gallery.borrow_mut() = Some(Gallery::new(request));
+        }
+        settle(line, &self.inspecting, self.inspect_piece(&place));
+        settle(line, &self.explaining, self.explain(&place));
+        settle(line, &self.gallery, self.gallery_piece(&place));
+        let busy =
+            self.gallery.borrow().is_some() || self.inspecting.borrow().is_some() || self.explaining.borrow().is_some();
+        busy || line.shared.asked()
+    }
+
+    /// Answers the question for an evidence map.
+    fn explain(&self, place: &Place<'_>) -> Result<()> {
+        let Some(request) = self.explaining.borrow().clone() else { return Ok(()) };
+        let (line, world) = (place.line, place.world);
+        let x = match &request.subject {
+            Subject::Sample { spec, index } => {
+                let sample = self.sample(place, spec, &request.settings, *index)?;
+                self.remember(spec, &request.settings, &sample);
+                sample.x.clone()
+            }
+            Subject::External(index) => {
+                let (classified, dims) = (self.external.borrow(), world.shape().dims());
+                let classified = classified.as_ref().filter(|c| *index < c.ids.len()).ok_or_else(gone)?;
+                classified.x[index * dims..(index + 1) * dims].to_vec()
+            }
         };
-        line.shared.gallery.merge(update, join);
-        (line.shared.wake)();
-        self.adapt(piece, started.elapsed());
+        let evidence = world.evidence(&x, request.a, request.b, request.settings.tau)?;
+        let pixels = world.flow().pixels().picture(&x);
+        put(line, &line.shared.evidence, EvidenceMap { request, shape: world.shape(), pixels, evidence });
+        *self.explaining.borrow_mut() = None;
         Ok(())
     }
 
-    /// Sizes the next piece by the time this one took.
-    fn adapt(&self, piece: usize, took: Duration) {
-        let ideal = piece as f64 * PIECE.as_secs_f64() / took.as_secs_f64().max(1e-4);
-        // Powers of two: few shapes, so that a GPU compiles few kernels.
-        let size = (ideal as usize).clamp(1, LARGEST_PIECE);
-        *self.piece.borrow_mut() = if size.is_power_of_two() { size } else { size.next_power_of_two() / 2 };
+    /// One sample: kept, or made now.
+    fn sample(&self, place: &Place<'_>, spec: &SampleSpec, settings: &Settings, index: usize) -> Result<Arc<Sample>> {
+        if let Some(sample) = self.kept.borrow().get(spec, settings, index) {
+            return Ok(sample);
+        }
+        let shared = &place.line.shared;
+        let mut watch = |_: Decoding| unless(place.called_away() || shared.inspect_request.is_full());
+        let samples = place.world.sample_watched(spec, settings, &[index], &mut watch)?;
+        samples.into_iter().next().map(Arc::new).ok_or_else(|| Error::input("no such sample"))
     }
 
-    fn inspect(&self, world: &World, request: &InspectRequest) -> Result<Inspection> {
-        let InspectRequest { generation, subject, settings, taus } = request;
-        let (tile, rounding, morph) = match subject {
-            Subject::Sample { spec, index } => {
-                let at = |tau: Tau| one(world, spec, &Settings { tau, ..settings.clone() }, *index);
-                let morph: Result<Vec<_>> =
-                    taus.iter().map(|&tau| at(tau).map(|one| (tau, tile(world, one)))).collect();
-                let sample = at(settings.tau)?;
-                let rounding = world.rounding(std::slice::from_ref(&sample), settings)?.first().copied();
-                (tile(world, sample), rounding, morph?)
-            }
-            Subject::External(index) => {
-                let external = self.external.borrow();
-                let classified = external.as_ref().filter(|c| *index < c.ids.len());
-                let classified = classified.ok_or_else(|| Error::input("that image is no longer open"))?;
-                (external_tile(world, classified, *index, settings), None, Vec::new())
-            }
-        };
-        let (generation, subject, shape) = (*generation, subject.clone(), world.shape());
-        Ok(Inspection { generation, subject, shape, tile, rounding, morph })
+    /// Pictures of samples with a look; those that are kept cost nothing.
+    fn looks(
+        &self,
+        place: &Place<'_>,
+        samples: &[Arc<Sample>],
+        (spec, settings, look): (&SampleSpec, &Settings, &Look),
+        watch: &mut dyn Events<Decoding>,
+    ) -> Result<()> {
+        let missing = |sample: &&Arc<Sample>| self.kept.borrow().picture(look, sample.index).is_none();
+        let missing: Vec<&Sample> = samples.iter().filter(missing).map(|sample| &**sample).collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let pictures = place.world.pictures_with(&missing, spec, settings, look, watch)?;
+        let mut kept = self.kept.borrow_mut();
+        missing.iter().zip(pictures).for_each(|(sample, picture)| kept.keep_picture(look, sample.index, picture));
+        Ok(())
+    }
+
+    /// The tile of a sample, with the look if it was made.
+    fn tile(&self, world: &World, sample: &Sample, look: Option<&Look>) -> Tile {
+        let look = look.and_then(|look| self.kept.borrow().picture(look, sample.index).cloned());
+        Tile { look, ..tile(world, sample) }
+    }
+
+    fn remember(&self, spec: &SampleSpec, settings: &Settings, sample: &Arc<Sample>) {
+        self.kept.borrow_mut().keep(spec, settings, sample);
     }
 }
 
-fn one(world: &World, spec: &SampleSpec, settings: &Settings, index: usize) -> Result<Sample> {
-    let samples = world.sample_indices(spec, settings, &[index])?;
-    samples.into_iter().next().ok_or_else(|| Error::input("no such sample"))
-}
-
-fn join(mut old: GalleryUpdate, new: GalleryUpdate) -> GalleryUpdate {
-    if old.generation != new.generation {
-        return new;
+/// What was stopped stays to be done; what failed is told and dropped.
+fn settle<T>(line: &Line, slot: &RefCell<Option<T>>, done: Result<()>) {
+    match done {
+        Ok(()) | Err(Error::Cancelled) => {}
+        Err(error) => {
+            *slot.borrow_mut() = None;
+            line.send(Event::Failed(error.to_string()));
+        }
     }
-    old.tiles.extend(new.tiles);
-    old.progress = new.progress;
-    old
 }
 
-fn tile(world: &World, sample: Sample) -> Tile {
+/// Puts an answer where the window finds it.
+fn put<T>(line: &Line, slot: &Slot<T>, answer: T) {
+    slot.put(answer);
+    (line.shared.wake)();
+}
+
+fn gone() -> Error {
+    Error::input("that image is no longer open")
+}
+
+fn tile(world: &World, sample: &Sample) -> Tile {
     Tile {
         index: sample.index,
         source: sample.source,
         label: sample.label,
         pixels: world.flow().pixels().picture(&sample.x),
-        posterior: Arc::new(sample.posterior),
+        posterior: Arc::new(sample.posterior.clone()),
+        look: None,
     }
 }
 
@@ -183,5 +242,27 @@ pub fn external_tile(world: &World, classified: &Classified, i: usize, settings:
         label,
         pixels: world.flow().pixels().picture(&classified.x[i * dims..(i + 1) * dims]),
         posterior: Arc::new(posterior),
+        look: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_stopped_stays_and_what_fails_goes() {
+        let (bell, ringing) = crossbeam_channel::bounded(1);
+        let (_jobs, queue) = crossbeam_channel::bounded(1);
+        let (events, told) = crossbeam_channel::bounded(8);
+        let shared = Arc::new(Shared::new(bell, super::super::bayes::Board::new().0, Arc::new(|| {})));
+        let line = Line { shared, queue, ringing, events };
+        let slot = RefCell::new(Some(1));
+        settle(&line, &slot, Err(Error::Cancelled));
+        assert_eq!(*slot.borrow(), Some(1));
+        assert!(told.is_empty());
+        settle(&line, &slot, Err(Error::input("no")));
+        assert_eq!(*slot.borrow(), None);
+        assert!(matches!(told.try_recv(), Ok(Event::Failed(_))));
     }
 }

@@ -6,13 +6,15 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::Control;
-use super::desk::{Desk, Line, Opened};
+use super::desk::{Desk, Line, Opened, open_so_far};
 use super::interactive::{Interactive, external_tile};
 use super::protocol::{Event, Job, JobId, Outcome};
+use crate::device::Chosen;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::oracle::classify::read_input;
 use crate::oracle::export::save_samples;
+use crate::oracle::look::save_pictures_with;
 use crate::oracle::train::{ORACLE, TrainEvent, train_oracle};
 use crate::oracle::world::{Settings, World};
 
@@ -39,7 +41,18 @@ pub fn run(line: &Line, desk: &mut Desk, id: JobId, job: Job) {
 fn perform(line: &Line, desk: &mut Desk, id: JobId, control: &Arc<Control>, job: Job) -> Result<String> {
     match job {
         Job::OpenOracle(name) => {
-            desk.open(line, &name)?;
+            let mut told: Option<Instant> = None;
+            let mut reading = |progress: Progress| {
+                // Bytes; nothing else is served while the world changes.
+                if told.is_none_or(|told| told.elapsed() >= TELL_EVERY) {
+                    told = Some(Instant::now());
+                    let note = format!("{} of {} MB", progress.done >> 20, progress.total >> 20);
+                    line.send(Event::JobProgress { id, progress, note });
+                }
+                let stop = line.stopping() || control.cancelled.load(Ordering::Relaxed);
+                if stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            };
+            desk.open(line, &name, &mut reading)?;
             Ok(format!("{name} is open"))
         }
         Job::UseDevice(choice) => {
@@ -62,10 +75,21 @@ fn perform(line: &Line, desk: &mut Desk, id: JobId, control: &Arc<Control>, job:
             };
             Ok(format!("{} samples are in {}{carried}", saved.images, path.display()))
         }
+        Job::SavePictures { spec, indices, settings, look, path } => {
+            let world = world_of(desk)?;
+            let mut sink = Sink::new(line, &desk.interactive, Some(world), id, control);
+            let n = save_pictures_with(world, &spec, &indices, &settings, &look, &path, &mut sink)?;
+            Ok(format!("{n} pictures (illustrative: they have left the world) are in {}", path.display()))
+        }
         Job::Train { spec, folder } => {
             let world = desk.opened.as_ref().map(|opened| &opened.world);
             let mut sink = Sink::new(line, &desk.interactive, world, id, control);
-            let info = train_oracle(&spec, &folder, &desk.chosen, &mut sink)?;
+            sink.stands_aside = Some(&desk.chosen);
+            let trained = train_oracle(&spec, &folder, &desk.chosen, &mut sink);
+            if let Some(opened) = sink.opened {
+                desk.opened = Some(opened);
+            }
+            let info = trained?;
             Ok(format!("oracle {} is in {}", info.name, folder.join(ORACLE).display()))
         }
     }
@@ -106,6 +130,10 @@ struct Sink<'a> {
     id: JobId,
     control: &'a Control,
     told: Option<Instant>,
+    /// Where the device is, if the best epoch of a run may be opened meanwhile.
+    stands_aside: Option<&'a Chosen>,
+    /// That oracle: it serves the window from then on.
+    opened: Option<Opened>,
 }
 
 impl<'a> Sink<'a> {
@@ -116,14 +144,22 @@ impl<'a> Sink<'a> {
         id: JobId,
         control: &'a Control,
     ) -> Self {
-        Self { line, interactive, world, id, control, told: None }
+        Self { line, interactive, world, id, control, told: None, stands_aside: None, opened: None }
     }
 
     /// Serves the window, holds while paused, and says whether to go on.
     fn check(&mut self) -> ControlFlow<()> {
         loop {
-            let more = self.interactive.serve(self.line, self.world);
-            if self.line.stopping() || self.control.cancelled.load(Ordering::Relaxed) {
+            let cancelled = || self.control.cancelled.load(Ordering::Relaxed);
+            if let Some(chosen) = self.stands_aside
+                && let Some(opened) = open_so_far(self.line, chosen, self.interactive)
+            {
+                self.opened = Some(opened);
+            }
+            let world = self.opened.as_ref().map(|opened| &opened.world).or(self.world);
+            let urgent = || cancelled() || (self.stands_aside.is_some() && self.line.shared.aside.is_full());
+            let more = self.interactive.serve(self.line, world, &urgent);
+            if self.line.stopping() || cancelled() {
                 return ControlFlow::Break(());
             }
             if !self.control.paused.load(Ordering::Relaxed) {

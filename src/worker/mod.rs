@@ -10,6 +10,7 @@ pub mod protocol;
 mod slot;
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -18,7 +19,10 @@ use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 use crate::device::DeviceChoice;
 use bayes::Board;
 use bayes::protocol::Question;
-use protocol::{Event, GalleryRequest, GalleryUpdate, InspectRequest, Inspection, Job, JobId, Outcome};
+use protocol::{
+    Event, EvidenceMap, EvidenceRequest, GalleryRequest, GalleryUpdate, InspectRequest, Inspection, Job, JobId,
+    Outcome, RunningPosterior,
+};
 use slot::Slot;
 
 /// Jobs that may wait at once.
@@ -40,8 +44,13 @@ struct Control {
 struct Shared {
     gallery_request: Slot<GalleryRequest>,
     inspect_request: Slot<InspectRequest>,
+    evidence_request: Slot<EvidenceRequest>,
     gallery: Slot<GalleryUpdate>,
     inspection: Slot<Inspection>,
+    evidence: Slot<EvidenceMap>,
+    running: Slot<RunningPosterior>,
+    /// A job that does not wait in the queue: the run whose best epoch is wanted.
+    aside: Slot<(JobId, PathBuf)>,
     controls: Mutex<HashMap<JobId, Arc<Control>>>,
     bayes: Board,
     stopping: AtomicBool,
@@ -54,8 +63,12 @@ impl Shared {
         Self {
             gallery_request: Slot::default(),
             inspect_request: Slot::default(),
+            evidence_request: Slot::default(),
             gallery: Slot::default(),
             inspection: Slot::default(),
+            evidence: Slot::default(),
+            running: Slot::default(),
+            aside: Slot::default(),
             controls: Mutex::default(),
             bayes,
             stopping: AtomicBool::new(false),
@@ -123,7 +136,18 @@ impl Worker {
         id
     }
 
-    /// Asks for a gallery; a request not begun is replaced, one under way stops between two batches.
+    /// Opens the best epoch so far of the run in a folder, and returns at once. Does not wait in the queue: a training under
+    /// way opens it between two steps and goes on undisturbed.
+    pub fn use_checkpoint(&self, run: PathBuf) -> JobId {
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        if let Some((id, _)) = self.shared.aside.swap((id, run)) {
+            let _ = self.own_events.try_send(Event::JobEnded { id, outcome: Outcome::Cancelled });
+        }
+        self.shared.ring();
+        id
+    }
+
+    /// Asks for a gallery; a request not begun is replaced, one under way stops at its next report.
     pub fn show(&self, request: GalleryRequest) {
         self.shared.gallery_request.put(request);
         self.shared.ring();
@@ -132,6 +156,12 @@ impl Worker {
     /// Asks for everything about one image; replaces a request not begun.
     pub fn inspect(&self, request: InspectRequest) {
         self.shared.inspect_request.put(request);
+        self.shared.ring();
+    }
+
+    /// Asks for an evidence map; replaces a request not begun.
+    pub fn explain(&self, request: EvidenceRequest) {
+        self.shared.evidence_request.put(request);
         self.shared.ring();
     }
 
@@ -165,6 +195,16 @@ impl Worker {
     /// The newest inspection, once.
     pub fn take_inspection(&self) -> Option<Inspection> {
         self.shared.inspection.take()
+    }
+
+    /// What is known of the posterior of the image being inspected, once.
+    pub fn take_running(&self) -> Option<RunningPosterior> {
+        self.shared.running.take()
+    }
+
+    /// The newest evidence map, once.
+    pub fn take_evidence(&self) -> Option<EvidenceMap> {
+        self.shared.evidence.take()
     }
 }
 

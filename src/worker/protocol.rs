@@ -1,8 +1,8 @@
 //! What the faces and the worker say to each other.
 //!
 //! Two lanes lead out of the worker: small typed facts ([`Event`]) through a bounded channel, and pictures
-//! ([`GalleryUpdate`], [`Inspection`]) through newest-wins slots. Slider-driven requests ([`GalleryRequest`],
-//! [`InspectRequest`]) wait in slots of their own: only the newest runs.
+//! ([`GalleryUpdate`], [`Inspection`], [`EvidenceMap`]) through newest-wins slots. Slider-driven requests
+//! ([`GalleryRequest`], [`InspectRequest`], [`EvidenceRequest`]) wait in slots of their own: only the newest runs.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -12,9 +12,12 @@ use super::bayes::protocol::Answer;
 use crate::data::ImageShape;
 use crate::device::{DeviceChoice, DeviceReport};
 use crate::events::Progress;
+use crate::flow::Evidence;
+use crate::flow::tarflow::Look;
 use crate::oracle::folder::OracleInfo;
 use crate::oracle::posterior::Posterior;
 use crate::oracle::precision::PrecisionReport;
+use crate::oracle::running::Running;
 use crate::oracle::train::{TrainEvent, TrainSpec};
 use crate::oracle::world::{SampleSpec, Settings};
 use crate::units::{ClassId, Tau};
@@ -30,6 +33,8 @@ pub struct GalleryRequest {
     pub settings: Settings,
     /// Running numbers of the samples in view now, computed first; the others follow.
     pub first: Vec<usize>,
+    /// How the pictures are made, where they need not be samples of the world.
+    pub look: Option<Look>,
 }
 
 /// One image of the gallery.
@@ -43,8 +48,21 @@ pub struct Tile {
     pub label: ClassId,
     /// 8-bit picture for the eye, CHW (clipped and quantised: not the world-space image).
     pub pixels: Vec<u8>,
-    /// Exact posterior of the world-space image; of a sample, before x is rounded to 32 bits.
+    /// Exact posterior of the world-space image; of a sample, before x is rounded to 32 bits. Never that of `look`.
     pub posterior: Arc<Posterior>,
+    /// The picture of the same latent with the look that was asked for: it has left the world, and has no posterior.
+    pub look: Option<Vec<u8>>,
+}
+
+/// An image that is still being made.
+#[derive(Debug, Clone)]
+pub struct Draft {
+    /// Running number under its seed.
+    pub index: usize,
+    /// What it looks like after so many blocks: not yet an image of the world. CHW bytes.
+    pub pixels: Vec<u8>,
+    /// Blocks inverted, of how many.
+    pub blocks: Progress,
 }
 
 /// New tiles of the gallery of one generation; updates of one generation add up until they are taken.
@@ -56,6 +74,8 @@ pub struct GalleryUpdate {
     pub shape: ImageShape,
     /// The tiles, in any order.
     pub tiles: Vec<Tile>,
+    /// Images still being made, as they look now.
+    pub drafts: Vec<Draft>,
     /// Tiles of this generation delivered so far, these included, of how many.
     pub progress: Progress,
 }
@@ -85,6 +105,8 @@ pub struct InspectRequest {
     pub settings: Settings,
     /// Temperatures at which the same latent is shown (samples only).
     pub taus: Vec<Tau>,
+    /// How the picture is made (samples only), where it need not be a sample of the world.
+    pub look: Option<Look>,
 }
 
 /// Everything about one image.
@@ -100,8 +122,53 @@ pub struct Inspection {
     pub tile: Tile,
     /// How far its posterior moves when computed again from x as rounded to 32 bits (samples only).
     pub rounding: Option<f64>,
-    /// The same latent at other temperatures; empty for an image from outside.
+    /// The same latent at other temperatures, as far as they are made; empty for an image from outside.
     pub morph: Vec<(Tau, Tile)>,
+    /// Temperatures still to be made.
+    pub missing: usize,
+}
+
+/// What is known of the posterior of an image whose classes are still being evaluated.
+#[derive(Debug, Clone)]
+pub struct RunningPosterior {
+    /// The inspection it precedes.
+    pub generation: u64,
+    /// The image.
+    pub subject: Subject,
+    /// Shape of the picture.
+    pub shape: ImageShape,
+    /// The picture, CHW bytes.
+    pub pixels: Vec<u8>,
+    /// Upper values, and what they would be if the open classes were as likely as the best.
+    pub running: Running,
+}
+
+/// Asks where in an image the evidence for one class against another lies.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EvidenceRequest {
+    /// Running number of requests; the answer carries it.
+    pub generation: u64,
+    /// The image.
+    pub subject: Subject,
+    /// The world's knobs.
+    pub settings: Settings,
+    /// The class it speaks for.
+    pub a: ClassId,
+    /// The class it speaks against.
+    pub b: ClassId,
+}
+
+/// log p(x|a) − log p(x|b) over the image.
+#[derive(Debug, Clone)]
+pub struct EvidenceMap {
+    /// The request this answers.
+    pub request: EvidenceRequest,
+    /// Shape of the picture.
+    pub shape: ImageShape,
+    /// The picture, CHW bytes.
+    pub pixels: Vec<u8>,
+    /// Its cells and their total.
+    pub evidence: Evidence,
 }
 
 /// Identifies a job while the program runs.
@@ -132,6 +199,19 @@ pub enum Job {
         /// Where to.
         path: PathBuf,
     },
+    /// Write pictures with a look to a `.png` contact sheet or a folder of PNGs: never numbers.
+    SavePictures {
+        /// Which latents.
+        spec: SampleSpec,
+        /// Running numbers of those to write; all of `spec` where empty.
+        indices: Vec<usize>,
+        /// The world's knobs.
+        settings: Settings,
+        /// How the pictures are made.
+        look: Look,
+        /// Where to.
+        path: PathBuf,
+    },
     /// Train an oracle in a folder.
     Train {
         /// What.
@@ -151,7 +231,7 @@ impl Job {
                 [path] => format!("Posterior of {}", path.display()),
                 paths => format!("Posterior of {} files", paths.len()),
             },
-            Self::Save { path, .. } => format!("Save {}", path.display()),
+            Self::Save { path, .. } | Self::SavePictures { path, .. } => format!("Save {}", path.display()),
             Self::Train { spec, .. } => format!("Train {}", spec.name),
         }
     }
@@ -217,6 +297,8 @@ pub enum Event {
     },
     /// A gallery or inspection request could not be answered.
     Failed(String),
+    /// A sentence for the log.
+    Note(String),
     /// The worker panicked; a new one took over, with the oracle opened again.
     Restarted {
         /// What the panic said.

@@ -18,6 +18,11 @@ impl<T> Slot<T> {
         *self.lock() = Some(value);
     }
 
+    /// Replaces what is there and returns it.
+    pub fn swap(&self, value: T) -> Option<T> {
+        self.lock().replace(value)
+    }
+
     /// Joins `value` to what is there, if anything is.
     pub fn merge(&self, value: T, join: impl FnOnce(T, T) -> T) {
         let mut slot = self.lock();

@@ -1,22 +1,27 @@
 //! An engine that records what it is asked and answers when the test says so.
 
 use std::collections::VecDeque;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use bayescope::data::ImageShape;
 use bayescope::device::{Candidate, DeviceChoice, DeviceReport};
 use bayescope::events::Progress;
-use bayescope::flow::Architecture;
+use bayescope::flow::preprocess::Preprocessing;
+use bayescope::flow::tarflow::TarFlowConfig;
+use bayescope::flow::{Architecture, Evidence};
 use bayescope::gui::{App, Engine};
 use bayescope::oracle::evaluate::Evaluation;
 use bayescope::oracle::folder::TrainingRecord;
 use bayescope::oracle::library;
 use bayescope::oracle::posterior::{Posterior, Prior};
+use bayescope::oracle::running::Running;
 use bayescope::oracle::train::{StepLoss, TrainEvent};
 use bayescope::units::Smoothing;
 use bayescope::worker::bayes::protocol::Question;
 use bayescope::worker::protocol::{
-    Event, GalleryRequest, GalleryUpdate, InspectRequest, Inspection, Job, JobId, Subject, Tile,
+    Draft, Event, EvidenceMap, EvidenceRequest, GalleryRequest, GalleryUpdate, InspectRequest, Inspection, Job, JobId,
+    RunningPosterior, Subject, Tile,
 };
 use egui_kittest::Harness;
 
@@ -31,9 +36,13 @@ struct State {
     questions: Vec<Question>,
     pauses: Vec<(JobId, bool)>,
     cancelled: Vec<JobId>,
+    checkpoints: Vec<PathBuf>,
     events: VecDeque<Event>,
     gallery: Option<GalleryUpdate>,
     inspection: Option<Inspection>,
+    explain: Option<EvidenceRequest>,
+    evidence: Option<EvidenceMap>,
+    running: Option<RunningPosterior>,
 }
 
 #[derive(Clone, Default)]
@@ -55,7 +64,7 @@ pub fn tile(index: usize, tau: f64) -> Tile {
         (edge * 255.0) as u8
     };
     let pixels = (0..SHAPE.dims()).map(pixel).collect();
-    Tile { index, source: label, label, pixels, posterior: Arc::new(posterior) }
+    Tile { index, source: label, label, pixels, posterior: Arc::new(posterior), look: None }
 }
 
 pub fn external(n: usize) -> Event {
@@ -132,7 +141,8 @@ impl Fake {
             let tau = request.settings.tau.get();
             let tiles: Vec<Tile> = (0..request.spec.n).map(|index| tile(index, tau)).collect();
             let progress = Progress { done: tiles.len(), total: tiles.len() };
-            state.gallery = Some(GalleryUpdate { generation: request.generation, shape: SHAPE, tiles, progress });
+            let (generation, drafts) = (request.generation, Vec::new());
+            state.gallery = Some(GalleryUpdate { generation, shape: SHAPE, tiles, drafts, progress });
         }
         if let Some(request) = state.inspect.take() {
             let index = match request.subject {
@@ -146,15 +156,81 @@ impl Fake {
                 tile: tile(index, request.settings.tau.get()),
                 rounding: Some(if request.settings.tau.get() > 2.0 { 0.25 } else { 0.0 }),
                 morph,
+                missing: 0,
             });
         }
+        if let Some(request) = state.explain.take() {
+            let cells = (0..16).map(|cell| if cell == 5 { 3.25 } else { -0.125 }).collect();
+            let evidence = Evidence { rows: 4, columns: 4, cells, total: 1.375 };
+            let pixels = tile(0, 1.0).pixels;
+            state.evidence = Some(EvidenceMap { request, shape: SHAPE, pixels, evidence });
+        }
+    }
+
+    /// Part of the waiting gallery: so many finished tiles, and one after them with a few blocks done.
+    pub fn draft(&self, finished: usize) {
+        let mut state = self.state();
+        let request = state.pending.clone().expect("a gallery was asked for");
+        let tau = request.settings.tau.get();
+        let tiles = (0..finished).map(|index| tile(index, tau)).collect();
+        let blocks = Progress { done: 2, total: 4 };
+        let drafts = vec![Draft { index: finished, pixels: tile(finished, 0.1).pixels, blocks }];
+        let progress = Progress { done: finished, total: request.spec.n };
+        state.gallery = Some(GalleryUpdate { generation: request.generation, shape: SHAPE, tiles, drafts, progress });
+    }
+
+    /// A TarFlow of so many classes with the pictures' shape, as its file describes it.
+    pub fn open_tarflow(&self, classes: usize) {
+        let mut info = library::find("mnist").unwrap().info().unwrap();
+        info.architecture = Architecture::TarFlow(TarFlowConfig {
+            shape: SHAPE,
+            classes,
+            patch: 4,
+            channels: 64,
+            blocks: 4,
+            layers: 2,
+            volume_preserving: false,
+        });
+        info.pixels = Preprocessing::Gaussian { std: 0.05 };
+        info.class_names = (0..classes).map(|class| format!("{class}")).collect();
+        info.weights_sha256 = "tarflow".into();
+        info.training = None;
+        info.inferred = Some(vec!["4 blocks of 2 layers: counted in the names".into()]);
+        self.send(Event::Oracle(Arc::new(info)));
+    }
+
+    /// The first classes of the waiting inspection are evaluated.
+    pub fn run_posterior(&self, evaluated: usize) {
+        let mut state = self.state();
+        let request = state.inspect.clone().expect("an inspection was asked for");
+        let tile = tile(0, 1.0);
+        let running = Running::new(&tile.posterior.log_likelihood[..evaluated], &Prior::uniform(10), Smoothing::ONE);
+        let InspectRequest { generation, subject, .. } = request;
+        let pixels = tile.pixels;
+        state.running = Some(RunningPosterior { generation, subject, shape: SHAPE, pixels, running });
+    }
+
+    /// The evidence map that was asked for last.
+    pub fn asked_evidence(&self) -> Option<EvidenceRequest> {
+        self.state().explain.clone()
+    }
+
+    /// The inspection that was asked for last.
+    pub fn asked_inspection(&self) -> Option<InspectRequest> {
+        self.state().inspect.clone()
     }
 
     /// A training run of three epochs.
     pub fn train(&self, harness: &mut Harness<'_, App>) {
-        let started =
-            TrainEvent::Started { images: 59_500, held_out: 500, parameters: 1_200_000, resumed_at: 0, epochs: 30 };
-        harness.state_mut().watch_training(900, 30);
+        let started = TrainEvent::Started {
+            images: 59_500,
+            held_out: 500,
+            parameters: 1_200_000,
+            dims: 1024,
+            resumed_at: 0,
+            epochs: 30,
+        };
+        harness.state_mut().watch_training(900, 30, "/runs/mine".into());
         self.send(Event::Train(Box::new(started)));
         for epoch in 1..=3 {
             let nll = 900.0 + 400.0 / epoch as f64;
@@ -193,6 +269,11 @@ impl Fake {
         self.state().pauses.clone()
     }
 
+    /// Runs whose best epoch was asked for.
+    pub fn checkpoints(&self) -> Vec<PathBuf> {
+        self.state().checkpoints.clone()
+    }
+
     pub fn cancelled(&self) -> Vec<JobId> {
         self.state().cancelled.clone()
     }
@@ -216,8 +297,18 @@ impl Engine for Fake {
         self.state().inspect = Some(request);
     }
 
+    fn explain(&self, request: EvidenceRequest) {
+        self.state().explain = Some(request);
+    }
+
     fn ask(&self, question: Question) {
         self.state().questions.push(question);
+    }
+
+    fn use_checkpoint(&self, run: PathBuf) -> JobId {
+        let mut state = self.state();
+        state.checkpoints.push(run);
+        700 + state.checkpoints.len() as JobId
     }
 
     fn cancel(&self, id: JobId) {
@@ -238,5 +329,13 @@ impl Engine for Fake {
 
     fn take_inspection(&self) -> Option<Inspection> {
         self.state().inspection.take()
+    }
+
+    fn take_running(&self) -> Option<RunningPosterior> {
+        self.state().running.take()
+    }
+
+    fn take_evidence(&self) -> Option<EvidenceMap> {
+        self.state().evidence.take()
     }
 }

@@ -5,14 +5,16 @@ use std::sync::Arc;
 use eframe::egui::{self, ComboBox, Rect, Response, Sense, Slider, Stroke, StrokeKind, Ui, WidgetInfo, pos2, vec2};
 
 use super::{Cx, Panel};
+use crate::events::Progress;
 use crate::gui::atlas::{Atlas, Meshes};
 use crate::gui::command::Command;
 use crate::gui::format;
+use crate::gui::looks;
 use crate::gui::prefs::{Sort, THUMBNAILS};
-use crate::gui::session::gallery::{Arrangement, Gallery, Slot};
-use crate::gui::theme::{TILE_GAP, Theme, UNTINTED};
+use crate::gui::session::gallery::{Arrangement, DraftSlot, Gallery, Slot};
+use crate::gui::theme::{Badge, TILE_GAP, Theme, UNTINTED};
 use crate::gui::view::{Click, Source};
-use crate::gui::widgets::{empty_state, hint};
+use crate::gui::widgets::{badge, empty_state, hint};
 
 /// Name of the panel.
 pub const ID: &str = "gallery";
@@ -78,11 +80,15 @@ fn controls(ui: &mut Ui, cx: &mut Cx) {
 
 /// What is shown, and how large.
 fn second_line(ui: &mut Ui, cx: &mut Cx, arrangement: &Arrangement) {
+    let look = looks::look(cx.session, cx.prefs);
     ui.horizontal(|ui| {
         let size = vec2(ui.available_width() - 150.0, ui.spacing().interact_size.y);
         let text = egui::Label::new(count_line(cx, arrangement)).truncate().halign(egui::Align::Min);
         ui.allocate_ui_with_layout(size, egui::Layout::left_to_right(egui::Align::Center), |ui| {
             ui.set_min_width(size.x);
+            if let Some(look) = look.filter(|_| cx.view.source == Source::World) {
+                badge(ui, Badge::Illustrative, &format!("{}. {}", looks::describe(&look), looks::WHY));
+            }
             ui.add(text);
         });
         let label = ui.label("Size").on_hover_text("Side of a thumbnail, points");
@@ -108,7 +114,7 @@ fn class_filter(ui: &mut Ui, cx: &mut Cx) {
 fn count_line(cx: &Cx, arrangement: &Arrangement) -> String {
     let Arrangement { order, total, mismatches } = arrangement;
     if *total == 0 {
-        return String::new();
+        return if order.is_empty() { String::new() } else { format!("{} being made", order.len()) };
     }
     let mut text = format!(
         "showing {} of {} · {} where label ≠ Bayes decision",
@@ -235,12 +241,22 @@ fn paint(
     }
     meshes.paint(ui.painter());
     for (index, rect) in tiles {
-        let Some(slot) = gallery.get(index) else { continue };
-        let strip = Rect::from_min_max(pos2(rect.min.x, rect.max.y - 3.0), rect.max);
-        ui.painter().rect_filled(strip, 0.0, theme.class(slot.tile.label, classes));
-        outline(ui, theme, rect, slot, cx.view.selection.contains(&index), cx.view.cursor == Some(index));
+        let chosen = (cx.view.selection.contains(&index), cx.view.cursor == Some(index));
         let response = ui.interact(rect, ui.scope_id().with(("tile", index)), Sense::CLICK);
-        let response = describe(response, cx, index, slot);
+        let response = match (gallery.draft(index), gallery.get(index)) {
+            (Some(draft), _) => {
+                unfinished(ui, theme, rect, draft);
+                outline(ui, theme, rect, false, chosen);
+                unfinished_words(response, index, draft)
+            }
+            (None, Some(slot)) => {
+                let strip = Rect::from_min_max(pos2(rect.min.x, rect.max.y - 3.0), rect.max);
+                ui.painter().rect_filled(strip, 0.0, theme.class(slot.tile.label, classes));
+                outline(ui, theme, rect, slot.tile.label != slot.tile.posterior.decision, chosen);
+                describe(response, cx, index, slot)
+            }
+            (None, None) => continue,
+        };
         if response.clicked() {
             let modifiers = ui.input(|input| input.modifiers);
             let click = match modifiers {
@@ -256,8 +272,36 @@ fn paint(
     }
 }
 
-fn outline(ui: &Ui, theme: Theme, rect: Rect, slot: &Slot, selected: bool, cursor: bool) {
-    let mismatch = slot.tile.label != slot.tile.posterior.decision;
+/// The marks of an image that is still being made: veiled, its blocks counted.
+fn unfinished(ui: &Ui, theme: Theme, rect: Rect, draft: &DraftSlot) {
+    let Progress { done, total } = draft.blocks;
+    let painter = ui.painter();
+    painter.rect_filled(rect, 0.0, theme.unfinished());
+    let (font, text) = match rect.width() {
+        ..76.0 => (10.0, format!("{done}/{total}")),
+        _ => (11.0, format!("block {done} of {total}")),
+    };
+    painter.text(
+        rect.center(),
+        egui::Align2::CENTER_CENTER,
+        text,
+        egui::FontId::proportional(font),
+        theme.on_unfinished(),
+    );
+    let share = done as f32 / total.max(1) as f32;
+    let strip = Rect::from_min_max(pos2(rect.min.x, rect.max.y - 3.0), rect.max);
+    painter.rect_filled(strip, 0.0, theme.trough());
+    painter.rect_filled(Rect::from_min_size(strip.min, vec2(strip.width() * share, 3.0)), 0.0, theme.accent());
+}
+
+fn unfinished_words(response: Response, index: usize, draft: &DraftSlot) -> Response {
+    let Progress { done, total } = draft.blocks;
+    let text = format!("Sample {index}, unfinished: block {done} of {total}");
+    response.widget_info(|| WidgetInfo::labeled(egui::Role::Button, true, &text));
+    response.on_hover_text(format!("{text}. It has figures when it is finished."))
+}
+
+fn outline(ui: &Ui, theme: Theme, rect: Rect, mismatch: bool, (selected, cursor): (bool, bool)) {
     if mismatch {
         ui.painter().rect_stroke(rect, 0.0, Stroke::new(2.0, theme.mismatch()), StrokeKind::Inside);
     }

@@ -1,9 +1,11 @@
 //! The tiles on show: of the newest generation where they have arrived, older ones until then.
 
+use std::collections::BTreeMap;
+
 use crate::data::ImageShape;
 use crate::events::Progress;
 use crate::units::ClassId;
-use crate::worker::protocol::{GalleryUpdate, Tile};
+use crate::worker::protocol::{Draft, GalleryUpdate, Tile};
 
 use super::super::prefs::Sort;
 
@@ -15,6 +17,17 @@ pub struct Slot {
     /// The request that produced it.
     pub generation: u64,
     /// Grows with every replacement: tells whether a texture is out of date.
+    pub stamp: u64,
+}
+
+/// An image that is still being made.
+#[derive(Debug, Clone)]
+pub struct DraftSlot {
+    /// What it looks like now, CHW bytes.
+    pub pixels: Vec<u8>,
+    /// Blocks inverted, of how many.
+    pub blocks: Progress,
+    /// As of [`Slot`].
     pub stamp: u64,
 }
 
@@ -43,6 +56,7 @@ pub struct Estimates {
 pub struct Gallery {
     shape: Option<ImageShape>,
     slots: Vec<Option<Slot>>,
+    drafts: BTreeMap<usize, DraftSlot>,
     clock: u64,
     generation: u64,
     fresh: usize,
@@ -57,7 +71,8 @@ impl Gallery {
         let total = tiles.len();
         gallery.expect(1, total);
         let tiles = tiles.into_iter().enumerate().map(|(index, tile)| Tile { index, ..tile }).collect();
-        gallery.take(GalleryUpdate { generation: 1, shape, tiles, progress: Progress { done: total, total } });
+        let progress = Progress { done: total, total };
+        gallery.take(GalleryUpdate { generation: 1, shape, tiles, drafts: Vec::new(), progress });
         gallery
     }
 
@@ -66,6 +81,8 @@ impl Gallery {
         self.generation = generation;
         self.wanted = n;
         self.fresh = 0;
+        self.drafts.clear();
+        self.clock += 1;
         if self.slots.len() != n {
             self.slots.resize(n, None);
             self.clock += 1;
@@ -86,7 +103,16 @@ impl Gallery {
             let first_time = slot.as_ref().is_none_or(|old| old.generation < update.generation);
             self.fresh += usize::from(first_time && update.generation == self.generation);
             self.clock += 1;
+            self.drafts.remove(&tile.index);
             *slot = Some(Slot { tile, generation: update.generation, stamp: self.clock });
+        }
+        if update.generation == self.generation {
+            for Draft { index, pixels, blocks } in update.drafts {
+                if index < self.slots.len() {
+                    self.clock += 1;
+                    self.drafts.insert(index, DraftSlot { pixels, blocks, stamp: self.clock });
+                }
+            }
         }
         if self.complete() {
             self.estimates = estimate(self.iter().map(|(_, slot)| slot));
@@ -96,6 +122,7 @@ impl Gallery {
     /// Nothing on show: another oracle was opened.
     pub fn clear(&mut self) {
         self.slots.iter_mut().for_each(|slot| *slot = None);
+        self.drafts.clear();
         self.clock += 1;
         self.fresh = 0;
         self.estimates = None;
@@ -110,6 +137,20 @@ impl Gallery {
     /// Image `index`, if it is there.
     pub fn get(&self, index: usize) -> Option<&Slot> {
         self.slots.get(index)?.as_ref()
+    }
+
+    /// Image `index` while it is being made.
+    pub fn draft(&self, index: usize) -> Option<&DraftSlot> {
+        self.drafts.get(&index)
+    }
+
+    /// The picture of image `index` now and its stamp: as it is being made, with a look, or as it is.
+    pub fn picture(&self, index: usize) -> Option<(u64, &[u8])> {
+        if let Some(draft) = self.draft(index) {
+            return Some((draft.stamp, &draft.pixels));
+        }
+        let Slot { tile, stamp, .. } = self.get(index)?;
+        Some((*stamp, tile.look.as_deref().unwrap_or(&tile.pixels)))
     }
 
     /// What is there, by running number.
@@ -205,12 +246,19 @@ pub fn arrange(gallery: &Gallery, sort: Sort, descending: bool, class: Option<Cl
         };
         keyed.push((key, index));
     }
+    // Images still being made have no figures: they are last, unless the order is that of their numbers.
+    let unmade = gallery.drafts.keys().copied().filter(|&index| class.is_none() && gallery.get(index).is_none());
+    let mut unmade: Vec<usize> = unmade.collect();
+    if sort == Sort::Index {
+        keyed.extend(unmade.drain(..).map(|index| (index as f64, index)));
+    }
     if descending {
         keyed.sort_by(|a, b| b.0.total_cmp(&a.0));
     } else {
         keyed.sort_by(|a, b| a.0.total_cmp(&b.0));
     }
-    Arrangement { order: keyed.into_iter().map(|(_, index)| index).collect(), total, mismatches }
+    let order = keyed.into_iter().map(|(_, index)| index).chain(unmade).collect();
+    Arrangement { order, total, mismatches }
 }
 
 #[cfg(test)]
@@ -225,11 +273,11 @@ mod tests {
 
     fn tile(index: usize, lead: f64) -> Tile {
         let posterior = Posterior::new(vec![lead, 0.0], &Prior::uniform(2), Smoothing::ONE);
-        Tile { index, source: 0, label: 0, pixels: vec![0], posterior: Arc::new(posterior) }
+        Tile { index, source: 0, label: 0, pixels: vec![0], posterior: Arc::new(posterior), look: None }
     }
 
     fn update(generation: u64, tiles: Vec<Tile>) -> GalleryUpdate {
-        GalleryUpdate { generation, shape: SHAPE, tiles, progress: Progress { done: 0, total: 0 } }
+        GalleryUpdate { generation, shape: SHAPE, tiles, drafts: Vec::new(), progress: Progress { done: 0, total: 0 } }
     }
 
     #[test]
@@ -246,6 +294,25 @@ mod tests {
         assert_eq!(gallery.progress(), Progress { done: 1, total: 2 });
         gallery.expect(3, 1);
         assert!(gallery.get(1).is_none());
+    }
+
+    #[test]
+    fn drafts_are_shown_until_their_tile_comes_and_have_no_figures() {
+        let mut gallery = Gallery::default();
+        gallery.expect(1, 3);
+        let blocks = Progress { done: 1, total: 4 };
+        let drafts = vec![Draft { index: 2, pixels: vec![7], blocks }, Draft { index: 0, pixels: vec![8], blocks }];
+        gallery.take(GalleryUpdate { drafts, ..update(1, vec![tile(1, 1.0)]) });
+        assert_eq!(gallery.picture(2).map(|(_, pixels)| pixels), Some(&[7][..]));
+        assert_eq!(arrange(&gallery, Sort::Index, false, None).order, [0, 1, 2]);
+        assert_eq!(arrange(&gallery, Sort::Entropy, true, None).order, [1, 0, 2]);
+        let arranged = arrange(&gallery, Sort::Index, false, Some(0));
+        assert_eq!((arranged.order, arranged.total), (vec![1], 1));
+        gallery.take(update(1, vec![Tile { look: Some(vec![9]), ..tile(2, 1.0) }]));
+        assert!(gallery.draft(2).is_none() && gallery.draft(0).is_some());
+        assert_eq!(gallery.picture(2).map(|(_, pixels)| pixels), Some(&[9][..]));
+        gallery.expect(2, 3);
+        assert!(gallery.draft(0).is_none());
     }
 
     #[test]

@@ -6,16 +6,19 @@ pub mod jobs;
 pub mod log;
 pub mod train;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
 use crate::device::DeviceReport;
 use crate::oracle::folder::OracleInfo;
 use crate::oracle::precision::PrecisionReport;
+use crate::oracle::train::SO_FAR;
 use crate::oracle::world::Settings;
 use crate::worker::bayes::protocol::Answer;
-use crate::worker::protocol::{Event, GalleryUpdate, Inspection, Job, JobId, Outcome, Subject};
+use crate::worker::protocol::{
+    Event, EvidenceMap, EvidenceRequest, GalleryUpdate, Inspection, Job, JobId, Outcome, RunningPosterior, Subject,
+};
 
 use bayes::BayesFigures;
 use gallery::Gallery;
@@ -74,12 +77,17 @@ pub struct Session {
     pub bayes: BayesFigures,
     /// The newest inspection.
     pub inspection: Option<Inspection>,
+    /// The newest evidence map.
+    pub evidence: Option<EvidenceMap>,
+    /// What is known of the posterior of the image being inspected.
+    running: Option<RunningPosterior>,
     /// The log.
     pub log: Log,
     notices: Vec<Notice>,
     clock: u64,
     opening: Option<(JobId, String)>,
     switching: Option<JobId>,
+    adopting: Option<JobId>,
     classified_at: Option<Settings>,
 }
 
@@ -97,6 +105,8 @@ pub enum Effect {
     },
     /// The base temperature τ of a target Bayes error was found.
     SetTau(f64),
+    /// The best epoch of a run is open: what is set follows.
+    OracleAdopted,
     /// The oracle that was asked for could not be opened: the one before is still open.
     OracleRefused,
     /// The device that was asked for cannot be used: the one before still computes.
@@ -139,12 +149,21 @@ impl Session {
                 self.external_paths.clone_from(paths);
                 self.classified_at = Some(settings.clone());
             }
-            Job::Train { spec, .. } => {
-                self.train = TrainHistory::begin(id, spec.training.epochs);
+            Job::Train { spec, folder } => {
+                self.train = TrainHistory::begin(id, spec.training.epochs, folder.clone());
             }
             _ => {}
         }
         self.log.add(Level::Info, job.title());
+    }
+
+    /// The best epoch of a run was asked for.
+    pub fn adopts(&mut self, id: JobId, run: &Path) {
+        let title = format!("Use the best epoch of {}", run.display());
+        self.jobs.add(id, title.clone());
+        self.opening = Some((id, run.join(SO_FAR).display().to_string()));
+        self.adopting = Some(id);
+        self.log.add(Level::Info, title);
     }
 
     /// Takes one event in.
@@ -174,6 +193,7 @@ impl Session {
                 return Effect::Outside { same };
             }
             Event::Precision(report) => self.precision = Some(report),
+            Event::Note(note) => self.log.add(Level::Info, note),
             Event::Failed(message) => {
                 if self.oracle.is_none() {
                     self.stuck = Some(message.clone());
@@ -198,9 +218,14 @@ impl Session {
     fn open(&mut self, info: Arc<OracleInfo>) {
         self.log.add(Level::Info, format!("Oracle {}: {} classes", info.name, info.class_names.len()));
         let same = self.oracle.as_ref().is_some_and(|old| old.weights_sha256 == info.weights_sha256);
+        if let Some(sentences) = info.inferred.as_ref().filter(|sentences| !same && !sentences.is_empty()) {
+            self.notify(Level::Info, format!("{}, inferred from the file:\n{}", info.name, sentences.join("\n")));
+        }
         if !same {
             self.gallery.clear();
             self.inspection = None;
+            self.evidence = None;
+            self.running = None;
             self.external = None;
             self.bayes.forget_world();
         }
@@ -222,6 +247,7 @@ impl Session {
         let title = self.jobs.get(id).map(|job| job.title.clone()).unwrap_or_default();
         let opening = self.opening.take_if(|(opening, _)| *opening == id).is_some();
         let switching = self.switching.take_if(|switching| *switching == id).is_some();
+        let adopting = self.adopting.take_if(|adopting| *adopting == id).is_some();
         let done = matches!(outcome, Outcome::Done(_));
         match &outcome {
             Outcome::Done(text) => self.log.add(Level::Info, format!("{title}: {text}")),
@@ -230,6 +256,7 @@ impl Session {
         }
         self.jobs.ended(id, outcome, now);
         match (done, opening, switching) {
+            (true, true, _) if adopting => Effect::OracleAdopted,
             (false, true, _) => Effect::OracleRefused,
             (false, _, true) => Effect::DeviceRefused,
             _ => Effect::None,
@@ -246,6 +273,32 @@ impl Session {
         if self.inspection.as_ref().is_none_or(|old| old.generation <= inspection.generation) {
             self.inspection = Some(inspection);
         }
+    }
+
+    /// News of a posterior whose classes are still being evaluated.
+    pub fn take_running(&mut self, running: RunningPosterior) {
+        self.running = Some(running);
+    }
+
+    /// What is known of this image's posterior while its classes are still being evaluated.
+    pub fn running_of(&self, subject: &Subject) -> Option<&RunningPosterior> {
+        let answered = self.inspection.as_ref().map_or(0, |inspection| inspection.generation);
+        self.running.as_ref().filter(|one| one.generation > answered && same_image(&one.subject, subject))
+    }
+
+    /// A new evidence map.
+    pub fn take_evidence(&mut self, map: EvidenceMap) {
+        let newer = |old: &EvidenceMap| old.request.generation <= map.request.generation;
+        if self.evidence.as_ref().is_none_or(newer) {
+            self.evidence = Some(map);
+        }
+    }
+
+    /// The evidence map of this image for these classes, if the newest is one.
+    pub fn evidence_of(&self, subject: &Subject, a: usize, b: usize) -> Option<&EvidenceMap> {
+        let asked =
+            |request: &EvidenceRequest| same_image(&request.subject, subject) && (request.a, request.b) == (a, b);
+        self.evidence.as_ref().filter(|map| asked(&map.request))
     }
 
     /// The inspection of this image, if the newest is one of it.

@@ -1,5 +1,7 @@
 //! What a training run has reported so far.
 
+use std::path::PathBuf;
+
 use crate::data::ImageShape;
 use crate::oracle::evaluate::Evaluation;
 use crate::oracle::train::TrainEvent;
@@ -48,24 +50,53 @@ pub struct TrainHistory {
     pub skipped: usize,
     /// What the learning rate is multiplied by since training diverged.
     pub rate_scale: Option<f64>,
-    /// Newest images of the fixed latents.
-    pub samples: Option<FixedSamples>,
+    /// Images of the fixed latents after the epochs that are kept, oldest first.
+    pub sheets: Vec<FixedSamples>,
+    /// Where the run is.
+    pub folder: PathBuf,
+    /// Dimensions D of one image; 0 before the run has begun.
+    pub dims: usize,
 }
 
+/// Memory for sheets, bytes.
+const SHEETS: usize = 64 << 20;
 /// Points kept of the curve of steps.
 const MAX_STEPS: usize = 4000;
 
 impl TrainHistory {
     /// A run was submitted.
-    pub fn begin(job: JobId, epochs: usize) -> Self {
-        Self { job: Some(job), epochs, ..Self::default() }
+    pub fn begin(job: JobId, epochs: usize, folder: PathBuf) -> Self {
+        Self { job: Some(job), epochs, folder, ..Self::default() }
+    }
+
+    /// Bits per dimension of an NLL in nats per image of 8-bit pixels.
+    pub fn bits_per_dim(&self, nats: f64) -> f64 {
+        nats / (self.dims.max(1) as f64 * std::f64::consts::LN_2)
+    }
+
+    /// Keeps a sheet; where there is no room, every second of the older ones goes.
+    fn keep(&mut self, sheet: FixedSamples) {
+        self.sheets.retain(|old| old.epoch < sheet.epoch);
+        self.sheets.push(sheet);
+        let bytes = |sheets: &[FixedSamples]| -> usize {
+            sheets.iter().map(|sheet| sheet.pictures.iter().map(Vec::len).sum::<usize>()).sum()
+        };
+        while self.sheets.len() > 2 && bytes(&self.sheets) > SHEETS {
+            let last = self.sheets.len() - 1;
+            let mut place = 0;
+            self.sheets.retain(|_| {
+                place += 1;
+                place - 1 == last || (place - 1) % 2 == 0
+            });
+        }
     }
 
     /// It reports.
     pub fn take(&mut self, event: TrainEvent) {
         match event {
-            TrainEvent::Started { images, held_out, parameters, resumed_at, epochs } => {
+            TrainEvent::Started { images, held_out, parameters, dims, resumed_at, epochs } => {
                 self.epochs = epochs;
+                self.dims = dims;
                 self.headline = format!("{images} training images, {held_out} held out, {parameters} trained numbers");
                 if resumed_at > 0 {
                     self.headline += &format!(", resumed after epoch {resumed_at}");
@@ -93,7 +124,7 @@ impl TrainHistory {
                 self.points.retain(|point| point.epoch < epoch);
                 self.points.push(EpochPoint { epoch, train_nll, held_out });
             }
-            TrainEvent::Samples { epoch, shape, pixels } => self.samples = Some(pictures(epoch, shape, &pixels)),
+            TrainEvent::Samples { epoch, shape, pixels } => self.keep(pictures(epoch, shape, &pixels)),
         }
     }
 }
@@ -109,12 +140,27 @@ mod tests {
 
     #[test]
     fn samples_are_cut_into_images() {
-        let mut history = TrainHistory::begin(1, 3);
+        let mut history = TrainHistory::begin(1, 3, PathBuf::new());
         let pixels = [0, 1, 128, 255].repeat(20);
         let shape = ImageShape { channels: 1, height: 2, width: 2 };
         history.take(TrainEvent::Samples { epoch: 1, shape, pixels });
-        let samples = history.samples.unwrap();
+        let samples = &history.sheets[0];
         assert_eq!(samples.pictures.len(), 20);
         assert_eq!(samples.pictures[3], [0, 1, 128, 255]);
+    }
+
+    #[test]
+    fn old_sheets_make_room_and_an_epoch_done_again_replaces_itself() {
+        let mut history = TrainHistory::begin(1, 100, PathBuf::new());
+        let shape = ImageShape { channels: 1, height: 1024, width: 1024 };
+        for epoch in (1..=100).chain([99, 100]) {
+            history.take(TrainEvent::Samples { epoch, shape, pixels: vec![0; shape.dims()] });
+        }
+        let epochs: Vec<usize> = history.sheets.iter().map(|sheet| sheet.epoch).collect();
+        assert!(epochs.len() <= 64 && epochs.len() > 16, "{epochs:?}");
+        assert_eq!((epochs[0], epochs[epochs.len() - 1]), (1, 100));
+        assert!(epochs.is_sorted_by(|a, b| a < b));
+        history.dims = 1024;
+        assert!((history.bits_per_dim(1024.0 * 2f64.ln()) - 1.0).abs() < 1e-12);
     }
 }

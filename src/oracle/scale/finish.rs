@@ -14,6 +14,7 @@ use crate::data::{Column, Stored, write_atomically, write_table};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::flow::{Precision, Scores};
+use crate::oracle::folder;
 use crate::oracle::precision::{IMAGES, PrecisionReport, compare};
 use crate::oracle::world::{Settings, World};
 
@@ -222,7 +223,7 @@ fn measure(computer: &Computer<'_>, images: &Images, job: &Job, logs: &[Log]) ->
     let first = 0..IMAGES.min(images.len());
     let scores = sheet(computer.world, job, logs, &first)?;
     let x = images.x(first, computer.world)?;
-    compare(computer.info, computer.weights.clone(), &x, &scores, &job.settings)
+    compare(computer.info, folder::read(computer.oracle)?.1, &x, &scores, &job.settings)
 }
 
 fn file_sha256(path: &Path) -> Result<String> {

@@ -28,7 +28,6 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::flow::Precision;
-use crate::flow::weights::Weights;
 use crate::oracle::folder::OracleInfo;
 use crate::oracle::world::{Settings, World};
 use crate::units::ClassId;
@@ -61,8 +60,8 @@ pub struct ScaleSpec {
 pub struct Computer<'a> {
     /// What is known about the oracle.
     pub info: &'a OracleInfo,
-    /// Its weights, for the comparison with 64 bits.
-    pub weights: &'a Weights,
+    /// As it was asked for: for the comparison with 64 bits its weights are read again.
+    pub oracle: &'a str,
     /// Its world.
     pub world: &'a World,
     /// Arithmetic of that world's flow.

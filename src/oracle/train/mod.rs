@@ -5,7 +5,9 @@ mod checkpoint;
 mod data;
 mod glow;
 mod learner;
+mod presets;
 mod publish;
+mod so_far;
 mod spec;
 mod step;
 mod tarflow;
@@ -21,7 +23,7 @@ use crate::data::{Dataset, ImageShape, Split, write_atomically};
 use crate::error::{Error, Result};
 use crate::events::{Events, silent};
 use crate::flow::preprocess::Preprocessing;
-use crate::flow::weights::{Storage, Weights};
+use crate::flow::weights::Weights;
 use crate::flow::{Architecture, Flow, Precision};
 use crate::oracle::evaluate::{Evaluation, evaluate};
 use crate::oracle::folder::sha256;
@@ -31,7 +33,9 @@ use batch::Draw;
 use checkpoint::{Best, Checkpoint, State};
 pub use data::corpus;
 use learner::{Learner, architecture, learner};
+pub use presets::{PRESETS, Preset, SPEC};
 pub use publish::{ORACLE, train_oracle};
+pub use so_far::{SO_FAR, oracle_so_far};
 pub use spec::{Classification, DataSpec, ModelSpec, OptimSpec, Products, TarFlowSpec, TrainSpec};
 pub use step::StepLoss;
 
@@ -54,6 +58,8 @@ pub enum TrainEvent {
         held_out: usize,
         /// Trained numbers.
         parameters: usize,
+        /// Dimensions D of one image.
+        dims: usize,
         /// Epochs already finished in an earlier sitting.
         resumed_at: usize,
         /// Epochs in all.
@@ -150,6 +156,8 @@ struct Run<'a> {
     train: Dataset,
     labels: Vec<usize>,
     held_out: Dataset,
+    /// Of the training part as padded, held-out images included.
+    pixels_sha256: String,
     learner: Box<dyn Learner>,
     state: State,
 }
@@ -169,6 +177,7 @@ pub fn train(spec: &TrainSpec, folder: &Path, device: &Device, events: &mut dyn 
         images: run.train.len(),
         held_out: run.held_out.len(),
         parameters: run.learner.parameters(),
+        dims: run.train.shape.dims(),
         resumed_at: run.state.epoch,
         epochs,
     })?;
@@ -192,7 +201,7 @@ pub fn train(spec: &TrainSpec, folder: &Path, device: &Device, events: &mut dyn 
 
 /// The spec is the first thing in a run folder; a folder of another spec is not touched.
 fn keep_spec(spec: &TrainSpec, folder: &Path) -> Result<()> {
-    let path = folder.join("train.toml");
+    let path = folder.join(SPEC);
     let text = toml::to_string_pretty(spec).map_err(|e| Error::file(&path, e.to_string()))?;
     match std::fs::read_to_string(&path) {
         Ok(old) if old == text => Ok(()),
@@ -213,7 +222,8 @@ impl<'a> Run<'a> {
         };
         let learner = learner(spec, &train, saved, device)?;
         let device = device.clone();
-        Ok(Self { spec, folder, device, architecture, pixels, train, labels, held_out, learner, state })
+        let pixels_sha256 = sha256(&[&train.pixels[..], &held_out.pixels].concat());
+        Ok(Self { spec, folder, device, architecture, pixels, train, labels, held_out, pixels_sha256, learner, state })
     }
 
     /// The last checkpoint again, with half the learning rate: the data come in the same order, so that the same rate would
@@ -287,7 +297,19 @@ impl<'a> Run<'a> {
         let held_out = evaluate(flow.as_ref(), &self.held_out, seed, &mut silent())?;
         let best = self.state.best.is_none_or(|best| held_out.nll_nats < best.nll);
         if best {
-            self.learner.average()?.write(&self.folder.join("best.safetensors"), Storage::F32)?;
+            let trained = Trained {
+                architecture: self.architecture,
+                pixels: self.pixels,
+                weights: self.learner.average()?,
+                epoch,
+                held_out: held_out.clone(),
+                test: None,
+                images: self.train.len(),
+                pixels_sha256: self.pixels_sha256.clone(),
+                class_names: self.train.class_names.clone(),
+                seconds: self.state.seconds + sitting.elapsed().as_secs_f64(),
+            };
+            so_far::keep(self.folder, self.spec, &trained, &format!("{:?}", self.device))?;
             self.state.best = Some(Best { epoch, nll: held_out.nll_nats });
         }
         self.state.epoch = epoch;
@@ -311,7 +333,7 @@ impl<'a> Run<'a> {
     /// The best epoch, on the held-out and the test images.
     fn finish(self) -> Result<Trained> {
         let best = self.state.best.ok_or_else(|| Error::Numeric("no epoch was finished".into()))?;
-        let weights = Weights::read(&self.folder.join("best.safetensors"))?;
+        let weights = Weights::read(&self.folder.join(so_far::BEST))?;
         let flow = self.architecture.build(weights.clone(), self.pixels, &self.device, Precision::F32)?;
         let seed = self.spec.training.seed;
         let held_out = evaluate(flow.as_ref(), &self.held_out, seed.split("held-out"), &mut silent())?;
@@ -327,7 +349,7 @@ impl<'a> Run<'a> {
             held_out,
             test,
             images: self.train.len(),
-            pixels_sha256: sha256(&[&self.train.pixels[..], &self.held_out.pixels].concat()),
+            pixels_sha256: self.pixels_sha256,
             class_names: self.train.class_names,
             seconds: self.state.seconds,
         })

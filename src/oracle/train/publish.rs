@@ -79,7 +79,7 @@ fn add_drift(drift: &mut StorageDrift, exact: &Scores, stored: &Scores) {
 }
 
 /// The day, ISO 8601, UTC (days since 1970 to a civil date, Howard Hinnant's algorithm).
-fn today() -> String {
+pub(super) fn today() -> String {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     civil_date(since.as_secs() / 86_400)
 }

@@ -4,8 +4,11 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::data::ImageShape;
 use crate::error::{Error, Result};
+use crate::flow::glow::GlowConfig;
 use crate::flow::preprocess::Preprocessing;
+use crate::flow::tarflow::TarFlowConfig;
 use crate::flow::weights::Storage;
 use crate::units::Seed;
 
@@ -250,7 +253,22 @@ impl TrainSpec {
         ];
         match checks.iter().find(|(fine, _)| !fine) {
             Some((_, complaint)) => Err(Error::input(*complaint)),
-            None => Ok(()),
+            None => self.validate_size(),
+        }
+    }
+
+    /// Whether such a flow can be built for images of the side they are padded to.
+    fn validate_size(&self) -> Result<()> {
+        let side = self.data.pad_to;
+        let (shape, classes) = (ImageShape { channels: 3, height: side, width: side }, 2);
+        match self.tarflow {
+            None => {
+                let ModelSpec { hidden, levels, steps } = self.model;
+                GlowConfig { shape, classes, hidden, levels, steps }.validate()
+            }
+            Some(TarFlowSpec { patch, channels, blocks, layers, volume_preserving, .. }) => {
+                TarFlowConfig { shape, classes, patch, channels, blocks, layers, volume_preserving }.validate()
+            }
         }
     }
 

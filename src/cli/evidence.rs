@@ -1,0 +1,127 @@
+//! `bayescope evidence`: where in an image the evidence for one class and against another lies.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Serialize;
+
+use super::args::{Compute, WorldArgs};
+use super::progress::Bar;
+use super::sample::class_of;
+use super::{open, print_json};
+use crate::data::write_png;
+use crate::error::Result;
+use crate::events::{Events, Progress};
+use crate::flow::Evidence;
+use crate::flow::preprocess::Dequantisation;
+use crate::oracle::classify::read_input;
+use crate::units::Seed;
+
+/// Arguments of `evidence`.
+#[derive(Debug, Args)]
+pub struct EvidenceArgs {
+    /// Bundled name, oracle folder, or checkpoint file.
+    pub oracle: String,
+    /// `.npz` with `x` in world space, image files, a folder, or an IDX or CIFAR file.
+    #[arg(required = true)]
+    pub input: Vec<PathBuf>,
+    /// The class a the evidence speaks for: its name or number.
+    #[arg(long = "for", value_name = "CLASS")]
+    pub a: String,
+    /// The class b it speaks against: its name or number.
+    #[arg(long = "against", value_name = "CLASS")]
+    pub b: String,
+    #[command(flatten)]
+    pub world: WorldArgs,
+    #[command(flatten)]
+    pub compute: Compute,
+    /// Dequantise 8-bit images with noise of this seed instead of the world's default.
+    #[arg(long, value_name = "SEED")]
+    pub dequantise: Option<u64>,
+    /// Draw every image beside its map: blue speaks for b, orange for a.
+    #[arg(long, value_name = "FILE.png")]
+    pub out: Option<PathBuf>,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    classes: &'a [String],
+    #[serde(rename = "for")]
+    a: usize,
+    against: usize,
+    tau: f64,
+    images: Vec<Image<'a>>,
+}
+
+/// Nats throughout.
+#[derive(Serialize)]
+struct Image<'a> {
+    id: &'a str,
+    rows: usize,
+    columns: usize,
+    /// Row by row.
+    cells: &'a [Vec<f64>],
+    sum: f64,
+    total: f64,
+}
+
+/// Computes and prints.
+pub fn run(args: EvidenceArgs) -> Result<()> {
+    let opened = open(&args.oracle, &args.compute)?;
+    let world = &opened.world;
+    let settings = args.world.settings(world.class_names().len())?;
+    let (a, b) =
+        (class_of("--for ", &args.a, world.class_names())?, class_of("--against ", &args.b, world.class_names())?);
+    let how = args.dequantise.map(|seed| Dequantisation::Seeded(Seed(seed)));
+    let read = world.read(read_input(&args.input)?, how)?;
+    let mut bar = Bar::new("explaining");
+    let dims = world.shape().dims();
+    let total = read.x.len() / dims;
+    let mut maps: Vec<Evidence> = Vec::with_capacity(total);
+    for x in read.x.chunks(dims) {
+        maps.push(world.evidence(x, a, b, settings.tau)?);
+        bar.report(Progress { done: maps.len(), total })?;
+    }
+    drop(bar);
+    if let Some(path) = &args.out {
+        let (shape, pixels) = world.evidence_sheet(&read.x, &maps)?;
+        write_png(path, shape, &pixels)?;
+    }
+    let rows: Vec<Vec<Vec<f64>>> =
+        maps.iter().map(|map| map.cells.chunks(map.columns).map(<[f64]>::to_vec).collect()).collect();
+    let images = maps.iter().zip(&rows).zip(&read.ids).map(|((map, cells), id)| Image {
+        id,
+        rows: map.rows,
+        columns: map.columns,
+        cells,
+        sum: map.sum(),
+        total: map.total,
+    });
+    let report =
+        Report { classes: world.class_names(), a, against: b, tau: settings.tau.get(), images: images.collect() };
+    if args.json { print_json(&report) } else { print(&report, &args) }
+}
+
+fn print(report: &Report<'_>, args: &EvidenceArgs) -> Result<()> {
+    let [a, b] = [report.a, report.against].map(|class| &report.classes[class]);
+    println!("log p(x|{a}) - log p(x|{b}) at τ = {}", report.tau);
+    println!("{:24} {:>12} {:>12} {:>14}  strongest cell", "image", "total/nats", "sum/nats", "cells");
+    for image in &report.images {
+        let cells =
+            image.cells.iter().enumerate().flat_map(|(r, row)| row.iter().enumerate().map(move |(c, v)| (r, c, *v)));
+        let strongest = cells.max_by(|x, y| x.2.abs().total_cmp(&y.2.abs()));
+        let place = strongest.map(|(r, c, v)| format!("{v:+.3} nats at row {} column {}", r + 1, c + 1));
+        let size = format!("{}×{}", image.rows, image.columns);
+        println!("{:24} {:12.4} {:12.4} {size:>14}  {}", image.id, image.total, image.sum, place.unwrap_or_default());
+    }
+    if let Some(path) = &args.out {
+        println!(
+            "maps are in {} (blue speaks for {b}, orange for {a}; each scaled to its strongest cell)",
+            path.display()
+        );
+    }
+    Ok(())
+}

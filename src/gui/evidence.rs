@@ -1,0 +1,257 @@
+//! The inspector's evidence map: which part of the image speaks for one class and against another.
+
+use eframe::egui::{self, ColorImage, ComboBox, Rect, Role, Sense, Slider, TextureHandle, Ui, WidgetInfo, pos2, vec2};
+
+use super::atlas::{NEAREST, picture};
+use super::format;
+use super::panels::Cx;
+use super::theme::{Badge, Theme, UNTINTED};
+use super::widgets::{heading, hint};
+use crate::flow::Architecture;
+use crate::oracle::evidence::leaders;
+use crate::oracle::posterior::Posterior;
+use crate::units::ClassId;
+use crate::worker::protocol::EvidenceMap;
+
+/// Steps of the colour scale.
+const SCALE: usize = 64;
+
+/// What the textures were made of.
+#[derive(Clone, Copy, PartialEq)]
+struct Key {
+    generation: u64,
+    theme: Theme,
+    overlay: bool,
+    strength: f32,
+}
+
+/// The textures of the map on show.
+#[derive(Default)]
+pub struct EvidenceSection {
+    drawn: Option<(Key, TextureHandle, TextureHandle)>,
+}
+
+impl EvidenceSection {
+    /// Shows it for the image whose posterior this is.
+    pub fn show(&mut self, ui: &mut Ui, cx: &mut Cx, posterior: &Posterior) {
+        let Some(leading) = leaders(posterior) else { return };
+        let classes = posterior.probabilities.len();
+        cx.view.evidence = cx.view.evidence.filter(|(a, b)| *a < classes && *b < classes && a != b);
+        let (a, b) = cx.view.evidence.unwrap_or(leading);
+        heading(ui, "Evidence map", Some((Badge::Exact, &meaning(cx))));
+        choose(ui, cx, classes, (a, b));
+        if cx.prefs.tau == 0.0 {
+            hint(ui, "At τ = 0 there is no density, and so no evidence map.");
+            return;
+        }
+        cx.view.evidence_wanted = Some((a, b));
+        let Some(subject) = cx.view.subject(cx.prefs) else { return };
+        let Some(map) = cx.session.evidence_of(&subject, a, b) else {
+            hint(ui, "Computing…");
+            return;
+        };
+        mode(ui, cx);
+        self.paint(ui, cx, map);
+        total(ui, cx, map, posterior);
+    }
+
+    /// Picture and map, and the scale below.
+    fn paint(&mut self, ui: &mut Ui, cx: &Cx, map: &EvidenceMap) {
+        let (overlay, strength) = (cx.prefs.evidence_overlay, cx.prefs.evidence_strength);
+        let theme = Theme::of(ui);
+        let key = Key { generation: map.request.generation, theme, overlay, strength };
+        if self.drawn.as_ref().is_none_or(|(drawn, ..)| *drawn != key) {
+            let large = ui.ctx().load_texture("evidence picture", picture(map.shape, &map.pixels), NEAREST);
+            let cells = ui.ctx().load_texture("evidence cells", cells(map, key), NEAREST);
+            self.drawn = Some((key, large, cells));
+        }
+        let Some((_, large, cells)) = &self.drawn else { return };
+        let gap = 8.0;
+        let room = if overlay { ui.available_width() } else { (ui.available_width() - gap) / 2.0 };
+        let aspect = map.shape.height as f32 / map.shape.width as f32;
+        let size = vec2(1.0, aspect) * room.min(260.0);
+        let whole = if overlay { size } else { vec2(2.0 * size.x + gap, size.y) };
+        let (rect, response) = ui.allocate_exact_size(whole, Sense::hover());
+        let uv = Rect::from_min_max(pos2(0.0, 0.0), pos2(1.0, 1.0));
+        let left = Rect::from_min_size(rect.min, size);
+        let place = if overlay { left } else { left.translate(vec2(size.x + gap, 0.0)) };
+        ui.painter().image(large.id(), left, uv, UNTINTED);
+        ui.painter().image(cells.id(), place, uv, UNTINTED);
+        let about = format!("Evidence map, total {} nats", signed(map.evidence.total));
+        response.widget_info(|| WidgetInfo::labeled(Role::Image, true, &about));
+        if let Some((row, column)) =
+            response.hover_pos().and_then(|at| cell(map, if place.contains(at) { place } else { left }, at))
+        {
+            let nats = map.evidence.cells[row * map.evidence.columns + column];
+            let (a, b) = (cx.session.class_name(map.request.a), cx.session.class_name(map.request.b));
+            response.on_hover_ui_at_pointer(|ui| {
+                ui.strong(format!("{} nats", signed(nats)));
+                ui.label(format!("for {a} against {b}, row {} column {}", row + 1, column + 1));
+            });
+        }
+        legend(ui, cx, map, whole.x);
+    }
+}
+
+/// The cell under a point.
+fn cell(map: &EvidenceMap, place: Rect, at: egui::Pos2) -> Option<(usize, usize)> {
+    let share = (at - place.min) / place.size();
+    let inside = (0.0..1.0).contains(&share.x) && (0.0..1.0).contains(&share.y);
+    let index = |share: f32, cells: usize| ((share * cells as f32) as usize).min(cells.saturating_sub(1));
+    inside.then(|| (index(share.y, map.evidence.rows), index(share.x, map.evidence.columns)))
+}
+
+/// One pixel a cell.
+fn cells(map: &EvidenceMap, key: Key) -> ColorImage {
+    let extent = map.evidence.extent().max(f64::MIN_POSITIVE);
+    let colour = |nats: &f64| {
+        let share = (nats / extent) as f32;
+        if key.overlay { key.theme.veil(share, key.strength) } else { key.theme.diverging(share) }
+    };
+    ColorImage::new([map.evidence.columns, map.evidence.rows], map.evidence.cells.iter().map(colour).collect())
+}
+
+fn meaning(cx: &Cx) -> String {
+    let place = match cx.session.oracle.as_ref().map(|info| &info.architecture) {
+        Some(Architecture::TarFlow(_)) => {
+            "A cell is a patch: the terms of its token, given the tokens before it in each block's order."
+        }
+        _ => {
+            "A cell is a position of the latent, drawn at the pixels it came from; the log-determinant is the same for \
+              both classes and cancels."
+        }
+    };
+    format!("log p(x|a) - log p(x|b) as a sum over places: the cells add up to the total. {place}")
+}
+
+fn choose(ui: &mut Ui, cx: &mut Cx, classes: usize, (a, b): (ClassId, ClassId)) {
+    ui.horizontal_wrapped(|ui| {
+        let (mut for_class, mut against) = (a, b);
+        for (text, name, chosen, other) in
+            [("for", "Evidence for class", &mut for_class, b), ("against", "Evidence against class", &mut against, a)]
+        {
+            ui.label(text);
+            let combo = ComboBox::from_id_salt(name).width(74.0).truncate();
+            let response = combo.selected_text(cx.session.class_name(*chosen)).show_ui(ui, |ui| {
+                for class in (0..classes).filter(|class| *class != other) {
+                    ui.selectable_value(chosen, class, cx.session.class_name(class));
+                }
+            });
+            response.response.accessible_name(name);
+        }
+        if (for_class, against) != (a, b) {
+            cx.view.evidence = Some((for_class, against));
+        }
+        if ui.button("Swap").on_hover_text("Turn the question round").clicked() {
+            cx.view.evidence = Some((b, a));
+        }
+        let follows = cx.view.evidence.is_none();
+        let button = ui.add_enabled(!follows, egui::Button::new("Leaders"));
+        if button.on_hover_text("The decision against the runner-up, for every image its own").clicked() {
+            cx.view.evidence = None;
+        }
+    });
+}
+
+/// On the picture or beside it.
+fn mode(ui: &mut Ui, cx: &mut Cx) {
+    ui.horizontal_wrapped(|ui| {
+        ui.selectable_value(&mut cx.prefs.evidence_overlay, true, "on the picture");
+        ui.selectable_value(&mut cx.prefs.evidence_overlay, false, "beside it");
+        if cx.prefs.evidence_overlay {
+            ui.spacing_mut().slider_width = 70.0;
+            let mut percent = 100.0 * cx.prefs.evidence_strength;
+            let slider = Slider::new(&mut percent, 0.0..=100.0).max_decimals(0).suffix(" %");
+            let slider = ui.add(slider).on_hover_text("How strongly the map covers the picture");
+            if slider.accessible_name("Strength of the evidence map").changed() {
+                cx.prefs.evidence_strength = percent / 100.0;
+            }
+        }
+    });
+}
+
+/// The colour scale: what speaks for b on the left, for a on the right.
+fn legend(ui: &mut Ui, cx: &Cx, map: &EvidenceMap, width: f32) {
+    let theme = Theme::of(ui);
+    let (overlay, strength) = (cx.prefs.evidence_overlay, cx.prefs.evidence_strength);
+    let (rect, response) = ui.allocate_exact_size(vec2(width, 10.0), Sense::hover());
+    let step = rect.width() / SCALE as f32;
+    if overlay {
+        ui.painter().rect_filled(rect, 0.0, theme.trough());
+    }
+    for i in 0..SCALE {
+        let share = 2.0 * (i as f32 + 0.5) / SCALE as f32 - 1.0;
+        let colour = if overlay { theme.veil(share, strength) } else { theme.diverging(share) };
+        let corner = pos2(rect.min.x + i as f32 * step, rect.min.y);
+        ui.painter().rect_filled(Rect::from_min_size(corner, vec2(step, rect.height())), 0.0, colour);
+    }
+    let extent = format::sig4(map.evidence.extent());
+    response.widget_info(|| {
+        WidgetInfo::labeled(Role::Image, true, format!("Scale of the evidence, ±{extent} nats a cell"))
+    });
+    let (a, b) = (cx.session.class_name(map.request.a), cx.session.class_name(map.request.b));
+    ui.allocate_ui_with_layout(vec2(width, 14.0), egui::Layout::left_to_right(egui::Align::Center), |ui| {
+        let small = |text: String| egui::RichText::new(text).small().color(theme.weak());
+        ui.label(small(format!("-{extent} ({b})")));
+        ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+            ui.label(small(format!("+{extent} nats ({a})")));
+        });
+    });
+}
+
+fn total(ui: &mut Ui, cx: &Cx, map: &EvidenceMap, posterior: &Posterior) {
+    let (a, b) = (map.request.a, map.request.b);
+    let (for_class, against) = (cx.session.class_name(a), cx.session.class_name(b));
+    let total = map.evidence.total;
+    let text = format!("log p(x|{for_class}) - log p(x|{against}) = {} nats", signed(total));
+    let odds = cx.prefs.prior.get(a).zip(cx.prefs.prior.get(b)).map(|(a, b)| (a / b).ln());
+    let about = format!(
+        "The {} cells add up to {} nats. With log π({for_class})/π({against}) = {} nats the log posterior odds at T = 1 are {} nats.",
+        map.evidence.cells.len(),
+        signed(map.evidence.sum()),
+        signed(odds.unwrap_or(f64::NAN)),
+        signed(total + odds.unwrap_or(f64::NAN)),
+    );
+    ui.label(text).on_hover_text(about);
+    if map.request.settings.tau.get() != cx.prefs.tau {
+        hint(ui, format!("At τ = {}; the map at the present τ is being computed.", map.request.settings.tau.get()));
+        return;
+    }
+    // The posterior of a shared-map sample is that of the image before rounding; the map is of x as it is stored.
+    let shown = posterior.log_likelihood[a] - posterior.log_likelihood[b];
+    if (shown - total).abs() > 1e-2 * (1.0 + total.abs()) && shown.is_finite() {
+        let text = format!("Before x was rounded to 32 bits: {} nats", signed(shown));
+        ui.colored_label(Theme::of(ui).warning(), text).on_hover_text(
+            "The map is of x as rounded to 32 bits; the posterior above is of the image before. Its pixels saturate.",
+        );
+    }
+}
+
+/// Four digits and the sign.
+fn signed(nats: f64) -> String {
+    let text = format::sig4(nats);
+    if nats > 0.0 { format!("+{text}") } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::ImageShape;
+    use crate::flow::Evidence;
+    use crate::oracle::world::{SampleSpec, Settings};
+    use crate::units::Seed;
+    use crate::worker::protocol::{EvidenceRequest, Subject};
+
+    #[test]
+    fn a_point_finds_its_cell() {
+        let subject = Subject::Sample { spec: SampleSpec { n: 1, class: None, seed: Seed(0) }, index: 0 };
+        let request = EvidenceRequest { generation: 1, subject, settings: Settings::default_for(2), a: 0, b: 1 };
+        let shape = ImageShape { channels: 1, height: 4, width: 8 };
+        let evidence = Evidence { rows: 2, columns: 4, cells: vec![0.0; 8], total: 0.0 };
+        let map = EvidenceMap { request, shape, pixels: vec![0; 32], evidence };
+        let place = Rect::from_min_size(pos2(10.0, 20.0), vec2(80.0, 40.0));
+        assert_eq!(cell(&map, place, pos2(10.0, 20.0)), Some((0, 0)));
+        assert_eq!(cell(&map, place, pos2(89.0, 41.0)), Some((1, 3)));
+        assert_eq!(cell(&map, place, pos2(91.0, 41.0)), None);
+    }
+}

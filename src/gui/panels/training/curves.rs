@@ -1,0 +1,48 @@
+//! The curves of a training run.
+
+use eframe::egui::Ui;
+use egui_plot::{HoverPosition, Legend, Line, Plot, PlotPoints, Points};
+
+use crate::gui::session::train::{EpochPoint, TrainHistory};
+use crate::gui::theme::Theme;
+use crate::gui::widgets::heading;
+
+/// NLL against epochs, in nats an image or in bits a dimension.
+pub fn show(ui: &mut Ui, train: &TrainHistory, bits: &mut bool) {
+    heading(ui, "Negative log-likelihood", None);
+    ui.horizontal(|ui| {
+        ui.label("Unit");
+        ui.selectable_value(bits, false, "nats/image");
+        let about = "NLL / (D ln 2), in the space of 8-bit pixels";
+        ui.selectable_value(bits, true, "bits/dim").on_hover_text(about);
+    });
+    let unit = if *bits { "bits/dim" } else { "nats/image" };
+    let scale = if *bits { train.bits_per_dim(1.0) } else { 1.0 };
+    let theme = Theme::of(ui);
+    let per_epoch = |value: fn(&EpochPoint) -> f64| -> Vec<[f64; 2]> {
+        train.points.iter().map(|point| [point.epoch as f64, scale * value(point)]).collect()
+    };
+    let held_out = per_epoch(|point| point.held_out.nll_nats);
+    let epochs = per_epoch(|point| point.train_nll);
+    let steps: Vec<[f64; 2]> = train.steps.iter().map(|[at, nll]| [*at, scale * nll]).collect();
+    let best = held_out.iter().find(|point| train.best == Some(point[0] as usize)).copied();
+    let digits = if *bits { 3 } else { 1 };
+    let label = move |at: &HoverPosition<'_>| match at {
+        HoverPosition::NearDataPoint { plot_name, position, .. } => {
+            Some(format!("{plot_name}\nepoch {:.2}\n{:.digits$} {unit}", position.x, position.y))
+        }
+        HoverPosition::Elsewhere { .. } => None,
+    };
+    // Each unit keeps its own view.
+    let plot = Plot::new(("training curves", unit)).height(260.0).legend(Legend::default()).allow_scroll(false);
+    let plot = plot.grid_color(theme.grid()).x_axis_label("epoch").y_axis_label(format!("NLL ({unit}, 8-bit pixels)"));
+    plot.label_formatter(label).show(ui, |plot| {
+        let line = |name: &str, points: Vec<[f64; 2]>| Line::new(format!("{name} ({unit})"), PlotPoints::from(points));
+        plot.line(line("train, single steps", steps).color(theme.curve(0).gamma_multiply(0.4)).width(1.0));
+        plot.line(line("train, epoch mean", epochs).color(theme.curve(0)).width(2.0));
+        plot.line(line("held out", held_out).color(theme.curve(1)).width(2.0));
+        if let Some(best) = best {
+            plot.points(Points::new("best epoch", PlotPoints::from(vec![best])).color(theme.curve(1)).radius(5.0));
+        }
+    });
+}

@@ -1,0 +1,341 @@
+//! What a new training run is told.
+
+use std::path::{Path, PathBuf};
+
+use eframe::egui::{self, ComboBox, DragValue, TextEdit, Ui, emath::Numeric};
+
+use super::super::Cx;
+use crate::error::Result;
+use crate::flow::preprocess::Preprocessing;
+use crate::gui::background::Purpose;
+use crate::gui::command::Command;
+use crate::gui::theme::Theme;
+use crate::gui::widgets::{heading, hint};
+use crate::oracle::train::{PRESETS, TarFlowSpec, TrainSpec};
+
+/// σ of a TarFlow's noise where it has been uniform before: that of BLC's ImageNet-64.
+const USUAL_NOISE: f64 = 0.05;
+
+/// The fields, as they are being edited.
+pub struct Form {
+    /// What the fields say; the family that is not chosen waits in `tarflow`.
+    spec: Option<TrainSpec>,
+    tarflow: TarFlowSpec,
+    start: String,
+    data: String,
+    classes: String,
+    folder: String,
+    file: String,
+    again: String,
+    complaint: Option<String>,
+}
+
+impl Default for Form {
+    fn default() -> Self {
+        let mut form = Self {
+            spec: None,
+            tarflow: TarFlowSpec::default(),
+            start: String::new(),
+            data: String::new(),
+            classes: String::new(),
+            folder: String::new(),
+            file: String::new(),
+            again: String::new(),
+            complaint: None,
+        };
+        if let Some(preset) = PRESETS.first() {
+            form.load(preset.name, preset.spec());
+        }
+        form
+    }
+}
+
+impl Form {
+    /// Takes a path that came from the desktop's dialog.
+    pub fn picked(&mut self, picked: &mut Option<(Purpose, PathBuf)>) {
+        let Some((purpose, path)) = picked.take() else { return };
+        let text = path.display().to_string();
+        match purpose {
+            Purpose::TrainSpec => {
+                self.file = text;
+                self.load_file();
+            }
+            Purpose::TrainFolder => self.folder = text,
+            Purpose::TrainData => self.data = text,
+            Purpose::TrainAgain => self.again = text,
+            other => *picked = Some((other, path)),
+        }
+    }
+
+    /// Fills the fields.
+    fn load(&mut self, start: &str, spec: Result<TrainSpec>) {
+        match spec {
+            Ok(spec) => {
+                if !spec.data.path.as_os_str().is_empty() {
+                    self.data = spec.data.path.display().to_string();
+                }
+                self.classes = spec.data.classes.join(", ");
+                self.tarflow = spec.tarflow.unwrap_or(self.tarflow);
+                self.start = start.into();
+                self.spec = Some(spec);
+                self.complaint = None;
+            }
+            Err(error) => self.complaint = Some(error.to_string()),
+        }
+    }
+
+    fn load_file(&mut self) {
+        let path = self.file.trim().to_owned();
+        self.load(&path, TrainSpec::read(Path::new(&path)));
+    }
+
+    /// Shows the fields and the buttons.
+    pub fn show(&mut self, ui: &mut Ui, cx: &mut Cx) {
+        let running = cx.session.train.job.is_some_and(|job| cx.session.jobs.active().any(|active| active.id == job));
+        self.source(ui, cx);
+        if let Some(spec) = &mut self.spec {
+            numbers(ui, spec, &mut self.tarflow);
+        }
+        self.places(ui, cx);
+        let ready = self.ready();
+        let why = match (&ready, running) {
+            (_, true) => "A run is going on: cancel it first, or wait.".to_owned(),
+            (Err(why), _) => why.clone(),
+            _ => String::new(),
+        };
+        ui.horizontal_wrapped(|ui| {
+            let start = ui.add_enabled(why.is_empty(), egui::Button::new("Start training"));
+            if start.on_disabled_hover_text(&why).clicked()
+                && let Ok(spec) = ready
+            {
+                cx.commands.push(Command::Train(Box::new(spec), self.folder.trim().into()));
+            }
+            if !why.is_empty() {
+                ui.colored_label(Theme::of(ui).warning(), &why);
+            }
+        });
+        self.go_on(ui, cx, running);
+        if let Some(complaint) = &self.complaint {
+            ui.colored_label(Theme::of(ui).error(), complaint);
+        }
+    }
+
+    /// Where the numbers come from at first.
+    fn source(&mut self, ui: &mut Ui, cx: &mut Cx) {
+        hint(
+            ui,
+            "Training fits a flow to images by maximum likelihood. Start from a preset or a spec file and change what should be \
+             other; the spec is kept in the folder of the run.",
+        );
+        ui.horizontal_wrapped(|ui| {
+            let label = ui.label("Start from");
+            let combo = ComboBox::from_id_salt("preset").width(170.0).truncate().selected_text(self.start.clone());
+            let mut chosen = None;
+            let response = combo.show_ui(ui, |ui| {
+                for preset in PRESETS {
+                    if ui.selectable_label(self.start == preset.name, preset.name).clicked() {
+                        chosen = Some(preset);
+                    }
+                }
+            });
+            response.response.labelled_by(label.id);
+            if let Some(preset) = chosen {
+                self.load(preset.name, preset.spec());
+            }
+        });
+        ui.horizontal_wrapped(|ui| {
+            path(ui, cx, "Spec file (.toml)", &mut self.file, Purpose::TrainSpec);
+            let given = !self.file.trim().is_empty();
+            if ui.add_enabled(given, egui::Button::new("Load spec")).clicked() {
+                self.load_file();
+            }
+        });
+    }
+
+    fn places(&mut self, ui: &mut Ui, cx: &mut Cx) {
+        ui.add_space(6.0);
+        ui.horizontal_wrapped(|ui| path(ui, cx, "Folder of images", &mut self.data, Purpose::TrainData));
+        hint(ui, "IDX, CIFAR, npz, or a folder with a folder of pictures for every class.");
+        ui.horizontal_wrapped(|ui| path(ui, cx, "Folder of the run", &mut self.folder, Purpose::TrainFolder));
+        hint(ui, "Checkpoints come here, the finished oracle in its subfolder oracle.");
+    }
+
+    /// The spec of the fields, or what is wrong with them.
+    fn ready(&self) -> std::result::Result<TrainSpec, String> {
+        let mut spec = self.spec.clone().ok_or("Choose a preset or load a spec first.")?;
+        spec.data.path = self.data.trim().into();
+        spec.data.classes =
+            self.classes.split(',').map(str::trim).filter(|c| !c.is_empty()).map(String::from).collect();
+        spec.validate().map_err(|error| error.to_string())?;
+        if self.data.trim().is_empty() {
+            return Err("Give the folder of images.".into());
+        }
+        if self.folder.trim().is_empty() {
+            return Err("Give a folder for the run.".into());
+        }
+        Ok(spec)
+    }
+
+    /// A run that was stopped goes on with its own spec.
+    fn go_on(&mut self, ui: &mut Ui, cx: &mut Cx, running: bool) {
+        heading(ui, "Continue a run", None);
+        ui.horizontal_wrapped(|ui| {
+            path(ui, cx, "Folder of a stopped run", &mut self.again, Purpose::TrainAgain);
+            let given = !self.again.trim().is_empty() && !running;
+            let button = ui.add_enabled(given, egui::Button::new("Continue this run"));
+            let about = "Goes on from its last finished epoch, with the spec in its train.toml";
+            if button.on_hover_text(about).on_disabled_hover_text("Give the folder; one run at a time.").clicked() {
+                let folder = PathBuf::from(self.again.trim());
+                match TrainSpec::of_run(&folder) {
+                    Ok(spec) => {
+                        self.complaint = None;
+                        cx.commands.push(Command::Train(Box::new(spec), folder));
+                    }
+                    Err(error) => self.complaint = Some(error.to_string()),
+                }
+            }
+        });
+        if let (Some(spec), false) = (&self.spec, self.classes.is_empty()) {
+            hint(ui, format!("{} trains on the classes {} only.", spec.name, self.classes));
+        }
+    }
+}
+
+/// A path: typed, or chosen in the desktop's dialog.
+fn path(ui: &mut Ui, cx: &mut Cx, name: &str, value: &mut String, purpose: Purpose) {
+    let label = ui.label(name);
+    let width = (ui.available_width() - 210.0).clamp(120.0, 420.0);
+    ui.add(TextEdit::singleline(value).desired_width(width)).labelled_by(label.id);
+    if ui.button("Browse…").accessible_name(format!("Browse for: {name}")).clicked() {
+        cx.commands.push(Command::Browse(purpose));
+    }
+}
+
+/// The main numbers of a spec.
+fn numbers(ui: &mut Ui, spec: &mut TrainSpec, waiting: &mut TarFlowSpec) {
+    ui.add_space(4.0);
+    ui.horizontal_wrapped(|ui| {
+        ui.label("Family").on_hover_text("Glow: one map for all classes. TarFlow: the map depends on the class.");
+        if ui.selectable_label(spec.tarflow.is_none(), "Glow").clicked() {
+            *waiting = spec.tarflow.take().unwrap_or(*waiting);
+        }
+        if ui.selectable_label(spec.tarflow.is_some(), "TarFlow").clicked() {
+            spec.tarflow.get_or_insert(*waiting);
+        }
+        let label = ui.label("Name");
+        ui.add(TextEdit::singleline(&mut spec.name).desired_width(120.0)).labelled_by(label.id);
+    });
+    egui::Grid::new("training numbers").num_columns(4).spacing([12.0, 4.0]).show(ui, |ui| {
+        let TrainSpec { data, model, tarflow, training: t, .. } = spec;
+        if let Some(flow) = tarflow {
+            number(ui, "Patch side", &mut flow.patch, " px", 1.0, "Divides the side of the images.");
+            number(ui, "Width", &mut flow.channels, " channels", 64.0, "Of the Transformers; a multiple of 64.");
+            ui.end_row();
+            number(ui, "Blocks", &mut flow.blocks, " blocks", 0.1, "Autoregressive blocks (BLC: 8).");
+            number(ui, "Layers", &mut flow.layers, " per block", 0.1, "Transformer layers of each block (BLC: 8).");
+            ui.end_row();
+            noise(ui, &mut flow.pixels);
+            let mut percent = 100.0 * flow.label_dropout;
+            if number(
+                ui,
+                "Label dropout",
+                &mut percent,
+                " %",
+                0.5,
+                "Share of images whose label is dropped (BLC: 10 %).",
+            ) {
+                flow.label_dropout = percent / 100.0;
+            }
+            ui.end_row();
+        } else {
+            number(ui, "Hidden", &mut model.hidden, " channels", 1.0, "Of the coupling networks (EBO: 512).");
+            number(
+                ui,
+                "Levels",
+                &mut model.levels,
+                " levels",
+                0.1,
+                "The side of the images is a multiple of 2^levels (EBO: 3).",
+            );
+            ui.end_row();
+            number(ui, "Steps", &mut model.steps, " per level", 0.1, "Steps of each level (EBO: 16).");
+            number(
+                ui,
+                "Lambda",
+                &mut t.lambda,
+                " nats/nat",
+                0.1,
+                "Weight of the classification loss beside the NLL (EBO: 0.01 to 10).",
+            );
+            ui.end_row();
+        }
+        number(ui, "Epochs", &mut t.epochs, " epochs", 0.2, "Passes over the training images.");
+        number(ui, "Batch", &mut t.batch, " images", 1.0, "Images in one step.");
+        ui.end_row();
+        number(ui, "Learning rate", &mut t.learning_rate, " per step", 1e-5, "Peak; warm-up, then a cosine.");
+        number(ui, "Warm-up", &mut t.warm_up_images, " images", 100.0, "Over which the rate rises.");
+        ui.end_row();
+        number(ui, "Image side", &mut data.pad_to, " px", 1.0, "Images are padded to this with zeros.");
+        number(ui, "Held out", &mut data.held_out, " images", 10.0, "Set apart to choose the best epoch by.");
+        ui.end_row();
+    });
+    ui.horizontal_wrapped(|ui| {
+        ui.checkbox(&mut spec.data.mirror, "Mirror at random")
+            .on_hover_text("Each image left to right or not, anew in every epoch");
+        if let Some(flow) = &mut spec.tarflow {
+            ui.checkbox(&mut flow.volume_preserving, "Volume-preserving").on_hover_text("Blocks only shift (VP)");
+        }
+    });
+}
+
+/// A number with its unit; whether it changed.
+fn number<N: Numeric>(ui: &mut Ui, name: &str, value: &mut N, unit: &str, speed: f64, meaning: &str) -> bool {
+    let label = ui.label(name).on_hover_text(meaning);
+    let field =
+        DragValue::new(value).suffix(unit).speed(speed).range(0.0..=1e9).max_decimals(7).update_while_editing(false);
+    ui.add(field).labelled_by(label.id).on_hover_text(meaning).changed()
+}
+
+/// How pixels become real numbers.
+fn noise(ui: &mut Ui, pixels: &mut Preprocessing) {
+    let meaning = "Gaussian noise of this standard deviation in units of x, pixels being -1 to 1 (BLC: 0.07 for AFHQ, 0.05 for \
+                   ImageNet-64); uniform is dequantisation alone.";
+    let label = ui.label("Noise").on_hover_text(meaning);
+    ui.horizontal(|ui| {
+        let gaussian = matches!(pixels, Preprocessing::Gaussian { .. });
+        if ui.selectable_label(gaussian, "σ").clicked() && !gaussian {
+            *pixels = Preprocessing::Gaussian { std: USUAL_NOISE };
+        }
+        if let Preprocessing::Gaussian { std } = pixels {
+            let field = DragValue::new(std).suffix(" of x").speed(1e-3).range(1e-4..=1.0).max_decimals(4);
+            ui.add(field.update_while_editing(false)).labelled_by(label.id);
+        }
+        if ui.selectable_label(!gaussian, "uniform").clicked() {
+            *pixels = Preprocessing::UniformSymmetric;
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_form_says_what_is_missing_and_keeps_what_was_edited() {
+        let mut form = Form::default();
+        assert!(form.ready().unwrap_err().contains("folder of images"));
+        form.data = "/data".into();
+        form.folder = "/run".into();
+        assert_eq!(form.ready().unwrap().data.path, Path::new("/data"));
+        form.load("animals", PRESETS[1].spec());
+        let spec = form.ready().unwrap();
+        assert!(spec.tarflow.is_some() && spec.data.classes == ["cat", "dog", "horse"]);
+        assert_eq!(spec.data.path, Path::new("/data"), "the place of the data stays");
+        if let Some(spec) = &mut form.spec {
+            spec.tarflow = spec.tarflow.map(|flow| TarFlowSpec { channels: 100, ..flow });
+        }
+        assert!(form.ready().unwrap_err().contains("multiple of 64"));
+        form.picked(&mut Some((Purpose::TrainSpec, "/nowhere/spec.toml".into())));
+        assert!(form.complaint.as_ref().is_some_and(|text| text.contains("/nowhere/spec.toml")));
+    }
+}

@@ -1,0 +1,114 @@
+//! Training an oracle: a form, and how the run goes.
+
+mod curves;
+mod form;
+mod sheets;
+
+use std::time::Instant;
+
+use eframe::egui::{self, Ui};
+
+use super::{Cx, Panel};
+use crate::gui::command::Command;
+use crate::gui::format;
+use crate::gui::session::jobs::State;
+use crate::gui::widgets::{fact, facts, heading, hint};
+use form::Form;
+use sheets::Sheets;
+
+/// The form and the textures of the samples.
+#[derive(Default)]
+pub struct TrainingPanel {
+    form: Form,
+    sheets: Sheets,
+    bits: bool,
+}
+
+impl Panel for TrainingPanel {
+    fn id(&self) -> &'static str {
+        "training"
+    }
+
+    fn title(&self) -> &'static str {
+        "Oracle training"
+    }
+
+    fn ui(&mut self, ui: &mut Ui, cx: &mut Cx) {
+        self.form.picked(&mut cx.view.picked);
+        egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
+            let begun = cx.session.train.job.is_some();
+            let header = egui::CollapsingHeader::new("New run").id_salt("training form").default_open(true);
+            header.show(ui, |ui| self.form.show(ui, cx));
+            if !begun {
+                return;
+            }
+            heading(ui, "Run", None);
+            controls(ui, cx);
+            figures(ui, cx);
+            curves::show(ui, &cx.session.train, &mut self.bits);
+            self.sheets.show(ui, &cx.session.train);
+        });
+    }
+}
+
+/// Pause, resume, cancel, and the world of the best epoch so far.
+fn controls(ui: &mut Ui, cx: &mut Cx) {
+    let train = &cx.session.train;
+    hint(ui, format!("{}. In {}", train.headline, train.folder.display()));
+    let job = train.job.and_then(|job| cx.session.jobs.get(job)).filter(|job| !job.ended());
+    ui.horizontal_wrapped(|ui| {
+        if let Some(job) = job {
+            let paused = job.state == State::Paused;
+            let word = if paused { "Resume training" } else { "Pause training" };
+            if ui.button(word).on_hover_text("Holds after the present step; nothing is lost").clicked() {
+                cx.commands.push(Command::SetPaused(job.id, !paused));
+            }
+            let stop = ui.button("Cancel training");
+            if stop
+                .on_hover_text("The last finished epoch stays in the folder: 'Continue a run' goes on from there")
+                .clicked()
+            {
+                cx.commands.push(Command::Cancel(job.id));
+            }
+        }
+        let ready = train.best.is_some() && !train.folder.as_os_str().is_empty();
+        let button = ui.add_enabled(ready, egui::Button::new("Use this checkpoint now"));
+        let about = "Opens the averaged weights of the best epoch so far as the world. The run goes on undisturbed.";
+        let button = button.on_hover_text(about).on_disabled_hover_text("Once the first epoch is over.");
+        if button.clicked() {
+            cx.commands.push(Command::UseCheckpoint(train.folder.clone()));
+        }
+    });
+}
+
+fn figures(ui: &mut Ui, cx: &Cx) {
+    let train = &cx.session.train;
+    facts(ui, "training facts", |ui| {
+        let now = train.steps.last().map_or(0.0, |step| step[0]);
+        fact(ui, "Epoch", format!("{now:.2} of {}", train.epochs), "Passes over the training images.");
+        let job = train.job.and_then(|job| cx.session.jobs.get(job));
+        if let Some(left) = job.and_then(|job| job.eta_secs(Instant::now())) {
+            fact(ui, "Time left", format::duration(left), "At the pace so far.");
+        }
+        if let Some(point) = train.points.last() {
+            let e = &point.held_out;
+            let nll = format::plus_minus(e.nll_nats, e.nll_std_error);
+            fact(ui, "Held-out NLL", format!("{nll} nats/image"), "Mean -log p(x|y), 8-bit pixels, ± standard error.");
+            fact(ui, "Bits per dimension", format!("{} bits/dim", format::sig4(e.bits_per_dim)), "");
+            let accuracy = format::percent_plus_minus(e.accuracy, e.accuracy_std_error);
+            fact(ui, "Held-out accuracy", accuracy, "Of the flow's own Bayes decision.");
+        }
+        if let Some(best) = train.best {
+            fact(ui, "Best epoch", best.to_string(), "By held-out NLL; this one is kept.");
+        }
+        if let Some(rate) = train.learning_rate {
+            fact(ui, "Learning rate", format::sig4(rate), "Of the last step.");
+        }
+        if let Some(scale) = train.rate_scale {
+            fact(ui, "Went back", format!("rate × {scale}"), "Training diverged and goes on from a checkpoint.");
+        }
+        if train.skipped > 0 {
+            fact(ui, "Skipped steps", train.skipped.to_string(), "Loss or gradient was not finite.");
+        }
+    });
+}

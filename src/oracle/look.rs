@@ -1,0 +1,147 @@
+//! Looks: pictures of a world's latents that need not be samples of the world (guided, denoised). For the eye only; no posterior
+//! is theirs.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::data::{contact_sheet, write_png};
+use crate::error::{Error, Result};
+use crate::events::{Events, Progress};
+use crate::flow::preprocess::Preprocessing;
+use crate::flow::tarflow::{Look, TarFlowOracle};
+use crate::flow::{Architecture, Decoding};
+use crate::oracle::export::{file_name, scale};
+use crate::oracle::world::{Sample, SampleSpec, Settings, World};
+use crate::units::ClassId;
+
+/// Which looks a flow can have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Looks {
+    /// Classifier-free guidance: the flow knows passes without a class.
+    pub guidance: bool,
+    /// Tweedie's denoising: its world holds images under Gaussian noise.
+    pub denoise: bool,
+}
+
+impl Looks {
+    /// Those of an architecture and its preprocessing.
+    pub fn of(architecture: &Architecture, pixels: Preprocessing) -> Self {
+        match architecture {
+            Architecture::Glow(_) => Self { guidance: false, denoise: false },
+            Architecture::TarFlow(config) => Self {
+                guidance: config.classes > 1,
+                denoise: matches!(pixels, Preprocessing::Gaussian { std } if std > 0.0),
+            },
+        }
+    }
+
+    /// Whether there is any.
+    pub fn any(self) -> bool {
+        self.guidance || self.denoise
+    }
+}
+
+impl World {
+    /// The flow that can have this look.
+    fn can_look(&self, look: &Look) -> Result<&TarFlowOracle> {
+        let none = "guidance and denoising belong to TarFlows; this world's map is shared by all classes";
+        let flow = self.flow().class_map().ok_or_else(|| Error::input(none))?;
+        let looks = Looks::of(&Architecture::TarFlow(*flow.config()), self.flow().pixels());
+        if look.guidance.is_some() && !looks.guidance {
+            return Err(Error::input(
+                "guidance needs a flow of several classes that also knows passes without a class",
+            ));
+        }
+        if look.denoise && !looks.denoise {
+            return Err(Error::input("denoising needs a world of images under Gaussian noise"));
+        }
+        if let Some(guidance) = look.guidance {
+            let [scale, temperature] = [guidance.scale, guidance.attention_temperature];
+            if !(scale > 0.0 && scale.is_finite() && temperature > 0.0 && temperature.is_finite()) {
+                return Err(Error::input("guidance and attention temperature must be numbers > 0"));
+            }
+        }
+        Ok(flow)
+    }
+
+    /// 8-bit pictures of samples with a look, one after the other. The samples themselves stay what they are.
+    ///
+    /// # Errors
+    /// When the world cannot have the look, the device fails, or the caller stops.
+    pub fn pictures_with(
+        &self,
+        samples: &[&Sample],
+        spec: &SampleSpec,
+        settings: &Settings,
+        look: &Look,
+        events: &mut dyn Events<Decoding>,
+    ) -> Result<Vec<Vec<u8>>> {
+        let flow = self.can_look(look)?;
+        let dims = self.shape().dims();
+        let x = if look.guidance.is_none() {
+            // What is denoised is the sample itself.
+            let classes: Vec<ClassId> = samples.iter().map(|sample| sample.source).collect();
+            let x: Vec<f32> = samples.iter().flat_map(|sample| sample.x.iter().copied()).collect();
+            flow.denoise(&x, &classes)?
+        } else {
+            let indices: Vec<usize> = samples.iter().map(|sample| sample.index).collect();
+            let (classes, noise) = self.latents_of(spec, settings, &indices)?;
+            flow.decode_look(&noise, &classes, settings.tau, look, events)?
+        };
+        Ok(x.chunks(dims).map(|x| self.flow().pixels().picture(x)).collect())
+    }
+}
+
+/// Writes pictures with a look: a contact sheet (`.png`) or a folder by class. Never numbers: what has left the world has no
+/// posterior. Returns how many.
+///
+/// # Errors
+/// For an `.npz`, naming the file; when the world cannot have the look; [`Error::Cancelled`].
+pub fn save_pictures_with(
+    world: &World,
+    spec: &SampleSpec,
+    indices: &[usize],
+    settings: &Settings,
+    look: &Look,
+    path: &Path,
+    events: &mut dyn Events<Progress>,
+) -> Result<usize> {
+    let ending = path.extension().and_then(|e| e.to_str()).map(str::to_ascii_lowercase);
+    if ending.as_deref() == Some("npz") {
+        return Err(Error::file(
+            path,
+            "an .npz holds samples with their exact posteriors; guided or denoised pictures have left the world and have none. \
+             Write a .png or a folder, or switch guidance and denoising off",
+        ));
+    }
+    let flow = world.can_look(look)?;
+    let indices: Vec<usize> = if indices.is_empty() { (0..spec.n).collect() } else { indices.to_vec() };
+    let (shape, dims, total) = (world.shape(), world.shape().dims(), indices.len());
+    let mut sheet = Vec::new();
+    let mut done = 0;
+    for piece in indices.chunks(world.batch()) {
+        let at = |done: usize| Progress { done, total };
+        let (classes, noise) = world.latents_of(spec, settings, piece)?;
+        let mut watch = |_: Decoding| events.emit(at(done));
+        let x = flow.decode_look(&noise, &classes, settings.tau, look, &mut watch)?;
+        let pictures = world.flow().pixels().picture(&x);
+        if ending.as_deref() == Some("png") {
+            sheet.extend(pictures);
+        } else {
+            for ((picture, index), class) in pictures.chunks(dims).zip(piece).zip(&classes) {
+                let folder = path.join(file_name(&world.class_names()[*class]));
+                std::fs::create_dir_all(&folder).map_err(|e| Error::io(&folder, e))?;
+                write_png(&folder.join(format!("{index:06}.png")), shape, picture)?;
+            }
+        }
+        done += piece.len();
+        events.report(at(done))?;
+    }
+    if ending.as_deref() == Some("png") {
+        let columns = (total as f64).sqrt().ceil() as usize;
+        let (shape, sheet) = contact_sheet(shape, &sheet, columns, scale(shape))?;
+        write_png(path, shape, &sheet)?;
+    }
+    Ok(total)
+}

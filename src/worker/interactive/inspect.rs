@@ -1,0 +1,147 @@
+//! The inspector's answer: the image itself first, then the same latent at other temperatures, one after the other.
+
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::super::protocol::{InspectRequest, Inspection, RunningPosterior, Subject};
+use super::{Interactive, Place, external_tile, gone, put, tile, unless};
+use crate::error::{Error, Result};
+use crate::flow::{Decoding, Scores};
+use crate::oracle::running::Running;
+use crate::oracle::world::{Sample, SampleSpec, Settings};
+use crate::units::Tau;
+
+/// Unfinished answers are published this far apart.
+const PUBLISH_EVERY: Duration = Duration::from_millis(120);
+/// Where a sample costs more than this, every second of the other temperatures is left out.
+const DEAR: Duration = Duration::from_millis(300);
+/// Where the classes take longer than this, the posterior is told while they are evaluated.
+const RUNNING_AFTER: Duration = Duration::from_millis(80);
+
+/// An inspection under way.
+pub struct Inspecting {
+    request: InspectRequest,
+    answer: Option<Inspection>,
+    waiting: VecDeque<Tau>,
+}
+
+impl Inspecting {
+    /// Nothing done yet.
+    pub fn new(request: InspectRequest) -> Self {
+        let waiting = request.taus.iter().copied().collect();
+        Self { request, answer: None, waiting }
+    }
+}
+
+impl Interactive {
+    /// Goes on with the inspection until it is finished, or until somebody else should have a turn.
+    pub(super) fn inspect_piece(&self, place: &Place<'_>) -> Result<()> {
+        let mut slot = self.inspecting.borrow_mut();
+        let Some(inspecting) = slot.as_mut() else { return Ok(()) };
+        let (line, began) = (place.line, Instant::now());
+        loop {
+            let more = self.inspect_step(place, inspecting)?;
+            let late = began.elapsed() > PUBLISH_EVERY;
+            if let Some(answer) = inspecting.answer.as_ref().filter(|_| late || !more) {
+                put(line, &line.shared.inspection, answer.clone());
+            }
+            if !more {
+                *slot = None;
+                return Ok(());
+            }
+            if late || line.shared.inspect_request.is_full() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The image, or the next temperature; whether there is more.
+    fn inspect_step(&self, place: &Place<'_>, inspecting: &mut Inspecting) -> Result<bool> {
+        match (&mut inspecting.answer, &inspecting.request) {
+            (None, request) => {
+                let mut answer = self.begin(place, request)?;
+                if self.cost.get() > DEAR {
+                    let spread = inspecting.waiting.iter().copied().step_by(2).collect();
+                    inspecting.waiting = spread;
+                }
+                if matches!(request.subject, Subject::External(_)) {
+                    inspecting.waiting.clear();
+                }
+                answer.missing = inspecting.waiting.len();
+                inspecting.answer = Some(answer);
+            }
+            (Some(answer), InspectRequest { subject: Subject::Sample { spec, index }, settings, .. }) => {
+                let Some(&tau) = inspecting.waiting.front() else { return Ok(false) };
+                let sample = self.sample(place, spec, &Settings { tau, ..settings.clone() }, *index)?;
+                answer.morph.push((tau, tile(place.world, &sample)));
+                inspecting.waiting.pop_front();
+                answer.missing = inspecting.waiting.len();
+            }
+            _ => {}
+        }
+        Ok(!inspecting.waiting.is_empty())
+    }
+
+    /// The image itself.
+    fn begin(&self, place: &Place<'_>, request: &InspectRequest) -> Result<Inspection> {
+        let InspectRequest { generation, subject, settings, look, .. } = request;
+        let world = place.world;
+        let (tile, rounding) = match subject {
+            Subject::Sample { spec, index } => {
+                let began = Instant::now();
+                let known = self.kept.borrow().get(spec, settings, *index);
+                let (sample, new) = match known {
+                    Some(sample) => (sample, false),
+                    None => (make(place, request, spec, *index)?, true),
+                };
+                if new {
+                    self.cost.set(began.elapsed());
+                    self.remember(spec, settings, &sample);
+                }
+                if let Some(look) = look {
+                    let shared = &place.line.shared;
+                    let mut watch = |_: Decoding| unless(place.called_away() || shared.inspect_request.is_full());
+                    let one = std::slice::from_ref(&sample);
+                    self.looks(place, one, (spec, settings, look), &mut watch)?;
+                }
+                let rounding = world.rounding(std::slice::from_ref(&*sample), settings)?.first().copied();
+                (self.tile(world, &sample, look.as_ref()), rounding)
+            }
+            Subject::External(index) => {
+                let external = self.external.borrow();
+                let classified = external.as_ref().filter(|c| *index < c.ids.len());
+                let classified = classified.ok_or_else(gone)?;
+                (external_tile(world, classified, *index, settings), None)
+            }
+        };
+        let (generation, subject, shape) = (*generation, subject.clone(), world.shape());
+        Ok(Inspection { generation, subject, shape, tile, rounding, morph: Vec::new(), missing: 0 })
+    }
+}
+
+/// The inspected sample, its posterior told while classes are still being evaluated.
+fn make(place: &Place<'_>, request: &InspectRequest, spec: &SampleSpec, index: usize) -> Result<Arc<Sample>> {
+    let (line, world) = (place.line, place.world);
+    let InspectRequest { generation, subject, settings, .. } = request;
+    let mut watch = |_: Decoding| unless(place.called_away() || line.shared.inspect_request.is_full());
+    let began = Cell::new(None);
+    let mut scored = |x: &[f32], scores: &Scores| {
+        let began = began.get().unwrap_or_else(|| {
+            let now = Instant::now();
+            began.set(Some(now));
+            now
+        });
+        let few = scores.classes < settings.prior.classes();
+        if few && began.elapsed() > RUNNING_AFTER {
+            let running = Running::new(&scores.log_likelihoods(0, settings.tau), &settings.prior, settings.smoothing);
+            let (generation, subject, shape) = (*generation, subject.clone(), world.shape());
+            let pixels = world.flow().pixels().picture(x);
+            put(line, &line.shared.running, RunningPosterior { generation, subject, shape, pixels, running });
+        }
+        Ok(())
+    };
+    let made = world.sample_running(spec, settings, &[index], &mut watch, &mut scored)?;
+    made.into_iter().next().map(Arc::new).ok_or_else(|| Error::input("no such sample"))
+}

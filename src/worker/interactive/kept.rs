@@ -1,0 +1,70 @@
+//! Samples made lately, so that the inspector and the evidence map need not make them again.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::flow::tarflow::Look;
+use crate::oracle::world::{Sample, SampleSpec, Settings};
+use crate::units::{ClassId, Seed};
+
+/// Memory for samples, bytes.
+const ROOM: usize = 96 << 20;
+
+/// What samples depend on, beside their running number.
+type Key = (Seed, Option<ClassId>, Settings);
+
+fn key(spec: &SampleSpec, settings: &Settings) -> Key {
+    (spec.seed, spec.class, settings.clone())
+}
+
+/// Samples of one seed at one setting of the knobs.
+#[derive(Default)]
+pub struct Kept {
+    key: Option<Key>,
+    samples: HashMap<usize, Arc<Sample>>,
+    /// Pictures of these samples with a look.
+    look: Option<Look>,
+    pictures: HashMap<usize, Vec<u8>>,
+    bytes: usize,
+}
+
+impl Kept {
+    /// Sample `index`, if it is kept.
+    pub fn get(&self, spec: &SampleSpec, settings: &Settings, index: usize) -> Option<Arc<Sample>> {
+        self.samples.get(&index).filter(|_| self.key.as_ref() == Some(&key(spec, settings))).cloned()
+    }
+
+    /// Keeps a sample, in place of those of other settings.
+    pub fn keep(&mut self, spec: &SampleSpec, settings: &Settings, sample: &Arc<Sample>) {
+        let key = key(spec, settings);
+        if self.key.as_ref() != Some(&key) || self.bytes > ROOM {
+            *self = Self { key: Some(key), ..Self::default() };
+        }
+        let classes = sample.posterior.probabilities.len();
+        if self.samples.insert(sample.index, sample.clone()).is_none() {
+            self.bytes += 4 * sample.x.len() + 3 * 8 * classes;
+        }
+    }
+
+    /// The picture of sample `index` with a look, if it is kept.
+    pub fn picture(&self, look: &Look, index: usize) -> Option<&Vec<u8>> {
+        self.pictures.get(&index).filter(|_| self.look.as_ref() == Some(look))
+    }
+
+    /// Keeps a picture, in place of those with another look.
+    pub fn keep_picture(&mut self, look: &Look, index: usize, picture: Vec<u8>) {
+        if self.look.as_ref() != Some(look) {
+            self.pictures.clear();
+            self.look = Some(*look);
+        }
+        self.bytes += picture.len();
+        self.pictures.insert(index, picture);
+    }
+
+    /// Some of the kept samples, at most `n`.
+    pub fn some(&self, n: usize) -> Vec<Arc<Sample>> {
+        let mut indices: Vec<&usize> = self.samples.keys().collect();
+        indices.sort_unstable();
+        indices.into_iter().take(n).filter_map(|index| self.samples.get(index).cloned()).collect()
+    }
+}

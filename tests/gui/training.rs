@@ -1,0 +1,68 @@
+//! The panel Oracle training.
+
+use std::path::Path;
+
+use bayescope::worker::protocol::{Event, Job, Outcome};
+use eframe::egui::Role;
+use egui_kittest::kittest::Queryable;
+
+use super::{full, shows};
+
+#[test]
+fn a_run_is_started_from_a_preset_with_edited_numbers() {
+    let (mut harness, fake) = full();
+    harness.state_mut().show_panel("training");
+    harness.run_steps(3);
+    assert!(shows(&harness, "Give the folder of images."));
+    harness.get_by_role_and_label(Role::SpinButton, "Epochs").scroll_to_me();
+    harness.run_steps(8);
+    harness.get_by_label("TarFlow").click();
+    harness.run_steps(3);
+    harness.get_by_role_and_label(Role::TextInput, "Folder of images").focus();
+    harness.run_steps(2);
+    harness.get_by_role_and_label(Role::TextInput, "Folder of images").type_text("/data/mine");
+    harness.run_steps(3);
+    harness.get_by_role_and_label(Role::TextInput, "Folder of the run").focus();
+    harness.run_steps(2);
+    harness.get_by_role_and_label(Role::TextInput, "Folder of the run").type_text("/runs/mine");
+    harness.run_steps(3);
+    harness.get_by_label("Start training").scroll_to_me();
+    harness.run_steps(8);
+    harness.get_by_label("Start training").click();
+    harness.run_steps(3);
+    let jobs = fake.jobs();
+    let [(_, Job::Train { spec, folder })] = jobs.as_slice() else { panic!("{jobs:?}") };
+    assert!(spec.tarflow.is_some());
+    assert_eq!((spec.data.path.as_path(), folder.as_path()), (Path::new("/data/mine"), Path::new("/runs/mine")));
+}
+
+#[test]
+fn a_run_can_be_held_looked_back_at_and_used() {
+    let (mut harness, fake) = full();
+    harness.state_mut().show_panel("training");
+    harness.state_mut().open(vec!["/data/folder".into()]);
+    harness.run_steps(2);
+    fake.train(&mut harness);
+    assert!(shows(&harness, "Samples after epoch 3"));
+    harness.get_by_label("New run").click();
+    harness.run_steps(8);
+    let slider = harness.get_by_role_and_label(Role::Slider, "Sheet");
+    slider.scroll_to_me();
+    harness.run_steps(8);
+    harness.get_by_role_and_label(Role::Slider, "Sheet").set_value_accesskit(0.0);
+    harness.run_steps(3);
+    assert!(shows(&harness, "Samples after epoch 1"));
+    harness.get_by_label("Newest sheet").click();
+    harness.run_steps(3);
+    assert!(shows(&harness, "Samples after epoch 3"));
+    harness.get_by_label("Use this checkpoint now").scroll_to_me();
+    harness.run_steps(8);
+    harness.get_by_label("Use this checkpoint now").click();
+    harness.run_steps(3);
+    assert_eq!(fake.checkpoints(), [Path::new("/runs/mine")]);
+    fake.open_classes(vec!["left".into(), "right".into()]);
+    fake.send(Event::JobEnded { id: 701, outcome: Outcome::Done("mine after epoch 3 is open".into()) });
+    harness.run_steps(4);
+    assert_eq!(harness.state().prefs().oracle, "/runs/mine/best-so-far");
+    assert!(fake.jobs().iter().all(|(_, job)| !matches!(job, Job::OpenOracle(_))), "it is open already");
+}

@@ -1,0 +1,63 @@
+//! The best epoch of a run, opened while the run goes on.
+
+use bayescope::oracle::train::{SO_FAR, TrainEvent, TrainSpec};
+use bayescope::oracle::world::Settings;
+use bayescope::worker::protocol::{Event, GalleryRequest, Job, Outcome};
+
+use super::{Bench, common, request};
+
+fn spec(folder: &std::path::Path, family: &str, epochs: usize) -> Box<TrainSpec> {
+    let text = format!(
+        "name = 'halves'\n[data]\npath = 'data'\npad_to = 8\nheld_out = 16\n{family}\n[training]\nepochs = {epochs}\nbatch = 16"
+    );
+    let path = folder.join("spec.toml");
+    std::fs::write(&path, text).unwrap();
+    Box::new(TrainSpec::read(&path).unwrap())
+}
+
+/// Weights of a run's oracle.
+fn weights(run: &std::path::Path) -> Vec<u8> {
+    std::fs::read(run.join("oracle/weights.safetensors")).unwrap()
+}
+
+#[test]
+fn the_best_epoch_opens_while_the_run_goes_on_undisturbed() {
+    for family in
+        ["[model]\nhidden = 8\nlevels = 2\nsteps = 2", "[tarflow]\npatch = 2\nchannels = 64\nblocks = 2\nlayers = 1"]
+    {
+        let mut bench = Bench::new();
+        let folder = tempfile::tempdir().unwrap();
+        common::pictures::pictures(folder.path());
+        let spec = spec(folder.path(), family, 4);
+        let [alone, used] = ["alone", "used"].map(|name| folder.path().join(name));
+        let job = bench.worker.submit(Job::Train { spec: spec.clone(), folder: alone.clone() });
+        assert!(matches!(bench.outcome(job), Outcome::Done(_)));
+
+        let empty = bench.worker.use_checkpoint(used.clone());
+        let Outcome::Failed(why) = bench.outcome(empty) else { panic!("there is no run yet") };
+        assert!(why.contains("best.json"), "{why}");
+
+        let job = bench.worker.submit(Job::Train { spec, folder: used.clone() });
+        bench.until(|event| {
+            matches!(event, Event::Train(train) if matches!(**train, TrainEvent::Samples { .. })).then_some(())
+        });
+        let adopted = bench.worker.use_checkpoint(used.clone());
+        let info = bench.until(|event| match event {
+            Event::Oracle(info) => Some(info.clone()),
+            Event::JobEnded { id, outcome: Outcome::Failed(why) } if *id == adopted => panic!("{why}"),
+            _ => None,
+        });
+        assert!(info.name.starts_with("halves after epoch "), "{}", info.name);
+        assert_eq!(info.class_names, ["left", "right"]);
+        assert_eq!(bench.outcome(adopted), Outcome::Done(format!("{} is open", info.name)));
+        let request = GalleryRequest { settings: Settings::default_for(2), ..request(2, 6, 1.0, Vec::new()) };
+        bench.worker.show(request);
+        assert_eq!(bench.gallery(2).iter().map(|update| update.tiles.len()).sum::<usize>(), 6);
+        assert!(matches!(bench.outcome(job), Outcome::Done(_)));
+        assert!(weights(&alone) == weights(&used), "using a checkpoint changed the run");
+
+        // The world stays open after the run, and opens again by its folder.
+        let job = bench.worker.submit(Job::OpenOracle(used.join(SO_FAR).display().to_string()));
+        assert!(matches!(bench.outcome(job), Outcome::Done(_)));
+    }
+}
