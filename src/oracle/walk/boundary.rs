@@ -71,7 +71,7 @@ impl Walker<'_> {
         let (mut low, mut high) = (low.clone(), high.clone());
         let mut best = nearer(low.clone(), &high);
         for _ in 0..ROUNDS {
-            if imbalance(&best, pair) <= tolerance || high.position - low.position < f64::EPSILON {
+            if imbalance(&best, pair) <= tolerance || high.position <= low.position.next_up() {
                 break;
             }
             let width = (high.position - low.position) / (TOGETHER + 1) as f64;
