@@ -13,13 +13,13 @@ use super::interactive::{FIRST_PIECE, Interactive};
 use super::protocol::{Event, Job, JobId, Outcome};
 use crate::device::{Chosen, DeviceChoice, choose};
 use crate::error::{Error, Result};
+use crate::events::{Events, Progress, silent};
 use crate::flow::Precision;
 use crate::flow::weights::Weights;
-use crate::events::{Events, Progress, silent};
 use crate::oracle::folder::{self, OracleInfo};
-use crate::oracle::{precision, strategies};
 use crate::oracle::train::oracle_so_far;
 use crate::oracle::world::{Settings, World};
+use crate::oracle::{precision, strategies};
 
 /// The worker's ends of all lines.
 pub struct Line {

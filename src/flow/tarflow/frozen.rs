@@ -18,9 +18,6 @@ use crate::flow::weights::Weights;
 use crate::flow::{Decoded, Decoding, Evidence, Flow, Precision, Scores};
 use crate::units::{ClassId, Seed, Tau};
 
-/// Images under a class that pass an engine together: enough to fill it, few enough for memory.
-const PASSES: usize = 64;
-
 /// One TarFlow and its base distribution.
 struct Map {
     engine: Box<dyn Engine>,
@@ -278,8 +275,8 @@ impl TarFlowOracle {
         Ok(all)
     }
 
-    /// Σ_d z²/var and log-det of every token of each image under each class of a range: [N, K, T] each. Up to [`PASSES`] images
-    /// under a class pass an engine together.
+    /// Σ_d z²/var and log-det of every token of each image under each class of a range: [N, K, T] each. Up to
+    /// [`Flow::images_per_pass`] images under a class pass an engine together.
     fn token_terms(&self, x: &[f64], classes: Range<ClassId>) -> Result<(Vec<f64>, Vec<f64>)> {
         let (dims, t, p, k) = (self.config.shape.dims(), self.config.tokens(), self.config.token_dims(), classes.len());
         let n = x.len() / dims;
@@ -289,7 +286,9 @@ impl TarFlowOracle {
             1 => (0..n).flat_map(|i| (0..k).map(move |column| (i, column))).collect(),
             _ => (0..k).flat_map(|column| (0..n).map(move |i| (i, column))).collect(),
         };
-        for run in cells.chunk_by(|a, b| self.maps.len() == 1 || a.1 == b.1).flat_map(|run| run.chunks(PASSES)) {
+        for run in
+            cells.chunk_by(|a, b| self.maps.len() == 1 || a.1 == b.1).flat_map(|run| run.chunks(self.images_per_pass()))
+        {
             let (map, _) = self.map_of(classes.start + run[0].1);
             let conditions: Vec<Condition> =
                 run.iter().map(|(_, column)| self.map_of(classes.start + column).1).collect();
