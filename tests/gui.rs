@@ -5,12 +5,12 @@
 mod bayes;
 #[path = "gui/fake.rs"]
 mod fake;
+#[path = "gui/look.rs"]
+mod look;
 #[path = "gui/looking.rs"]
 mod looking;
 #[path = "gui/training.rs"]
 mod training;
-#[path = "gui/look.rs"]
-mod look;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -109,14 +109,18 @@ fn print(report: &Report<'_>, args: &EvidenceArgs) -> Result<()> {
     println!("log p(x|{a}) - log p(x|{b}) at τ = {}", report.tau);
     println!("{:24} {:>12} {:>12} {:>14}  strongest cell", "image", "total/nats", "sum/nats", "cells");
     for image in &report.images {
-        let cells = image.cells.iter().enumerate().flat_map(|(r, row)| row.iter().enumerate().map(move |(c, v)| (r, c, *v)));
+        let cells =
+            image.cells.iter().enumerate().flat_map(|(r, row)| row.iter().enumerate().map(move |(c, v)| (r, c, *v)));
         let strongest = cells.max_by(|x, y| x.2.abs().total_cmp(&y.2.abs()));
         let place = strongest.map(|(r, c, v)| format!("{v:+.3} nats at row {} column {}", r + 1, c + 1));
         let size = format!("{}×{}", image.rows, image.columns);
         println!("{:24} {:12.4} {:12.4} {size:>14}  {}", image.id, image.total, image.sum, place.unwrap_or_default());
     }
     if let Some(path) = &args.out {
-        println!("maps are in {} (blue speaks for {b}, orange for {a}; each scaled to its strongest cell)", path.display());
+        println!(
+            "maps are in {} (blue speaks for {b}, orange for {a}; each scaled to its strongest cell)",
+            path.display()
+        );
     }
     Ok(())
 }

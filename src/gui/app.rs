@@ -138,7 +138,8 @@ impl App {
         };
         let Some(gallery) = self.view.gallery(&self.session) else { return false };
         // A few thousand take minutes on a slow machine: then what is in view is enough.
-        let slow = self.session.oracle.as_ref().is_some_and(|info| matches!(info.architecture, Architecture::TarFlow(_)));
+        let slow =
+            self.session.oracle.as_ref().is_some_and(|info| matches!(info.architecture, Architecture::TarFlow(_)));
         let full = gallery.complete() || slow || gallery.iter().count() > 1000;
         full && gallery.answers(&self.view.in_view) && inspected
     }

@@ -79,7 +79,9 @@ impl EvidenceSection {
         ui.painter().image(cells.id(), place, uv, UNTINTED);
         let about = format!("Evidence map, total {} nats", signed(map.evidence.total));
         response.widget_info(|| WidgetInfo::labeled(Role::Image, true, &about));
-        if let Some((row, column)) = response.hover_pos().and_then(|at| cell(map, if place.contains(at) { place } else { left }, at)) {
+        if let Some((row, column)) =
+            response.hover_pos().and_then(|at| cell(map, if place.contains(at) { place } else { left }, at))
+        {
             let nats = map.evidence.cells[row * map.evidence.columns + column];
             let (a, b) = (cx.session.class_name(map.request.a), cx.session.class_name(map.request.b));
             response.on_hover_ui_at_pointer(|ui| {
@@ -114,8 +116,10 @@ fn meaning(cx: &Cx) -> String {
         Some(Architecture::TarFlow(_)) => {
             "A cell is a patch: the terms of its token, given the tokens before it in each block's order."
         }
-        _ => "A cell is a position of the latent, drawn at the pixels it came from; the log-determinant is the same for \
-              both classes and cancels.",
+        _ => {
+            "A cell is a position of the latent, drawn at the pixels it came from; the log-determinant is the same for \
+              both classes and cancels."
+        }
     };
     format!("log p(x|a) - log p(x|b) as a sum over places: the cells add up to the total. {place}")
 }
@@ -123,12 +127,11 @@ fn meaning(cx: &Cx) -> String {
 fn choose(ui: &mut Ui, cx: &mut Cx, classes: usize, (a, b): (ClassId, ClassId)) {
     ui.horizontal_wrapped(|ui| {
         let (mut for_class, mut against) = (a, b);
-        for (text, name, chosen, other) in [
-            ("for", "Evidence for class", &mut for_class, b),
-            ("against", "Evidence against class", &mut against, a),
-        ] {
+        for (text, name, chosen, other) in
+            [("for", "Evidence for class", &mut for_class, b), ("against", "Evidence against class", &mut against, a)]
+        {
             ui.label(text);
-            let combo = ComboBox::from_id_salt(name).width(74.0).truncate();
+            let combo = ComboBox::from_id_salt(name).width(58.0).truncate();
             let response = combo.selected_text(cx.session.class_name(*chosen)).show_ui(ui, |ui| {
                 for class in (0..classes).filter(|class| *class != other) {
                     ui.selectable_value(chosen, class, cx.session.class_name(class));
@@ -183,7 +186,9 @@ fn legend(ui: &mut Ui, cx: &Cx, map: &EvidenceMap, width: f32) {
         ui.painter().rect_filled(Rect::from_min_size(corner, vec2(step, rect.height())), 0.0, colour);
     }
     let extent = format::sig4(map.evidence.extent());
-    response.widget_info(|| WidgetInfo::labeled(Role::Image, true, format!("Scale of the evidence, ±{extent} nats a cell")));
+    response.widget_info(|| {
+        WidgetInfo::labeled(Role::Image, true, format!("Scale of the evidence, ±{extent} nats a cell"))
+    });
     let (a, b) = (cx.session.class_name(map.request.a), cx.session.class_name(map.request.b));
     ui.allocate_ui_with_layout(vec2(width, 14.0), egui::Layout::left_to_right(egui::Align::Center), |ui| {
         let small = |text: String| egui::RichText::new(text).small().color(theme.weak());
@@ -216,8 +221,9 @@ fn total(ui: &mut Ui, cx: &Cx, map: &EvidenceMap, posterior: &Posterior) {
     let shown = posterior.log_likelihood[a] - posterior.log_likelihood[b];
     if (shown - total).abs() > 1e-2 * (1.0 + total.abs()) && shown.is_finite() {
         let text = format!("Before x was rounded to 32 bits: {} nats", signed(shown));
-        ui.colored_label(Theme::of(ui).warning(), text)
-            .on_hover_text("The map is of x as rounded to 32 bits; the posterior above is of the image before. Its pixels saturate.");
+        ui.colored_label(Theme::of(ui).warning(), text).on_hover_text(
+            "The map is of x as rounded to 32 bits; the posterior above is of the image before. Its pixels saturate.",
+        );
     }
 }
 

@@ -60,7 +60,8 @@ pub fn section(ui: &mut Ui, cx: &mut Cx) {
         return;
     }
     let on = look(cx.session, cx.prefs);
-    let title = on.as_ref().map_or_else(|| "Look (leaves the world): off".to_owned(), |on| format!("Look: {}", describe(on)));
+    let title =
+        on.as_ref().map_or_else(|| "Look (leaves the world): off".to_owned(), |on| format!("Look: {}", describe(on)));
     ui.add_space(4.0);
     egui::CollapsingHeader::new(title).id_salt("look").show(ui, |ui| {
         ui.horizontal_wrapped(|ui| {
@@ -105,7 +106,8 @@ fn guidance(ui: &mut Ui, prefs: &mut LookPrefs) {
         let meaning = "g grows along the patches of a block, from 1/(T-1) of itself to all of it.";
         ui.checkbox(&mut prefs.annealed, "Annealed").on_hover_text(meaning);
         ui.horizontal(|ui| {
-            let meaning = "Softmax temperature of the attention in the pass without a class, no unit; 1 is the trained flow.";
+            let meaning =
+                "Softmax temperature of the attention in the pass without a class, no unit; 1 is the trained flow.";
             let label = ui.label("Attention temperature").on_hover_text(meaning);
             let field = DragValue::new(&mut prefs.attention_temperature).range(0.05..=20.0).speed(0.02).max_decimals(3);
             ui.add(field.update_while_editing(false)).labelled_by(label.id);

@@ -238,7 +238,9 @@ impl App {
                 self.commands.push(Command::SaveTo(first));
                 self.prompt = None;
             }
-            Purpose::TrainSpec | Purpose::TrainFolder | Purpose::TrainData | Purpose::TrainAgain => self.view.picked = Some((purpose, first)),
+            Purpose::TrainSpec | Purpose::TrainFolder | Purpose::TrainData | Purpose::TrainAgain => {
+                self.view.picked = Some((purpose, first))
+            }
         }
     }
 }

@@ -80,7 +80,8 @@ fn bars(ui: &mut Ui, cx: &Cx, one: &RunningPosterior) {
             ui.add(egui::Label::new(RichText::new(cx.session.class_name(class)).color(colour).strong()).truncate());
             let (rect, _) = ui.allocate_exact_size(vec2(width, BAR_HEIGHT), Sense::hover());
             ui.painter().rect_filled(rect, 2.0, theme.trough());
-            for (share, colour) in [(running.upper[class], colour.gamma_multiply(0.4)), (running.lower[class], colour)] {
+            for (share, colour) in [(running.upper[class], colour.gamma_multiply(0.4)), (running.lower[class], colour)]
+            {
                 let part = Rect::from_min_size(rect.min, vec2(rect.width() * share as f32, rect.height()));
                 ui.painter().rect_filled(part, 2.0, colour);
             }

@@ -104,9 +104,7 @@ mod tests {
 
     #[test]
     fn the_leaders_are_the_two_most_probable_classes() {
-        let posterior = |values: &[f64]| {
-            Posterior::new(values.to_vec(), &Prior::uniform(values.len()), Smoothing::ONE)
-        };
+        let posterior = |values: &[f64]| Posterior::new(values.to_vec(), &Prior::uniform(values.len()), Smoothing::ONE);
         assert_eq!(leaders(&posterior(&[-3.0, 1.0, 0.5])), Some((1, 2)));
         assert_eq!(leaders(&posterior(&[0.0, 0.0, 0.0])), Some((0, 1)));
         assert_eq!(leaders(&posterior(&[0.0])), None);

@@ -49,7 +49,9 @@ impl World {
         let flow = self.flow().class_map().ok_or_else(|| Error::input(none))?;
         let looks = Looks::of(&Architecture::TarFlow(*flow.config()), self.flow().pixels());
         if look.guidance.is_some() && !looks.guidance {
-            return Err(Error::input("guidance needs a flow of several classes that also knows passes without a class"));
+            return Err(Error::input(
+                "guidance needs a flow of several classes that also knows passes without a class",
+            ));
         }
         if look.denoise && !looks.denoise {
             return Err(Error::input("denoising needs a world of images under Gaussian noise"));

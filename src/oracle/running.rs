@@ -60,11 +60,7 @@ impl Running {
 ///
 /// # Errors
 /// As [`Flow::score_classes`], and what `each` returns.
-pub fn score_by_classes(
-    flow: &dyn Flow,
-    x: &[f32],
-    each: &mut dyn FnMut(&Scores) -> Result<()>,
-) -> Result<Scores> {
+pub fn score_by_classes(flow: &dyn Flow, x: &[f32], each: &mut dyn FnMut(&Scores) -> Result<()>) -> Result<Scores> {
     let classes = flow.classes();
     // A shared map is passed once for all classes.
     let step = if flow.class_map().is_some() { CLASS_BATCH } else { classes };

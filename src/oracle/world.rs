@@ -228,7 +228,10 @@ impl World {
         let mut all: Option<Scores> = None;
         let mut done = 0;
         for chunk in x.chunks(self.batch * dims) {
-            let scores = self.flow.score(chunk).map_err(|error| renumber(error, done))?;
+            // Where every class is a pass of its own, the caller may stop between them.
+            let slow = self.flow.class_map().is_some();
+            let mut each = |_: &Scores| if slow { events.report(Progress { done, total }) } else { Ok(()) };
+            let scores = score_by_classes(self.flow(), chunk, &mut each).map_err(|error| renumber(error, done))?;
             done += scores.len();
             match &mut all {
                 Some(all) => all.append(scores),

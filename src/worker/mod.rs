@@ -20,8 +20,8 @@ use crate::device::DeviceChoice;
 use bayes::Board;
 use bayes::protocol::Question;
 use protocol::{
-    Event, EvidenceMap, EvidenceRequest, GalleryRequest, GalleryUpdate, InspectRequest, Inspection, Job, JobId, Outcome,
-    RunningPosterior,
+    Event, EvidenceMap, EvidenceRequest, GalleryRequest, GalleryUpdate, InspectRequest, Inspection, Job, JobId,
+    Outcome, RunningPosterior,
 };
 use slot::Slot;
 

@@ -22,10 +22,9 @@ fn weights(run: &std::path::Path) -> Vec<u8> {
 
 #[test]
 fn the_best_epoch_opens_while_the_run_goes_on_undisturbed() {
-    for family in [
-        "[model]\nhidden = 8\nlevels = 2\nsteps = 2",
-        "[tarflow]\npatch = 2\nchannels = 64\nblocks = 2\nlayers = 1",
-    ] {
+    for family in
+        ["[model]\nhidden = 8\nlevels = 2\nsteps = 2", "[tarflow]\npatch = 2\nchannels = 64\nblocks = 2\nlayers = 1"]
+    {
         let mut bench = Bench::new();
         let folder = tempfile::tempdir().unwrap();
         common::pictures::pictures(folder.path());

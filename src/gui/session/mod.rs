@@ -295,7 +295,8 @@ impl Session {
 
     /// The evidence map of this image for these classes, if the newest is one.
     pub fn evidence_of(&self, subject: &Subject, a: usize, b: usize) -> Option<&EvidenceMap> {
-        let asked = |request: &EvidenceRequest| same_image(&request.subject, subject) && (request.a, request.b) == (a, b);
+        let asked =
+            |request: &EvidenceRequest| same_image(&request.subject, subject) && (request.a, request.b) == (a, b);
         self.evidence.as_ref().filter(|map| asked(&map.request))
     }
 

@@ -164,7 +164,8 @@ impl Form {
     fn ready(&self) -> std::result::Result<TrainSpec, String> {
         let mut spec = self.spec.clone().ok_or("Choose a preset or load a spec first.")?;
         spec.data.path = self.data.trim().into();
-        spec.data.classes = self.classes.split(',').map(str::trim).filter(|c| !c.is_empty()).map(String::from).collect();
+        spec.data.classes =
+            self.classes.split(',').map(str::trim).filter(|c| !c.is_empty()).map(String::from).collect();
         spec.validate().map_err(|error| error.to_string())?;
         if self.data.trim().is_empty() {
             return Err("Give the folder of images.".into());
@@ -203,7 +204,7 @@ impl Form {
 /// A path: typed, or chosen in the desktop's dialog.
 fn path(ui: &mut Ui, cx: &mut Cx, name: &str, value: &mut String, purpose: Purpose) {
     let label = ui.label(name);
-    let width = (ui.available_width() - 210.0).clamp(120.0, 420.0);
+    let width = (ui.available_width() - 250.0).clamp(120.0, 420.0);
     ui.add(TextEdit::singleline(value).desired_width(width)).labelled_by(label.id);
     if ui.button("Browse…").accessible_name(format!("Browse for: {name}")).clicked() {
         cx.commands.push(Command::Browse(purpose));
@@ -235,16 +236,37 @@ fn numbers(ui: &mut Ui, spec: &mut TrainSpec, waiting: &mut TarFlowSpec) {
             ui.end_row();
             noise(ui, &mut flow.pixels);
             let mut percent = 100.0 * flow.label_dropout;
-            if number(ui, "Label dropout", &mut percent, " %", 0.5, "Share of images whose label is dropped (BLC: 10 %).") {
+            if number(
+                ui,
+                "Label dropout",
+                &mut percent,
+                " %",
+                0.5,
+                "Share of images whose label is dropped (BLC: 10 %).",
+            ) {
                 flow.label_dropout = percent / 100.0;
             }
             ui.end_row();
         } else {
             number(ui, "Hidden", &mut model.hidden, " channels", 1.0, "Of the coupling networks (EBO: 512).");
-            number(ui, "Levels", &mut model.levels, " levels", 0.1, "The side of the images is a multiple of 2^levels (EBO: 3).");
+            number(
+                ui,
+                "Levels",
+                &mut model.levels,
+                " levels",
+                0.1,
+                "The side of the images is a multiple of 2^levels (EBO: 3).",
+            );
             ui.end_row();
             number(ui, "Steps", &mut model.steps, " per level", 0.1, "Steps of each level (EBO: 16).");
-            number(ui, "Lambda", &mut t.lambda, " nats/nat", 0.1, "Weight of the classification loss beside the NLL (EBO: 0.01 to 10).");
+            number(
+                ui,
+                "Lambda",
+                &mut t.lambda,
+                " nats/nat",
+                0.1,
+                "Weight of the classification loss beside the NLL (EBO: 0.01 to 10).",
+            );
             ui.end_row();
         }
         number(ui, "Epochs", &mut t.epochs, " epochs", 0.2, "Passes over the training images.");
@@ -258,7 +280,8 @@ fn numbers(ui: &mut Ui, spec: &mut TrainSpec, waiting: &mut TarFlowSpec) {
         ui.end_row();
     });
     ui.horizontal_wrapped(|ui| {
-        ui.checkbox(&mut spec.data.mirror, "Mirror at random").on_hover_text("Each image left to right or not, anew in every epoch");
+        ui.checkbox(&mut spec.data.mirror, "Mirror at random")
+            .on_hover_text("Each image left to right or not, anew in every epoch");
         if let Some(flow) = &mut spec.tarflow {
             ui.checkbox(&mut flow.volume_preserving, "Volume-preserving").on_hover_text("Blocks only shift (VP)");
         }
@@ -268,7 +291,8 @@ fn numbers(ui: &mut Ui, spec: &mut TrainSpec, waiting: &mut TarFlowSpec) {
 /// A number with its unit; whether it changed.
 fn number<N: Numeric>(ui: &mut Ui, name: &str, value: &mut N, unit: &str, speed: f64, meaning: &str) -> bool {
     let label = ui.label(name).on_hover_text(meaning);
-    let field = DragValue::new(value).suffix(unit).speed(speed).range(0.0..=1e9).max_decimals(7).update_while_editing(false);
+    let field = DragValue::new(value).suffix(unit).speed(speed).range(0.0..=1e9).update_while_editing(false);
+    let field = if N::INTEGRAL { field.fixed_decimals(0) } else { field.max_decimals(7) };
     ui.add(field).labelled_by(label.id).on_hover_text(meaning).changed()
 }
 

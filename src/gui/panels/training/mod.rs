@@ -64,7 +64,10 @@ fn controls(ui: &mut Ui, cx: &mut Cx) {
                 cx.commands.push(Command::SetPaused(job.id, !paused));
             }
             let stop = ui.button("Cancel training");
-            if stop.on_hover_text("The last finished epoch stays in the folder: 'Continue a run' goes on from there").clicked() {
+            if stop
+                .on_hover_text("The last finished epoch stays in the folder: 'Continue a run' goes on from there")
+                .clicked()
+            {
                 cx.commands.push(Command::Cancel(job.id));
             }
         }

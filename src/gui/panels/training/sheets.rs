@@ -25,7 +25,9 @@ impl Sheets {
         hint(ui, "The same latents after every epoch, class after class.");
         if newest > 0 {
             ui.horizontal(|ui| {
-                let label = ui.label("Sheet").on_hover_text("Sheets of older epochs are thinned where they need too much memory");
+                let label = ui
+                    .label("Sheet")
+                    .on_hover_text("Sheets of older epochs are thinned where they need too much memory");
                 let epochs: Vec<usize> = train.sheets.iter().map(|sheet| sheet.epoch).collect();
                 let epoch = move |place: f64, _| {
                     let epoch = epochs.get(place as usize).or(epochs.last()).copied().unwrap_or(0);
