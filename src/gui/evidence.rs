@@ -131,7 +131,7 @@ fn choose(ui: &mut Ui, cx: &mut Cx, classes: usize, (a, b): (ClassId, ClassId)) 
             [("for", "Evidence for class", &mut for_class, b), ("against", "Evidence against class", &mut against, a)]
         {
             ui.label(text);
-            let combo = ComboBox::from_id_salt(name).width(74.0).truncate();
+            let combo = ComboBox::from_id_salt(name).width(58.0).truncate();
             let response = combo.selected_text(cx.session.class_name(*chosen)).show_ui(ui, |ui| {
                 for class in (0..classes).filter(|class| *class != other) {
                     ui.selectable_value(chosen, class, cx.session.class_name(class));

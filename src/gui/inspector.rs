@@ -15,6 +15,7 @@ use super::theme::{BAR_HEIGHT, Badge, Theme};
 use super::view::{Source, View};
 use super::widgets::{badge, fact, facts, heading, hint};
 use crate::data::ImageShape;
+use crate::flow::Architecture;
 use crate::oracle::posterior::Posterior;
 use crate::oracle::world::ROUNDING_TOLERANCE;
 use crate::units::{Nats, Tau};
@@ -98,7 +99,7 @@ impl Inspector {
         let key = (stamp, cx.view.source, index);
         if self.large.as_ref().is_none_or(|(shown, ..)| *shown != key) {
             let load = |pixels: &Vec<u8>| ui.ctx().load_texture("inspected", picture(shape, pixels), NEAREST);
-            self.large = Some((key, load(&tile.pixels), tile.look.as_ref().map(load)));
+            self.large = Some((key, load(&tile.pixels), tile.look.as_ref().map(|looked| load(&looked.pixels))));
         }
         let look = looks::look(cx.session, cx.prefs).filter(|_| cx.view.source == Source::World);
         ui.horizontal_top(|ui| {
@@ -273,6 +274,11 @@ fn posterior(ui: &mut Ui, cx: &mut Cx, p: &Posterior) {
 pub fn exactness(session: &Session) -> String {
     let formula = "p(y|x) ∝ (π_y p(x|y))^(1/T) of the float image, by the flow's own change of variables: exact for this \
                    world. Computed in f32, sums over dimensions in f64.";
+    let which = match session.oracle.as_ref().map(|info| &info.architecture) {
+        Some(Architecture::TarFlow(_)) => "It is the posterior of x itself, as it is stored.",
+        _ => "A sample's is that of the image before x was rounded to 32 bits.",
+    };
+    let formula = format!("{formula} {which}");
     match &session.precision {
         Some(report) => format!(
             "{formula} On {} samples at most {} away in probability and {} nats in log p(x|y) from the same in f64.",
@@ -280,7 +286,7 @@ pub fn exactness(session: &Session) -> String {
             format::sig4(report.max_posterior_error),
             format::sig4(report.max_log_likelihood_error)
         ),
-        None => formula.to_owned(),
+        None => formula,
     }
 }
 

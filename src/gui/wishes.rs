@@ -164,6 +164,7 @@ impl Wishes {
         self.gallery = Some(wanted);
         self.generation += 1;
         session.gallery.expect(self.generation, spec.n);
+        session.gallery.show_only(look);
         let mut first: Vec<usize> = match view.source {
             Source::World => view.cursor.into_iter().chain(view.in_view.iter().copied()).collect(),
             Source::Outside => Vec::new(),

@@ -64,9 +64,6 @@ pub struct Sample {
 /// A sample whose posterior moves by more than this when x is rounded to 32 bits is counted as not carried by its x.
 pub const ROUNDING_TOLERANCE: f64 = 1e-3;
 
-/// Classes evaluated between two reports where each costs a pass (BLC App. F).
-pub const CLASS_BATCH: usize = 50;
-
 /// A flow with the names of its classes.
 pub struct World {
     flow: Box<dyn Flow>,
@@ -249,37 +246,27 @@ impl World {
         Ok(again.zip(samples).map(|(again, sample)| again.distance(&sample.posterior)).collect())
     }
 
-    /// Statistics of world-space images `x` (NCHW), batch after batch; where the map depends on the class, of few images
-    /// and [`CLASS_BATCH`] classes at a time. Progress counts images, there pairs of an image and a class.
+    /// Statistics of world-space images `x` (NCHW), batch after batch.
     ///
     /// # Errors
     /// When an image has no density in this world, the device fails, or the caller stops.
     pub fn score(&self, x: &[f32], events: &mut dyn Events<Progress>) -> Result<Scores> {
-        let (dims, classes) = (self.shape().dims(), self.flow.classes());
-        let (images, step, each) = match self.flow.class_map() {
-            Some(_) => (self.batch.min(self.flow.images_per_pass()), CLASS_BATCH, classes),
-            None => (self.batch, classes, 1),
-        };
-        let total = x.len() / dims * each;
+        let dims = self.shape().dims();
+        let total = x.len() / dims;
+        // Where every class is a pass of its own, the caller may stop between them.
+        let slow = self.flow.class_map().is_some();
+        let images = if slow { self.batch.min(self.flow.images_per_pass()) } else { self.batch };
         let mut all: Option<Scores> = None;
-        let mut first = 0;
+        let mut done = 0;
         for chunk in x.chunks(images * dims) {
-            let mut scores: Option<Scores> = None;
-            for class in (0..classes).step_by(step) {
-                let range = class..classes.min(class + step);
-                let part = self.flow.score_classes(chunk, range.clone()).map_err(|error| renumber(error, first))?;
-                scores = Some(match scores {
-                    Some(scores) => scores.with_classes(&part),
-                    None => part,
-                });
-                let share = if each == 1 { 1 } else { range.end };
-                events.report(Progress { done: first * each + chunk.len() / dims * share, total })?;
+            let mut each = |_: &Scores| if slow { events.report(Progress { done, total }) } else { Ok(()) };
+            let scores = score_by_classes(self.flow(), chunk, &mut each).map_err(|error| renumber(error, done))?;
+            done += scores.len();
+            match &mut all {
+                Some(all) => all.append(scores),
+                None => all = Some(scores),
             }
-            first += chunk.len() / dims;
-            match (&mut all, scores) {
-                (Some(all), Some(scores)) => all.append(scores),
-                (all, scores) => *all = scores,
-            }
+            events.report(Progress { done, total })?;
         }
         all.ok_or_else(|| Error::input("no images"))
     }

@@ -21,6 +21,11 @@ use crate::oracle::train::oracle_so_far;
 use crate::oracle::world::{Settings, World};
 use crate::oracle::{precision, strategies};
 
+/// Samples of a class-map world on which its precision is measured.
+const MEASURED: usize = 2;
+/// A measurement in 64 bits that costs more than this is left out: nothing else is served meanwhile.
+const MEASURABLE_FLOP: f64 = 5e10;
+
 /// The worker's ends of all lines.
 pub struct Line {
     pub shared: Arc<Shared>,
@@ -90,8 +95,12 @@ impl Desk {
         let Some(opened) = self.opened.as_mut().filter(|opened| !opened.measured) else { return };
         opened.measured = true;
         let measured = if opened.world.flow().class_map().is_some() {
-            // Samples are dear here: two of those on show must do.
-            let x = self.interactive.some_images(2);
+            // Samples are dear here: two of those on show must do, and only where 64 bits do not take minutes.
+            let x = self.interactive.some_images(MEASURED);
+            let flop = opened.info.architecture.flop_per_image() * (MEASURED * opened.info.class_names.len()) as f64;
+            if x.is_empty() || flop > MEASURABLE_FLOP {
+                return;
+            }
             let settings = Settings::default_for(opened.info.class_names.len());
             let scores = opened.world.flow().score(&x);
             let read = folder::read(&opened.name);

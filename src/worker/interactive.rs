@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::desk::Line;
-use super::protocol::{Event, EvidenceMap, EvidenceRequest, Subject, Tile};
+use super::protocol::{Event, EvidenceMap, EvidenceRequest, Looked, Subject, Tile};
 use super::{Shared, slot::Slot};
 use crate::error::{Error, Result};
 use crate::events::Events;
@@ -190,8 +190,9 @@ impl Interactive {
 
     /// The tile of a sample, with the look if it was made.
     fn tile(&self, world: &World, sample: &Sample, look: Option<&Look>) -> Tile {
-        let look = look.and_then(|look| self.kept.borrow().picture(look, sample.index).cloned());
-        Tile { look, ..tile(world, sample) }
+        let kept = self.kept.borrow();
+        let picture = look.and_then(|look| Some((*look, kept.picture(look, sample.index)?.clone())));
+        Tile { look: picture.map(|(look, pixels)| Looked { look, pixels }), ..tile(world, sample) }
     }
 
     fn remember(&self, spec: &SampleSpec, settings: &Settings, sample: &Arc<Sample>) {

@@ -50,8 +50,17 @@ pub struct Tile {
     pub pixels: Vec<u8>,
     /// Exact posterior of the world-space image; of a sample, before x is rounded to 32 bits. Never that of `look`.
     pub posterior: Arc<Posterior>,
-    /// The picture of the same latent with the look that was asked for: it has left the world, and has no posterior.
-    pub look: Option<Vec<u8>>,
+    /// The picture of the same latent with a look: it has left the world, and has no posterior.
+    pub look: Option<Looked>,
+}
+
+/// A picture with a look.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Looked {
+    /// How it was made.
+    pub look: Look,
+    /// CHW bytes.
+    pub pixels: Vec<u8>,
 }
 
 /// An image that is still being made.

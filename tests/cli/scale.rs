@@ -8,7 +8,6 @@ use std::process::Stdio;
 use bayescope::data::{ImageShape, WorldBatch, write_npz};
 use bayescope::error::Error;
 use bayescope::flow::Precision;
-use bayescope::flow::weights::Weights;
 use bayescope::oracle::folder::{self, OracleInfo};
 use bayescope::oracle::scale::{Computer, Images, Outcome, Running, ScaleEvent, ScaleSpec, run};
 use bayescope::oracle::world::{Settings, World};
@@ -29,7 +28,6 @@ struct Bench {
     folder: tempfile::TempDir,
     oracle: String,
     info: OracleInfo,
-    weights: Weights,
     world: World,
     input: PathBuf,
 }
@@ -42,8 +40,8 @@ fn tensor_file(path: &Path, shape: ImageShape, x: Vec<f32>) {
 impl Bench {
     fn of(folder: tempfile::TempDir, oracle: &str, input: PathBuf) -> Self {
         let (info, weights) = folder::read(oracle).unwrap();
-        let built = info.clone().build(weights.clone(), &Device::flex(), Precision::F32, 32).unwrap();
-        Self { folder, oracle: oracle.to_owned(), info, weights, world: built.world, input }
+        let built = info.clone().build(weights, &Device::flex(), Precision::F32, 32).unwrap();
+        Self { folder, oracle: oracle.to_owned(), info, world: built.world, input }
     }
 
     fn tarflow() -> Self {
@@ -91,7 +89,7 @@ impl Bench {
         let images = Images::open(std::slice::from_ref(&self.input), None, &self.world)?;
         let computer = Computer {
             info: &self.info,
-            weights: &self.weights,
+            oracle: &self.oracle,
             world: &self.world,
             precision: Precision::F32,
             device: "the CPU of a test",

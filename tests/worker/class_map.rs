@@ -135,7 +135,9 @@ fn a_look_changes_the_picture_and_not_the_figures() {
     for (plain, looked) in plain.iter().zip(&looked) {
         assert!(plain.look.is_none());
         assert_eq!((&plain.pixels, &plain.posterior), (&looked.pixels, &looked.posterior));
-        assert_ne!(looked.look.as_ref(), Some(&looked.pixels));
+        let picture = looked.look.as_ref().expect("the picture with the look");
+        assert_eq!(picture.look, guided(3.0));
+        assert_ne!(picture.pixels, looked.pixels);
     }
     let folder = tempfile::tempdir().unwrap();
     let save = |name: &str| Job::SavePictures {

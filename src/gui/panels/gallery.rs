@@ -87,7 +87,8 @@ fn second_line(ui: &mut Ui, cx: &mut Cx, arrangement: &Arrangement) {
         ui.allocate_ui_with_layout(size, egui::Layout::left_to_right(egui::Align::Center), |ui| {
             ui.set_min_width(size.x);
             if let Some(look) = look.filter(|_| cx.view.source == Source::World) {
-                badge(ui, Badge::Illustrative, &format!("{}. {}", looks::describe(&look), looks::WHY));
+                let about = "Pictures still to be made show the sample itself.";
+                badge(ui, Badge::Illustrative, &format!("{}. {about} {}", looks::describe(&look), looks::WHY));
             }
             ui.add(text);
         });
@@ -331,6 +332,9 @@ fn describe(response: Response, cx: &Cx, index: usize, slot: &Slot) -> Response 
         ui.label(format!("entropy {} nats", format::sig4(posterior.entropy_nats)));
         if slot.tile.label != posterior.decision {
             ui.colored_label(Theme::of(ui).mismatch(), "label ≠ Bayes decision");
+        }
+        if let Some(looked) = &slot.tile.look {
+            hint(ui, format!("picture: {}; every figure is that of the sample itself", looks::describe(&looked.look)));
         }
         hint(ui, "strip: colour of the label");
     })

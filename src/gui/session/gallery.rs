@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::data::ImageShape;
 use crate::events::Progress;
+use crate::flow::tarflow::Look;
 use crate::units::ClassId;
 use crate::worker::protocol::{Draft, GalleryUpdate, Tile};
 
@@ -89,6 +90,17 @@ impl Gallery {
         }
     }
 
+    /// Pictures with another look than this are no longer shown: the samples themselves are, until new ones come.
+    pub fn show_only(&mut self, look: Option<Look>) {
+        for slot in self.slots.iter_mut().flatten() {
+            if slot.tile.look.as_ref().is_some_and(|looked| Some(looked.look) != look) {
+                self.clock += 1;
+                slot.tile.look = None;
+                slot.stamp = self.clock;
+            }
+        }
+    }
+
     /// New tiles; older than what is on show they are dropped.
     pub fn take(&mut self, update: GalleryUpdate) {
         if self.shape != Some(update.shape) {
@@ -150,7 +162,7 @@ impl Gallery {
             return Some((draft.stamp, &draft.pixels));
         }
         let Slot { tile, stamp, .. } = self.get(index)?;
-        Some((*stamp, tile.look.as_deref().unwrap_or(&tile.pixels)))
+        Some((*stamp, tile.look.as_ref().map_or(&tile.pixels, |looked| &looked.pixels)))
     }
 
     /// What is there, by running number.
@@ -268,6 +280,7 @@ mod tests {
     use super::*;
     use crate::oracle::posterior::{Posterior, Prior};
     use crate::units::Smoothing;
+    use crate::worker::protocol::Looked;
 
     const SHAPE: ImageShape = ImageShape { channels: 1, height: 1, width: 1 };
 
@@ -308,9 +321,14 @@ mod tests {
         assert_eq!(arrange(&gallery, Sort::Entropy, true, None).order, [1, 0, 2]);
         let arranged = arrange(&gallery, Sort::Index, false, Some(0));
         assert_eq!((arranged.order, arranged.total), (vec![1], 1));
-        gallery.take(update(1, vec![Tile { look: Some(vec![9]), ..tile(2, 1.0) }]));
+        let look = Look { guidance: None, denoise: true };
+        gallery.take(update(1, vec![Tile { look: Some(Looked { look, pixels: vec![9] }), ..tile(2, 1.0) }]));
         assert!(gallery.draft(2).is_none() && gallery.draft(0).is_some());
         assert_eq!(gallery.picture(2).map(|(_, pixels)| pixels), Some(&[9][..]));
+        gallery.show_only(Some(look));
+        assert_eq!(gallery.picture(2).map(|(_, pixels)| pixels), Some(&[9][..]));
+        gallery.show_only(None);
+        assert_eq!(gallery.picture(2).map(|(_, pixels)| pixels), Some(&[0][..]));
         gallery.expect(2, 3);
         assert!(gallery.draft(0).is_none());
     }

@@ -6,8 +6,9 @@ use serde::Serialize;
 
 use super::ScaleSpec;
 use crate::error::Result;
-use crate::oracle::world::CLASS_BATCH;
 
+/// Classes evaluated together (BLC App. F), unless told otherwise.
+const CLASS_BATCH: usize = 50;
 /// What is computed between two writes should take about this long: lost at most when a process is killed.
 const WRITE_SECS: f64 = 10.0;
 /// A first pass also compiles kernels; where it took no longer than this, a second one is timed.

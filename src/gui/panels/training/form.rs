@@ -204,7 +204,7 @@ impl Form {
 /// A path: typed, or chosen in the desktop's dialog.
 fn path(ui: &mut Ui, cx: &mut Cx, name: &str, value: &mut String, purpose: Purpose) {
     let label = ui.label(name);
-    let width = (ui.available_width() - 210.0).clamp(120.0, 420.0);
+    let width = (ui.available_width() - 250.0).clamp(120.0, 420.0);
     ui.add(TextEdit::singleline(value).desired_width(width)).labelled_by(label.id);
     if ui.button("Browse…").accessible_name(format!("Browse for: {name}")).clicked() {
         cx.commands.push(Command::Browse(purpose));
@@ -291,8 +291,8 @@ fn numbers(ui: &mut Ui, spec: &mut TrainSpec, waiting: &mut TarFlowSpec) {
 /// A number with its unit; whether it changed.
 fn number<N: Numeric>(ui: &mut Ui, name: &str, value: &mut N, unit: &str, speed: f64, meaning: &str) -> bool {
     let label = ui.label(name).on_hover_text(meaning);
-    let field =
-        DragValue::new(value).suffix(unit).speed(speed).range(0.0..=1e9).max_decimals(7).update_while_editing(false);
+    let field = DragValue::new(value).suffix(unit).speed(speed).range(0.0..=1e9).update_while_editing(false);
+    let field = if N::INTEGRAL { field.fixed_decimals(0) } else { field.max_decimals(7) };
     ui.add(field).labelled_by(label.id).on_hover_text(meaning).changed()
 }
 
