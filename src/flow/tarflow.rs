@@ -109,7 +109,7 @@ impl TarFlowConfig {
         if self.patch == 0 || height % self.patch != 0 {
             return Err(Error::input(format!("patches of side {} do not tile images of {}", self.patch, self.shape)));
         }
-        if self.channels == 0 || self.channels % HEAD != 0 {
+        if self.channels == 0 || !self.channels.is_multiple_of(HEAD) {
             return Err(Error::input(format!(
                 "the width of a TarFlow is a multiple of {HEAD} (one attention head), not {}",
                 self.channels

@@ -28,10 +28,13 @@ const EYE: &str = "Clipped and rounded to 8 bits for the eye; the figures are of
 /// Smallest probability a logarithmic bar shows.
 const LOG_FLOOR: f64 = -12.0;
 
+/// The inspected image, by generation, source and number; its picture, and that of its look.
+type Large = ((u64, Source, usize), TextureHandle, Option<TextureHandle>);
+
 /// The textures of the inspected image.
 #[derive(Default)]
 pub struct Inspector {
-    large: Option<((u64, Source, usize), TextureHandle, Option<TextureHandle>)>,
+    large: Option<Large>,
     morph: Option<((u64, usize), Vec<TextureHandle>)>,
     evidence: EvidenceSection,
     running: RunningSection,

@@ -126,7 +126,7 @@ fn patch(dims: usize, told: Option<usize>) -> Result<(usize, usize), String> {
         let side = ((dims / channels) as f64).sqrt().round() as usize;
         (channels * side * side == dims && side > 0).then_some((channels, side))
     };
-    if let Some(told) = told.filter(|&p| p > 0 && dims % (p * p) == 0) {
+    if let Some(told) = told.filter(|&p| p > 0 && dims.is_multiple_of(p * p)) {
         return Ok((dims / (told * told), told));
     }
     side(3).or_else(|| side(1)).ok_or_else(|| format!("{dims} values are no square patch of 1 or 3 channels"))

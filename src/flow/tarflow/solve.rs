@@ -27,6 +27,15 @@ pub struct Solved {
     pub residual: f64,
 }
 
+/// What the passes of an inversion are conditioned on, as mixing weights [N, K] of the class embeddings; none in an
+/// unconditional flow.
+pub struct Mixing {
+    /// Each image's class.
+    pub classes: Option<Tensor<2>>,
+    /// No class, for guidance.
+    pub none: Option<Tensor<2>>,
+}
+
 /// One network pass over a module: with the class, or without.
 struct Pass<'a> {
     block: &'a Block,
@@ -46,13 +55,11 @@ impl Pass<'_> {
 }
 
 impl Block {
-    /// The x [N, T, P] that [`Block::forward`] maps to `z`. `classes` and `unconditional` are mixing weights [N, K]; guidance
-    /// needs the latter.
+    /// The x [N, T, P] that [`Block::forward`] maps to `z`.
     pub fn invert(
         &self,
         z: Tensor<3>,
-        classes: Option<&Tensor<2>>,
-        unconditional: Option<&Tensor<2>>,
+        mixing: &Mixing,
         flipped: bool,
         strategy: Strategy,
         guidance: Option<&Guidance>,
@@ -68,8 +75,8 @@ impl Block {
             temperature,
         };
         let mut solver = Solver {
-            conditional: pass(classes, 1.0),
-            guide: guidance.map(|g| (*g, pass(unconditional, g.attention_temperature))),
+            conditional: pass(mixing.classes.as_ref(), 1.0),
+            guide: guidance.map(|g| (*g, pass(mixing.none.as_ref(), g.attention_temperature))),
             x: start(&z, strategy),
             z,
             rounds: 0,

@@ -4,6 +4,7 @@ use burn::module::{Module, ModuleMapper, Param};
 use burn::tensor::{DType, Device, Tensor, TensorData};
 
 use super::engine::{Encoded, Engine, Guidance, Inverted, Strategy, Tick};
+use super::solve::Mixing;
 use super::{Condition, TarFlow, TarFlowConfig};
 use crate::error::Result;
 use crate::flow::Precision;
@@ -85,11 +86,13 @@ impl Engine for TensorTarFlow {
         guidance: Option<&Guidance>,
         tick: Tick<'_>,
     ) -> Result<Inverted> {
-        let classes = self.classes(&self.device, conditions);
-        let none = self.classes(&self.device, &vec![None; conditions.len()]);
+        let mixing = Mixing {
+            classes: self.classes(&self.device, conditions),
+            none: self.classes(&self.device, &vec![None; conditions.len()]),
+        };
         let (z, flipped) = (self.upload(&self.device, z), self.config.flipped(block));
         let block = &self.flow.blocks[block];
-        let solved = block.invert(z, classes.as_ref(), none.as_ref(), flipped, strategy, guidance, tick)?;
+        let solved = block.invert(z, &mixing, flipped, strategy, guidance, tick)?;
         Ok(Inverted { x: to_host(solved.x)?, rounds: solved.rounds, residual: solved.residual })
     }
 

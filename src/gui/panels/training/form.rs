@@ -11,7 +11,7 @@ use crate::gui::background::Purpose;
 use crate::gui::command::Command;
 use crate::gui::theme::Theme;
 use crate::gui::widgets::{heading, hint};
-use crate::oracle::train::{PRESETS, TarFlowSpec, TrainSpec};
+use crate::oracle::train::{ModelSpec, PRESETS, TarFlowSpec, TrainSpec};
 
 /// σ of a TarFlow's noise where it has been uniform before: that of BLC's ImageNet-64.
 const USUAL_NOISE: f64 = 0.05;
@@ -226,49 +226,11 @@ fn numbers(ui: &mut Ui, spec: &mut TrainSpec, waiting: &mut TarFlowSpec) {
         ui.add(TextEdit::singleline(&mut spec.name).desired_width(120.0)).labelled_by(label.id);
     });
     egui::Grid::new("training numbers").num_columns(4).spacing([12.0, 4.0]).show(ui, |ui| {
-        let TrainSpec { data, model, tarflow, training: t, .. } = spec;
-        if let Some(flow) = tarflow {
-            number(ui, "Patch side", &mut flow.patch, " px", 1.0, "Divides the side of the images.");
-            number(ui, "Width", &mut flow.channels, " channels", 64.0, "Of the Transformers; a multiple of 64.");
-            ui.end_row();
-            number(ui, "Blocks", &mut flow.blocks, " blocks", 0.1, "Autoregressive blocks (BLC: 8).");
-            number(ui, "Layers", &mut flow.layers, " per block", 0.1, "Transformer layers of each block (BLC: 8).");
-            ui.end_row();
-            noise(ui, &mut flow.pixels);
-            let mut percent = 100.0 * flow.label_dropout;
-            if number(
-                ui,
-                "Label dropout",
-                &mut percent,
-                " %",
-                0.5,
-                "Share of images whose label is dropped (BLC: 10 %).",
-            ) {
-                flow.label_dropout = percent / 100.0;
-            }
-            ui.end_row();
-        } else {
-            number(ui, "Hidden", &mut model.hidden, " channels", 1.0, "Of the coupling networks (EBO: 512).");
-            number(
-                ui,
-                "Levels",
-                &mut model.levels,
-                " levels",
-                0.1,
-                "The side of the images is a multiple of 2^levels (EBO: 3).",
-            );
-            ui.end_row();
-            number(ui, "Steps", &mut model.steps, " per level", 0.1, "Steps of each level (EBO: 16).");
-            number(
-                ui,
-                "Lambda",
-                &mut t.lambda,
-                " nats/nat",
-                0.1,
-                "Weight of the classification loss beside the NLL (EBO: 0.01 to 10).",
-            );
-            ui.end_row();
+        match &mut spec.tarflow {
+            Some(flow) => tarflow_numbers(ui, flow),
+            None => glow_numbers(ui, &mut spec.model, &mut spec.training.lambda),
         }
+        let TrainSpec { data, training: t, .. } = spec;
         number(ui, "Epochs", &mut t.epochs, " epochs", 0.2, "Passes over the training images.");
         number(ui, "Batch", &mut t.batch, " images", 1.0, "Images in one step.");
         ui.end_row();
@@ -286,6 +248,35 @@ fn numbers(ui: &mut Ui, spec: &mut TrainSpec, waiting: &mut TarFlowSpec) {
             ui.checkbox(&mut flow.volume_preserving, "Volume-preserving").on_hover_text("Blocks only shift (VP)");
         }
     });
+}
+
+/// Size and noise of a TarFlow.
+fn tarflow_numbers(ui: &mut Ui, flow: &mut TarFlowSpec) {
+    number(ui, "Patch side", &mut flow.patch, " px", 1.0, "Divides the side of the images.");
+    number(ui, "Width", &mut flow.channels, " channels", 64.0, "Of the Transformers; a multiple of 64.");
+    ui.end_row();
+    number(ui, "Blocks", &mut flow.blocks, " blocks", 0.1, "Autoregressive blocks (BLC: 8).");
+    number(ui, "Layers", &mut flow.layers, " per block", 0.1, "Transformer layers of each block (BLC: 8).");
+    ui.end_row();
+    noise(ui, &mut flow.pixels);
+    let mut percent = 100.0 * flow.label_dropout;
+    let meaning = "Share of images whose label is dropped (BLC: 10 %).";
+    if number(ui, "Label dropout", &mut percent, " %", 0.5, meaning) {
+        flow.label_dropout = percent / 100.0;
+    }
+    ui.end_row();
+}
+
+/// Size of a Glow, and the weight of its classification loss.
+fn glow_numbers(ui: &mut Ui, model: &mut ModelSpec, lambda: &mut f64) {
+    number(ui, "Hidden", &mut model.hidden, " channels", 1.0, "Of the coupling networks (EBO: 512).");
+    let meaning = "The side of the images is a multiple of 2^levels (EBO: 3).";
+    number(ui, "Levels", &mut model.levels, " levels", 0.1, meaning);
+    ui.end_row();
+    number(ui, "Steps", &mut model.steps, " per level", 0.1, "Steps of each level (EBO: 16).");
+    let meaning = "Weight of the classification loss beside the NLL (EBO: 0.01 to 10).";
+    number(ui, "Lambda", lambda, " nats/nat", 0.1, meaning);
+    ui.end_row();
 }
 
 /// A number with its unit; whether it changed.
