@@ -4,6 +4,7 @@
 use pulp::{Simd, WithSimd};
 
 use super::real::Real;
+use super::rows::sum;
 use super::simd::Buffer;
 use crate::flow::tarflow::HEAD;
 
@@ -74,6 +75,7 @@ impl<T: Real> WithSimd for Attend<'_, T> {
                 let rows = Rows { data: qkv, stride: 3 * width, column: head * HEAD };
                 rows.shifted(width).transpose_into(keys, cache.stride, first);
                 rows.shifted(2 * width).copy_into(&mut values[first * HEAD..]);
+                let known = Rows { data: values, stride: HEAD, column: 0 };
                 let mut row = 0;
                 macro_rules! queries {
                     ($($count:literal)*) => {$(
@@ -82,9 +84,8 @@ impl<T: Real> WithSimd for Attend<'_, T> {
                             score::<T, S, $count>(simd, rows, row, keys, seen + $count - 1, scale, &mut cache.scores);
                             for (i, scores) in cache.scores.chunks_exact_mut(cache.stride).take($count).enumerate() {
                                 let into = &mut out[(row + i) * width + head * HEAD..][..HEAD];
-                                let factor = softmax::<T, S>(scores, seen + i);
-                                let weights = scores[..seen + i].iter().copied();
-                                mix::<T, S>(weights, values.chunks_exact(HEAD), factor, into);
+                                let factor = softmax::<T, S>(simd, scores, seen + i);
+                                mix::<T, S>(simd, (&scores[..seen + i], 1), (known, 0), factor, into);
                             }
                             row += $count;
                         }
@@ -120,20 +121,12 @@ impl<'a, T: Real> Rows<'a, T> {
         &self.data[row * self.stride + self.column..][..HEAD]
     }
 
-    /// The rows from `first` on.
-    #[inline(always)]
-    pub fn from(self, first: usize) -> impl Iterator<Item = &'a [T]> {
-        self.data[first * self.stride..].chunks_exact(self.stride).map(move |row| &row[self.column..][..HEAD])
-    }
-
     /// Writes the rows as columns of `out` [64, stride], from column `first` on.
     #[inline(always)]
     pub fn transpose_into(self, out: &mut [T], stride: usize, first: usize) {
-        let count = self.data.len() / self.stride;
-        for (d, out) in out.chunks_exact_mut(stride).enumerate() {
-            let column = self.data[self.column + d..].iter().step_by(self.stride);
-            for (out, x) in out[first..][..count].iter_mut().zip(column) {
-                *out = *x;
+        for (at, row) in (first..stride).zip(self.data.chunks_exact(self.stride)) {
+            for (column, x) in out.chunks_exact_mut(stride).zip(&row[self.column..][..HEAD]) {
+                column[at] = *x;
             }
         }
     }
@@ -212,52 +205,44 @@ fn score_vectors<T: Real, S: Simd, const ROWS: usize, const VECTORS: usize>(
 
 /// Replaces the first `seen` scores s by e^{s − max} and the rest of their registers by 0; 1/Σ.
 #[inline(always)]
-pub fn softmax<T: Real, S: Simd>(scores: &mut [T], seen: usize) -> T {
+pub fn softmax<T: Real, S: Simd>(simd: S, scores: &mut [T], seen: usize) -> T {
     let used = seen.next_multiple_of(PAD);
     scores[seen..used].fill(T::LEAST);
-    let (scores, _) = scores[..used].as_chunks_mut::<PAD>();
-    let mut most = [T::LEAST; PAD];
-    for scores in scores.iter() {
-        for i in 0..PAD {
-            most[i] = if scores[i] > most[i] { scores[i] } else { most[i] };
-        }
+    let scores = &mut scores[..used];
+    let mut most = T::splat(simd, T::LEAST);
+    for scores in T::vectors::<S>(scores) {
+        most = T::larger(simd, most, *scores);
     }
-    for half in [8, 4, 2, 1] {
-        for i in 0..half {
-            most[i] = if most[i + half] > most[i] { most[i + half] } else { most[i] };
-        }
+    let most = T::largest(simd, most);
+    for score in scores.iter_mut() {
+        *score = T::exponential::<S>(*score - most);
     }
-    let mut sums = [T::ZERO; PAD];
-    for scores in scores.iter_mut() {
-        for i in 0..PAD {
-            scores[i] = T::exponential::<S>(scores[i] - most[0]);
-            sums[i] += scores[i];
-        }
-    }
-    for half in [8, 4, 2, 1] {
-        for i in 0..half {
-            sums[i] += sums[i + half];
-        }
-    }
-    T::ONE / sums[0]
+    T::ONE / sum!(T, S, simd; score in scores => score)
 }
 
-/// `out` [64] = factor · Σ_i weight_i · row_i.
+/// `out` [64] = factor · Σ_i weight_i · row `first + i`; `weights` are `apart` from each other.
 #[inline(always)]
-pub fn mix<'a, T: Real, S: Simd>(
-    weights: impl Iterator<Item = T>,
-    rows: impl Iterator<Item = &'a [T]>,
+pub fn mix<T: Real, S: Simd>(
+    simd: S,
+    (weights, apart): (&[T], usize),
+    (rows, first): (Rows<'_, T>, usize),
     factor: T,
     out: &mut [T],
 ) {
-    let mut sums = [T::ZERO; HEAD];
-    for (weight, row) in weights.zip(rows) {
-        let row = &row[..HEAD];
-        for d in 0..HEAD {
-            sums[d] = T::fused::<S>(weight, row[d], sums[d]);
+    let factor = T::splat(simd, factor);
+    let (out, _) = T::vectors_mut::<S>(out).as_chunks_mut::<4>();
+    for (quarter, out) in out.iter_mut().enumerate() {
+        let mut sums = [T::splat(simd, T::ZERO); 4];
+        let rows = rows.data[first * rows.stride..].chunks_exact(rows.stride).map(|row| &row[rows.column..][..HEAD]);
+        for (weight, row) in weights.iter().step_by(apart).zip(rows) {
+            let weight = T::splat(simd, *weight);
+            let row = &T::vectors::<S>(row)[4 * quarter..][..4];
+            for i in 0..4 {
+                sums[i] = T::multiply_add(simd, weight, row[i], sums[i]);
+            }
         }
-    }
-    for (out, sum) in out.iter_mut().zip(sums) {
-        *out = sum * factor;
+        for i in 0..4 {
+            out[i] = T::times(simd, sums[i], factor);
+        }
     }
 }

@@ -4,6 +4,7 @@ use pulp::{Simd, WithSimd};
 
 use super::attention::{PAD, Rows, mix, score, softmax};
 use super::real::Real;
+use super::rows::sum;
 use super::simd::Buffer;
 use crate::flow::tarflow::HEAD;
 
@@ -64,7 +65,7 @@ impl<T: Real> WithSimd for AttendBack<'_, T> {
                 let slope = Rows { data: slope, stride: width, column: head * HEAD };
                 weigh::<T, S>(simd, scratch, queries, slope, scale, tokens);
                 let place = |token: usize, part: usize| (token * 3 + part) * width + head * HEAD;
-                spread::<T, S>(scratch, queries, slope, scale, tokens, out, place);
+                spread::<T, S>(simd, scratch, queries, slope, scale, out, place);
             }
         }
     }
@@ -88,23 +89,14 @@ fn weigh<T: Real, S: Simd>(
     score_all::<T, S>(simd, slope, columns, T::ONE, tokens, slopes);
     let rows = weights.chunks_exact_mut(*stride).zip(slopes.chunks_exact_mut(*stride));
     for (row, (weights, slopes)) in rows.enumerate() {
-        let factor = softmax::<T, S>(weights, row + 1);
+        let factor = softmax::<T, S>(simd, weights, row + 1);
         let padded = (row + 1).next_multiple_of(PAD);
-        let (weights, _) = weights[..padded].as_chunks_mut::<PAD>();
         slopes[row + 1..padded].fill(T::ZERO);
-        let (slopes, _) = slopes[..padded].as_chunks_mut::<PAD>();
-        let mut lanes = [T::ZERO; PAD];
-        for (weights, slopes) in weights.iter_mut().zip(slopes.iter()) {
-            for i in 0..PAD {
-                weights[i] = weights[i] * factor;
-                lanes[i] = T::fused::<S>(weights[i], slopes[i], lanes[i]);
-            }
-        }
-        let mean = super::rows::total(lanes);
-        for (weights, slopes) in weights.iter().zip(slopes) {
-            for i in 0..PAD {
-                slopes[i] = weights[i] * (slopes[i] - mean);
-            }
+        let (weights, slopes) = (&mut weights[..padded], &mut slopes[..padded]);
+        weights.iter_mut().for_each(|weight| *weight = *weight * factor);
+        let mean = sum!(T, S, simd; weight in weights, slope in slopes => T::times(simd, weight, slope));
+        for (slope, weight) in slopes.iter_mut().zip(weights) {
+            *slope = *weight * (*slope - mean);
         }
     }
 }
@@ -128,22 +120,22 @@ fn score_all<T: Real, S: Simd>(simd: S, rows: Rows<'_, T>, columns: &[T], scale:
 /// Gradients of one head's queries, keys and values.
 #[inline(always)]
 fn spread<T: Real, S: Simd>(
+    simd: S,
     scratch: &Scratch<T>,
     queries: Rows<'_, T>,
     slope: Rows<'_, T>,
     scale: T,
-    tokens: usize,
     out: &mut [T],
     place: impl Fn(usize, usize) -> usize,
 ) {
     let Scratch { stride, weights, slopes, .. } = scratch;
     let keys = queries.shifted(slope.stride);
-    for token in 0..tokens {
-        let row = &slopes[token * stride..][..token + 1];
-        mix::<T, S>(row.iter().copied(), keys.from(0), scale, &mut out[place(token, 0)..][..HEAD]);
-        let scores = slopes[token * stride + token..].iter().step_by(*stride).copied();
-        mix::<T, S>(scores, queries.from(token), scale, &mut out[place(token, 1)..][..HEAD]);
-        let shares = weights[token * stride + token..].iter().step_by(*stride).copied();
-        mix::<T, S>(shares, slope.from(token), T::ONE, &mut out[place(token, 2)..][..HEAD]);
+    for token in 0..queries.data.len() / queries.stride {
+        let row = (&slopes[token * stride..][..token + 1], 1);
+        mix::<T, S>(simd, row, (keys, 0), scale, &mut out[place(token, 0)..][..HEAD]);
+        let column = (&slopes[token * stride + token..], *stride);
+        mix::<T, S>(simd, column, (queries, token), scale, &mut out[place(token, 1)..][..HEAD]);
+        let column = (&weights[token * stride + token..], *stride);
+        mix::<T, S>(simd, column, (slope, token), T::ONE, &mut out[place(token, 2)..][..HEAD]);
     }
 }

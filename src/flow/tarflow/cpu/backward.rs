@@ -51,9 +51,15 @@ pub struct Reverse<T> {
 impl<T: Real> Reverse<T> {
     /// For groups of at most so many images.
     pub fn new(config: &TarFlowConfig, images: usize) -> Self {
-        let (c, rows) = (config.channels, images * (config.tokens() - 1));
-        let block_bytes = rows * config.layers * (6 + EXPANSION) * c * size_of::<T>();
+        let rows = images * (config.tokens() - 1);
+        let block_bytes = rows * config.layers * (6 + EXPANSION) * config.channels * size_of::<T>();
         let tapes = if block_bytes * config.blocks <= TAPE_BYTES { config.blocks } else { 1 };
+        Self::with_tapes(config, images, tapes)
+    }
+
+    /// With a tape for every block, or one for all.
+    pub fn with_tapes(config: &TarFlowConfig, images: usize, tapes: usize) -> Self {
+        let (c, rows) = (config.channels, images * (config.tokens() - 1));
         let tape = || BlockTape {
             layers: (0..config.layers).map(|_| Activations::new(c, rows, true)).collect(),
             stream: Buffer::zeros(rows * c),

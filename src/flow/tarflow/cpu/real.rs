@@ -55,6 +55,14 @@ pub trait Real:
     fn plus<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>) -> Self::Vector<S>;
     /// a·b.
     fn times<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>) -> Self::Vector<S>;
+    /// a − b.
+    fn minus<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>) -> Self::Vector<S>;
+    /// The larger of a and b.
+    fn larger<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>) -> Self::Vector<S>;
+    /// Sum of all lanes.
+    fn total<S: Simd>(simd: S, a: Self::Vector<S>) -> Self;
+    /// The largest lane.
+    fn largest<S: Simd>(simd: S, a: Self::Vector<S>) -> Self;
     /// a·b + c.
     fn multiply_add<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>, c: Self::Vector<S>) -> Self::Vector<S>;
 
@@ -69,7 +77,8 @@ pub trait Real:
 }
 
 macro_rules! vector_operations {
-    ($t:ident, $lanes:ident, $vector:ident, $vectors:ident, $vectors_mut:ident, $splat:ident, $add:ident, $mul:ident, $fma:ident) => {
+    ($t:ident, $lanes:ident, $vector:ident, $vectors:ident, $vectors_mut:ident, $splat:ident, $add:ident, $mul:ident, $fma:ident,
+     $sub:ident, $max:ident, $sum:ident, $top:ident) => {
         type Vector<S: Simd> = S::$vector;
         const ZERO: Self = 0.0;
         const ONE: Self = 1.0;
@@ -120,6 +129,22 @@ macro_rules! vector_operations {
             simd.$mul(a, b)
         }
         #[inline(always)]
+        fn minus<S: Simd>(simd: S, a: S::$vector, b: S::$vector) -> S::$vector {
+            simd.$sub(a, b)
+        }
+        #[inline(always)]
+        fn larger<S: Simd>(simd: S, a: S::$vector, b: S::$vector) -> S::$vector {
+            simd.$max(a, b)
+        }
+        #[inline(always)]
+        fn total<S: Simd>(simd: S, a: S::$vector) -> Self {
+            simd.$sum(a)
+        }
+        #[inline(always)]
+        fn largest<S: Simd>(simd: S, a: S::$vector) -> Self {
+            simd.$top(a)
+        }
+        #[inline(always)]
         fn multiply_add<S: Simd>(simd: S, a: S::$vector, b: S::$vector, c: S::$vector) -> S::$vector {
             simd.$fma(a, b, c)
         }
@@ -142,7 +167,11 @@ impl Real for f32 {
         splat_f32s,
         add_f32s,
         mul_f32s,
-        mul_add_e_f32s
+        mul_add_e_f32s,
+        sub_f32s,
+        max_f32s,
+        reduce_sum_f32s,
+        reduce_max_f32s
     );
 
     #[inline(always)]
@@ -171,7 +200,11 @@ impl Real for f64 {
         splat_f64s,
         add_f64s,
         mul_f64s,
-        mul_add_e_f64s
+        mul_add_e_f64s,
+        sub_f64s,
+        max_f64s,
+        reduce_sum_f64s,
+        reduce_max_f64s
     );
 
     #[inline(always)]

@@ -7,32 +7,25 @@ use super::real::Real;
 use super::simd::vectorise;
 use crate::flow::tarflow::NORM_EPS;
 
-/// Partial sums of a sum over a row: as many as fill the widest register, so that they are added in the same order on
-/// every machine.
-const LANES: usize = 16;
-
-/// Σ_i lane_i, always in the same order.
-#[inline(always)]
-pub fn total<T: Real>(mut lanes: [T; LANES]) -> T {
-    for half in [8, 4, 2, 1] {
-        for i in 0..half {
-            lanes[i] += lanes[i + half];
+/// Σ over the registers of some slices of an expression in theirs, by two sums side by side. Not a function of a closure:
+/// that would be compiled on its own, without the instruction set it is called in.
+macro_rules! sum {
+    ($t:ident, $s:ident, $simd:expr; $($v:ident in $slice:expr),+ => $value:expr) => {{
+        let count = usize::MAX;
+        $(let $v = $t::vectors::<$s>($slice); let count = count.min($v.len());)+
+        $(let $v = &$v[..count];)+
+        let (mut even, mut odd) = ($t::splat($simd, $t::ZERO), $t::splat($simd, $t::ZERO));
+        for pair in 0..count / 2 {
+            even = { $(let $v = $v[2 * pair];)+ $t::plus($simd, even, $value) };
+            odd = { $(let $v = $v[2 * pair + 1];)+ $t::plus($simd, odd, $value) };
         }
-    }
-    lanes[0]
-}
-
-/// Σ_i f(a_i, b_i).
-#[inline(always)]
-fn sum<T: Real>(a: &[T], b: &[T], f: impl Fn(T, T) -> T) -> T {
-    let mut lanes = [T::ZERO; LANES];
-    for (a, b) in a.as_chunks::<LANES>().0.iter().zip(b.as_chunks::<LANES>().0) {
-        for i in 0..LANES {
-            lanes[i] += f(a[i], b[i]);
+        if count % 2 == 1 {
+            even = { $(let $v = $v[count - 1];)+ $t::plus($simd, even, $value) };
         }
-    }
-    total(lanes)
+        $t::total($simd, $t::plus($simd, even, odd))
+    }};
 }
+pub(super) use sum;
 
 /// n = γ (x − mean)/√(var + ε) + β for rows of as many numbers as γ has (a multiple of 64).
 pub struct Normalise<'a, T> {
@@ -52,13 +45,18 @@ impl<T: Real> WithSimd for Normalise<'_, T> {
     type Output = ();
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
+    fn with_simd<S: Simd>(self, simd: S) {
         let Self { x, gain, bias, out, mut saved } = self;
         let width = gain.len();
         let count = T::of(width as f64);
         for (row, (x, out)) in x.chunks_exact(width).zip(out.chunks_exact_mut(width)).enumerate() {
-            let mean = sum(x, x, |x, _| x) / count;
-            let variance = sum(x, x, |x, _| (x - mean) * (x - mean)) / count;
+            let mean = sum!(T, S, simd; x in x => x) / count;
+            let middle = T::splat(simd, mean);
+            let squares = sum!(T, S, simd; x in x => {
+                let distance = T::minus(simd, x, middle);
+                T::times(simd, distance, distance)
+            });
+            let variance = squares / count;
             let scale = T::ONE / (variance + T::of(NORM_EPS)).sqrt();
             for ((out, x), (gain, bias)) in out.iter_mut().zip(x).zip(gain.iter().zip(bias)) {
                 *out = T::fused::<S>((*x - mean) * scale, *gain, *bias);
@@ -117,22 +115,16 @@ impl<T: Real> WithSimd for NormaliseBack<'_, T> {
     type Output = ();
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
+    fn with_simd<S: Simd>(self, simd: S) {
         let Self { slope, saved: (standard, scales), gain, x, mut parameters } = self;
         let width = gain.len();
         let count = T::of(width as f64);
         let rows = slope.chunks_exact(width).zip(standard.chunks_exact(width)).zip(x.chunks_exact_mut(width));
         for (((slope, standard), x), scale) in rows.zip(scales) {
-            let mean = sum(slope, gain, |slope, gain| slope * gain) / count;
-            let mut lanes = [T::ZERO; LANES];
-            let (slopes, standards, gains) =
-                (slope.as_chunks::<LANES>().0, standard.as_chunks::<LANES>().0, gain.as_chunks::<LANES>().0);
-            for ((slope, standard), gain) in slopes.iter().zip(standards).zip(gains) {
-                for i in 0..LANES {
-                    lanes[i] = T::fused::<S>(slope[i] * gain[i], standard[i], lanes[i]);
-                }
-            }
-            let along = total(lanes) / count;
+            let mean = sum!(T, S, simd; slope in slope, gain in gain => T::times(simd, slope, gain)) / count;
+            let along = sum!(T, S, simd; slope in slope, gain in gain, standard in standard => {
+                T::times(simd, T::times(simd, slope, gain), standard)
+            }) / count;
             for ((x, slope), (standard, gain)) in x.iter_mut().zip(slope).zip(standard.iter().zip(gain)) {
                 *x = T::fused::<S>(*scale, *slope * *gain - mean - *standard * along, *x);
             }
@@ -300,15 +292,13 @@ impl<T: Real> WithSimd for AffineBack<'_, T> {
 /// Σ_d a_d in f64.
 #[inline(always)]
 fn wide_sum<T: Real>(a: &[T]) -> f64 {
-    let (chunks, rest) = a.as_chunks::<LANES>();
-    let mut lanes = [0.0; LANES];
+    // Eight sums side by side.
+    let (chunks, rest) = a.as_chunks::<8>();
+    let mut sums = [0.0; 8];
     for a in chunks {
-        for i in 0..LANES {
-            lanes[i] += a[i].wide();
+        for i in 0..8 {
+            sums[i] += a[i].wide();
         }
     }
-    for (lane, a) in lanes.iter_mut().zip(rest) {
-        *lane += a.wide();
-    }
-    total(lanes)
+    sums.iter().sum::<f64>() + rest.iter().map(|a| a.wide()).sum::<f64>()
 }

@@ -126,6 +126,22 @@ fn input_gradients_are_slopes_too() {
 }
 
 #[test]
+fn blocks_computed_again_on_the_way_back_give_the_same_gradients() {
+    let config = TarFlowConfig { blocks: 3, ..tiny(false) };
+    let flow = model::<f32>(&config);
+    let (x, conditions) = images(&config, 3);
+    let classes = flow.classes(x.len(), &conditions).unwrap();
+    let gradients = |tapes: usize| {
+        let mut reverse = Reverse::with_tapes(&config, 3, tapes);
+        let (mut slope, mut flat) = (vec![1.0; x.len()], vec![0.0; 3 * gradient::block_len(&config)]);
+        reverse.forward(&flow.network, &x, &classes, &mut [0.0; 3 * 9]);
+        reverse.backward(&flow.network, &mut slope, &[1.0; 3], &classes, Some(&mut flat));
+        (slope, flat)
+    };
+    assert!(gradients(1) == gradients(3));
+}
+
+#[test]
 fn images_come_out_the_same_in_any_batch_and_on_any_number_of_threads() {
     let config = tiny(false);
     let flow = model::<f32>(&config);
@@ -219,6 +235,9 @@ fn wrong_calls_are_told() {
     let mut stop = |_| Err(Error::Cancelled);
     assert!(matches!(flow.invert(0, &x, &[None; 2], Strategy::Loop, None, &mut stop), Err(Error::Cancelled)));
     assert!(flow.backward(&x, &[None; 2], &[1.0], 1).is_err() && flow.gradient(&x, &[None; 2], &[1.0]).is_err());
+    let mut other = model::<f32>(&config);
+    assert!(other.set_weights(Weights::default()).is_err());
+    other.set_weights(filled(&config)).unwrap();
     let missing = CpuTarFlow::<f32>::new(&config, Weights::default()).unwrap_err();
     assert!(missing.contains("blocks.0.pos_embed"), "{missing}");
     assert!(flow.encode(&[], &[]).unwrap().z.is_empty());
