@@ -189,6 +189,7 @@ fn tell(bar: &Bar, event: &TrainEvent) {
             figures(held_out),
             if *best { " · best" } else { "" },
         )),
+        TrainEvent::NoSamples { epoch, why } => bar.line(&format!("epoch {epoch}: no samples to show ({why})")),
         TrainEvent::Samples { .. } => {}
     }
 }

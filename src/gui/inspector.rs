@@ -120,7 +120,7 @@ impl Inspector {
                                 let about = format!("{title} with the look: {}", looks::describe(&look));
                                 ui.add(Image::new((looked.id(), size)).alt_text(&about)).on_hover_text(about);
                             }
-                            None => hint(ui, "The look is being made…"),
+                            None => hint(ui, "No picture with this look yet."),
                         }
                         ui.scope(|ui| {
                             ui.set_max_width(side);

@@ -130,7 +130,8 @@ pub struct Prefs {
     pub log_tau: bool,
     /// Its axis of Bayes errors is logarithmic.
     pub log_error: bool,
-    /// Pictures that leave the world.
+    /// Pictures that leave the world: never those of the last time, nobody should start with them unawares.
+    #[serde(skip)]
     pub look_away: LookPrefs,
     /// The evidence map lies on the picture instead of beside it.
     pub evidence_overlay: bool,

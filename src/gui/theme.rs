@@ -140,6 +140,11 @@ impl Theme {
         self.pick(0xf7f8fa, 0x181b20).gamma_multiply(0.55)
     }
 
+    /// The ground of a label on [`Self::unfinished`].
+    pub fn unfinished_label(self) -> Color32 {
+        self.pick(0xf7f8fa, 0x181b20).gamma_multiply(0.85)
+    }
+
     /// Text on [`Self::unfinished`].
     pub fn on_unfinished(self) -> Color32 {
         self.pick(0x10151b, 0xf5f9fd)

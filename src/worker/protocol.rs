@@ -85,6 +85,8 @@ pub struct GalleryUpdate {
     pub tiles: Vec<Tile>,
     /// Images still being made, as they look now.
     pub drafts: Vec<Draft>,
+    /// Running numbers of samples that cannot be made.
+    pub failed: Vec<usize>,
     /// Tiles of this generation delivered so far, these included, of how many.
     pub progress: Progress,
 }

@@ -141,8 +141,8 @@ impl Fake {
             let tau = request.settings.tau.get();
             let tiles: Vec<Tile> = (0..request.spec.n).map(|index| tile(index, tau)).collect();
             let progress = Progress { done: tiles.len(), total: tiles.len() };
-            let (generation, drafts) = (request.generation, Vec::new());
-            state.gallery = Some(GalleryUpdate { generation, shape: SHAPE, tiles, drafts, progress });
+            let (generation, drafts, failed) = (request.generation, Vec::new(), Vec::new());
+            state.gallery = Some(GalleryUpdate { generation, shape: SHAPE, tiles, drafts, failed, progress });
         }
         if let Some(request) = state.inspect.take() {
             let index = match request.subject {
@@ -176,7 +176,8 @@ impl Fake {
         let blocks = Progress { done: 2, total: 4 };
         let drafts = vec![Draft { index: finished, pixels: tile(finished, 0.1).pixels, blocks }];
         let progress = Progress { done: finished, total: request.spec.n };
-        state.gallery = Some(GalleryUpdate { generation: request.generation, shape: SHAPE, tiles, drafts, progress });
+        let (generation, failed) = (request.generation, Vec::new());
+        state.gallery = Some(GalleryUpdate { generation, shape: SHAPE, tiles, drafts, failed, progress });
     }
 
     /// A TarFlow of so many classes with the pictures' shape, as its file describes it.

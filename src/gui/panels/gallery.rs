@@ -133,6 +133,10 @@ fn count_line(cx: &Cx, arrangement: &Arrangement) -> String {
         }
         _ => {}
     }
+    let failed = cx.session.gallery.failed();
+    if cx.view.source == Source::World && failed > 0 {
+        text += &format!(" · {} left the finite numbers", format::count(failed));
+    }
     if cx.view.selection.len() > 1 {
         text += &format!(" · {} selected", format::count(cx.view.selection.len()));
     }
@@ -282,13 +286,10 @@ fn unfinished(ui: &Ui, theme: Theme, rect: Rect, draft: &DraftSlot) {
         ..76.0 => (10.0, format!("{done}/{total}")),
         _ => (11.0, format!("block {done} of {total}")),
     };
-    painter.text(
-        rect.center(),
-        egui::Align2::CENTER_CENTER,
-        text,
-        egui::FontId::proportional(font),
-        theme.on_unfinished(),
-    );
+    let galley = painter.layout_no_wrap(text, egui::FontId::proportional(font), theme.on_unfinished());
+    let place = egui::Align2::CENTER_CENTER.anchor_size(rect.center(), galley.size());
+    painter.rect_filled(place.expand2(vec2(3.0, 1.0)), 3.0, theme.unfinished_label());
+    painter.galley(place.min, galley, theme.on_unfinished());
     let share = done as f32 / total.max(1) as f32;
     let strip = Rect::from_min_max(pos2(rect.min.x, rect.max.y - 3.0), rect.max);
     painter.rect_filled(strip, 0.0, theme.trough());

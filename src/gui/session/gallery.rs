@@ -61,6 +61,8 @@ pub struct Gallery {
     clock: u64,
     generation: u64,
     fresh: usize,
+    /// Samples of the newest request that cannot be made.
+    failed: usize,
     wanted: usize,
     estimates: Option<Estimates>,
 }
@@ -73,7 +75,8 @@ impl Gallery {
         gallery.expect(1, total);
         let tiles = tiles.into_iter().enumerate().map(|(index, tile)| Tile { index, ..tile }).collect();
         let progress = Progress { done: total, total };
-        gallery.take(GalleryUpdate { generation: 1, shape, tiles, drafts: Vec::new(), progress });
+        let (drafts, failed) = (Vec::new(), Vec::new());
+        gallery.take(GalleryUpdate { generation: 1, shape, tiles, drafts, failed, progress });
         gallery
     }
 
@@ -82,6 +85,7 @@ impl Gallery {
         self.generation = generation;
         self.wanted = n;
         self.fresh = 0;
+        self.failed = 0;
         self.drafts.clear();
         self.clock += 1;
         if self.slots.len() != n {
@@ -119,6 +123,9 @@ impl Gallery {
             *slot = Some(Slot { tile, generation: update.generation, stamp: self.clock });
         }
         if update.generation == self.generation {
+            self.failed += update.failed.len();
+            update.failed.iter().for_each(|index| _ = self.drafts.remove(index));
+            self.clock += 1;
             for Draft { index, pixels, blocks } in update.drafts {
                 if index < self.slots.len() {
                     self.clock += 1;
@@ -126,7 +133,8 @@ impl Gallery {
                 }
             }
         }
-        if self.complete() {
+        // Without those that cannot be made the rest is no fair sample.
+        if self.complete() && self.failed == 0 {
             self.estimates = estimate(self.iter().map(|(_, slot)| slot));
         }
     }
@@ -175,6 +183,11 @@ impl Gallery {
         self.clock
     }
 
+    /// Samples of the newest request that cannot be made.
+    pub fn failed(&self) -> usize {
+        self.failed
+    }
+
     /// Tiles of the newest request that are there.
     pub fn progress(&self) -> Progress {
         Progress { done: self.fresh, total: self.wanted }
@@ -182,7 +195,7 @@ impl Gallery {
 
     /// Whether the newest request is answered in full.
     pub fn complete(&self) -> bool {
-        self.wanted > 0 && self.fresh == self.wanted
+        self.wanted > 0 && self.fresh + self.failed == self.wanted
     }
 
     /// Whether these images answer the newest request.
@@ -290,7 +303,14 @@ mod tests {
     }
 
     fn update(generation: u64, tiles: Vec<Tile>) -> GalleryUpdate {
-        GalleryUpdate { generation, shape: SHAPE, tiles, drafts: Vec::new(), progress: Progress { done: 0, total: 0 } }
+        GalleryUpdate {
+            generation,
+            shape: SHAPE,
+            tiles,
+            drafts: Vec::new(),
+            failed: Vec::new(),
+            progress: Progress { done: 0, total: 0 },
+        }
     }
 
     #[test]
@@ -325,6 +345,8 @@ mod tests {
         gallery.take(update(1, vec![Tile { look: Some(Looked { look, pixels: vec![9] }), ..tile(2, 1.0) }]));
         assert!(gallery.draft(2).is_none() && gallery.draft(0).is_some());
         assert_eq!(gallery.picture(2).map(|(_, pixels)| pixels), Some(&[9][..]));
+        gallery.take(GalleryUpdate { failed: vec![0], ..update(1, Vec::new()) });
+        assert!(gallery.draft(0).is_none() && gallery.complete() && gallery.estimates().is_none());
         gallery.show_only(Some(look));
         assert_eq!(gallery.picture(2).map(|(_, pixels)| pixels), Some(&[9][..]));
         gallery.show_only(None);

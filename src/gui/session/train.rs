@@ -52,6 +52,8 @@ pub struct TrainHistory {
     pub rate_scale: Option<f64>,
     /// Images of the fixed latents after the epochs that are kept, oldest first.
     pub sheets: Vec<FixedSamples>,
+    /// The newest epoch without a sheet, and why.
+    pub sheetless: Option<(usize, String)>,
     /// Where the run is.
     pub folder: PathBuf,
     /// Dimensions D of one image; 0 before the run has begun.
@@ -124,6 +126,7 @@ impl TrainHistory {
                 self.points.retain(|point| point.epoch < epoch);
                 self.points.push(EpochPoint { epoch, train_nll, held_out });
             }
+            TrainEvent::NoSamples { epoch, why } => self.sheetless = Some((epoch, why)),
             TrainEvent::Samples { epoch, shape, pixels } => self.keep(pictures(epoch, shape, &pixels)),
         }
     }

@@ -109,6 +109,13 @@ pub enum TrainEvent {
         /// Seconds of training so far, all sittings.
         seconds: f64,
     },
+    /// The images of this epoch could not be made: the inverse of an unfinished flow may leave the finite numbers.
+    NoSamples {
+        /// Epoch, from 1.
+        epoch: usize,
+        /// What happened.
+        why: String,
+    },
     /// Images of the same latents as after every other epoch, class after class.
     Samples {
         /// Epoch, from 1.
@@ -318,8 +325,12 @@ impl<'a> Run<'a> {
         checkpoint::save(self.folder, &Checkpoint { state, saved: self.learner.saved()? })?;
         let (epochs, seconds) = (self.spec.training.epochs, self.state.seconds);
         events.report(TrainEvent::Epoch { epoch, epochs, train_nll, held_out, best, seconds })?;
-        let pixels = self.samples(flow.as_ref())?;
-        events.report(TrainEvent::Samples { epoch, shape: self.train.shape, pixels })
+        match self.samples(flow.as_ref()) {
+            Ok(pixels) => events.report(TrainEvent::Samples { epoch, shape: self.train.shape, pixels }),
+            // The inverse of an unfinished flow may overflow while its density is fine: nothing has diverged.
+            Err(Error::Numeric(why)) => events.report(TrainEvent::NoSamples { epoch, why }),
+            Err(error) => Err(error),
+        }
     }
 
     /// 8-bit pictures of fixed latents.

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::super::protocol::{Draft, GalleryRequest, GalleryUpdate, Tile, order};
+use super::super::protocol::{Draft, Event, GalleryRequest, GalleryUpdate, Tile, order};
 use super::{Interactive, PIECE, Place, STOPPABLE_PIECE, unless};
 use crate::error::{Error, Result};
 use crate::events::Progress;
@@ -22,13 +22,30 @@ pub struct Gallery {
     request: GalleryRequest,
     waiting: VecDeque<usize>,
     delivered: usize,
+    /// Whether it was told that samples are left out.
+    told: bool,
 }
 
 impl Gallery {
     /// Nothing done yet.
     pub fn new(request: GalleryRequest) -> Self {
         let waiting = order(&request.first, 0..request.spec.n).into();
-        Self { request, waiting, delivered: 0 }
+        Self { request, waiting, delivered: 0, told: false }
+    }
+
+    /// A piece that is to be begun again.
+    fn put_back(&mut self, indices: &[usize]) {
+        indices.iter().rev().for_each(|&index| self.waiting.push_front(index));
+    }
+
+    /// A sample that cannot be made; the first of a gallery is told.
+    fn leave_out(&mut self, place: &Place<'_>, index: usize, why: &str) {
+        self.delivered += 1;
+        tell(place, self, News { failed: vec![index], ..News::default() });
+        if !std::mem::replace(&mut self.told, true) {
+            let text = format!("Sample {index} cannot be made and is left out, as are others like it: {why}");
+            place.line.send(Event::Failed(text));
+        }
     }
 }
 
@@ -52,10 +69,19 @@ impl Interactive {
                 Ok(())
             }
             Err(Error::Cancelled) => {
-                for index in indices.into_iter().rev() {
-                    gallery.waiting.push_front(index);
-                }
+                gallery.put_back(&indices);
                 Err(Error::Cancelled)
+            }
+            // One image that overflows does not cost the others their place.
+            Err(Error::Numeric(why)) => {
+                match indices[..] {
+                    [index] => gallery.leave_out(place, index, &why),
+                    _ => {
+                        gallery.put_back(&indices);
+                        self.piece.set(indices.len() / 2);
+                    }
+                }
+                Ok(())
             }
             Err(error) => Err(error),
         }
@@ -79,7 +105,12 @@ impl Interactive {
         if let Some(look) = look {
             let lacking = |sample: &&Arc<Sample>| self.kept.borrow().picture(look, sample.index).is_none();
             let lacking: Vec<usize> = samples.iter().filter(lacking).map(|sample| sample.index).collect();
-            self.looks(place, &samples, (spec, settings, look), &mut watch(place, gallery, &lacking))?;
+            let looked = self.looks(place, &samples, (spec, settings, look), &mut watch(place, gallery, &lacking));
+            // A look that overflows leaves the sample as it is.
+            match looked {
+                Err(Error::Numeric(_)) if indices.len() == 1 => {}
+                other => other?,
+            }
             made = made.max(lacking.len());
         }
         Ok((samples.iter().map(|sample| self.tile(world, sample, look.as_ref())).collect(), made))
@@ -87,7 +118,7 @@ impl Interactive {
 
     fn deliver(&self, place: &Place<'_>, gallery: &mut Gallery, tiles: Vec<Tile>) {
         gallery.delivered += tiles.len();
-        tell(place, gallery, tiles, Vec::new());
+        tell(place, gallery, News { tiles, ..News::default() });
     }
 
     /// Sizes the next piece by the time that making `made` samples took.
@@ -114,7 +145,8 @@ fn watch<'a>(
     let began = Instant::now();
     move |decoding: Decoding| {
         if let Some(x) = decoding.x.filter(|_| began.elapsed() > DRAFT_AFTER) {
-            tell(place, gallery, Vec::new(), drafts(place.world, indices, &x, decoding.progress));
+            let drafts = drafts(place.world, indices, &x, decoding.progress);
+            tell(place, gallery, News { drafts, ..News::default() });
         }
         unless(place.called_away() || place.line.shared.asked())
     }
@@ -128,10 +160,18 @@ fn drafts(world: &World, indices: &[usize], x: &[f32], steps: Progress) -> Vec<D
     images.map(|(x, &index)| Draft { index, pixels: world.flow().pixels().picture(x), blocks }).collect()
 }
 
-fn tell(place: &Place<'_>, gallery: &Gallery, tiles: Vec<Tile>, drafts: Vec<Draft>) {
+/// What has become of some samples.
+#[derive(Default)]
+struct News {
+    tiles: Vec<Tile>,
+    drafts: Vec<Draft>,
+    failed: Vec<usize>,
+}
+
+fn tell(place: &Place<'_>, gallery: &Gallery, News { tiles, drafts, failed }: News) {
     let GalleryRequest { generation, spec, .. } = gallery.request;
     let progress = Progress { done: gallery.delivered, total: spec.n };
-    let update = GalleryUpdate { generation, shape: place.world.shape(), tiles, drafts, progress };
+    let update = GalleryUpdate { generation, shape: place.world.shape(), tiles, drafts, failed, progress };
     place.line.shared.gallery.merge(update, join);
     (place.line.shared.wake)();
 }
@@ -141,11 +181,13 @@ fn join(mut old: GalleryUpdate, new: GalleryUpdate) -> GalleryUpdate {
         return new;
     }
     let known = |index: usize| {
-        new.tiles.iter().any(|tile| tile.index == index) || new.drafts.iter().any(|draft| draft.index == index)
+        let now = new.drafts.iter().map(|draft| draft.index).chain(new.failed.iter().copied());
+        new.tiles.iter().map(|tile| tile.index).chain(now).any(|other| other == index)
     };
     old.drafts.retain(|draft| !known(draft.index));
     old.drafts.extend(new.drafts);
     old.tiles.extend(new.tiles);
+    old.failed.extend(new.failed);
     old.progress = new.progress;
     old
 }

@@ -74,8 +74,12 @@ impl Interactive {
             }
             (Some(answer), InspectRequest { subject: Subject::Sample { spec, index }, settings, .. }) => {
                 let Some(&tau) = inspecting.waiting.front() else { return Ok(false) };
-                let sample = self.sample(place, spec, &Settings { tau, ..settings.clone() }, *index)?;
-                answer.morph.push((tau, tile(place.world, &sample)));
+                match self.sample(place, spec, &Settings { tau, ..settings.clone() }, *index) {
+                    Ok(sample) => answer.morph.push((tau, tile(place.world, &sample))),
+                    // Far from τ = 1 a flow may overflow: the others are shown all the same.
+                    Err(Error::Numeric(_)) => {}
+                    Err(error) => return Err(error),
+                }
                 inspecting.waiting.pop_front();
                 answer.missing = inspecting.waiting.len();
             }
@@ -104,7 +108,10 @@ impl Interactive {
                     let shared = &place.line.shared;
                     let mut watch = |_: Decoding| unless(place.called_away() || shared.inspect_request.is_full());
                     let one = std::slice::from_ref(&sample);
-                    self.looks(place, one, (spec, settings, look), &mut watch)?;
+                    match self.looks(place, one, (spec, settings, look), &mut watch) {
+                        Err(Error::Numeric(_)) => {}
+                        other => other?,
+                    }
                 }
                 let rounding = world.rounding(std::slice::from_ref(&*sample), settings)?.first().copied();
                 (self.tile(world, &sample, look.as_ref()), rounding)

@@ -18,6 +18,9 @@ pub struct Sheets {
 impl Sheets {
     /// Shows one of them, and a slider over all.
     pub fn show(&mut self, ui: &mut Ui, train: &TrainHistory) {
+        if let Some((epoch, why)) = &train.sheetless {
+            hint(ui, format!("No samples after epoch {epoch}: {why}. The inverse of an unfinished flow can overflow."));
+        }
         let Some(newest) = train.sheets.len().checked_sub(1) else { return };
         let place = self.chosen.and_then(|epoch| train.sheets.iter().position(|sheet| sheet.epoch >= epoch));
         let mut place = place.unwrap_or(newest);
