@@ -71,6 +71,29 @@ fn a_killed_run_goes_on_and_ends_in_the_same_oracle(model: &str) {
     assert_eq!(report["images"][0]["decision"], 0);
 }
 
+/// bfloat16 products, half-precision ones (whose gradients are scaled), and a batch in pieces one after the other follow the
+/// 32-bit run closely.
+#[test]
+fn narrow_products_and_pieces_train_alike() {
+    let folder = tempfile::tempdir().unwrap();
+    pictures(folder.path());
+    let nll = |name: &str, model: &str, pieces: &str| {
+        let spec = spec(folder.path(), model, 3);
+        let text = std::fs::read_to_string(&spec).unwrap().replace("batch = 16", &format!("batch = 16\n{pieces}"));
+        std::fs::write(&spec, text).unwrap();
+        let events = train(&spec, &folder.path().join(name));
+        let epochs = events.iter().filter(|e| e["event"] == "epoch");
+        epochs.map(|e| e["train_nll"].as_f64().unwrap()).collect::<Vec<f64>>()
+    };
+    let exact = nll("f32", TARFLOW, "");
+    assert!(exact[2] < exact[0] - 5.0, "{exact:?}");
+    for (name, products, pieces) in [("bf16", "bf16", ""), ("f16", "f16", ""), ("pieces", "f32", "accumulate = 4")] {
+        let close = nll(name, &format!("{TARFLOW}\nproducts = '{products}'"), pieces);
+        let worst = exact.iter().zip(&close).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        assert!(worst < 1.0, "{name}: {close:?} is not {exact:?}");
+    }
+}
+
 #[test]
 fn a_diverging_run_halves_its_rate_and_in_the_end_says_what_to_do() {
     let folder = tempfile::tempdir().unwrap();
