@@ -17,11 +17,18 @@ pub struct Bundled {
 /// What the window opens on.
 pub const DEFAULT: &str = "mnist";
 
-static LIBRARY: &[Bundled] = &[Bundled {
-    name: DEFAULT,
-    description: include_bytes!("../../assets/oracles/mnist/oracle.json"),
-    weights: include_bytes!("../../assets/oracles/mnist/weights.safetensors"),
-}];
+static LIBRARY: &[Bundled] = &[
+    Bundled {
+        name: DEFAULT,
+        description: include_bytes!("../../assets/oracles/mnist/oracle.json"),
+        weights: include_bytes!("../../assets/oracles/mnist/weights.safetensors"),
+    },
+    Bundled {
+        name: "animals",
+        description: include_bytes!("../../assets/oracles/animals/oracle.json"),
+        weights: include_bytes!("../../assets/oracles/animals/weights.safetensors"),
+    },
+];
 
 /// Names of the bundled oracles.
 pub fn names() -> Vec<&'static str> {
