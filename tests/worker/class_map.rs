@@ -116,7 +116,7 @@ fn interrupted_pieces_of_a_slow_gallery_are_not_lost() {
         }
     }
     assert!(answered > 0, "the inspector was served while the gallery filled");
-    assert_eq!(seen[0], 40);
+    assert!(seen[..8].contains(&40), "what is in view is in the first piece: {seen:?}");
     seen.sort_unstable();
     assert_eq!(seen, (0..48).collect::<Vec<_>>(), "every sample once");
 }

@@ -119,7 +119,8 @@ fn count_line(cx: &Cx, arrangement: &Arrangement) -> String {
     }
     let mut text = format!(
         "showing {} of {} · {} where label ≠ Bayes decision",
-        format::count(order.len()),
+        // Images still being made are in the order and have no figures.
+        format::count(order.len().min(*total)),
         format::count(*total),
         format::count(*mismatches)
     );

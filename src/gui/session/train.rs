@@ -54,6 +54,8 @@ pub struct TrainHistory {
     pub sheets: Vec<FixedSamples>,
     /// The newest epoch without a sheet, and why.
     pub sheetless: Option<(usize, String)>,
+    /// Epochs finished in an earlier sitting.
+    pub resumed_at: usize,
     /// Where the run is.
     pub folder: PathBuf,
     /// Dimensions D of one image; 0 before the run has begun.
@@ -99,6 +101,7 @@ impl TrainHistory {
             TrainEvent::Started { images, held_out, parameters, dims, resumed_at, epochs } => {
                 self.epochs = epochs;
                 self.dims = dims;
+                self.resumed_at = resumed_at;
                 self.headline = format!("{images} training images, {held_out} held out, {parameters} trained numbers");
                 if resumed_at > 0 {
                     self.headline += &format!(", resumed after epoch {resumed_at}");

@@ -101,6 +101,8 @@ impl Interactive {
                 samples.push(sample);
             }
         }
+        // In the order asked for, whoever was made first.
+        samples.sort_by_key(|sample| indices.iter().position(|index| *index == sample.index));
         let mut made = missing.len();
         if let Some(look) = look {
             let lacking = |sample: &&Arc<Sample>| self.kept.borrow().picture(look, sample.index).is_none();

@@ -36,12 +36,12 @@ impl Panel for TrainingPanel {
     fn ui(&mut self, ui: &mut Ui, cx: &mut Cx) {
         self.form.picked(&mut cx.view.picked);
         egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
-            let begun = cx.session.train.job.is_some();
-            let header = egui::CollapsingHeader::new("New run").id_salt("training form").default_open(true);
-            header.show(ui, |ui| self.form.show(ui, cx));
-            if !begun {
+            if cx.session.train.job.is_none() {
+                self.form.show(ui, cx);
                 return;
             }
+            let header = egui::CollapsingHeader::new("New run").id_salt("training form").default_open(true);
+            header.show(ui, |ui| self.form.show(ui, cx));
             heading(ui, "Run", None);
             controls(ui, cx);
             figures(ui, cx);
@@ -71,7 +71,7 @@ fn controls(ui: &mut Ui, cx: &mut Cx) {
                 cx.commands.push(Command::Cancel(job.id));
             }
         }
-        let ready = train.best.is_some() && !train.folder.as_os_str().is_empty();
+        let ready = (train.best.is_some() || train.resumed_at > 0) && !train.folder.as_os_str().is_empty();
         let button = ui.add_enabled(ready, egui::Button::new("Use this checkpoint now"));
         let about = "Opens the averaged weights of the best epoch so far as the world. The run goes on undisturbed.";
         let button = button.on_hover_text(about).on_disabled_hover_text("Once the first epoch is over.");
