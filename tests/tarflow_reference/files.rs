@@ -1,12 +1,14 @@
 //! Public checkpoints opened as they are, and the numbers that come out of the world they make.
 
 use bayescope::events::silent;
+use bayescope::flow::base::latents;
 use bayescope::flow::import::read_checkpoint;
 use bayescope::flow::preprocess::Preprocessing;
-use bayescope::flow::{Architecture, Precision};
+use bayescope::flow::tarflow::engine::{Guess, Strategy};
+use bayescope::flow::{Architecture, Flow, Precision};
 use bayescope::oracle::folder;
 use bayescope::oracle::posterior::{Posterior, Prior};
-use bayescope::units::{Smoothing, Tau};
+use bayescope::units::{Seed, Smoothing, Tau};
 use burn::tensor::Device;
 
 use crate::common::reference::path;
@@ -138,4 +140,32 @@ fn a_renamed_or_broken_file_is_refused_by_name() {
     weights.0.remove("blocks.1.proj_in.bias");
     let bytes = weights.to_safetensors(Default::default()).unwrap();
     assert!(refusal("x.safetensors", &bytes).contains("'blocks.1.proj_in.bias' is missing"));
+}
+
+/// Cached, masked and GS-Jacobi on the bundled oracle: one image, within 1e-4 in f32 (SCIENCE §6); and the evidence of a sample
+/// adds up.
+#[test]
+fn the_bundled_tarflow_samples_alike_every_way() {
+    let oracle = folder::open("animals", &Device::flex(), Precision::F32, 8).unwrap();
+    let flow = oracle.world.flow().class_map().unwrap();
+    let noise = latents(Seed(3), 0, 3, flow.shape().dims());
+    let decode = |strategy| {
+        flow.set_strategies(vec![strategy; flow.config().blocks]);
+        flow.decode(&noise, &[0, 1, 2], Tau::ONE, &mut silent()).unwrap().x
+    };
+    let cached = decode(Strategy::Loop);
+    let ways = [
+        ("masked", Strategy::Jacobi { modules: 1, guess: Guess::Z, tolerance: -1.0 }),
+        ("Jacobi", Strategy::Jacobi { modules: 1, guess: Guess::Z, tolerance: 1e-6 }),
+        ("GS-Jacobi", Strategy::Jacobi { modules: 8, guess: Guess::Zero, tolerance: 1e-6 }),
+    ];
+    for (name, strategy) in ways {
+        let x = decode(strategy);
+        let difference = x.iter().zip(&cached).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        println!("{name}: {difference:e}");
+        assert!(difference <= 1e-4, "{name}: {difference}");
+    }
+    let evidence = flow.evidence(&cached[..3072], 0, 2, Tau::ONE).unwrap();
+    let sum: f64 = evidence.cells.iter().sum();
+    assert!((sum - evidence.total).abs() <= 1e-6 * (1.0 + evidence.total.abs()), "{sum}, {}", evidence.total);
 }
