@@ -11,6 +11,8 @@ mod look;
 mod looking;
 #[path = "gui/training.rs"]
 mod training;
+#[path = "gui/walk.rs"]
+mod walk;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -9,6 +9,8 @@ mod bayes;
 mod checkpoint;
 #[path = "worker/class_map.rs"]
 mod class_map;
+#[path = "worker/walk.rs"]
+mod walk;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

@@ -26,6 +26,8 @@ pub enum Purpose {
     Save,
     /// A file to save the curve E(τ) to.
     SaveCurve,
+    /// A file to save a walk to.
+    SaveWalk,
     /// The spec of a training run.
     TrainSpec,
     /// The folder of a training run.
@@ -96,6 +98,11 @@ pub fn browse(ctx: &egui::Context, purpose: Purpose) -> Errand<Chosen> {
         Purpose::SaveCurve => {
             let dialog = dialog.set_title("Save the curve").set_file_name("bayes-error.csv");
             let answer = dialog.add_filter("Comma-separated values", &["csv"]).save_file();
+            Errand::start(ctx, "file dialog", move || (purpose, one(block_on(answer))))
+        }
+        Purpose::SaveWalk => {
+            let dialog = dialog.set_title("Save the walk").set_file_name("walk.npz");
+            let answer = dialog.add_filter("Walks", &["npz", "png"]).save_file();
             Errand::start(ctx, "file dialog", move || (purpose, one(block_on(answer))))
         }
         Purpose::Save => {

@@ -9,6 +9,7 @@ use crate::flow::tarflow::Look as FlowLook;
 use crate::flow::tarflow::engine::Guided;
 use crate::oracle::train::TrainSpec;
 use crate::worker::protocol::JobId;
+use crate::worker::walk::WalkRequest;
 
 use super::background::Purpose;
 use super::looks;
@@ -128,6 +129,14 @@ pub enum Command {
     SaveCurve,
     /// Save it there.
     SaveCurveTo(PathBuf),
+    /// Walk to the boundary between two classes.
+    WalkToBoundary(Box<WalkRequest>),
+    /// Ask where to save the walk.
+    SaveWalk,
+    /// Save it there.
+    SaveWalkTo(PathBuf),
+    /// The images of the walk become those from outside.
+    SendWalk,
     /// Forget the log.
     ClearLog,
     /// Close the window.
@@ -218,6 +227,8 @@ pub fn palette(panels: &[(&'static str, &'static str)], devices: &[DeviceChoice]
         ("Save the curve of Bayes errors…", Command::SaveCurve),
         ("Compare all methods for the Bayes error", Command::CompareMethods),
         ("Redraw Figure 1 of EBO (self-test)", Command::Figure1),
+        ("Save the walk…", Command::SaveWalk),
+        ("Send the walk to the gallery", Command::SendWalk),
         ("Copy values of the inspected image", Command::CopyValues),
         ("Show or hide the world card", Command::ToggleWorldCard),
         ("Show or hide the inspector", Command::ToggleInspector),
@@ -292,7 +303,8 @@ pub fn tau_command(session: &Session, prefs: &Prefs, target: f64) -> String {
     format!("bayescope tau {} --target {target}{} --json", quote(&session.oracle_name), prior(prefs))
 }
 
-fn knobs(prefs: &Prefs) -> String {
+/// Options for the world's knobs.
+pub fn knobs(prefs: &Prefs) -> String {
     let mut text = format!(" --tau {}", prefs.tau);
     if prefs.smoothing != 1.0 {
         text += &format!(" --smoothing {}", prefs.smoothing);
@@ -310,7 +322,7 @@ fn prior(prefs: &Prefs) -> String {
 }
 
 /// For a POSIX shell.
-fn quote(word: &str) -> String {
+pub fn quote(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=+@".contains(c);
     if !word.is_empty() && word.chars().all(plain) { word.into() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }

@@ -302,7 +302,8 @@ fn share(p: &Posterior, class: usize, log: bool) -> f32 {
     (1.0 - log10 / LOG_FLOOR).clamp(0.0, 1.0) as f32
 }
 
-fn bar(ui: &mut Ui, width: f32, share: f32, theme: Theme, colour: egui::Color32) {
+/// A bar of so much of its width.
+pub fn bar(ui: &mut Ui, width: f32, share: f32, theme: Theme, colour: egui::Color32) {
     let (rect, _) = ui.allocate_exact_size(vec2(width, BAR_HEIGHT), Sense::hover());
     ui.painter().rect_filled(rect, 2.0, theme.trough());
     // A probability that is not 0 is never invisible.

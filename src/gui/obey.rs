@@ -97,6 +97,9 @@ impl App {
             }
             Command::Target(_) | Command::CompareMethods | Command::Figure1 => self.ask_bayes(&command),
             Command::SaveCurve => self.ask_where_to_save_curve(),
+            Command::WalkToBoundary(_) | Command::SaveWalk | Command::SaveWalkTo(_) | Command::SendWalk => {
+                self.walking(command)
+            }
             Command::Cancel(id) => self.engine.cancel(id),
             Command::SetPaused(id, paused) => {
                 self.engine.set_paused(id, paused);
@@ -104,6 +107,22 @@ impl App {
             }
             _ => {}
         }
+    }
+
+    fn walking(&mut self, command: Command) {
+        let job = match command {
+            Command::WalkToBoundary(request) => Job::Walk(request),
+            _ if !self.session.walk.as_ref().is_some_and(|walk| walk.kept) => {
+                return self.session.notify(Level::Warning, "There is no finished walk: use the panel Walk first.");
+            }
+            Command::SaveWalk => return self.prompt = Some(Prompt::new(Kind::SaveWalk)),
+            Command::SaveWalkTo(path) => Job::SaveWalk { path },
+            _ => {
+                panels::activate(&mut self.layout, panels::gallery::ID);
+                Job::SendWalk { settings: self.prefs.settings() }
+            }
+        };
+        submit(self.engine.as_ref(), &mut self.session, job);
     }
 
     fn ask_bayes(&mut self, command: &Command) {
@@ -214,6 +233,10 @@ impl App {
     }
 
     fn copy_command(&mut self, ctx: &egui::Context) {
+        if self.view.source == Source::Outside && self.session.external_paths.is_empty() {
+            let why = "These images have no files: the panel Walk copies the command that makes them.";
+            return self.session.notify(Level::Warning, why);
+        }
         let text = match self.view.source {
             Source::World => sample_command(&self.session, &self.prefs, self.view.selection.len()),
             Source::Outside => posterior_command(&self.session, &self.prefs),
@@ -232,6 +255,10 @@ impl App {
             }
             Purpose::SaveCurve => {
                 self.commands.push(Command::SaveCurveTo(first));
+                self.prompt = None;
+            }
+            Purpose::SaveWalk => {
+                self.commands.push(Command::SaveWalkTo(first));
                 self.prompt = None;
             }
             Purpose::Save => {

@@ -20,6 +20,8 @@ pub enum Kind {
         /// Pictures with a look, which are not samples.
         look: bool,
     },
+    /// Where to save the walk.
+    SaveWalk,
     /// Where to save the curve E(τ).
     SaveCurve,
 }
@@ -39,6 +41,7 @@ impl Prompt {
             Kind::Save { look: true, .. } => "pictures.png".into(),
             Kind::Save { .. } => "samples.npz".into(),
             Kind::SaveCurve => "bayes-error.csv".into(),
+            Kind::SaveWalk => "walk.npz".into(),
         };
         Self { kind, text, fresh: true }
     }
@@ -78,6 +81,7 @@ impl Prompt {
             Kind::Open => &[("Browse files…", Purpose::OpenFiles), ("Browse folders…", Purpose::OpenFolder)],
             Kind::Save { .. } => &[("Browse…", Purpose::Save)],
             Kind::SaveCurve => &[("Browse…", Purpose::SaveCurve)],
+            Kind::SaveWalk => &[("Browse…", Purpose::SaveWalk)],
         };
         for (text, purpose) in choices {
             let button = ui.add_enabled(!waiting, egui::Button::new(*text));
@@ -114,6 +118,12 @@ impl Prompt {
                 "Comma-separated: τ, E, its 95 % interval, ln E, method.",
                 "Save",
             ),
+            Kind::SaveWalk => (
+                "Save the walk".into(),
+                ".npz holds world-space float images, positions and exact posteriors; .png is a contact sheet for the \
+                 eye. The 50/50 point comes last in both.",
+                "Save",
+            ),
         }
     }
 
@@ -128,6 +138,7 @@ impl Prompt {
             Kind::Open => Command::OpenPaths(vec![path]),
             Kind::Save { .. } => Command::SaveTo(path),
             Kind::SaveCurve => Command::SaveCurveTo(path),
+            Kind::SaveWalk => Command::SaveWalkTo(path),
         }
     }
 }

@@ -180,12 +180,17 @@ impl Wishes {
     /// Images from outside get their posteriors again when a knob has moved.
     fn refresh_outside(&mut self, engine: &dyn Engine, session: &mut Session, prefs: &Prefs) {
         let settings = prefs.settings();
-        let stale = session.external.as_ref().is_some_and(|external| external.settings.as_ref() != Some(&settings));
-        if !stale || session.external_paths.is_empty() || self.outside.as_ref() == Some(&settings) {
+        let Some(external) = &session.external else { return };
+        let stale = external.settings.as_ref() != Some(&settings);
+        // What has no files cannot be had again once the engine has lost it.
+        let lost = session.external_paths.is_empty() && external.settings.is_none();
+        if !stale || lost || self.outside.as_ref() == Some(&settings) {
             return;
         }
         self.outside = Some(settings.clone());
-        submit(engine, session, Job::Classify { paths: session.external_paths.clone(), settings });
+        let paths = session.external_paths.clone();
+        let job = if paths.is_empty() { Job::RateAgain { settings } } else { Job::Classify { paths, settings } };
+        submit(engine, session, job);
     }
 
     fn ask_for_inspection(&mut self, engine: &dyn Engine, session: &Session, prefs: &Prefs, view: &View) {

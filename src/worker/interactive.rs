@@ -19,6 +19,7 @@ use crate::events::Events;
 use crate::flow::Decoding;
 use crate::flow::tarflow::Look;
 use crate::oracle::classify::Classified;
+use crate::oracle::walk::Walk;
 use crate::oracle::world::{Sample, SampleSpec, Settings, World};
 use gallery::Gallery;
 use inspect::Inspecting;
@@ -37,6 +38,7 @@ pub struct Interactive {
     inspecting: RefCell<Option<Inspecting>>,
     explaining: RefCell<Option<EvidenceRequest>>,
     external: RefCell<Option<Classified>>,
+    walk: RefCell<Option<Arc<Walk>>>,
     kept: RefCell<Kept>,
     piece: Cell<usize>,
     /// What one sample cost lately.
@@ -51,6 +53,7 @@ impl Default for Interactive {
             inspecting: RefCell::new(None),
             explaining: RefCell::new(None),
             external: RefCell::new(None),
+            walk: RefCell::new(None),
             kept: RefCell::default(),
             piece: Cell::new(FIRST_PIECE),
             cost: Cell::new(Duration::ZERO),
@@ -93,6 +96,7 @@ impl Interactive {
         *self.inspecting.borrow_mut() = None;
         *self.explaining.borrow_mut() = None;
         *self.external.borrow_mut() = None;
+        *self.walk.borrow_mut() = None;
         *self.kept.borrow_mut() = Kept::default();
         self.piece.set(FIRST_PIECE);
         self.cost.set(Duration::ZERO);
@@ -107,6 +111,27 @@ impl Interactive {
     /// Keeps images from outside for the inspector.
     pub fn keep(&self, classified: Classified) {
         *self.external.borrow_mut() = Some(classified);
+    }
+
+    /// The images from outside.
+    pub fn external(&self) -> Option<Classified> {
+        self.external.borrow().clone()
+    }
+
+    /// One of them, world space.
+    pub fn external_image(&self, index: usize, dims: usize) -> Option<Vec<f32>> {
+        let external = self.external.borrow();
+        external.as_ref()?.x.chunks_exact(dims).nth(index).map(<[f32]>::to_vec)
+    }
+
+    /// Keeps a walk, or none.
+    pub fn keep_walk(&self, walk: Option<Walk>) {
+        *self.walk.borrow_mut() = walk.map(Arc::new);
+    }
+
+    /// The last walk that came to its end.
+    pub fn walk(&self) -> Option<Arc<Walk>> {
+        self.walk.borrow().clone()
     }
 
     /// World-space images of a few samples on show, NCHW, at most `n`.
@@ -217,7 +242,8 @@ fn put<T>(line: &Line, slot: &Slot<T>, answer: T) {
     (line.shared.wake)();
 }
 
-fn gone() -> Error {
+/// Images from outside are kept only as long as the oracle stays where it is.
+pub fn gone() -> Error {
     Error::input("that image is no longer open")
 }
 

@@ -1,5 +1,7 @@
 //! Jobs: the same functions the command line calls, with the worker's sink.
 
+mod walk;
+
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -92,6 +94,10 @@ fn perform(line: &Line, desk: &mut Desk, id: JobId, control: &Arc<Control>, job:
             let info = trained?;
             Ok(format!("oracle {} is in {}", info.name, folder.join(ORACLE).display()))
         }
+        Job::Walk(request) => walk::set_out(line, desk, id, control, &request),
+        Job::SaveWalk { path } => walk::save(desk, &path),
+        Job::SendWalk { settings } => walk::send(line, desk, id, control, &settings),
+        Job::RateAgain { settings } => walk::rate_again(line, desk, &settings),
     }
 }
 

@@ -8,6 +8,7 @@ mod interactive;
 mod jobs;
 pub mod protocol;
 mod slot;
+pub mod walk;
 
 use std::collections::HashMap;
 use std::path::PathBuf;

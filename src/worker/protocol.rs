@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::bayes::protocol::Answer;
+use super::walk::{WalkNews, WalkRequest};
 use crate::data::ImageShape;
 use crate::device::{DeviceChoice, DeviceReport};
 use crate::events::Progress;
@@ -230,6 +231,23 @@ pub enum Job {
         /// Where.
         folder: PathBuf,
     },
+    /// Walk from an image to the boundary between two classes.
+    Walk(Box<WalkRequest>),
+    /// Write the last walk to a `.npz` file or a `.png` contact sheet.
+    SaveWalk {
+        /// Where to.
+        path: PathBuf,
+    },
+    /// The images of the last walk take the place of those from outside.
+    SendWalk {
+        /// The world's knobs.
+        settings: Settings,
+    },
+    /// Posteriors of the images from outside once more; nothing is read again.
+    RateAgain {
+        /// The world's knobs.
+        settings: Settings,
+    },
 }
 
 impl Job {
@@ -244,6 +262,10 @@ impl Job {
             },
             Self::Save { path, .. } | Self::SavePictures { path, .. } => format!("Save {}", path.display()),
             Self::Train { spec, .. } => format!("Train {}", spec.name),
+            Self::Walk(_) => "Walk to the boundary".into(),
+            Self::SaveWalk { path } => format!("Save the walk to {}", path.display()),
+            Self::SendWalk { .. } => "Send the walk to the gallery".into(),
+            Self::RateAgain { .. } => "Posteriors of the images from outside".into(),
         }
     }
 }
@@ -305,6 +327,13 @@ pub enum Event {
         tiles: Vec<Tile>,
         /// Whether `label` is a label.
         labelled: bool,
+    },
+    /// A walk came further.
+    Walk {
+        /// The job.
+        id: JobId,
+        /// How.
+        news: Box<WalkNews>,
     },
     /// A gallery or inspection request could not be answered.
     Failed(String),

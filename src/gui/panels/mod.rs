@@ -4,6 +4,7 @@ pub mod bayes;
 pub mod gallery;
 mod log;
 mod training;
+mod walk;
 
 use eframe::egui::{self, Ui, WidgetText};
 use egui_tiles::{Tile, TileId, Tree, UiResponse};
@@ -44,6 +45,7 @@ pub fn registry() -> Vec<Box<dyn Panel>> {
     vec![
         Box::<gallery::GalleryPanel>::default(),
         Box::<bayes::BayesPanel>::default(),
+        Box::<walk::WalkPanel>::default(),
         Box::<training::TrainingPanel>::default(),
         Box::<log::LogPanel>::default(),
     ]

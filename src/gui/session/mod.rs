@@ -5,6 +5,7 @@ pub mod gallery;
 pub mod jobs;
 pub mod log;
 pub mod train;
+pub mod walk;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,6 +26,7 @@ use gallery::Gallery;
 use jobs::Jobs;
 use log::{Level, Log};
 use train::TrainHistory;
+use walk::WalkHistory;
 
 /// Images from outside.
 #[derive(Debug)]
@@ -73,6 +75,8 @@ pub struct Session {
     pub jobs: Jobs,
     /// The run of the training panel.
     pub train: TrainHistory,
+    /// The last walk to the boundary.
+    pub walk: Option<WalkHistory>,
     /// What is known of the Bayes error.
     pub bayes: BayesFigures,
     /// The newest inspection.
@@ -152,6 +156,13 @@ impl Session {
             Job::Train { spec, folder } => {
                 self.train = TrainHistory::begin(id, spec.training.epochs, folder.clone());
             }
+            // These images have no files.
+            Job::SendWalk { settings } => {
+                self.external_paths.clear();
+                self.classified_at = Some(settings.clone());
+            }
+            Job::RateAgain { settings } => self.classified_at = Some(settings.clone()),
+            Job::Walk(request) => self.walk = Some(WalkHistory::begin(id, (**request).clone())),
             _ => {}
         }
         self.log.add(Level::Info, job.title());
@@ -182,6 +193,11 @@ impl Session {
             Event::JobProgress { id, progress, note } => self.jobs.progressed(id, progress, note, now),
             Event::JobEnded { id, outcome } => return self.ended(id, outcome, now),
             Event::Train(event) => self.train.take(*event),
+            Event::Walk { id, news } => {
+                if let Some(walk) = self.walk.as_mut().filter(|walk| walk.job == id) {
+                    walk.take(*news);
+                }
+            }
             Event::Bayes(answer) => return self.take_bayes(*answer),
             Event::External { name, shape, ids, tiles, labelled } => {
                 self.log.add(Level::Info, format!("{name}: {} images, exact posteriors", tiles.len()));
@@ -227,11 +243,15 @@ impl Session {
             self.evidence = None;
             self.running = None;
             self.external = None;
+            self.walk = None;
             self.bayes.forget_world();
         }
         // The engine keeps images from outside only as long as the oracle stays where it is.
         if let Some(external) = &mut self.external {
             external.settings = None;
+        }
+        if let Some(walk) = &mut self.walk {
+            walk.kept = false;
         }
         self.precision = None;
         self.stuck = None;
@@ -253,6 +273,9 @@ impl Session {
             Outcome::Done(text) => self.log.add(Level::Info, format!("{title}: {text}")),
             Outcome::Cancelled => self.log.add(Level::Info, format!("{title}: cancelled")),
             Outcome::Failed(text) => self.notify(Level::Error, text.clone()),
+        }
+        if let Some(walk) = self.walk.as_mut().filter(|walk| walk.job == id) {
+            walk.outcome = Some(outcome.clone());
         }
         self.jobs.ended(id, outcome, now);
         match (done, opening, switching) {

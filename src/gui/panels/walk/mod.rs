@@ -1,0 +1,270 @@
+//! Walks to the boundary between two classes.
+
+mod form;
+mod plot;
+mod point;
+mod strip;
+
+use eframe::egui::{self, RichText, TextureHandle, Ui};
+
+use super::{Cx, Panel};
+use crate::data::ImageShape;
+use crate::gui::atlas::{NEAREST, picture};
+use crate::gui::command::{Command, knobs, quote};
+use crate::gui::format;
+use crate::gui::prefs::Prefs;
+use crate::gui::session::Session;
+use crate::gui::session::walk::{Mark, WalkHistory};
+use crate::gui::theme::{Badge, Theme};
+use crate::gui::widgets::{empty_state, heading};
+use crate::oracle::walk::Way;
+use crate::worker::protocol::{JobId, Outcome, Subject};
+use crate::worker::walk::{Arrival, Destination, WalkRequest};
+use form::Form;
+
+/// The panel's name in saved layouts.
+pub const ID: &str = "walk";
+
+/// The form, what is looked at, and the textures of the points.
+#[derive(Default)]
+pub struct WalkPanel {
+    form: Form,
+    /// The place the user chose; the 50/50 point, or the newest, where nobody did.
+    chosen: Option<Mark>,
+    pictures: Pictures,
+}
+
+impl Panel for WalkPanel {
+    fn id(&self) -> &'static str {
+        ID
+    }
+
+    fn title(&self) -> &'static str {
+        "Walk"
+    }
+
+    fn ui(&mut self, ui: &mut Ui, cx: &mut Cx) {
+        if cx.session.oracle.is_none() {
+            let why = cx.session.stuck.clone().unwrap_or_else(|| "Opening the oracle…".into());
+            empty_state(ui, "No world yet", &format!("{why}\nChoose an oracle on the left, or press Ctrl+O."));
+            return;
+        }
+        egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
+            self.form.show(ui, cx);
+            ui.separator();
+            let session = cx.session;
+            match &session.walk {
+                Some(walk) if !walk.points.is_empty() => self.results(ui, cx, walk),
+                Some(walk) => waiting(ui, walk),
+                None => empty_state(
+                    ui,
+                    "No walk yet",
+                    "Select an image in the gallery, choose a class or another sample above,\nand press 'Walk to the \
+                     boundary'.",
+                ),
+            }
+        });
+    }
+}
+
+impl WalkPanel {
+    fn results(&mut self, ui: &mut Ui, cx: &mut Cx, walk: &WalkHistory) {
+        if self.pictures.follow(ui, walk) {
+            self.chosen = None;
+        }
+        let newest = Mark::Point(walk.points.len() - 1);
+        let default = if walk.arrival.is_some() { Mark::Middle } else { newest };
+        let mark = self.chosen.filter(|mark| walk.at(*mark).is_some()).unwrap_or(default);
+        ui.add(egui::Label::new(story(cx.session, walk)).wrap());
+        if walk.request.settings != cx.prefs.settings() {
+            let settings = &walk.request.settings;
+            let [tau, smoothing] = [settings.tau.get(), settings.smoothing.get()].map(format::sig4);
+            let text = format!("Walked at τ = {tau} × std, T = {smoothing}: the knobs have moved since. Walk again.");
+            complain(ui, &text);
+        }
+        heading(ui, "p(y|x) along the path", Some((Badge::Exact, &exactness(cx.session))));
+        let from_plot = plot::show(ui, cx.session, walk, mark);
+        let from_strip = strip::show(ui, cx.session, walk, &self.pictures, mark);
+        if let Some(chosen) = from_strip.or(from_plot) {
+            self.chosen = Some(chosen);
+        }
+        if point::show(ui, cx, walk, &self.pictures, mark) {
+            self.chosen = None;
+        }
+        ui.add_space(6.0);
+        ways_out(ui, cx, walk);
+        ui.add_space(12.0);
+    }
+}
+
+fn waiting(ui: &mut Ui, walk: &WalkHistory) {
+    match &walk.outcome {
+        Some(Outcome::Failed(why)) => empty_state(ui, "The walk failed", why),
+        Some(Outcome::Cancelled) => empty_state(ui, "The walk was stopped", "Press 'Walk to the boundary' again."),
+        _ => empty_state(ui, "Walking…", "The first points appear here."),
+    }
+}
+
+/// Save, send, copy.
+fn ways_out(ui: &mut Ui, cx: &mut Cx, walk: &WalkHistory) {
+    let text = command(cx.session, cx.prefs, &walk.request);
+    ui.horizontal_wrapped(|ui| {
+        let lost =
+            if walk.arrival.is_some() { "The engine has lost this walk: walk again." } else { "Once it is over." };
+        let mut button = |ui: &mut Ui, ready: bool, text: &str, about: &str, command: Command| {
+            let button = ui.add_enabled(ready, egui::Button::new(text)).on_hover_text(about);
+            if button.on_disabled_hover_text(lost).clicked() {
+                cx.commands.push(command);
+            }
+        };
+        let about =
+            "World-space images and posteriors as .npz, or a contact sheet as .png; the 50/50 point comes last.";
+        button(ui, walk.kept, "Save walk…", about, Command::SaveWalk);
+        let about = "The images of the path take the place of those from outside: click one there to inspect it.";
+        button(ui, walk.kept, "Send to gallery", about, Command::SendWalk);
+        if let Some(text) = text {
+            button(ui, true, "Copy walk command", "The same on the command line", Command::CopyText(text));
+        }
+    });
+}
+
+/// The walk as a command line, if it begins at a sample and the knobs are still those of then.
+fn command(session: &Session, prefs: &Prefs, request: &WalkRequest) -> Option<String> {
+    let Subject::Sample { spec, index } = &request.from else { return None };
+    if request.settings != prefs.settings() {
+        return None;
+    }
+    let to = match request.to {
+        Destination::Sample(index) => format!("sample:{index}"),
+        Destination::Class(class) => quote(&format!("class:{}", session.class_name(class))),
+    };
+    let (oracle, steps, seed) = (quote(&session.oracle_name), request.steps, spec.seed.0);
+    let ends = format!("--from sample:{index} --to {to} --steps {steps} --seed {seed}");
+    Some(format!("bayescope walk {oracle} {ends}{} --out walk.npz", knobs(prefs)))
+}
+
+/// Where the walk goes, how, and what it found, in words.
+fn story(session: &Session, walk: &WalkHistory) -> String {
+    let from = form::name(session, &walk.request.from);
+    let to = match walk.request.to {
+        Destination::Sample(index) => format!("sample {index}"),
+        Destination::Class(class) => format!("class {}", session.class_name(class)),
+    };
+    let mut text = format!("From {from} towards {to}");
+    match (&walk.arrival, &walk.outcome) {
+        (Some(arrival), _) => {
+            text += &format!(", {}.", way(arrival.way));
+            text += &found(session, arrival);
+        }
+        (None, Some(Outcome::Cancelled)) => text += ": stopped before its end; the points found so far are shown.",
+        (None, Some(Outcome::Failed(why))) => text += &format!(": failed. {why}"),
+        (None, _) => text += &format!(": {} points so far.", walk.points.len()),
+    }
+    text
+}
+
+fn way(way: Way) -> &'static str {
+    match way {
+        Way::Latent => "along a straight line in the latent space all classes share",
+        Way::ClassLatent => "along a straight line in the latent space of the class both were drawn from",
+        Way::Pixels => "along a straight line in pixels: what lies between need not look like an image of this world",
+        Way::Gradient => "up the gradient of log p(target|x) with respect to the pixels",
+    }
+}
+
+/// What happened to the boundary, without gloss.
+fn found(session: &Session, arrival: &Arrival) -> String {
+    let [a, b] = [arrival.start, arrival.target].map(|class| session.class_name(class));
+    let mut text = match &arrival.why_not {
+        None => format!(" {a} and {b} are equally probable at {}", format::sig4(arrival.middle.position)),
+        Some(why) => format!(" 50/50 was not reached: {why}"),
+    };
+    if arrival.why_not.is_none() {
+        text += &format!(" (their probabilities differ by {} of their sum)", format::sig4(arrival.imbalance));
+    }
+    text += ".";
+    if let Some((class, p)) = arrival.third {
+        let p = format::sig4(p);
+        text += &format!(" A third class is larger there: {} has p = {p}.", session.class_name(class));
+    }
+    if let Some(rounding) = arrival.rounding {
+        text += &format!(" Rounding x to 32 bits moved no p(y|x) by more than {}.", format::sig4(rounding));
+    }
+    text
+}
+
+fn exactness(session: &Session) -> String {
+    let text = "p(y|x) ∝ (π_y p(x|y))^(1/T) of each float tensor on the path itself, just as it would be saved, by the \
+                flow's own change of variables: exact for this world. Computed in f32, sums over dimensions in f64.";
+    match &session.precision {
+        Some(report) => format!(
+            "{text} On {} samples at most {} away in probability from the same in f64.",
+            report.images,
+            format::sig4(report.max_posterior_error)
+        ),
+        None => text.into(),
+    }
+}
+
+/// The textures of one walk.
+#[derive(Default)]
+pub struct Pictures {
+    job: Option<JobId>,
+    points: Vec<TextureHandle>,
+    middle: Option<TextureHandle>,
+}
+
+impl Pictures {
+    /// Uploads what is new. Whether this is another walk than the last time.
+    fn follow(&mut self, ui: &Ui, walk: &WalkHistory) -> bool {
+        let other = self.job != Some(walk.job);
+        if other {
+            *self = Self { job: Some(walk.job), ..Self::default() };
+        }
+        let Some(shape) = walk.shape else { return other };
+        let load = |shape: ImageShape, pixels: &[u8]| ui.ctx().load_texture("walk", picture(shape, pixels), NEAREST);
+        let known = self.points.len().min(walk.points.len());
+        self.points.extend(walk.points[known..].iter().map(|dot| load(shape, &dot.tile.pixels)));
+        if let (None, Some(arrival)) = (&self.middle, &walk.arrival) {
+            self.middle = Some(load(shape, &arrival.middle.tile.pixels));
+        }
+        other
+    }
+
+    /// The picture at a place.
+    fn at(&self, mark: Mark) -> Option<&TextureHandle> {
+        match mark {
+            Mark::Middle => self.middle.as_ref(),
+            Mark::Point(i) => self.points.get(i),
+        }
+    }
+}
+
+/// What a place is called.
+fn title(walk: &WalkHistory, mark: Mark) -> String {
+    match mark {
+        Mark::Middle if walk.arrival.as_ref().is_some_and(|arrival| arrival.why_not.is_none()) => "50/50 point".into(),
+        Mark::Middle => "Closest to 50/50".into(),
+        Mark::Point(i) => format!("Point {i}"),
+    }
+}
+
+/// The unit of positions.
+fn unit(walk: &WalkHistory) -> &'static str {
+    match walk.arrival.as_ref().map(|arrival| arrival.way) {
+        None => "",
+        Some(Way::Gradient) => "rms of x",
+        Some(_) => "share of the way",
+    }
+}
+
+/// A position and its unit.
+fn position(walk: &WalkHistory, at: f64) -> String {
+    format!("{} {}", format::sig4(at), unit(walk)).trim_end().into()
+}
+
+/// Says that something must be done first.
+fn complain(ui: &mut Ui, text: &str) {
+    let colour = Theme::of(ui).warning();
+    ui.add(egui::Label::new(RichText::new(text).color(colour).small()).wrap());
+}

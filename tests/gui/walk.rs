@@ -1,0 +1,157 @@
+//! The panel *Walk*: asking, watching, choosing points, saving, sending.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use bayescope::events::Progress;
+use bayescope::gui::{App, Look, Prefs};
+use bayescope::oracle::posterior::{Posterior, Prior};
+use bayescope::oracle::walk::Way;
+use bayescope::units::{ClassId, Smoothing};
+use bayescope::worker::protocol::{Event, Job, JobId, Outcome, Subject, Tile};
+use bayescope::worker::walk::{Arrival, Destination, WalkDot, WalkNews};
+use eframe::egui::{Key, Role};
+use egui_kittest::Harness;
+use egui_kittest::kittest::Queryable;
+
+use super::fake::{self, Fake, SHAPE};
+use super::{full, shows};
+
+/// A point between two classes, a third in the middle.
+fn dot(index: usize, position: f64, [a, b]: [ClassId; 2]) -> WalkDot {
+    let third = (0..10).find(|class| *class != a && *class != b).unwrap();
+    let mut log_likelihood = vec![1000.0; 10];
+    log_likelihood[a] = 1012.0 + 12.0 * (0.5 - position);
+    log_likelihood[b] = 1012.0 - 12.0 * (0.5 - position);
+    log_likelihood[third] = 1013.0;
+    let posterior = Posterior::new(log_likelihood, &Prior::uniform(10), Smoothing::ONE);
+    let (source, pixels) = (posterior.decision, fake::tile(index, 1.0).pixels);
+    let tile = Tile { index, source, label: source, pixels, posterior: Arc::new(posterior), look: None };
+    WalkDot { position, tile }
+}
+
+fn news(fake: &Fake, id: JobId, news: WalkNews) {
+    fake.send(Event::Walk { id, news: Box::new(news) });
+}
+
+fn arrival(pair: [ClassId; 2], why_not: Option<String>) -> Arrival {
+    let middle = dot(9, 0.5, pair);
+    let posterior = &middle.tile.posterior;
+    let third = Some((posterior.decision, posterior.probabilities[posterior.decision]));
+    let [start, target] = pair;
+    let (way, imbalance, rounding) = (Way::Latent, 2e-4, Some(1e-5));
+    Arrival { way, start, target, middle, imbalance, third, why_not, rounding }
+}
+
+/// The points of the walk of job `id`, the last one missing.
+fn under_way(fake: &Fake, id: JobId, pair: [ClassId; 2]) {
+    fake.send(Event::JobStarted { id });
+    for i in 0..8 {
+        news(fake, id, WalkNews::Point { shape: SHAPE, dot: dot(i, i as f64 / 7.0, pair) });
+        let progress = Progress { done: i + 1, total: 33 };
+        fake.send(Event::JobProgress { id, progress, note: format!("{} of at most 33 points", i + 1) });
+    }
+}
+
+fn click(harness: &mut Harness<'_, App>, label: &str) {
+    harness.get_by_label(label).scroll_to_me();
+    harness.run_steps(6);
+    harness.get_by_label(label).click();
+    harness.run_steps(4);
+}
+
+#[test]
+fn a_walk_is_asked_for_watched_looked_at_saved_and_sent() {
+    let (mut harness, fake) = full();
+    harness.get_by_role_and_label(Role::Button, "Walk").click();
+    harness.run_steps(4);
+    assert!(shows(&harness, "No walk yet") && shows(&harness, "sample 0 (seed 0)"));
+    click(&mut harness, "Walk to the boundary");
+    let jobs = fake.jobs();
+    let [(id, Job::Walk(request))] = jobs.as_slice() else { panic!("{jobs:?}") };
+    let start = fake::tile(0, 1.0).posterior.decision;
+    let Destination::Class(goal) = request.to else { panic!("{request:?}") };
+    assert!(matches!(request.from, Subject::Sample { index: 0, .. }) && goal != start && request.steps == 32);
+    under_way(&fake, *id, [start, goal]);
+    harness.run_steps(4);
+    assert!(shows(&harness, "8 of at most 33 points") && shows(&harness, "Point 7 of the walk, large"));
+    click(&mut harness, "Stop walking");
+    assert_eq!(fake.cancelled(), [*id]);
+    news(&fake, *id, WalkNews::Arrived(Box::new(arrival([start, goal], None))));
+    fake.send(Event::JobEnded { id: *id, outcome: Outcome::Done("50/50".into()) });
+    harness.run_steps(4);
+    for text in [
+        "along a straight line in the latent space all classes share",
+        "are equally probable at 0.5000",
+        "A third class is larger there",
+        "p(y|x) along the path",
+        "50/50 point of the walk, large",
+    ] {
+        assert!(shows(&harness, text), "'{text}' is not shown");
+    }
+    harness.check_accessibility();
+    harness.get_by_label_contains("Point 2 at 0.2857 share of the way").click();
+    harness.run_steps(4);
+    assert!(shows(&harness, "Point 2 of the walk, large"));
+    click(&mut harness, "Show the 50/50 point");
+    assert!(shows(&harness, "50/50 point of the walk, large"));
+    click(&mut harness, "Save walk…");
+    harness.key_press(Key::Enter);
+    harness.run_steps(3);
+    harness.get_by_role_and_label(Role::Button, "Walk").click();
+    click(&mut harness, "Send to gallery");
+    let jobs = fake.jobs();
+    let [_, (_, Job::SaveWalk { path }), (sent, Job::SendWalk { .. })] = jobs.as_slice() else { panic!("{jobs:?}") };
+    assert_eq!(path, Path::new("walk.npz"));
+    fake.send(fake::external(10));
+    fake.send(Event::JobEnded { id: *sent, outcome: Outcome::Done("sent".into()) });
+    harness.run_steps(4);
+    assert!(shows(&harness, "From outside (10)"));
+    harness.get_by_role_and_label(Role::Slider, "Base temperature τ").set_value_accesskit(2.0);
+    harness.run_steps(3);
+    let last = fake.jobs().pop().unwrap();
+    assert!(matches!(last.1, Job::RateAgain { settings } if settings.tau.get() == 2.0), "posteriors follow the knobs");
+}
+
+#[test]
+fn a_walk_between_samples_says_what_it_did_not_reach() {
+    let (mut harness, fake) = full();
+    harness.get_by_role_and_label(Role::Button, "Walk").click();
+    harness.run_steps(4);
+    click(&mut harness, "Start here");
+    click(&mut harness, "a sample");
+    click(&mut harness, "Goal is the selection");
+    assert!(shows(&harness, "Start and goal are one sample"));
+    harness.get_by_role_and_label(Role::Button, "Gallery").click();
+    harness.run_steps(4);
+    harness.get_by_label_contains("Sample 3,").click();
+    harness.get_by_role_and_label(Role::Button, "Walk").click();
+    harness.run_steps(4);
+    click(&mut harness, "Goal is the selection");
+    click(&mut harness, "Walk to the boundary");
+    let jobs = fake.jobs();
+    let [(id, Job::Walk(request))] = jobs.as_slice() else { panic!("{jobs:?}") };
+    assert!(matches!(request.from, Subject::Sample { index: 0, .. }));
+    assert_eq!(request.to, Destination::Sample(3));
+    under_way(&fake, *id, [4, 5]);
+    let why = Some("5 is nowhere as probable as 4".into());
+    news(&fake, *id, WalkNews::Arrived(Box::new(arrival([4, 5], why))));
+    fake.send(Event::JobEnded { id: *id, outcome: Outcome::Done("not reached".into()) });
+    harness.run_steps(4);
+    assert!(shows(&harness, "50/50 was not reached: 5 is nowhere as probable as 4"));
+    assert!(shows(&harness, "Closest to 50/50 of the walk, large"));
+    harness.get_by_role_and_label(Role::Slider, "Base temperature τ").set_value_accesskit(0.0);
+    harness.run_steps(4);
+    assert!(shows(&harness, "no density") && shows(&harness, "the knobs have moved since"));
+}
+
+#[test]
+fn without_a_world_the_panel_says_so_in_both_themes() {
+    for look in [Look::Light, Look::Dark] {
+        let (mut harness, _) = super::window(Prefs { look, ..Prefs::default() });
+        harness.run_steps(2);
+        harness.get_by_role_and_label(Role::Button, "Walk").click();
+        harness.run_steps(3);
+        assert!(shows(&harness, "No world yet"));
+    }
+}
