@@ -171,7 +171,7 @@ fn fastest_jacobi(
     let mut fastest: Option<(f64, usize, Strategy)> = None;
     for &modules in modules.iter().filter(|&&modules| modules <= most) {
         // The last change is not the error: where it promises too much, ask for less of it.
-        for stop in [0.1 * tolerance, 0.01 * tolerance] {
+        for stop in [tolerance, 0.1 * tolerance, 0.01 * tolerance] {
             let strategy = Strategy::Jacobi { modules, guess, tolerance: stop };
             let (ms, x, rounds) = calibration.time(strategy, runs)?;
             // Written so that a NaN is too far off.
