@@ -69,13 +69,16 @@ impl Panel for WalkPanel {
 
 impl WalkPanel {
     fn results(&mut self, ui: &mut Ui, cx: &mut Cx, walk: &WalkHistory) {
+        let arrived = self.pictures.middle.is_some();
         if self.pictures.follow(ui, walk) {
             self.chosen = None;
         }
+        let arrives = !arrived && self.pictures.middle.is_some();
         let newest = Mark::Point(walk.points.len() - 1);
         let default = if walk.arrival.is_some() { Mark::Middle } else { newest };
         let mark = self.chosen.filter(|mark| walk.at(*mark).is_some()).unwrap_or(default);
         ui.add(egui::Label::new(story(cx.session, walk)).wrap());
+        ways_out(ui, cx, walk);
         if walk.request.settings != cx.prefs.settings() {
             let settings = &walk.request.settings;
             let [tau, smoothing] = [settings.tau.get(), settings.smoothing.get()].map(format::sig4);
@@ -84,15 +87,13 @@ impl WalkPanel {
         }
         heading(ui, "p(y|x) along the path", Some((Badge::Exact, &exactness(cx.session))));
         let from_plot = plot::show(ui, cx.session, walk, mark);
-        let from_strip = strip::show(ui, cx.session, walk, &self.pictures, mark);
+        let from_strip = strip::show(ui, cx.session, walk, &self.pictures, (mark, arrives));
         if let Some(chosen) = from_strip.or(from_plot) {
             self.chosen = Some(chosen);
         }
         if point::show(ui, cx, walk, &self.pictures, mark) {
             self.chosen = None;
         }
-        ui.add_space(6.0);
-        ways_out(ui, cx, walk);
         ui.add_space(12.0);
     }
 }

@@ -1,7 +1,10 @@
 //! p(y|x) along the path.
 
 use eframe::egui::{self, RichText, Ui, vec2};
-use egui_plot::{HoverPosition, Line, LineStyle, MarkerShape, Plot, PlotBounds, PlotPoints, PlotUi, Points, VLine};
+use egui_plot::{
+    GridInput, GridMark, HoverPosition, Line, LineStyle, MarkerShape, Plot, PlotBounds, PlotPoints, PlotUi, Points,
+    VLine,
+};
 
 use super::unit;
 use crate::gui::format;
@@ -32,8 +35,10 @@ pub fn show(ui: &mut Ui, session: &Session, walk: &WalkHistory, mark: Mark) -> O
     };
     let unit = unit(walk);
     let axis = if unit.is_empty() { String::new() } else { format!(" ({unit})") };
+    // No class has this colour.
+    let contrast = ui.visuals().strong_text_color();
     let plot = Plot::new("walk plot")
-        .height(190.0)
+        .height(170.0)
         .allow_scroll(false)
         .allow_zoom(false)
         .allow_drag(false)
@@ -43,7 +48,8 @@ pub fn show(ui: &mut Ui, session: &Session, walk: &WalkHistory, mark: Mark) -> O
         .x_axis_label(format!("position along the path{axis}"))
         .y_axis_label("p(y|x)")
         .label_formatter(label);
-    let shown = plot.show(ui, |plot| {
+    let plot = if last == 1.0 { plot.x_grid_spacer(quarters) } else { plot };
+    let shown = plot.y_grid_spacer(quarters).show(ui, |plot| {
         plot.set_plot_bounds(PlotBounds::from_min_max([-0.02 * last, -0.03], [1.02 * last, 1.03]));
         for &class in &classes {
             let points: Vec<[f64; 2]> =
@@ -54,7 +60,7 @@ pub fn show(ui: &mut Ui, session: &Session, walk: &WalkHistory, mark: Mark) -> O
             let here = VLine::new("shown below", dot.position).color(theme.accent()).width(1.0);
             plot.vline(here.style(LineStyle::dashed_dense()).allow_hover(false));
         }
-        middle(plot, walk, theme);
+        middle(plot, walk, contrast);
         plot.pointer_coordinate().filter(|_| plot.response().clicked())
     });
     shown.response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "p(y|x) along the path"));
@@ -68,13 +74,18 @@ fn curve(plot: &mut PlotUi<'_>, name: &str, points: Vec<[f64; 2]>, colour: egui:
     plot.points(Points::new(name, PlotPoints::from(points)).color(colour).radius(2.0));
 }
 
+/// Grid lines from 0 to 1.
+fn quarters(_: GridInput) -> Vec<GridMark> {
+    (0..=4).map(|i| GridMark { value: 0.25 * f64::from(i), step_size: 0.25 }).collect()
+}
+
 /// The mark of the 50/50 point.
-fn middle(plot: &mut PlotUi<'_>, walk: &WalkHistory, theme: Theme) {
+fn middle(plot: &mut PlotUi<'_>, walk: &WalkHistory, colour: egui::Color32) {
     let Some(arrival) = walk.arrival.as_ref().filter(|arrival| arrival.why_not.is_none()) else { return };
     let (at, p) = (arrival.middle.position, &arrival.middle.tile.posterior.probabilities);
-    plot.vline(VLine::new("50/50", at).color(theme.mismatch()).width(1.5).allow_hover(false));
+    plot.vline(VLine::new("50/50", at).color(colour).width(1.5).allow_hover(false));
     let point = Points::new("50/50", PlotPoints::from(vec![[at, p[arrival.target]]]));
-    plot.points(point.color(theme.mismatch()).radius(5.0).shape(MarkerShape::Diamond).allow_hover(false));
+    plot.points(point.color(colour).radius(5.0).shape(MarkerShape::Diamond).allow_hover(false));
 }
 
 /// Names of the curves, above them: inside the plot they would cover it wherever they stood.
@@ -91,7 +102,7 @@ fn legend(ui: &mut Ui, session: &Session, walk: &WalkHistory, classes: &[ClassId
             key(ui, theme.class(class, all), &format!("{}{part}", session.class_name(class)));
         }
         if walk.arrival.as_ref().is_some_and(|arrival| arrival.why_not.is_none()) {
-            key(ui, theme.mismatch(), "50/50");
+            key(ui, ui.visuals().strong_text_color(), "50/50");
         }
         let more = if left_out > 0 { format!(" and {left_out} more") } else { String::new() };
         let note = format!("classes ever above 1 %{more}");

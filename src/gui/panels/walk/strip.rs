@@ -16,19 +16,28 @@ const HEIGHT: f32 = 52.0;
 /// Height of the line below it, points.
 const CAPTION: f32 = 16.0;
 
-/// The strip; the place that was clicked.
-pub fn show(ui: &mut Ui, session: &Session, walk: &WalkHistory, pictures: &Pictures, mark: Mark) -> Option<Mark> {
+/// The strip; the place that was clicked. The chosen place can be brought into view.
+pub fn show(
+    ui: &mut Ui,
+    session: &Session,
+    walk: &WalkHistory,
+    pictures: &Pictures,
+    (mark, reveal): (Mark, bool),
+) -> Option<Mark> {
     let shape = walk.shape?;
     let width = (HEIGHT * shape.width as f32 / shape.height.max(1) as f32).clamp(0.5 * HEIGHT, 3.0 * HEIGHT);
     let mut clicked = None;
     ui.add_space(4.0);
     let scroll = ScrollArea::horizontal().id_salt("walk strip").auto_shrink([false, true]);
-    scroll.stick_to_right(walk.under_way()).show(ui, |ui| {
+    scroll.stick_to_right(walk.under_way() && walk.arrival.is_none()).show(ui, |ui| {
         ui.spacing_mut().item_spacing.x = TILE_GAP;
         ui.horizontal(|ui| {
             ui.add_space(TILE_GAP);
             for (place, dot) in walk.along() {
                 let (rect, response) = ui.allocate_exact_size(vec2(width, HEIGHT + CAPTION), Sense::click());
+                if reveal && place == mark {
+                    response.scroll_to_me(None);
+                }
                 let name = title(walk, place);
                 let decision = session.class_name(dot.tile.posterior.decision);
                 response.widget_info(|| {
@@ -39,7 +48,7 @@ pub fn show(ui: &mut Ui, session: &Session, walk: &WalkHistory, pictures: &Pictu
                 paint(ui, session, pictures, (place, dot), picture);
                 let outline = match (place == mark, place) {
                     (true, _) => Some(Theme::of(ui).accent()),
-                    (false, Mark::Middle) => Some(Theme::of(ui).mismatch()),
+                    (false, Mark::Middle) => Some(ui.visuals().strong_text_color()),
                     _ => None,
                 };
                 if let Some(colour) = outline {
@@ -70,7 +79,7 @@ fn paint(ui: &Ui, session: &Session, pictures: &Pictures, (place, dot): (Mark, &
         Image::new((texture.id(), rect.size())).paint_at(ui, rect);
     }
     let (text, colour) = if place == Mark::Middle {
-        ("50/50", theme.mismatch())
+        ("50/50", ui.visuals().strong_text_color())
     } else {
         let decision = dot.tile.posterior.decision;
         (session.class_name(decision), theme.class(decision, session.class_names().len()))
