@@ -48,8 +48,8 @@ pub fn show(ui: &mut Ui, session: &Session, walk: &WalkHistory, mark: Mark) -> O
         .x_axis_label(format!("position along the path{axis}"))
         .y_axis_label("p(y|x)")
         .label_formatter(label);
-    let plot = if last == 1.0 { plot.x_grid_spacer(quarters) } else { plot };
-    let shown = plot.y_grid_spacer(quarters).show(ui, |plot| {
+    let plot = if last == 1.0 { plot.x_grid_spacer(fifths) } else { plot };
+    let shown = plot.y_grid_spacer(fifths).show(ui, |plot| {
         plot.set_plot_bounds(PlotBounds::from_min_max([-0.02 * last, -0.03], [1.02 * last, 1.03]));
         for &class in &classes {
             let points: Vec<[f64; 2]> =
@@ -74,9 +74,9 @@ fn curve(plot: &mut PlotUi<'_>, name: &str, points: Vec<[f64; 2]>, colour: egui:
     plot.points(Points::new(name, PlotPoints::from(points)).color(colour).radius(2.0));
 }
 
-/// Grid lines from 0 to 1.
-fn quarters(_: GridInput) -> Vec<GridMark> {
-    (0..=4).map(|i| GridMark { value: 0.25 * f64::from(i), step_size: 0.25 }).collect()
+/// Grid lines from 0 to 1 that one decimal names exactly.
+fn fifths(_: GridInput) -> Vec<GridMark> {
+    (0..=5).map(|i| GridMark { value: 0.2 * f64::from(i), step_size: 0.2 }).collect()
 }
 
 /// The mark of the 50/50 point.
