@@ -5,7 +5,7 @@
 //!
 //! The rooms of this crate; the left may be imported by the right, never back:
 //!
-//! `units, error → data → flow → oracle → bayes → worker → {cli, gui}` (`device` stands beside `data`).
+//! `units, error → data → flow → oracle → bayes → worker → {cli, gui}` (`device` and `simd` stand beside `data`).
 
 pub mod bayes;
 pub mod cli;
@@ -17,5 +17,6 @@ pub mod flow;
 #[cfg(feature = "gui")]
 pub mod gui;
 pub mod oracle;
+mod simd;
 pub mod units;
 pub mod worker;

@@ -11,9 +11,10 @@ use super::compute::{Spec, bayes_error};
 use super::estimate::Z95;
 use super::inverse::tau_of_error;
 use super::normal::{cdf_with, quantile_near};
-use super::simd::{Arithmetic, BLOCK, Block, Kernel, instructions, vectorise};
+use super::simd::{Arithmetic, BLOCK, Block, Kernel, vectorise};
 use crate::error::{Error, Result};
 use crate::oracle::bench::Timing;
+use crate::simd::instructions;
 use crate::units::{Seed, Tau};
 
 /// All figures of one machine.

@@ -55,5 +55,4 @@ pub use information::{Claims, Information, fano, information, information_at_zer
 pub use inverse::{TauEstimate, reachable, tau_of_error};
 pub use problem::Problem;
 pub use sampled::{Sampled, by_sampling};
-pub use simd::instructions;
 pub use slope::derivative;

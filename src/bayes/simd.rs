@@ -1,10 +1,7 @@
-//! Blocks of points and the widest registers this machine has for them (AVX-512, AVX2 with FMA, NEON, or none), chosen
-//! when the program runs. Loops over a [`Block`] are written plainly, branch-free, and inlined into one function per
-//! instruction set, where the compiler vectorises them.
+//! Blocks of points for the widest registers this machine has ([`crate::simd`]). Loops over a [`Block`] are written plainly,
+//! branch-free, and inlined into one function per instruction set, where the compiler vectorises them.
 
-use std::sync::OnceLock;
-
-use pulp::{Arch, Simd, WithSimd};
+use pulp::{Simd, WithSimd};
 
 /// Points computed together.
 pub const BLOCK: usize = 64;
@@ -79,56 +76,9 @@ impl<K: Kernel> WithSimd for Vectorised<K> {
     }
 }
 
-/// Runs a kernel with the best instructions of this machine, or with those that the environment variable `BAYESCOPE_SIMD`
-/// names (`avx2`, `portable`), for measuring.
+/// Runs a kernel with the instructions of [`crate::simd`].
 pub fn vectorise<K: Kernel>(kernel: K) -> K::Output {
-    match asked() {
-        Asked::Best => Arch::new().dispatch(Vectorised(kernel)),
-        Asked::Portable => Simd::vectorize(pulp::Scalar::new(), Vectorised(kernel)),
-        #[cfg(target_arch = "x86_64")]
-        Asked::Avx2(set) => Simd::vectorize(set, Vectorised(kernel)),
-    }
-}
-
-#[derive(Clone, Copy)]
-enum Asked {
-    Best,
-    Portable,
-    #[cfg(target_arch = "x86_64")]
-    Avx2(pulp::x86::V3),
-}
-
-fn asked() -> Asked {
-    static ASKED: OnceLock<Asked> = OnceLock::new();
-    *ASKED.get_or_init(|| match std::env::var("BAYESCOPE_SIMD").as_deref() {
-        Ok("portable") => Asked::Portable,
-        #[cfg(target_arch = "x86_64")]
-        Ok("avx2") => pulp::x86::V3::try_new().map_or(Asked::Best, Asked::Avx2),
-        _ => Asked::Best,
-    })
-}
-
-/// The instruction set [`vectorise`] uses, in words.
-pub fn instructions() -> &'static str {
-    struct Name;
-    impl WithSimd for Name {
-        type Output = &'static str;
-        #[inline(always)]
-        fn with_simd<S: Simd>(self, _: S) -> &'static str {
-            match size_of::<S::f64s>() {
-                64 => "AVX-512",
-                32 => "AVX2 with FMA",
-                16 => "128-bit vectors",
-                _ => "no vector instructions",
-            }
-        }
-    }
-    match asked() {
-        Asked::Portable => "no vector instructions asked for",
-        Asked::Best => Arch::new().dispatch(Name),
-        #[cfg(target_arch = "x86_64")]
-        Asked::Avx2(set) => Simd::vectorize(set, Name),
-    }
+    crate::simd::vectorise(Vectorised(kernel))
 }
 
 #[cfg(all(test, target_arch = "x86_64"))]

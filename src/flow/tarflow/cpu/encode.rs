@@ -4,9 +4,9 @@ use super::attention::Cache;
 use super::parameters::Network;
 use super::real::Real;
 use super::rows::Affine;
-use super::simd::vectorise;
 use super::transformer::{Activations, Stretch, Workspace};
 use crate::flow::tarflow::TarFlowConfig;
+use crate::simd::vectorise;
 
 /// Room for a group of images on its way through all blocks.
 #[derive(Debug)]

@@ -188,7 +188,7 @@ mod tests {
     use pulp::{Simd, WithSimd};
 
     use super::super::real::Real;
-    use super::super::simd::vectorise;
+    use crate::simd::vectorise;
 
     struct Each<T, F>(Vec<T>, F);
 

@@ -5,10 +5,10 @@ use super::encode::place;
 use super::parameters::{Block, Network};
 use super::real::Real;
 use super::rows::Affine;
-use super::simd::vectorise;
 use super::transformer::{Activations, Stretch, Workspace};
 use crate::flow::tarflow::TarFlowConfig;
 use crate::flow::tarflow::engine::{Guess, Guidance};
+use crate::simd::vectorise;
 
 /// A group of images on its way back through one block.
 pub struct Inversion<'a, T> {

@@ -4,7 +4,8 @@
 use pulp::{Simd, WithSimd};
 
 use super::real::Real;
-use super::simd::{Buffer, vectorise};
+use super::simd::Buffer;
+use crate::simd::vectorise;
 
 /// Registers side by side in a tile of the result.
 const ACROSS: usize = 2;

@@ -4,8 +4,8 @@
 use pulp::{Simd, WithSimd};
 
 use super::real::Real;
-use super::simd::vectorise;
 use crate::flow::tarflow::NORM_EPS;
+use crate::simd::vectorise;
 
 /// Σ over the registers of some slices of an expression in theirs, by two sums side by side. Not a function of a closure:
 /// that would be compiled on its own, without the instruction set it is called in.

@@ -5,8 +5,9 @@ use super::attention::{Attend, Cache};
 use super::parameters::{Block, Layer, Norm};
 use super::real::Real;
 use super::rows::{Gelu, GeluInto, Normalise};
-use super::simd::{Buffer, vectorise};
+use super::simd::Buffer;
 use crate::flow::tarflow::{EXPANSION, HEAD, TarFlowConfig};
+use crate::simd::vectorise;
 
 /// Which tokens of which images pass.
 #[derive(Debug, Clone, Copy)]
