@@ -8,12 +8,14 @@
 //! `units, error → data → flow → oracle → bayes → worker → {cli, gui}` (`device` and `simd` stand beside `data`).
 
 pub mod bayes;
+pub mod classifier;
 pub mod cli;
 pub mod data;
 pub mod device;
 pub mod error;
 pub mod events;
 pub mod flow;
+mod gradients;
 #[cfg(feature = "gui")]
 pub mod gui;
 pub mod oracle;

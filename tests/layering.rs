@@ -11,7 +11,9 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("data", &["error", "units"]),
     ("simd", &[]),
     ("flow", &["error", "units", "events", "simd", "data"]),
-    ("oracle", &["error", "units", "events", "device", "data", "flow"]),
+    ("gradients", &["error"]),
+    ("oracle", &["error", "units", "events", "device", "gradients", "data", "flow"]),
+    ("classifier", &["error", "units", "gradients", "data", "flow"]),
     ("bayes", &["error", "units", "events", "simd", "flow", "oracle"]),
     ("worker", &["error", "units", "events", "device", "data", "flow", "oracle", "bayes"]),
     ("gui", &["error", "units", "events", "device", "data", "flow", "oracle", "bayes", "worker"]),
@@ -27,7 +29,7 @@ const WORDS: &[(&[&str], &[&str])] = &[
         &[
             "src/worker/",
             // A batch's pieces run side by side: burn's graph may not be shared with the pool its kernels use.
-            "src/oracle/train/step.rs",
+            "src/gradients.rs",
             // The desktop's file dialog and the listing of adapters wait for people and drivers.
             "src/gui/background.rs",
         ],

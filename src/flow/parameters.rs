@@ -68,6 +68,14 @@ pub fn param_id(name: &str) -> ParamId {
 /// # Errors
 /// When the device cannot deliver them.
 pub fn to_weights(module: &impl Module, name: fn(&[String]) -> String) -> Result<Weights> {
+    to_weights_by(module, &|path, _| name(path))
+}
+
+/// All parameters of a module on the host, named by their path of fields or their identity.
+///
+/// # Errors
+/// When the device cannot deliver them.
+pub fn to_weights_by(module: &impl Module, name: &dyn Fn(&[String], ParamId) -> String) -> Result<Weights> {
     let mut collector = Collector { path: Vec::new(), name, weights: Ok(Weights::default()) };
     module.visit(&mut collector);
     collector.weights
@@ -107,13 +115,13 @@ impl ModuleVisitor for Register<'_> {
     }
 }
 
-struct Collector {
+struct Collector<'a> {
     path: Vec<String>,
-    name: fn(&[String]) -> String,
+    name: &'a dyn Fn(&[String], ParamId) -> String,
     weights: Result<Weights>,
 }
 
-impl ModuleVisitor for Collector {
+impl ModuleVisitor for Collector<'_> {
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
         let Ok(weights) = &mut self.weights else { return };
         let tensor = param.val();
@@ -121,7 +129,7 @@ impl ModuleVisitor for Collector {
         match to_host(tensor) {
             Ok(values) => {
                 let values = values.into_iter().map(|v| v as f32).collect();
-                weights.0.insert((self.name)(&self.path), HostTensor::new(shape, values));
+                weights.0.insert((self.name)(&self.path, param.id), HostTensor::new(shape, values));
             }
             Err(error) => self.weights = Err(error),
         }

@@ -45,11 +45,12 @@ impl Filled {
         Self::new(name, seed, shape(&entry["shape"]), [&entry["base"], &entry["scale"]].map(number), false)
     }
 
-    /// An entry `[name, shape, base, scale, eye]` of a `params` table; `None` where base is null.
+    /// An entry `[name, shape, base, scale]` or `[name, shape, base, scale, eye]` of a `params` table; `None` where base is null.
     pub fn parameter(entry: &Value, seed: u64) -> Option<Self> {
         let name = entry[0].as_str().unwrap();
         entry[2].as_f64()?;
-        Some(Self::new(name, seed, shape(&entry[1]), [&entry[2], &entry[3]].map(number), entry[4].as_bool().unwrap()))
+        let eye = entry.get(4).is_some_and(|eye| eye.as_bool().unwrap());
+        Some(Self::new(name, seed, shape(&entry[1]), [&entry[2], &entry[3]].map(number), eye))
     }
 
     /// The values in f64.

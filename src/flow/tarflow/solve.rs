@@ -3,7 +3,8 @@
 //!
 //! x solves x_0 = z_0, x_{t+1} = z_{t+1} e^{a_t(x_0 … x_t)} + b_t(x_0 … x_t). Tokens 0 … T − 2, from which the others follow,
 //! are cut into modules. A module's tokens are all predicted from the present guess at once; after r rounds its first r
-//! results are exact, for each depends on earlier ones only. The loop is the case of one token a module.
+//! results are exact, for each depends on earlier ones only. Tokens leave the rounds, first ones first, when they are exact or
+//! move no more; their keys and values stay. The loop is the case of one token a module.
 
 use burn::tensor::{DType, Tensor};
 
@@ -16,6 +17,9 @@ use crate::flow::parameters::to_host;
 /// nothing that is infinite. Solved tokens never come near.
 const LOG_SCALE_BOUND: f64 = 60.0;
 const VALUE_BOUND: f64 = 1e6;
+
+/// Solved tokens leave a module's rounds in so many portions: every length is another shape to prepare for on a device.
+const PORTIONS: usize = 8;
 
 /// A solved block, still on the device.
 pub struct Solved {
@@ -133,29 +137,47 @@ impl Solver<'_> {
 
     /// Solves tokens `first + 1 ..= end` from tokens `first .. end`.
     fn module(&mut self, first: usize, end: usize, tolerance: f64) -> Result<()> {
-        let [n, keys, p] = self.z.dims();
-        let length = end - first;
-        let mask = causal_mask(&self.z, first..end, keys);
-        let z = self.z.clone().narrow(1, first + 1, length);
-        for round in 1..=length {
-            let (a, b) = self.predict(first, length, &mask);
-            let a = a.map(|a| if length > 1 { a.clamp(-LOG_SCALE_BOUND, LOG_SCALE_BOUND) } else { a });
-            let scaled = a.map_or_else(|| z.clone(), |a| z.clone() * a.exp());
-            let next = scaled + b;
-            let next = if length > 1 { next.clamp(-VALUE_BOUND, VALUE_BOUND) } else { next };
-            let before = self.x.clone().narrow(1, first + 1, length);
-            self.x = self.x.clone().slice_assign([0..n, first + 1..end + 1, 0..p], next.clone());
+        let portion = (end - first).div_ceil(PORTIONS);
+        // The tokens of a round, and where they may look.
+        let mut from = first;
+        let mut mask = causal_mask(&self.z, from..end, self.z.dims()[1]);
+        for round in 1..=end - first {
+            let (before, next) = self.round(from, end, &mask);
             self.rounds += 1;
             // After the last round everything is exact, and there is nothing to measure.
-            if round < length {
-                let change = to_host((next - before).abs().max().cast(DType::F32))?[0];
-                if change <= tolerance {
-                    self.residual = self.residual.max(change);
-                    break;
-                }
+            if first + round == end {
+                break;
+            }
+            let changes = to_host((next - before).abs().max_dim(2).max_dim(0).cast(DType::F32))?;
+            // Written so that a NaN moves.
+            let still = changes.iter().take_while(|change| **change <= tolerance).count();
+            // What stands still was predicted from the same, up to `tolerance`, and so was the token that follows it.
+            let solved = (from + still + 1).max(first + round).min(end);
+            self.residual = changes[..still].iter().copied().fold(self.residual, f64::max);
+            if solved == end {
+                break;
+            }
+            let next_from = first + (solved - first) / portion * portion;
+            if next_from > from {
+                from = next_from;
+                mask = causal_mask(&self.z, from..end, self.z.dims()[1]);
             }
         }
         Ok(())
+    }
+
+    /// Tokens `from + 1 ..= end` before and after they are predicted from the present `from .. end`.
+    fn round(&mut self, from: usize, end: usize, mask: &Tensor<4>) -> (Tensor<3>, Tensor<3>) {
+        let [n, _, p] = self.z.dims();
+        let length = end - from;
+        let z = self.z.clone().narrow(1, from + 1, length);
+        let (a, b) = self.predict(from, length, mask);
+        let a = a.map(|a| if length > 1 { a.clamp(-LOG_SCALE_BOUND, LOG_SCALE_BOUND) } else { a });
+        let next = a.map_or_else(|| z.clone(), |a| z.clone() * a.exp()) + b;
+        let next = if length > 1 { next.clamp(-VALUE_BOUND, VALUE_BOUND) } else { next };
+        let before = self.x.clone().narrow(1, from + 1, length);
+        self.x = self.x.clone().slice_assign([0..n, from + 1..end + 1, 0..p], next.clone());
+        (before, next)
     }
 
     /// Log-scales and shifts after tokens `first ..`, guided where asked.

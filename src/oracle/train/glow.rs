@@ -9,13 +9,14 @@ use burn::tensor::{Device, Int, Tensor, TensorData, activation::log_softmax};
 use super::batch::{Draw, logit_space};
 use super::learner::Learner;
 use super::spec::{Classification, TrainSpec};
-use super::step::{Saved, StepLoss, Trainee, adam, device_error};
+use super::step::{Saved, StepLoss, Trainee, adam};
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::flow::glow::{Glow, GlowConfig, GlowFlow, encode};
 use crate::flow::preprocess::Dequantisation;
 use crate::flow::weights::Weights;
 use crate::flow::{Flow, Precision};
+use crate::gradients::{device_error, in_pieces};
 
 /// Images in the batch that initialises the normalisations.
 const INIT_IMAGES: usize = 256;
@@ -94,7 +95,7 @@ impl Learner for GlowLearner {
         let t = &spec.training;
         let piece = n.div_ceil((t.shards * t.accumulate).clamp(1, n.max(1)));
         let pieces: Vec<(&[f32], &[usize])> = y.chunks(piece * dims).zip(classes.chunks(piece)).collect();
-        let done = self.trainee.gradients(pieces, t.shards, |glow, (y, classes)| {
+        let done = in_pieces(&self.trainee.module, pieces, t.shards, |glow, (y, classes)| {
             piece_gradients(spec, config, &glow, y, classes, classes.len() as f64 / n as f64)
         })?;
         let Some((measured, grads)) = done else { return Err(Error::input("an empty batch")) };

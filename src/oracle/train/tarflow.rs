@@ -7,7 +7,7 @@ use burn::tensor::{DType, Device, Tensor, TensorData};
 use super::batch::Draw;
 use super::learner::Learner;
 use super::spec::{Products, TarFlowSpec, TrainSpec};
-use super::step::{Saved, Scale, StepLoss, Trainee, adam, device_error};
+use super::step::{Saved, StepLoss, Trainee, adam};
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::flow::parameters;
@@ -15,6 +15,7 @@ use crate::flow::tarflow::cpu::CpuTarFlow;
 use crate::flow::tarflow::{Condition, TarFlow, TarFlowConfig, TarFlowOracle};
 use crate::flow::weights::Weights;
 use crate::flow::{Flow, Precision};
+use crate::gradients::{Scale, device_error, in_pieces};
 use crate::units::Nats;
 
 /// The architecture of a spec on images of a dataset.
@@ -133,9 +134,9 @@ impl Learner for TarFlowLearner {
         let (config, products) = (&self.config, self.tarflow.products);
         let done = match &mut self.on_cpu {
             Some(kernels) => Some(cpu_gradients(kernels, &self.trainee.module, &x, &conditions, piece)?),
-            None => {
-                self.trainee.gradients(parts, optim.shards, |flow, part| gradients(config, products, &flow, part, n))?
-            }
+            None => in_pieces(&self.trainee.module, parts, optim.shards, |flow, part| {
+                gradients(config, products, &flow, part, n)
+            })?,
         };
         let Some((measured, grads)) = done else { return Err(Error::input("an empty batch")) };
         let log_density = Nats(-measured[0] - 0.5 * dims as f64 * (2.0 * std::f64::consts::PI).ln());

@@ -1,0 +1,64 @@
+//! AlexNet: "One weird trick for parallelizing convolutional neural networks" (Krizhevsky 2014), as torchvision builds it.
+//!
+//! ```text
+//! conv 11×11 /4 → pool → conv 5×5 → pool → 3 × conv 3×3 → pool → mean onto 6×6 → dropout → 4096 → dropout → 4096 → classes
+//! ```
+
+use burn::module::Module;
+use burn::tensor::module::adaptive_avg_pool2d;
+use burn::tensor::{Tensor, activation::relu};
+
+use super::layers::{Conv, Linear, Pass, flatten, max_pool};
+use super::maker::{Init, Made, Maker};
+
+/// Numbers of the convolutions in torchvision's `features`, with their outputs, kernel, stride and padding, and whether a pool
+/// follows.
+const CONVS: [(usize, usize, usize, usize, usize, bool); 5] = [
+    (0, 64, 11, 4, 2, true),
+    (3, 192, 5, 1, 2, true),
+    (6, 384, 3, 1, 1, false),
+    (8, 256, 3, 1, 1, false),
+    (10, 256, 3, 1, 1, true),
+];
+/// Side of what the classifier reads.
+const POOLED: usize = 6;
+const HIDDEN: usize = 4096;
+const DROPOUT: f64 = 0.5;
+
+/// All parameters of an AlexNet.
+#[derive(Module, Debug)]
+pub struct AlexNet {
+    features: Vec<Conv>,
+    classifier: Vec<Linear>,
+}
+
+impl AlexNet {
+    /// For images of so many channels.
+    pub fn make(maker: &mut Maker<'_>, channels: usize, classes: usize) -> Made<Self> {
+        let mut features = Vec::new();
+        let mut input = channels;
+        for (number, out, side, stride, padding, _) in CONVS {
+            let (shape, init) = ([out, input, side, side], Init::fan_in(input * side * side));
+            features.push(maker.biased_conv(&format!("features.{number}"), shape, (stride, padding), [init; 2])?);
+            input = out;
+        }
+        let sizes = [(1, HIDDEN, input * POOLED * POOLED), (4, HIDDEN, HIDDEN), (6, classes, HIDDEN)];
+        let linear = |(number, out, input): (usize, usize, usize)| {
+            maker.linear(&format!("classifier.{number}"), [out, input], [Init::fan_in(input); 2])
+        };
+        Ok(Self { features, classifier: sizes.into_iter().map(linear).collect::<Made<_>>()? })
+    }
+
+    /// x [N, C, H, W] → logits [N, K].
+    pub fn forward(&self, x: Tensor<4>, pass: &mut Pass) -> Tensor<2> {
+        let h = self.features.iter().zip(CONVS).fold(x, |h, (conv, (.., pool))| {
+            let h = relu(conv.forward(h));
+            if pool { max_pool(h, 3, 2, 0) } else { h }
+        });
+        let h = flatten(adaptive_avg_pool2d(h, [POOLED; 2]));
+        self.classifier.iter().enumerate().fold(h, |h, (i, linear)| match i {
+            2 => linear.forward(h),
+            _ => relu(linear.forward(pass.dropout(h, DROPOUT))),
+        })
+    }
+}

@@ -1,0 +1,46 @@
+//! The network of PyTorch's "basic MNIST example", EBO's ConvNet; logits instead of its log-probabilities.
+//!
+//! ```text
+//! conv 3×3, 32 → ReLU → conv 3×3, 64 → ReLU → max pool 2×2 → dropout ¼ → linear, 128 → ReLU → dropout ½ → classes
+//! ```
+
+use burn::module::Module;
+use burn::tensor::{Tensor, activation::relu};
+
+use super::layers::{Conv, Linear, Pass, flatten, max_pool};
+use super::maker::{Init, Made, Maker};
+use crate::data::ImageShape;
+
+const WIDTHS: [usize; 2] = [32, 64];
+const HIDDEN: usize = 128;
+
+/// All parameters.
+#[derive(Module, Debug)]
+pub struct ConvNet {
+    conv1: Conv,
+    conv2: Conv,
+    fc1: Linear,
+    fc2: Linear,
+}
+
+impl ConvNet {
+    /// For images of a shape; sides of at least 6.
+    pub fn make(maker: &mut Maker<'_>, shape: ImageShape, classes: usize) -> Made<Self> {
+        let mut conv =
+            |name: &str, out, input| maker.biased_conv(name, [out, input, 3, 3], (1, 0), [Init::fan_in(9 * input); 2]);
+        let conv1 = conv("conv1", WIDTHS[0], shape.channels)?;
+        let conv2 = conv("conv2", WIDTHS[1], WIDTHS[0])?;
+        let flat = WIDTHS[1] * ((shape.height - 4) / 2) * ((shape.width - 4) / 2);
+        let mut linear = |name: &str, out, input| maker.linear(name, [out, input], [Init::fan_in(input); 2]);
+        let fc1 = linear("fc1", HIDDEN, flat)?;
+        Ok(Self { conv1, conv2, fc1, fc2: linear("fc2", classes, HIDDEN)? })
+    }
+
+    /// x [N, C, H, W] → logits [N, K].
+    pub fn forward(&self, x: Tensor<4>, pass: &mut Pass) -> Tensor<2> {
+        let h = relu(self.conv2.forward(relu(self.conv1.forward(x))));
+        let h = pass.dropout(flatten(max_pool(h, 2, 2, 0)), 0.25);
+        let h = relu(self.fc1.forward(h));
+        self.fc2.forward(pass.dropout(h, 0.5))
+    }
+}

@@ -1,0 +1,384 @@
+//! Classifiers q(y|x): the architectures of EBO and BLC, each file its paper, with torchvision's parameter names, so that its
+//! weight files open here.
+
+mod alexnet;
+mod convnext;
+mod layers;
+mod linear;
+mod maker;
+mod mlp;
+mod mnist_convnet;
+mod mobilenet;
+mod resnet;
+mod spec;
+mod swin;
+mod train;
+mod vit;
+mod wide_resnet;
+
+use burn::module::Module;
+use burn::tensor::ops::{InterpolateMode, InterpolateOptions};
+use burn::tensor::{DType, Device, Tensor, TensorData, module::interpolate};
+use serde::{Deserialize, Serialize};
+
+use crate::data::ImageShape;
+use crate::error::{Error, Result};
+use crate::flow::Precision;
+use crate::flow::parameters;
+use crate::flow::weights::Weights;
+use crate::units::Seed;
+
+pub use layers::Pass;
+use maker::{Finished, Made, Maker, Names};
+use resnet::ResNetConfig;
+pub use spec::{Labels, Normalisation, Optimizer, TrainingSpec};
+pub use train::{Saved, StepLoss, Trainee};
+use vit::VitConfig;
+
+/// A network of the zoo.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Architecture {
+    /// Multinomial logistic regression.
+    Linear,
+    /// One hidden layer of 500 units.
+    #[serde(rename = "mlp-500")]
+    Mlp500,
+    /// PyTorch's MNIST example.
+    Convnet,
+    /// AlexNet.
+    #[serde(rename = "alexnet")]
+    AlexNet,
+    /// ResNet-18.
+    #[serde(rename = "resnet-18")]
+    ResNet18,
+    /// ResNet-50.
+    #[serde(rename = "resnet-50")]
+    ResNet50,
+    /// Wide ResNet 28-10.
+    #[serde(rename = "wrn-28-10")]
+    WideResNet,
+    /// MobileNetV3-Large.
+    #[serde(rename = "mobilenet-v3-large")]
+    MobileNet,
+    /// ConvNeXt-Tiny.
+    #[serde(rename = "convnext-tiny")]
+    ConvNext,
+    /// A small Vision Transformer of patches of 4.
+    VitSmall,
+    /// ViT-B/16.
+    #[serde(rename = "vit-b-16")]
+    VitB16,
+    /// Swin-T.
+    SwinT,
+}
+
+impl Architecture {
+    /// All of them, small ones first.
+    pub const ALL: [Self; 12] = [
+        Self::Linear,
+        Self::Mlp500,
+        Self::Convnet,
+        Self::AlexNet,
+        Self::ResNet18,
+        Self::ResNet50,
+        Self::WideResNet,
+        Self::MobileNet,
+        Self::ConvNext,
+        Self::VitSmall,
+        Self::VitB16,
+        Self::SwinT,
+    ];
+
+    /// Its name in papers.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Linear => "linear",
+            Self::Mlp500 => "MLP-500",
+            Self::Convnet => "ConvNet",
+            Self::AlexNet => "AlexNet",
+            Self::ResNet18 => "ResNet-18",
+            Self::ResNet50 => "ResNet-50",
+            Self::WideResNet => "WRN-28-10",
+            Self::MobileNet => "MobileNetV3-Large",
+            Self::ConvNext => "ConvNeXt-Tiny",
+            Self::VitSmall => "ViT-small",
+            Self::VitB16 => "ViT-B/16",
+            Self::SwinT => "Swin-T",
+        }
+    }
+
+    /// State-dict name of its last linear map.
+    fn head(self) -> &'static str {
+        match self {
+            Self::Mlp500 | Self::Convnet => "fc2",
+            Self::AlexNet => "classifier.6",
+            Self::Linear | Self::ResNet18 | Self::ResNet50 | Self::WideResNet => "fc",
+            Self::MobileNet => "classifier.3",
+            Self::ConvNext => "classifier.2",
+            Self::VitSmall | Self::VitB16 => "heads.head",
+            Self::SwinT => "head",
+        }
+    }
+
+    /// Whether images of a side can enter.
+    ///
+    /// # Errors
+    /// Says what is needed.
+    fn check_side(self, side: usize) -> Result<(), String> {
+        let patches = |patch: usize| match side.is_multiple_of(patch) && side > 0 {
+            true => Ok(()),
+            false => Err(format!("sides that are multiples of {patch}")),
+        };
+        let at_least = |least: usize| match side >= least {
+            true => Ok(()),
+            false => Err(format!("sides of at least {least}")),
+        };
+        match self {
+            Self::VitB16 => patches(VitConfig::B_16.patch),
+            Self::VitSmall => patches(VitConfig::SMALL.patch),
+            Self::AlexNet => at_least(63),
+            Self::ConvNext => at_least(32),
+            Self::Convnet => at_least(6),
+            Self::SwinT | Self::WideResNet => at_least(4),
+            _ => at_least(1),
+        }
+    }
+}
+
+/// A network for images of one shape.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClassifierConfig {
+    /// Which network.
+    pub architecture: Architecture,
+    /// Shape of the images it is given.
+    pub shape: ImageShape,
+    /// Number of classes K.
+    pub classes: usize,
+    /// Side to which images are first scaled, bilinearly; as they are, where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resize: Option<usize>,
+}
+
+impl ClassifierConfig {
+    /// Shape the network itself sees.
+    pub fn input(&self) -> ImageShape {
+        let ImageShape { channels, height, width } = self.shape;
+        match self.resize {
+            Some(side) => ImageShape { channels, height: side, width: side },
+            None => ImageShape { channels, height, width },
+        }
+    }
+
+    /// Whether such a network can be built.
+    ///
+    /// # Errors
+    /// Says what does not fit.
+    pub fn validate(&self) -> Result<()> {
+        let input = self.input();
+        if self.classes < 2 {
+            return Err(Error::input(format!("a classifier needs at least 2 classes, not {}", self.classes)));
+        }
+        for side in [input.height, input.width] {
+            self.architecture.check_side(side).map_err(|needed| {
+                Error::input(format!(
+                    "{} needs images with {needed}, not {input}; `resize` scales them up",
+                    self.architecture.label()
+                ))
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Trained numbers.
+    pub fn parameters(&self) -> Result<usize> {
+        Ok(Classifier::new(self, Seed(0), &Device::flex(), Precision::F32)?.parameters())
+    }
+}
+
+/// The parameters of one of the networks.
+#[derive(Module, Debug)]
+enum Network {
+    Linear(linear::LinearClassifier),
+    Mlp(mlp::Mlp),
+    ConvNet(mnist_convnet::ConvNet),
+    AlexNet(alexnet::AlexNet),
+    ResNet(resnet::ResNet),
+    WideResNet(wide_resnet::WideResNet),
+    MobileNet(mobilenet::MobileNet),
+    ConvNext(convnext::ConvNext),
+    Vit(vit::VisionTransformer),
+    Swin(swin::Swin),
+}
+
+impl Network {
+    fn make(maker: &mut Maker<'_>, config: &ClassifierConfig) -> Made<Self> {
+        let (shape, k) = (config.input(), config.classes);
+        let c = shape.channels;
+        Ok(match config.architecture {
+            Architecture::Linear => Self::Linear(linear::LinearClassifier::make(maker, shape.dims(), k)?),
+            Architecture::Mlp500 => Self::Mlp(mlp::Mlp::make(maker, shape.dims(), k)?),
+            Architecture::Convnet => Self::ConvNet(mnist_convnet::ConvNet::make(maker, shape, k)?),
+            Architecture::AlexNet => Self::AlexNet(alexnet::AlexNet::make(maker, c, k)?),
+            Architecture::ResNet18 => Self::ResNet(resnet::ResNet::make(maker, ResNetConfig::RESNET_18, c, k)?),
+            Architecture::ResNet50 => Self::ResNet(resnet::ResNet::make(maker, ResNetConfig::RESNET_50, c, k)?),
+            Architecture::WideResNet => Self::WideResNet(wide_resnet::WideResNet::make(maker, c, k)?),
+            Architecture::MobileNet => Self::MobileNet(mobilenet::MobileNet::make(maker, c, k)?),
+            Architecture::ConvNext => Self::ConvNext(convnext::ConvNext::make(maker, c, k)?),
+            Architecture::VitSmall => Self::Vit(vit::VisionTransformer::make(maker, VitConfig::SMALL, shape, k)?),
+            Architecture::VitB16 => Self::Vit(vit::VisionTransformer::make(maker, VitConfig::B_16, shape, k)?),
+            Architecture::SwinT => Self::Swin(swin::Swin::make(maker, c, k)?),
+        })
+    }
+
+    fn forward(&self, x: Tensor<4>, pass: &mut Pass) -> Tensor<2> {
+        match self {
+            Self::Linear(network) => network.forward(x),
+            Self::Mlp(network) => network.forward(x),
+            Self::ConvNet(network) => network.forward(x, pass),
+            Self::AlexNet(network) => network.forward(x, pass),
+            Self::ResNet(network) => network.forward(x, pass),
+            Self::WideResNet(network) => network.forward(x, pass),
+            Self::MobileNet(network) => network.forward(x, pass),
+            Self::ConvNext(network) => network.forward(x, pass),
+            Self::Vit(network) => network.forward(x),
+            Self::Swin(network) => network.forward(x, pass),
+        }
+    }
+}
+
+/// A network on a device.
+#[derive(Debug, Clone)]
+pub struct Classifier {
+    config: ClassifierConfig,
+    network: Network,
+    names: Names,
+    dtype: DType,
+}
+
+impl Classifier {
+    /// A network with random parameters, drawn as its authors' code draws them.
+    ///
+    /// # Errors
+    /// When images of that shape cannot enter.
+    pub fn new(config: &ClassifierConfig, seed: Seed, device: &Device, precision: Precision) -> Result<Self> {
+        Self::make(config, Weights::default(), Some((seed, "")), device, precision)
+    }
+
+    /// A network from named arrays, which must be exactly its own.
+    ///
+    /// # Errors
+    /// Names the array that is missing, misshapen or too many.
+    pub fn from_weights(
+        config: &ClassifierConfig,
+        weights: Weights,
+        device: &Device,
+        precision: Precision,
+    ) -> Result<Self> {
+        Self::make(config, weights, None, device, precision)
+    }
+
+    /// A network from arrays of another task, such as torchvision's of ImageNet: the head is drawn anew where it is missing or for
+    /// another number of classes.
+    ///
+    /// # Errors
+    /// Names an array that is missing, misshapen or too many.
+    pub fn from_pretrained(
+        config: &ClassifierConfig,
+        mut weights: Weights,
+        seed: Seed,
+        device: &Device,
+        precision: Precision,
+    ) -> Result<Self> {
+        let head = config.architecture.head();
+        let other_classes = |name: &str| weights.shape(name).is_some_and(|shape| shape[0] != config.classes);
+        if other_classes(&format!("{head}.bias")) {
+            weights.0.retain(|name, _| !name.starts_with(&format!("{head}.")));
+        }
+        Self::make(config, weights, Some((seed, head)), device, precision)
+    }
+
+    /// Draws what is missing below the prefix given with a seed, and nothing else.
+    fn make(
+        config: &ClassifierConfig,
+        mut weights: Weights,
+        draw: Option<(Seed, &str)>,
+        device: &Device,
+        precision: Precision,
+    ) -> Result<Self> {
+        config.validate()?;
+        weights.0.retain(|name, _| !is_computed(name));
+        let misfit = |e: String| Error::input(format!("weights do not fit {}: {e}", config.architecture.label()));
+        let mut maker = Maker::new(weights, draw.map(|(seed, _)| seed), device, precision);
+        let network = Network::make(&mut maker, config).map_err(misfit)?;
+        let Finished { names, drawn, left } = maker.finish();
+        if let Some(name) = left.0.keys().next() {
+            return Err(misfit(format!("array '{name}' has no place in it")));
+        }
+        if let Some(name) = drawn.iter().find(|name| draw.is_some_and(|(_, prefix)| !name.starts_with(prefix))) {
+            return Err(misfit(format!("array '{name}' is missing")));
+        }
+        Ok(Self { config: *config, network, names, dtype: precision.dtype() })
+    }
+
+    /// What it is.
+    pub fn config(&self) -> &ClassifierConfig {
+        &self.config
+    }
+
+    /// Logits [N, K] of images x [N, C, H, W].
+    pub fn forward(&self, x: Tensor<4>, pass: &mut Pass) -> Tensor<2> {
+        let ImageShape { height, width, .. } = self.config.input();
+        let x = match x.dims() {
+            [_, _, h, w] if (h, w) == (height, width) => x,
+            _ => {
+                let bilinear = InterpolateOptions::new(InterpolateMode::Bilinear).with_align_corners(false);
+                interpolate(x, bilinear.with_output_size([height, width]))
+            }
+        };
+        self.network.forward(x, pass)
+    }
+
+    /// Images [N, C, H, W] on a device, in the network's number format.
+    pub fn upload(&self, images: &[f32], device: &Device) -> Tensor<4> {
+        let ImageShape { channels, height, width } = self.config.shape;
+        let n = images.len() / self.config.shape.dims().max(1);
+        Tensor::from_data(TensorData::new(images.to_vec(), [n, channels, height, width]), (device, self.dtype))
+    }
+
+    /// All parameters and running statistics by name, on the host.
+    ///
+    /// # Errors
+    /// When the device cannot deliver them.
+    pub fn to_weights(&self) -> Result<Weights> {
+        parameters::to_weights_by(&self.network, &|_, id| self.names.get(&id).cloned().unwrap_or_default())
+    }
+
+    /// Trained numbers; running statistics do not count.
+    pub fn parameters(&self) -> usize {
+        let statistics = |name: &str| name.ends_with(".running_mean") || name.ends_with(".running_var");
+        let mut count = Count { names: &self.names, counts: &|name| !statistics(name), total: 0 };
+        self.network.visit(&mut count);
+        count.total
+    }
+}
+
+struct Count<'a> {
+    names: &'a Names,
+    counts: &'a dyn Fn(&str) -> bool,
+    total: usize,
+}
+
+impl burn::module::ModuleVisitor for Count<'_> {
+    fn visit_float<const D: usize>(&mut self, param: &burn::module::Param<Tensor<D>>) {
+        if self.names.get(&param.id).is_some_and(|name| (self.counts)(name)) {
+            self.total += param.val().dims().iter().product::<usize>();
+        }
+    }
+}
+
+/// Arrays that torchvision stores beside the parameters and that follow from the architecture.
+fn is_computed(name: &str) -> bool {
+    name.ends_with(".num_batches_tracked") || name.ends_with(".relative_position_index")
+}

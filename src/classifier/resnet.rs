@@ -1,0 +1,129 @@
+//! ResNet: "Deep Residual Learning for Image Recognition" (He et al. 2016), as torchvision builds it: in the bottleneck the
+//! stride is in the 3×3 convolution ("v1.5").
+//!
+//! ```text
+//! conv 7×7 /2 → BN → ReLU → max pool 3×3 /2 → 4 stages of residual blocks, each but the first halving the side → mean → linear
+//! ```
+
+use burn::module::Module;
+use burn::tensor::{Tensor, activation::relu};
+
+use super::layers::{BATCH_NORM, BatchNorm, Conv, Linear, Pass, global_mean, max_pool};
+use super::maker::{Init, Made, Maker};
+
+/// Blocks of each stage, and whether they are bottlenecks.
+#[derive(Debug, Clone, Copy)]
+pub struct ResNetConfig {
+    blocks: [usize; 4],
+    bottleneck: bool,
+}
+
+impl ResNetConfig {
+    /// ResNet-18: two 3×3 convolutions a block.
+    pub const RESNET_18: Self = Self { blocks: [2, 2, 2, 2], bottleneck: false };
+    /// ResNet-50: 1×1, 3×3 and 1×1 to four times the width.
+    pub const RESNET_50: Self = Self { blocks: [3, 4, 6, 3], bottleneck: true };
+}
+
+/// Fits a block's input to its output: a strided 1×1 convolution, normalised.
+#[derive(Module, Debug)]
+struct Projection {
+    conv: Conv,
+    norm: BatchNorm,
+}
+
+/// ReLU(x' + convolutions(x)), x' being x or its projection; a ReLU after every normalisation but the last.
+#[derive(Module, Debug)]
+struct Residual {
+    convs: Vec<Conv>,
+    norms: Vec<BatchNorm>,
+    downsample: Option<Projection>,
+}
+
+impl Residual {
+    fn forward(&self, x: Tensor<4>, pass: &mut Pass) -> Tensor<4> {
+        let mut h = x.clone();
+        for (i, (conv, norm)) in self.convs.iter().zip(&self.norms).enumerate() {
+            h = if i > 0 { relu(h) } else { h };
+            h = norm.forward(conv.forward(h), pass);
+        }
+        let x = match &self.downsample {
+            Some(projection) => projection.norm.forward(projection.conv.forward(x), pass),
+            None => x,
+        };
+        relu(h + x)
+    }
+}
+
+/// All parameters of a ResNet.
+#[derive(Module, Debug)]
+pub struct ResNet {
+    conv1: Conv,
+    bn1: BatchNorm,
+    stages: Vec<Vec<Residual>>,
+    fc: Linear,
+}
+
+impl ResNet {
+    /// For images of so many channels.
+    pub fn make(maker: &mut Maker<'_>, config: ResNetConfig, channels: usize, classes: usize) -> Made<Self> {
+        let conv1 = maker.conv("conv1", [64, channels, 7, 7], (2, 3), Init::kaiming_normal(64 * 49))?;
+        let bn1 = maker.batch_norm("bn1", 64, BATCH_NORM)?;
+        let expansion = if config.bottleneck { 4 } else { 1 };
+        let mut input = 64;
+        let mut stages = Vec::new();
+        for (s, &blocks) in config.blocks.iter().enumerate() {
+            let mut stage = Vec::new();
+            for b in 0..blocks {
+                let stride = if s > 0 && b == 0 { 2 } else { 1 };
+                let name = format!("layer{}.{b}", s + 1);
+                stage.push(residual(maker, &name, config.bottleneck, [input, 64 << s], stride)?);
+                input = expansion * (64 << s);
+            }
+            stages.push(stage);
+        }
+        let fc = maker.linear("fc", [classes, input], [Init::fan_in(input); 2])?;
+        Ok(Self { conv1, bn1, stages, fc })
+    }
+
+    /// x [N, C, H, W] → logits [N, K].
+    pub fn forward(&self, x: Tensor<4>, pass: &mut Pass) -> Tensor<2> {
+        let h = relu(self.bn1.forward(self.conv1.forward(x), pass));
+        let h = max_pool(h, 3, 2, 1);
+        let h = self.stages.iter().flatten().fold(h, |h, block| block.forward(h, pass));
+        self.fc.forward(global_mean(h))
+    }
+}
+
+fn residual(
+    maker: &mut Maker<'_>,
+    name: &str,
+    bottleneck: bool,
+    [input, width]: [usize; 2],
+    stride: usize,
+) -> Made<Residual> {
+    let output = if bottleneck { 4 * width } else { width };
+    // Outputs, inputs, side of the kernel, stride.
+    let maps = if bottleneck {
+        vec![(width, input, 1, 1), (width, width, 3, stride), (output, width, 1, 1)]
+    } else {
+        vec![(width, input, 3, stride), (width, width, 3, 1)]
+    };
+    let (mut convs, mut norms) = (Vec::new(), Vec::new());
+    for (i, (outputs, inputs, side, stride)) in maps.into_iter().enumerate() {
+        let init = Init::kaiming_normal(outputs * side * side);
+        let shape = [outputs, inputs, side, side];
+        convs.push(maker.conv(&format!("{name}.conv{}", i + 1), shape, (stride, side / 2), init)?);
+        norms.push(maker.batch_norm(&format!("{name}.bn{}", i + 1), outputs, BATCH_NORM)?);
+    }
+    let downsample = if stride == 1 && input == output {
+        None
+    } else {
+        let shape = [output, input, 1, 1];
+        Some(Projection {
+            conv: maker.conv(&format!("{name}.downsample.0"), shape, (stride, 0), Init::kaiming_normal(output))?,
+            norm: maker.batch_norm(&format!("{name}.downsample.1"), output, BATCH_NORM)?,
+        })
+    };
+    Ok(Residual { convs, norms, downsample })
+}

@@ -1,0 +1,86 @@
+//! WRN-28-10: "Wide Residual Networks" (Zagoruyko & Komodakis 2016), without dropout. Parameter names are those of the reference
+//! in `tests/reference/classifiers`.
+//!
+//! ```text
+//! conv 3×3 → 3 groups of 4 pre-activation blocks (160, 320, 640 channels), the last two halving the side → BN → ReLU → mean → linear
+//! ```
+
+use burn::module::Module;
+use burn::tensor::{Tensor, activation::relu};
+
+use super::layers::{BATCH_NORM, BatchNorm, Conv, Linear, Pass, global_mean};
+use super::maker::{Init, Made, Maker};
+
+/// Blocks of a group: (28 − 4)/6.
+const BLOCKS: usize = 4;
+const WIDTHS: [usize; 4] = [16, 160, 320, 640];
+
+/// o = ReLU(BN(x)); conv(ReLU(BN(conv(o)))) + x, or + shortcut(o) where the channels change.
+#[derive(Module, Debug)]
+struct WideBlock {
+    bn1: BatchNorm,
+    conv1: Conv,
+    bn2: BatchNorm,
+    conv2: Conv,
+    shortcut: Option<Conv>,
+}
+
+impl WideBlock {
+    fn forward(&self, x: Tensor<4>, pass: &mut Pass) -> Tensor<4> {
+        let o = relu(self.bn1.forward(x.clone(), pass));
+        let h = relu(self.bn2.forward(self.conv1.forward(o.clone()), pass));
+        let x = self.shortcut.as_ref().map_or(x, |shortcut| shortcut.forward(o));
+        self.conv2.forward(h) + x
+    }
+}
+
+/// All parameters of a WRN-28-10.
+#[derive(Module, Debug)]
+pub struct WideResNet {
+    conv1: Conv,
+    blocks: Vec<WideBlock>,
+    bn: BatchNorm,
+    fc: Linear,
+}
+
+impl WideResNet {
+    /// For images of so many channels.
+    pub fn make(maker: &mut Maker<'_>, channels: usize, classes: usize) -> Made<Self> {
+        let conv3 = |maker: &mut Maker<'_>, name: &str, [out, input]: [usize; 2], stride| {
+            maker.conv(name, [out, input, 3, 3], (stride, 1), Init::kaiming_normal(9 * out))
+        };
+        let conv1 = conv3(maker, "conv1", [WIDTHS[0], channels], 1)?;
+        let mut blocks = Vec::new();
+        for group in 0..3 {
+            for b in 0..BLOCKS {
+                let name = format!("group{}.{b}", group + 1);
+                let out = WIDTHS[group + 1];
+                let input = if b == 0 { WIDTHS[group] } else { out };
+                let stride = if b == 0 && group > 0 { 2 } else { 1 };
+                let shortcut = match input == out {
+                    true => None,
+                    false => {
+                        let (shape, init) = ([out, input, 1, 1], Init::kaiming_normal(out));
+                        Some(maker.conv(&format!("{name}.shortcut"), shape, (stride, 0), init)?)
+                    }
+                };
+                blocks.push(WideBlock {
+                    bn1: maker.batch_norm(&format!("{name}.bn1"), input, BATCH_NORM)?,
+                    conv1: conv3(maker, &format!("{name}.conv1"), [out, input], stride)?,
+                    bn2: maker.batch_norm(&format!("{name}.bn2"), out, BATCH_NORM)?,
+                    conv2: conv3(maker, &format!("{name}.conv2"), [out, out], 1)?,
+                    shortcut,
+                });
+            }
+        }
+        let bn = maker.batch_norm("bn", WIDTHS[3], BATCH_NORM)?;
+        let fc = maker.linear("fc", [classes, WIDTHS[3]], [Init::fan_in(WIDTHS[3]); 2])?;
+        Ok(Self { conv1, blocks, bn, fc })
+    }
+
+    /// x [N, C, H, W] → logits [N, K].
+    pub fn forward(&self, x: Tensor<4>, pass: &mut Pass) -> Tensor<2> {
+        let h = self.blocks.iter().fold(self.conv1.forward(x), |h, block| block.forward(h, pass));
+        self.fc.forward(global_mean(relu(self.bn.forward(h, pass))))
+    }
+}

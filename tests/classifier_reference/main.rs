@@ -1,0 +1,84 @@
+//! The zoo against torchvision's numbers (tests/reference/classifiers): logits of every architecture in f64 and f32.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+use bayescope::classifier::{Architecture, Classifier, ClassifierConfig, Pass};
+use bayescope::data::ImageShape;
+use bayescope::flow::Precision;
+use bayescope::flow::weights::{HostTensor, Weights};
+use burn::tensor::Device;
+use serde_json::Value;
+
+use common::fill::Filled;
+use common::reference::{numbers, path};
+use common::table::{Table, Tolerance};
+
+/// Their file and our name for it.
+const NETWORKS: [(&str, Architecture); 11] = [
+    ("linear", Architecture::Linear),
+    ("mlp", Architecture::Mlp500),
+    ("mnist_convnet", Architecture::Convnet),
+    ("alexnet", Architecture::AlexNet),
+    ("resnet18", Architecture::ResNet18),
+    ("resnet50", Architecture::ResNet50),
+    ("wide_resnet28_10", Architecture::WideResNet),
+    ("mobilenet_v3_large", Architecture::MobileNet),
+    ("convnext_tiny", Architecture::ConvNext),
+    ("vit_b_16", Architecture::VitB16),
+    ("swin_t", Architecture::SwinT),
+];
+
+struct Reference {
+    json: Value,
+    seed: u64,
+    config: ClassifierConfig,
+}
+
+impl Reference {
+    fn read(file: &str, architecture: Architecture) -> Self {
+        let text = std::fs::read(path(&format!("classifiers/{file}.json"))).unwrap();
+        let json: Value = serde_json::from_slice(&text).unwrap();
+        let extent = |i: usize| json["input"]["shape"][i].as_u64().unwrap() as usize;
+        let shape = ImageShape { channels: extent(1), height: extent(2), width: extent(3) };
+        let classes = json["num_classes"].as_u64().unwrap() as usize;
+        let config = ClassifierConfig { architecture, shape, classes, resize: None };
+        Self { seed: json["seed"].as_u64().unwrap(), config, json }
+    }
+
+    fn weights(&self) -> Weights {
+        let table = self.json["params"].as_array().unwrap();
+        let array = |entry: &Value| {
+            let filled = Filled::parameter(entry, self.seed)?;
+            Some((filled.name, HostTensor::new(filled.shape, filled.values)))
+        };
+        Weights(table.iter().filter_map(array).collect())
+    }
+
+    fn logits(&self, weights: Weights, precision: Precision) -> Vec<f64> {
+        let device = Device::flex();
+        let network = Classifier::from_weights(&self.config, weights, &device, precision).unwrap();
+        assert_eq!(network.parameters() as u64, self.json["trainable_params"].as_u64().unwrap());
+        let images = Filled::described(&self.json["input"], self.seed).values;
+        let logits = network.forward(network.upload(&images, &device), &mut Pass::evaluation());
+        logits.try_into_vec_as::<f64>().unwrap()
+    }
+}
+
+#[test]
+fn every_architecture_gives_torchvisions_logits() {
+    let mut table = Table::new("logits".into());
+    for (file, architecture) in NETWORKS {
+        let reference = Reference::read(file, architecture);
+        let golden = numbers(&reference.json["logits"]);
+        let weights = reference.weights();
+        // They are printed with nine digits.
+        let exact = Tolerance::Absolute(1e-8 * golden.iter().fold(0.0_f64, |most, v| most.max(v.abs())));
+        let single = Tolerance::Absolute(if file == "alexnet" { 2e-5 } else { 1e-5 });
+        for (precision, limit) in [(Precision::F64, exact), (Precision::F32, single)] {
+            let ours = reference.logits(weights.clone(), precision);
+            table.compare(&format!("{file} {precision:?}"), &ours, &golden, limit);
+        }
+    }
+    table.finish();
+}
