@@ -5,7 +5,8 @@
 //!
 //! The rooms of this crate; the left may be imported by the right, never back:
 //!
-//! `units, error → data → flow → oracle → bayes → worker → {cli, gui}` (`device` and `simd` stand beside `data`).
+//! `units, error → data → flow → oracle → {bayes, measure} → worker → {cli, gui}` (`device` and `simd` stand beside
+//! `data`; `measure` imports only `units` and `error`).
 
 pub mod bayes;
 pub mod classifier;
@@ -18,6 +19,7 @@ pub mod flow;
 mod gradients;
 #[cfg(feature = "gui")]
 pub mod gui;
+pub mod measure;
 pub mod oracle;
 mod simd;
 pub mod units;

@@ -15,9 +15,10 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("oracle", &["error", "units", "events", "device", "gradients", "data", "flow"]),
     ("classifier", &["error", "units", "gradients", "data", "flow"]),
     ("bayes", &["error", "units", "events", "simd", "flow", "oracle"]),
-    ("worker", &["error", "units", "events", "device", "data", "flow", "oracle", "bayes"]),
-    ("gui", &["error", "units", "events", "device", "data", "flow", "oracle", "bayes", "worker"]),
-    ("cli", &["error", "units", "events", "device", "data", "flow", "oracle", "bayes", "worker", "gui"]),
+    ("measure", &["error", "units", "events"]),
+    ("worker", &["error", "units", "events", "device", "data", "flow", "oracle", "bayes", "measure"]),
+    ("gui", &["error", "units", "events", "device", "data", "flow", "oracle", "bayes", "measure", "worker"]),
+    ("cli", &["error", "units", "events", "device", "data", "flow", "oracle", "bayes", "measure", "worker", "gui"]),
 ];
 
 /// Word → the only places that may use it, with the reason for every exception.

@@ -1,0 +1,298 @@
+//! The figures of each image: what the exact posterior and the classifier say about it. The only place where all n·K
+//! probabilities are looked at; what follows needs one row of figures per image.
+
+use rayon::prelude::*;
+
+use super::softmax::log_sum_exp;
+use crate::error::{Error, Result};
+use crate::units::ClassId;
+
+/// How far the probabilities of a row may be from adding up to 1 before it is refused. Rows stored as f32 or f16 are
+/// off by rounding and are normalised; more than this means something other than probabilities was given.
+const NORMALISATION: f64 = 1e-3;
+
+/// Figures of single images, in the order they came; one entry per image in every field.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PerImage {
+    /// Number of classes K.
+    pub classes: usize,
+    /// Drawn label.
+    pub label: Vec<ClassId>,
+    /// Decision of the classifier, argmax_y q(y|x); the first of equals.
+    pub decision: Vec<ClassId>,
+    /// −Σ_y p log q, nats.
+    pub cross_entropy: Vec<f64>,
+    /// H(p) = −Σ_y p log p, nats.
+    pub entropy: Vec<f64>,
+    /// KL(p‖q) = Σ_y p (log p − log q), nats; as summed, so that q = p can leave a rounding error below 0.
+    pub kl: Vec<f64>,
+    /// −log q(drawn label), nats.
+    pub nll: Vec<f64>,
+    /// max_y q(y|x).
+    pub confidence: Vec<f64>,
+    /// p(decision|x): the probability that the classifier is right.
+    pub expected: Vec<f64>,
+    /// max_y p(y|x): the probability that the Bayes decision is right.
+    pub best: Vec<f64>,
+}
+
+/// One image's figures.
+struct Row {
+    decision: ClassId,
+    cross_entropy: f64,
+    entropy: f64,
+    kl: f64,
+    nll: f64,
+    confidence: f64,
+    expected: f64,
+    best: f64,
+}
+
+impl PerImage {
+    /// No images yet, of `classes` classes.
+    ///
+    /// # Errors
+    /// When there is no class.
+    pub fn new(classes: usize) -> Result<Self> {
+        if classes == 0 {
+            return Err(Error::input("a classifier needs at least one class"));
+        }
+        Ok(Self {
+            classes,
+            label: Vec::new(),
+            decision: Vec::new(),
+            cross_entropy: Vec::new(),
+            entropy: Vec::new(),
+            kl: Vec::new(),
+            nll: Vec::new(),
+            confidence: Vec::new(),
+            expected: Vec::new(),
+            best: Vec::new(),
+        })
+    }
+
+    /// Number of images.
+    pub fn len(&self) -> usize {
+        self.label.len()
+    }
+
+    /// Whether there is no image.
+    pub fn is_empty(&self) -> bool {
+        self.label.is_empty()
+    }
+
+    /// Adds images, so that a large test set may come in batches: exact posteriors `p` [n, K] as f32 or f64, the
+    /// classifier's `log_q` [n, K] (see [`super::log_softmax`]), drawn `labels` [n]. Rows that add up to 1 within 1e-3
+    /// are normalised to do so exactly. 0·log 0 = 0 on either side.
+    ///
+    /// # Errors
+    /// When shapes do not match; when a row holds NaN, a negative or infinite number or does not add up to 1; when
+    /// q = 0 where p > 0 or at the drawn label: the loss is infinite then, no mean exists, and the image is named. On an
+    /// error nothing is added.
+    pub fn extend<P: Copy + Into<f64> + Sync>(&mut self, p: &[P], log_q: &[f64], labels: &[ClassId]) -> Result<()> {
+        let (n, classes) = (labels.len(), self.classes);
+        if p.len() != n * classes || log_q.len() != n * classes {
+            let (p, q) = (p.len(), log_q.len());
+            return Err(Error::input(format!(
+                "{n} labels of {classes} classes need {} probabilities, not {p} of the world and {q} of the classifier",
+                n * classes
+            )));
+        }
+        let rows: Vec<Result<Row, String>> = (p.par_chunks(classes), log_q.par_chunks(classes), labels)
+            .into_par_iter()
+            .map(|(p, log_q, &label)| row(p, log_q, label))
+            .collect();
+        // The first refusal in the order of the images, whichever thread was first.
+        let first = self.len();
+        let named = |(i, row): (usize, Result<Row, String>)| {
+            row.map_err(|cause| Error::Numeric(format!("image {}: {cause}", first + i)))
+        };
+        let rows = rows.into_iter().enumerate().map(named).collect::<Result<Vec<Row>>>()?;
+        self.label.extend_from_slice(labels);
+        for row in rows {
+            self.push(row);
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, row: Row) {
+        self.decision.push(row.decision);
+        self.cross_entropy.push(row.cross_entropy);
+        self.entropy.push(row.entropy);
+        self.kl.push(row.kl);
+        self.nll.push(row.nll);
+        self.confidence.push(row.confidence);
+        self.expected.push(row.expected);
+        self.best.push(row.best);
+    }
+
+    /// Whether the decision on image `i` is its drawn label.
+    pub fn hit(&self, i: usize) -> bool {
+        self.decision[i] == self.label[i]
+    }
+
+    /// The `count` images with the largest KL(p‖q), largest first; of equals the earlier one.
+    pub fn worst(&self, count: usize) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.len()).collect();
+        order.sort_by(|&a, &b| self.kl[b].total_cmp(&self.kl[a]));
+        order.truncate(count);
+        order
+    }
+}
+
+/// The figures of one image, or why there are none.
+fn row<P: Copy + Into<f64>>(p: &[P], log_q: &[f64], label: ClassId) -> Result<Row, String> {
+    let p_sum = posterior_sum(p)?;
+    let log_q_sum = log_q_sum(log_q)?;
+    let log_q = |y: usize| log_q[y] - log_q_sum;
+    let mut row = Row {
+        decision: 0,
+        cross_entropy: 0.0,
+        entropy: 0.0,
+        kl: 0.0,
+        nll: 0.0,
+        confidence: 0.0,
+        expected: 0.0,
+        best: 0.0,
+    };
+    for (y, &p_y) in p.iter().enumerate() {
+        let (p_y, log_q_y) = (p_y.into() / p_sum, log_q(y));
+        if log_q_y > log_q(row.decision) {
+            row.decision = y;
+        }
+        row.best = row.best.max(p_y);
+        if p_y > 0.0 {
+            if log_q_y == f64::NEG_INFINITY {
+                return Err(infinite(y, &format!("where the exact posterior is {p_y:.3e}")));
+            }
+            let log_p_y = p_y.ln();
+            row.cross_entropy -= p_y * log_q_y;
+            row.entropy -= p_y * log_p_y;
+            row.kl += p_y * (log_p_y - log_q_y);
+        }
+    }
+    if label >= p.len() {
+        return Err(format!("its label {label} is none of {} classes", p.len()));
+    }
+    row.nll = -log_q(label);
+    if row.nll == f64::INFINITY {
+        return Err(infinite(label, "and that is its label"));
+    }
+    row.confidence = log_q(row.decision).exp().min(1.0);
+    row.expected = p[row.decision].into() / p_sum;
+    Ok(row)
+}
+
+fn infinite(class: ClassId, whence: &str) -> String {
+    format!(
+        "the classifier gives class {class} probability 0 {whence}: the loss is infinite. Give logits or log-probabilities, not probabilities rounded to 0"
+    )
+}
+
+/// Σ p of one image, checked.
+fn posterior_sum<P: Copy + Into<f64>>(p: &[P]) -> Result<f64, String> {
+    if let Some((y, p)) = p.iter().map(|&p| p.into()).enumerate().find(|(_, p): &(usize, f64)| p.is_nan() || *p < 0.0) {
+        return Err(format!("the exact posterior of class {y} is {p}"));
+    }
+    let sum: f64 = p.iter().map(|&p| p.into()).sum();
+    if (sum - 1.0).abs() <= NORMALISATION {
+        Ok(sum)
+    } else {
+        Err(format!("the exact posteriors add up to {sum}, not to 1"))
+    }
+}
+
+/// log Σ q of one image, checked.
+fn log_q_sum(log_q: &[f64]) -> Result<f64, String> {
+    if let Some((y, value)) = log_q.iter().enumerate().find(|(_, x)| x.is_nan() || **x == f64::INFINITY) {
+        return Err(format!("the classifier's log-probability of class {y} is {value}"));
+    }
+    let log_sum = log_sum_exp(log_q.iter().copied());
+    if log_sum.abs() <= NORMALISATION {
+        Ok(log_sum)
+    } else {
+        // NaN here: every class was −∞.
+        let sum = if log_sum.is_nan() { 0.0 } else { log_sum.exp() };
+        Err(format!("the classifier's probabilities add up to {sum}, not to 1 (logits need log_softmax first)"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn images(p: &[f64], q: &[f64], labels: &[usize], classes: usize) -> Result<PerImage> {
+        let log_q: Vec<f64> = q.iter().map(|q| q.ln()).collect();
+        let mut images = PerImage::new(classes)?;
+        images.extend(p, &log_q, labels)?;
+        Ok(images)
+    }
+
+    #[test]
+    fn two_classes_by_hand() {
+        let images = images(&[0.75, 0.25], &[0.5, 0.5], &[1], 2).unwrap();
+        let ln = f64::ln;
+        assert!((images.cross_entropy[0] - ln(2.0)).abs() < 1e-15);
+        assert!((images.entropy[0] - (2.0 * ln(2.0) - 0.75 * ln(3.0))).abs() < 1e-15);
+        assert!((images.kl[0] - (0.75 * ln(3.0) - ln(2.0))).abs() < 1e-15);
+        assert!((images.nll[0] - ln(2.0)).abs() < 1e-15);
+        assert_eq!((images.decision[0], images.expected[0], images.best[0]), (0, 0.75, 0.75));
+        assert!(!images.hit(0));
+    }
+
+    #[test]
+    fn zero_times_log_zero_is_zero_on_both_sides() {
+        let images = images(&[1.0, 0.0, 0.0], &[1.0, 0.0, 0.0], &[0], 3).unwrap();
+        assert_eq!((images.cross_entropy[0], images.entropy[0], images.kl[0], images.nll[0]), (0.0, 0.0, 0.0, 0.0));
+    }
+
+    #[test]
+    fn refusals_name_the_image_and_add_nothing() {
+        let fine = [0.5, 0.5];
+        let cases: [([f64; 2], [f64; 2], usize, &str); 8] = [
+            ([0.5, 0.5], [1.0, 0.0], 0, "class 1 probability 0"),
+            ([1.0, 0.0], [1.0, 0.0], 1, "and that is its label"),
+            ([f64::NAN, 0.5], fine, 0, "posterior of class 0 is NaN"),
+            ([1.5, -0.5], fine, 0, "posterior of class 1 is -0.5"),
+            ([0.5, 0.4], fine, 0, "add up to 0.9"),
+            (fine, [f64::NAN, 0.5], 0, "log-probability of class 0 is NaN"),
+            (fine, [0.0, 0.0], 0, "add up to 0"),
+            (fine, fine, 2, "label 2"),
+        ];
+        for (p, q, label, cause) in cases {
+            let mut images = images(&fine, &fine, &[0], 2).unwrap();
+            let log_q: Vec<f64> = fine.iter().chain(&q).map(|q| q.ln()).collect();
+            let error = images.extend(&[fine, p].concat(), &log_q, &[0, label]).unwrap_err().to_string();
+            assert!(error.contains("image 2:") && error.contains(cause), "{error}");
+            assert_eq!(images.len(), 1);
+        }
+        let infinite = PerImage::new(2).unwrap().extend(&[f64::INFINITY, 0.0], &[0.0, 0.0], &[0]);
+        assert!(infinite.unwrap_err().to_string().contains("image 0"));
+    }
+
+    #[test]
+    fn shapes_must_match() {
+        assert!(images(&[0.5, 0.5, 1.0], &[0.5, 0.5], &[0], 2).is_err());
+        assert!(images(&[0.5, 0.5], &[0.5, 0.5], &[0, 1], 2).is_err());
+        assert!(PerImage::new(0).is_err());
+    }
+
+    #[test]
+    fn batches_and_stored_floats_do_not_matter() {
+        let p = [0.7f64, 0.2, 0.1, 0.1, 0.8, 0.1];
+        let q = [0.6, 0.3, 0.1, 0.3, 0.3, 0.4];
+        let whole = images(&p, &q, &[0, 1], 3).unwrap();
+        let log_q: Vec<f64> = q.iter().map(|q: &f64| q.ln()).collect();
+        let mut parts = PerImage::new(3).unwrap();
+        parts.extend(&p[..3], &log_q[..3], &[0]).unwrap();
+        parts.extend(&p[3..], &log_q[3..], &[1]).unwrap();
+        assert_eq!(whole, parts);
+        let mut stored = PerImage::new(3).unwrap();
+        stored.extend(&p.map(|p| p as f32), &log_q, &[0, 1]).unwrap();
+        for (a, b) in whole.kl.iter().zip(&stored.kl) {
+            assert!((a - b).abs() < 1e-6);
+        }
+        assert_eq!(whole.worst(5), [1, 0]);
+        assert_eq!(whole.worst(1), [1]);
+    }
+}

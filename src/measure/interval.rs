@@ -1,0 +1,99 @@
+//! A number with its 95 % interval. (`bayes::Figure` is its sister for Bayes errors: symmetric, and in a room beside
+//! this one, which may not be entered from here.)
+
+use serde::{Deserialize, Serialize};
+
+/// Half the width of a 95 % interval of a normal variable, in standard deviations.
+pub(super) const Z95: f64 = 1.959_963_984_540_054;
+
+/// A 95 % interval, in the unit of the number it belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+impl Interval {
+    /// Whether `x` lies inside; the ends belong to it.
+    pub fn contains(&self, x: f64) -> bool {
+        (self.low..=self.high).contains(&x)
+    }
+}
+
+/// A number with its 95 % interval, which holds the number itself.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// The number.
+    pub value: f64,
+    /// Its 95 % interval.
+    pub interval: Interval,
+}
+
+impl Estimate {
+    /// A number and its interval, widened to hold the number where that fell outside by chance or rounding.
+    pub(super) fn new(value: f64, interval: Interval) -> Self {
+        Self { value, interval: Interval { low: interval.low.min(value), high: interval.high.max(value) } }
+    }
+
+    /// `hits` of `n` with their Wilson interval.
+    pub(super) fn proportion(hits: usize, n: usize) -> Self {
+        Self::new(hits as f64 / n.max(1) as f64, wilson(hits, n))
+    }
+
+    /// One minus this number, e.g. the error of an accuracy.
+    pub(super) fn complement(self) -> Self {
+        Self {
+            value: 1.0 - self.value,
+            interval: Interval { low: 1.0 - self.interval.high, high: 1.0 - self.interval.low },
+        }
+    }
+}
+
+/// Wilson's score interval of a proportion: `hits` of `n` independent trials (Wilson 1927). Unlike a bootstrap it does
+/// not shrink to a point where all trials agree, which accurate classifiers and small bins do. All of [0, 1] for n = 0.
+pub fn wilson(hits: usize, n: usize) -> Interval {
+    if n == 0 {
+        return Interval { low: 0.0, high: 1.0 };
+    }
+    let (count, share) = (n as f64, hits.min(n) as f64 / n as f64);
+    let z2 = Z95 * Z95 / count;
+    let centre = share + z2 / 2.0;
+    let half = Z95 * (share * (1.0 - share) / count + z2 / (4.0 * count)).sqrt();
+    let end = |x: f64| (x / (1.0 + z2)).clamp(0.0, 1.0);
+    // Both ends are exact at the edges, where rounding would leave 1e-18.
+    let low = if hits == 0 { 0.0 } else { end(centre - half) };
+    let high = if hits >= n { 1.0 } else { end(centre + half) };
+    Interval { low, high }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wilson_gives_the_published_values() {
+        // Newcombe 1998, table I, method 3: 81 of 263, 15 of 148, 0 of 20, 1 of 29.
+        for (hits, n, low, high) in
+            [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0.0, 0.1611), (1, 29, 0.0061, 0.1718)]
+        {
+            let interval = wilson(hits, n);
+            assert!(
+                (interval.low - low).abs() < 5e-5 && (interval.high - high).abs() < 5e-5,
+                "{hits}/{n} {interval:?}"
+            );
+        }
+        assert_eq!(wilson(0, 0), Interval { low: 0.0, high: 1.0 });
+        assert_eq!(wilson(7, 7).high, 1.0);
+    }
+
+    #[test]
+    fn the_error_mirrors_the_accuracy() {
+        let (accuracy, error) = (Estimate::proportion(3, 10), Estimate::proportion(7, 10));
+        let mirrored = accuracy.complement();
+        assert!((mirrored.value - error.value).abs() < 1e-15);
+        assert!((mirrored.interval.low - error.interval.low).abs() < 1e-15);
+        assert!((mirrored.interval.high - error.interval.high).abs() < 1e-15);
+    }
+}

@@ -1,0 +1,32 @@
+//! What a classifier q(y|x) is worth in a world whose posterior p(y|x) is known (SCIENCE §4): its loss taken apart into
+//! what no classifier can avoid and what this one has yet to learn, its calibration, and how both change with the number
+//! of training images. Pure mathematics: numbers in, numbers out.
+//!
+//! L = mean_i −Σ_y p_i(y) log q_i(y) = mean H(p_i) + mean KL(p_i‖q_i) = aleatoric + epistemic  (BLC eq. 4, nats)
+//!
+//! | file | what |
+//! |---|---|
+//! | `interval` | a number with its 95 % interval; the Wilson interval of a proportion |
+//! | `bootstrap` | resampling of images, BCa intervals |
+//! | `images`, `softmax` | the figures of each image; log-probabilities of logits |
+//! | `decomposition` | the figures of a test set, with intervals |
+//! | `reliability` | reliability diagram, expected and exact calibration error |
+//! | `power_law` | a·N^(−α) and a·N^(−α) + c: fits, intervals, which of the two, how many images until KL ≤ d |
+
+mod bootstrap;
+mod decomposition;
+mod images;
+mod interval;
+mod power_law;
+mod reliability;
+mod softmax;
+
+pub use bootstrap::{Bootstrap, REPLICATES};
+pub use decomposition::{ClassMeasured, Measured, measure};
+pub use images::PerImage;
+pub use interval::{Estimate, Interval, wilson};
+pub use power_law::{
+    Comparison, Curve, Forecast, Point, PowerLaw, Resampling, Variant, Verdict, compare, fit, more_data,
+};
+pub use reliability::{BINS, Bin, Reliability};
+pub use softmax::log_softmax;

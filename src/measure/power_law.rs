@@ -1,0 +1,263 @@
+//! Scaling laws (SCIENCE §4): KL(N) = a·N^(−α), and KL(N) = a·N^(−α) + c with a floor c ≥ 0 that no amount of data of this
+//! kind removes; both by least squares of log KL over all runs.
+//!
+//! **Intervals.** The residual of a run is taken apart into a level of its seed, a level of its N (other seeds at this N
+//! share it: lack of fit, or a test set in common) and its own. A replicate is the fitted curve plus newly drawn levels
+//! of all three, refitted; see `scatter`. With one seed, or where seeds and sizes do not cross enough to tell the levels
+//! apart, all residuals count as the runs' own: [`Resampling`] says which it was.
+//!
+//! | file | what |
+//! |---|---|
+//! | `curve` | the curve, and its least-squares fits |
+//! | `scatter` | levels of scatter, replicates |
+//! | `verdict` | which of the two laws, and what it means |
+//! | `forecast` | how many images until KL ≤ d |
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::bootstrap::quantile;
+use super::interval::{Estimate, Interval};
+use crate::error::{Error, Result};
+use crate::units::Seed;
+
+mod curve;
+mod forecast;
+mod scatter;
+mod verdict;
+
+pub use curve::Curve;
+pub use forecast::{Forecast, more_data};
+pub use scatter::Resampling;
+pub use verdict::{Comparison, Verdict, compare};
+
+use scatter::{Replicate, Scatter};
+
+/// Values of log KL closer together than this are the same: there is nothing to fit.
+const SAME: f64 = 1e-9;
+
+/// One trained model.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    /// Number of training images.
+    pub n: f64,
+    /// Seed of the run; runs of one seed at several N may share what they were given.
+    pub seed: u64,
+    /// What falls with N, > 0: KL in nats, or any other distance.
+    pub value: f64,
+}
+
+/// Which law.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Variant {
+    /// a·N^(−α).
+    Pure,
+    /// a·N^(−α) + c, c ≥ 0.
+    Floor,
+}
+
+impl Variant {
+    /// Parameters of the curve.
+    fn parameters(self) -> usize {
+        match self {
+            Self::Pure => 2,
+            Self::Floor => 3,
+        }
+    }
+}
+
+/// A fitted law.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PowerLaw {
+    /// Which law.
+    pub variant: Variant,
+    /// a, in the unit of the values.
+    pub a: Estimate,
+    /// α; negative where values rise.
+    pub alpha: Estimate,
+    /// c of [`Variant::Floor`], in the unit of the values; 0 where the best curve has none.
+    pub floor: Option<Estimate>,
+    /// Share of the variance of log values that the curve explains; 0 where all values are equal.
+    pub r_squared: f64,
+    /// Σ of squared residuals, log².
+    pub residual_sum: f64,
+    /// Mean square of the scatter that the curve is judged against, log²: of sizes where they scatter by themselves,
+    /// otherwise of single runs.
+    pub error_mean_square: f64,
+    /// Its degrees of freedom.
+    pub error_freedom: f64,
+    /// The points, as given.
+    pub points: Vec<Point>,
+    /// log value − log curve of each point.
+    pub residuals: Vec<f64>,
+    /// Runs.
+    pub n_points: usize,
+    /// Different seeds among them.
+    pub n_seeds: usize,
+    /// Different N among them.
+    pub n_sizes: usize,
+    /// What the intervals are drawn over.
+    pub resampling: Resampling,
+    /// What a reader must know before using the numbers, where there is such a thing.
+    pub caveat: Option<String>,
+    /// Seed of the intervals.
+    pub seed: Seed,
+    /// The curve, not rounded through `a`.
+    pub curve: Curve,
+    /// Refits behind all intervals; drawn again from `seed` after a file was read.
+    #[serde(skip)]
+    replicates: Vec<Replicate>,
+}
+
+/// Points as the fits see them.
+struct Design {
+    /// log N.
+    x: Vec<f64>,
+    /// log value.
+    y: Vec<f64>,
+    /// Index of each point's seed.
+    seed: Vec<usize>,
+    /// Index of each point's N.
+    size: Vec<usize>,
+    seeds: usize,
+    sizes: usize,
+}
+
+impl Design {
+    fn of(points: &[Point]) -> Result<Self> {
+        for (i, point) in points.iter().enumerate() {
+            if !(point.n > 0.0 && point.n.is_finite() && point.value > 0.0 && point.value.is_finite()) {
+                let (n, value) = (point.n, point.value);
+                return Err(Error::input(format!(
+                    "point {i} has N = {n} and value {value}: a power law needs both > 0"
+                )));
+            }
+        }
+        let seeds: Vec<u64> = points.iter().map(|p| p.seed).collect::<BTreeSet<_>>().into_iter().collect();
+        // Positive floats sort as their bits do.
+        let sizes: Vec<u64> = points.iter().map(|p| p.n.to_bits()).collect::<BTreeSet<_>>().into_iter().collect();
+        Ok(Self {
+            x: points.iter().map(|p| p.n.ln()).collect(),
+            y: points.iter().map(|p| p.value.ln()).collect(),
+            seed: points.iter().map(|p| seeds.partition_point(|&s| s < p.seed)).collect(),
+            size: points.iter().map(|p| sizes.partition_point(|&s| s < p.n.to_bits())).collect(),
+            seeds: seeds.len(),
+            sizes: sizes.len(),
+        })
+    }
+
+    /// Whether all values are equal but for rounding.
+    fn is_flat(&self) -> bool {
+        let (low, high) = self.y.iter().fold((f64::MAX, f64::MIN), |(low, high), &y| (low.min(y), high.max(y)));
+        high - low < SAME
+    }
+}
+
+/// Fits one law to `points`. Same points and `seed`: same intervals.
+///
+/// # Errors
+/// When a value or N is not a positive number, or there are not more different N than the law has parameters: three, with
+/// a floor four.
+pub fn fit(points: &[Point], variant: Variant, seed: Seed) -> Result<PowerLaw> {
+    let design = Design::of(points)?;
+    let needed = variant.parameters() + 1;
+    if design.sizes < needed {
+        let law = if variant == Variant::Pure { "" } else { " with a floor" };
+        return Err(Error::input(format!(
+            "a power law{law} needs at least {needed} different numbers of training images, not {}",
+            design.sizes
+        )));
+    }
+    let curve = Curve::fit(&design.x, &design.y, variant);
+    let residuals: Vec<f64> = design.x.iter().zip(&design.y).map(|(&x, y)| y - curve.log_value(x)).collect();
+    let scatter = Scatter::of(&design, &residuals, variant.parameters())?;
+    let replicates = scatter.replicates(&design, curve, variant, seed);
+    let mean = design.y.iter().sum::<f64>() / design.y.len() as f64;
+    let total: f64 = design.y.iter().map(|y| (y - mean).powi(2)).sum();
+    let residual_sum: f64 = residuals.iter().map(|r| r * r).sum();
+    let (error_mean_square, error_freedom) = scatter.error();
+    let alpha = interval(&replicates, curve.alpha, |curve| curve.alpha);
+    let floor = interval(&replicates, curve.floor, |curve| curve.floor);
+    Ok(PowerLaw {
+        variant,
+        a: interval(&replicates, curve.a(), Curve::a),
+        alpha,
+        floor: (variant == Variant::Floor).then_some(floor),
+        r_squared: if design.is_flat() { 0.0 } else { (1.0 - residual_sum / total).max(0.0) },
+        residual_sum,
+        error_mean_square,
+        error_freedom,
+        n_points: points.len(),
+        n_seeds: design.seeds,
+        n_sizes: design.sizes,
+        resampling: scatter.resampling(),
+        caveat: caveat(&design, variant, alpha, floor),
+        points: points.to_vec(),
+        residuals,
+        seed,
+        curve,
+        replicates,
+    })
+}
+
+/// The interval of one quantity of the curve: percentiles of its replicates.
+fn interval(replicates: &[Replicate], value: f64, of: impl Fn(&Curve) -> f64) -> Estimate {
+    let mut draws: Vec<f64> = replicates.iter().map(|r| of(&r.curve)).collect();
+    draws.sort_unstable_by(f64::total_cmp);
+    Estimate::new(value, Interval { low: quantile(&draws, 0.025), high: quantile(&draws, 0.975) })
+}
+
+/// What keeps the parameters from being told apart, if anything does.
+fn caveat(design: &Design, variant: Variant, alpha: Estimate, floor: Estimate) -> Option<String> {
+    if design.is_flat() {
+        return Some("All values are equal: no law can be told from another.".into());
+    }
+    match variant {
+        Variant::Pure if alpha.interval.contains(0.0) => {
+            Some("The interval of the exponent holds 0: the values do not measurably change with N.".into())
+        }
+        Variant::Floor if alpha.interval.high >= curve::STEEPEST || alpha.interval.low <= 0.0 => Some(
+            "Floor and exponent cannot be told apart: curves that level off at once and curves that hardly fall fit alike."
+                .into(),
+        ),
+        Variant::Floor if floor.interval.low <= 0.0 => {
+            Some("The interval of the floor begins at 0: how large it is, these values hardly say.".into())
+        }
+        _ => None,
+    }
+}
+
+impl PowerLaw {
+    /// The fitted value at `n` training images.
+    pub fn value(&self, n: f64) -> f64 {
+        self.curve.log_value(n.ln()).exp()
+    }
+
+    /// The 95 % interval of the curve at `n` training images: the band of a plot. A single run scatters around it.
+    pub fn band(&self, n: f64) -> Interval {
+        let x = n.ln();
+        interval(&self.drawn(), self.value(n), |curve| curve.log_value(x).min(LARGEST_LOG).exp()).interval
+    }
+
+    /// The replicates, drawn again if this fit comes from a file.
+    fn drawn(&self) -> std::borrow::Cow<'_, [Replicate]> {
+        if self.replicates.is_empty() {
+            let again = fit(&self.points, self.variant, self.seed).map(|fit| fit.replicates);
+            return again.unwrap_or_default().into();
+        }
+        (&self.replicates[..]).into()
+    }
+
+    /// Largest N among the points.
+    fn largest(&self) -> f64 {
+        self.points.iter().map(|point| point.n).fold(0.0, f64::max)
+    }
+}
+
+/// Numbers beyond e^700 are kept there: they stay finite, and JSON has no infinity.
+const LARGEST_LOG: f64 = 700.0;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,171 @@
+//! How many training images it takes to come within a distance of Bayes.
+
+use serde::{Deserialize, Serialize};
+
+use super::{LARGEST_LOG, PowerLaw, Variant};
+use crate::error::{Error, Result};
+use crate::measure::bootstrap::quantile;
+use crate::measure::interval::Estimate;
+
+/// The answer to "how many training images until the value is at most this?".
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Forecast {
+    /// The curve comes down to it.
+    Reachable {
+        /// Training images at which the curve is at the distance; at least 1.
+        n: f64,
+        /// Lower end of the 95 % prediction interval for one new run: doubt about the curve and scatter of runs.
+        low: f64,
+        /// Upper end; `None` where more than 2.5 % of the curves that fit never come down to it.
+        high: Option<f64>,
+        /// `n` over the largest N that was run: beyond about 10 the law itself is the main doubt.
+        extrapolation: f64,
+        /// The same in words.
+        sentence: String,
+    },
+    /// The floor lies above it.
+    Unreachable {
+        /// The floor.
+        floor: Estimate,
+        /// The same in words.
+        sentence: String,
+    },
+    /// The points do not say.
+    NotIdentifiable {
+        /// Why.
+        sentence: String,
+    },
+}
+
+/// Predicts the number of training images at which a run has a value (KL to the exact posterior, nats) of `distance` or
+/// less, by the law `fit`; take it from [`super::Comparison::law`].
+///
+/// # Errors
+/// When `distance` is not a positive number.
+pub fn more_data(fit: &PowerLaw, distance: f64) -> Result<Forecast> {
+    if !(distance > 0.0 && distance.is_finite()) {
+        return Err(Error::input(format!("a distance to the Bayes posterior is a number > 0, not {distance}")));
+    }
+    if let Some(floor) = fit.floor.filter(|floor| floor.value >= distance) {
+        return Ok(Forecast::Unreachable { floor, sentence: unreachable(floor, distance) });
+    }
+    let alpha = fit.alpha.interval;
+    let log_n = fit.curve.log_n_at(distance.ln());
+    let Some(log_n) = log_n.filter(|_| fit.variant == Variant::Floor || alpha.low > 0.0) else {
+        let sentence = format!(
+            "The values do not measurably fall with N (exponent 95 %: {:.3} to {:.3}): no number of images can be given.",
+            alpha.low, alpha.high
+        );
+        return Ok(Forecast::NotIdentifiable { sentence });
+    };
+    // A run that lies above its curve must go further down it to come within the distance.
+    let one = |replicate: &super::Replicate| replicate.curve.log_n_at(distance.ln() - replicate.scatter);
+    let mut draws: Vec<f64> = fit.drawn().iter().map(|r| one(r).unwrap_or(f64::INFINITY)).collect();
+    draws.sort_unstable_by(f64::total_cmp);
+    let images = |log_n: f64| log_n.clamp(0.0, LARGEST_LOG).exp();
+    let (n, low) = (images(log_n), images(quantile(&draws, 0.025).min(log_n)));
+    let last = quantile(&draws, 0.975).max(log_n);
+    let high = (last < LARGEST_LOG).then(|| images(last));
+    let upper = high.map_or("no upper end".to_owned(), |high| format!("{high:.3e}"));
+    let extrapolation = n / fit.largest();
+    let sentence = format!(
+        "A run comes within {distance} at N = {n:.3e} (95 %: {low:.3e} to {upper}), {extrapolation:.2} times the largest N that was run."
+    );
+    Ok(Forecast::Reachable { n, low, high, extrapolation, sentence })
+}
+
+fn unreachable(floor: Estimate, distance: f64) -> String {
+    let (low, high) = (floor.interval.low, floor.interval.high);
+    let doubt = if low < distance { " The lower end lies below it: larger N would tell." } else { "" };
+    format!(
+        "No number of images comes within {distance}: the floor is {:.3e} (95 %: {low:.3e} to {high:.3e}).{doubt}",
+        floor.value
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use rand_distr::{Distribution, StandardNormal};
+
+    use super::super::tests::{Noise, SILENT, SIZES, synthetic};
+    use super::super::{Point, fit};
+    use super::*;
+    use crate::units::Seed;
+
+    fn forecast(law: (f64, f64, f64), variant: Variant, run: f64, distance: f64) -> Forecast {
+        let points = synthetic(law, &SIZES, 3, Noise { run, ..SILENT }, 3);
+        more_data(&fit(&points, variant, Seed(3)).unwrap(), distance).unwrap()
+    }
+
+    #[test]
+    fn exact_laws_are_inverted() {
+        // N^(−1/2) = 0.001 at a million; N^(−1/2) + 0.02 = 0.021 there too.
+        for (law, variant, distance) in
+            [((1.0, 0.5, 0.0), Variant::Pure, 0.001), ((1.0, 0.5, 0.02), Variant::Floor, 0.021)]
+        {
+            let Forecast::Reachable { n, low, high, extrapolation, .. } = forecast(law, variant, 0.0, distance) else {
+                panic!("reachable")
+            };
+            assert!((n / 1e6 - 1.0).abs() < 1e-4 && (low / n - 1.0).abs() < 1e-3, "{n} {low}");
+            assert!((high.unwrap() / n - 1.0).abs() < 1e-3);
+            assert!((extrapolation - 1e6 / 45_000.0).abs() < 0.01);
+        }
+    }
+
+    #[test]
+    fn a_floor_above_the_distance_is_out_of_reach() {
+        let Forecast::Unreachable { floor, sentence } = forecast((1.0, 0.5, 0.02), Variant::Floor, 0.02, 0.01) else {
+            panic!("unreachable")
+        };
+        assert!(floor.interval.contains(0.02) && sentence.contains("0.01"), "{sentence}");
+    }
+
+    #[test]
+    fn values_that_do_not_fall_give_no_number() {
+        for law in [(0.1, 0.0, 0.0), (0.1, -0.2, 0.0)] {
+            for variant in [Variant::Pure, Variant::Floor] {
+                let answer = forecast(law, variant, 0.05, 0.01);
+                assert!(!matches!(answer, Forecast::Reachable { high: Some(_), .. }), "{answer:?}");
+            }
+        }
+        let flat = [100.0, 1e3, 1e4].map(|n| Point { n, seed: 0, value: 0.117 });
+        let law = fit(&flat, Variant::Pure, Seed(0)).unwrap();
+        assert!(matches!(more_data(&law, 0.1).unwrap(), Forecast::NotIdentifiable { .. }));
+        for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            assert!(more_data(&law, bad).is_err());
+        }
+    }
+
+    #[test]
+    fn a_closer_distance_takes_more_images() {
+        let points = synthetic((1.0, 0.4, 0.0), &SIZES, 3, Noise { run: 0.1, ..SILENT }, 8);
+        let law = fit(&points, Variant::Pure, Seed(1)).unwrap();
+        let images = |distance| match more_data(&law, distance).unwrap() {
+            Forecast::Reachable { n, low, high, .. } => (n, low, high.unwrap()),
+            other => panic!("{other:?}"),
+        };
+        let (far, near) = (images(0.05), images(0.005));
+        assert!(far.0 < near.0 && far.1 < near.1 && far.2 < near.2);
+        assert!(near.2 / near.1 > far.2 / far.1, "further away is less certain");
+        assert_eq!(images(1e3).0, 1.0);
+    }
+
+    #[test]
+    fn prediction_intervals_hold_the_images_a_new_run_needs() {
+        let (alpha, run, distance, trials) = (0.4, 0.1, 0.008, 200);
+        let mut inside = 0;
+        for trial in 0..trials {
+            let points = synthetic((1.0, alpha, 0.0), &SIZES, 3, Noise { run, ..SILENT }, trial);
+            let own = run * Distribution::<f64>::sample(&StandardNormal, &mut Seed(99).rng(trial));
+            let needed = ((own - f64::ln(distance)) / alpha).exp();
+            let law = fit(&points, Variant::Pure, Seed(trial)).unwrap();
+            if let Forecast::Reachable { low, high, .. } = more_data(&law, distance).unwrap() {
+                inside += u32::from(low <= needed && high.is_none_or(|high| needed <= high));
+            }
+        }
+        let share = f64::from(inside) / trials as f64;
+        println!("coverage of the forecast {share}");
+        assert!((0.88..=0.995).contains(&share), "{share}");
+    }
+}

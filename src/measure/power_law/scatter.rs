@@ -1,0 +1,214 @@
+//! How runs scatter around their curve, and refits of curves from newly drawn scatter.
+//!
+//! Residual of the run with seed s at size N = u_s + v_N + ε. The mean squares of the three are separated as in a two-way
+//! analysis of variance; for designs in which not every seed was run at every N the group sizes are averages. A group
+//! level that an F test does not see even at 25 % is pooled with ε (Bancroft 1964): otherwise six degrees of freedom
+//! would speak where there are twenty-two. Three seeds and eight sizes know little about variances, and a bootstrap that
+//! takes them for known is too narrow: so each replicate first draws the mean squares, MS·ν/χ²_ν (their fiducial
+//! distributions), from them the variances of u and v, then the levels: u and v normal, ε from the runs' own residuals.
+//! For a straight line with normal scatter this gives the interval of Student's t; it carries over to the floor and to
+//! forecasts.
+
+use rand::{Rng, RngExt};
+use rand_distr::{ChiSquared, Distribution, StandardNormal};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use statrs::distribution::{ContinuousCDF, FisherSnedecor};
+
+use super::curve::Curve;
+use super::{Design, Variant};
+use crate::error::{Error, Result};
+use crate::measure::bootstrap::REPLICATES;
+use crate::units::Seed;
+
+/// What the intervals of a fit are drawn over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Resampling {
+    /// Seeds, sizes and single runs, each with the scatter that an analysis of variance finds at its level.
+    SeedsAndPoints,
+    /// Single runs alone: there is one seed, or too few runs share a seed and a size to tell the levels apart. What runs
+    /// of a seed have in common is not in these intervals.
+    PointsOnly,
+}
+
+/// A refit, and how far a new run lies from it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Replicate {
+    /// The refitted curve.
+    pub curve: Curve,
+    /// log value of a run with a new seed at a new size, less the log of the curve.
+    pub scatter: f64,
+}
+
+/// The mean square of one level.
+struct Level {
+    mean_square: f64,
+    freedom: f64,
+    chi_squared: ChiSquared<f64>,
+}
+
+impl Level {
+    fn new(squares: f64, freedom: usize) -> Result<Self> {
+        let freedom = freedom as f64;
+        let chi_squared = ChiSquared::new(freedom)
+            .map_err(|_| Error::input("a power law needs more points than it has parameters"))?;
+        Ok(Self { mean_square: squares / freedom, freedom, chi_squared })
+    }
+
+    /// Whether groups differ by more than the scatter of `run`s within them accounts for.
+    fn stands_out(&self, run: &Self) -> bool {
+        self.mean_square > run.mean_square
+            && by_chance(self.mean_square / run.mean_square, self.freedom, run.freedom) < POOLING
+    }
+
+    /// Both levels as one.
+    fn pooled(&self, other: &Self) -> Result<Self> {
+        let squares = self.mean_square * self.freedom + other.mean_square * other.freedom;
+        Self::new(squares, (self.freedom + other.freedom) as usize)
+    }
+
+    fn draw(&self, rng: &mut impl Rng) -> f64 {
+        self.mean_square * self.freedom / self.chi_squared.sample(rng)
+    }
+}
+
+/// Scatter around a fitted curve.
+pub(super) struct Scatter {
+    /// Residuals of single runs, of mean square 1 (0 where there is no scatter).
+    own: Vec<f64>,
+    run: Level,
+    /// Levels of seeds and sizes, where they show.
+    seed: Option<Level>,
+    size: Option<Level>,
+    resampling: Resampling,
+}
+
+/// A group level is kept if scatter without one would look like it in less than this share of data sets.
+const POOLING: f64 = 0.25;
+
+/// Standard deviations of one replicate.
+struct Widths {
+    run: f64,
+    seed: f64,
+    size: f64,
+}
+
+impl Scatter {
+    pub(super) fn of(design: &Design, residuals: &[f64], parameters: usize) -> Result<Self> {
+        let (n, seeds, sizes) = (residuals.len(), design.seeds, design.sizes);
+        let crossed = seeds > 1 && n + 1 > seeds + sizes;
+        if !crossed {
+            let run = Level::new(squares(residuals), n.saturating_sub(parameters))?;
+            let own = standardised(residuals.to_vec());
+            return Ok(Self { own, run, seed: None, size: None, resampling: Resampling::PointsOnly });
+        }
+        let by_seed = group_means(residuals, &design.seed, seeds);
+        let by_size = group_means(residuals, &design.size, sizes);
+        let seed_part = |i: usize| by_seed[design.seed[i]];
+        let size_part = |i: usize| by_size[design.size[i]];
+        let run = Level::new(
+            (0..n).map(|i| (residuals[i] - seed_part(i) - size_part(i)).powi(2)).sum(),
+            n + 1 - seeds - sizes,
+        )?;
+        let seed = Level::new((0..n).map(|i| seed_part(i).powi(2)).sum(), seeds - 1)?;
+        let size = Level::new((0..n).map(|i| size_part(i).powi(2)).sum(), sizes.saturating_sub(parameters))?;
+        let (keep_seed, keep_size) = (seed.stands_out(&run), size.stands_out(&run));
+        let part = |keep: bool, part: f64| if keep { part } else { 0.0 };
+        let own = (0..n).map(|i| residuals[i] - part(keep_seed, seed_part(i)) - part(keep_size, size_part(i)));
+        let own = standardised(own.collect());
+        let mut run = run;
+        for (keep, level) in [(keep_seed, &seed), (keep_size, &size)] {
+            if !keep {
+                run = run.pooled(level)?;
+            }
+        }
+        let resampling = Resampling::SeedsAndPoints;
+        Ok(Self { own, run, seed: keep_seed.then_some(seed), size: keep_size.then_some(size), resampling })
+    }
+
+    /// Mean square and degrees of freedom of what a change of the curve is judged against: the scatter of sizes where
+    /// there is one, since all runs at one N share it, otherwise that of runs.
+    pub(super) fn error(&self) -> (f64, f64) {
+        let level = self.size.as_ref().unwrap_or(&self.run);
+        (level.mean_square, level.freedom)
+    }
+
+    pub(super) fn resampling(&self) -> Resampling {
+        self.resampling
+    }
+
+    /// Refits of [`REPLICATES`] newly scattered copies of the points.
+    pub(super) fn replicates(&self, design: &Design, curve: Curve, variant: Variant, seed: Seed) -> Vec<Replicate> {
+        let seed = seed.split("scatter around a power law");
+        let fitted: Vec<f64> = design.x.iter().map(|&x| curve.log_value(x)).collect();
+        let one = |replicate: usize| {
+            let rng = &mut seed.rng(replicate as u64);
+            let widths = self.widths(design, rng);
+            let seeds = normals(widths.seed, design.seeds, rng);
+            let sizes = normals(widths.size, design.sizes, rng);
+            let mut y = fitted.clone();
+            for (i, y) in y.iter_mut().enumerate() {
+                *y += seeds[design.seed[i]] + sizes[design.size[i]] + self.own_scatter(&widths, rng);
+            }
+            let group: f64 = StandardNormal.sample(rng);
+            let scatter = group * widths.seed.hypot(widths.size) + self.own_scatter(&widths, rng);
+            Replicate { curve: Curve::refit(&design.x, &y, variant, curve), scatter }
+        };
+        (0..REPLICATES).into_par_iter().map(one).collect()
+    }
+
+    fn own_scatter(&self, widths: &Widths, rng: &mut impl Rng) -> f64 {
+        widths.run * self.own[rng.random_range(0..self.own.len())]
+    }
+
+    /// Draws the widths of the three levels, each group's mean square freed of the runs' share in it.
+    fn widths(&self, design: &Design, rng: &mut impl Rng) -> Widths {
+        let run = self.run.draw(rng);
+        let n = self.own.len() as f64;
+        let mut freed = |level: &Option<Level>, groups: usize| {
+            let mean_square = level.as_ref().map_or(run, |level| level.draw(rng));
+            ((mean_square - run).max(0.0) * groups as f64 / n).sqrt()
+        };
+        let (seed, size) = (freed(&self.seed, design.seeds), freed(&self.size, design.sizes));
+        Widths { run: run.sqrt(), seed, size }
+    }
+}
+
+/// The probability that a ratio of two mean squares of equal variance is at least this large.
+pub(super) fn by_chance(ratio: f64, freedom: f64, freedom_below: f64) -> f64 {
+    // Data without scatter: x/0, which the distribution function does not take, and 0/0, which says nothing.
+    if ratio.is_nan() {
+        return 1.0;
+    }
+    if ratio > 1e9 {
+        return 0.0;
+    }
+    FisherSnedecor::new(freedom, freedom_below).map_or(1.0, |f| f.sf(ratio))
+}
+
+fn squares(values: &[f64]) -> f64 {
+    values.iter().map(|v| v * v).sum()
+}
+
+/// Scaled to mean square 1.
+fn standardised(mut values: Vec<f64>) -> Vec<f64> {
+    let width = (squares(&values) / values.len() as f64).sqrt();
+    if width > 0.0 {
+        values.iter_mut().for_each(|v| *v /= width);
+    }
+    values
+}
+
+fn normals(width: f64, count: usize, rng: &mut impl Rng) -> Vec<f64> {
+    (0..count).map(|_| width * Distribution::<f64>::sample(&StandardNormal, rng)).collect()
+}
+
+/// Mean of the values of each group.
+fn group_means(values: &[f64], group: &[usize], groups: usize) -> Vec<f64> {
+    let mut sums = vec![(0.0, 0.0); groups];
+    for (&value, &at) in values.iter().zip(group) {
+        sums[at].0 += value;
+        sums[at].1 += 1.0;
+    }
+    sums.iter().map(|(sum, count)| sum / count).collect()
+}
