@@ -81,6 +81,9 @@ pub struct TrainingSpec {
     pub mirror: bool,
     /// How images are scaled before they enter.
     pub input: Normalisation,
+    /// Side to which images are first scaled, bilinearly, for networks that need large ones; as they are, where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resize: Option<usize>,
     /// Pieces a batch is cut into that run side by side: the cores of a CPU, 1 on a GPU. Part of the spec because batch
     /// normalisation sees one piece at a time and sums in another order round differently.
     pub shards: usize,
@@ -101,6 +104,7 @@ impl Default for TrainingSpec {
             shift: 0,
             mirror: false,
             input: Normalisation::Standard,
+            resize: None,
             shards: 1,
         }
     }

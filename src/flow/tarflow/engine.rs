@@ -34,11 +34,11 @@ pub enum Guess {
 pub enum Strategy {
     /// Token after token, keys and values cached: T − 1 steps.
     Loop,
-    /// GS-Jacobi (Liu & Qin 2025): modules of consecutive tokens one after the other, all tokens of a module at once,
-    /// again and again until x moves by no more than `tolerance` anywhere. A module of M tokens is exact after M rounds at the
-    /// latest, where it stops in any case.
+    /// GS-Jacobi (Liu & Qin 2025): modules of consecutive tokens one after the other (our CPU kernels) or one that slides on as
+    /// its first tokens are solved (tensors), all tokens of a module at once, again and again until x moves by no more than
+    /// `tolerance` anywhere. The first r tokens are exact after r rounds, where they stop in any case.
     Jacobi {
-        /// Number of modules, 1 … T − 1.
+        /// Number of modules, 1 … T − 1: T − 1 over their length.
         modules: usize,
         /// Where each module starts.
         guess: Guess,

@@ -1,10 +1,12 @@
 //! The inverse of a block on tensors: token after token with cached keys and values, or GS-Jacobi (Liu & Qin 2025,
 //! "Accelerate TarFlow Sampling with GS-Jacobi Iteration").
 //!
-//! x solves x_0 = z_0, x_{t+1} = z_{t+1} e^{a_t(x_0 … x_t)} + b_t(x_0 … x_t). Tokens 0 … T − 2, from which the others follow,
-//! are cut into modules. A module's tokens are all predicted from the present guess at once; after r rounds its first r
-//! results are exact, for each depends on earlier ones only. Tokens leave the rounds, first ones first, when they are exact or
-//! move no more; their keys and values stay. The loop is the case of one token a module.
+//! x solves x_0 = z_0, x_{t+1} = z_{t+1} e^{a_t(x_0 … x_t)} + b_t(x_0 … x_t). The tokens of a module are all predicted from the
+//! present guess at once, again and again; after r rounds its first r results are exact, for each depends on earlier ones
+//! only. The module slides: first tokens that are exact, or move no more, leave it with their keys and values, and others
+//! enter at its end. The loop is the case of a module of one token.
+
+use std::ops::Range;
 
 use burn::tensor::{DType, Tensor};
 
@@ -18,8 +20,11 @@ use crate::flow::parameters::to_host;
 const LOG_SCALE_BOUND: f64 = 60.0;
 const VALUE_BOUND: f64 = 1e6;
 
-/// Solved tokens leave a module's rounds in so many portions: every length is another shape to prepare for on a device.
+/// A module slides in so many portions: every length is another shape to prepare for on a device.
 const PORTIONS: usize = 8;
+/// A token leaves the module before its end where it moves by no more than this share of the tolerance: what follows is
+/// computed from keys and values that are so far off.
+const LEAVING: f64 = 0.2;
 
 /// A solved block, still on the device.
 pub struct Solved {
@@ -127,41 +132,36 @@ impl Solver<'_> {
             Strategy::Loop => (unknown, 0.0),
             Strategy::Jacobi { modules, tolerance, .. } => (modules.clamp(1, unknown.max(1)), tolerance),
         };
-        for module in 0..modules {
-            let (first, end) = (module * unknown / modules, (module + 1) * unknown / modules);
-            self.module(first, end, tolerance)?;
-            tick(end + 1)?;
-        }
-        Ok(())
-    }
-
-    /// Solves tokens `first + 1 ..= end` from tokens `first .. end`.
-    fn module(&mut self, first: usize, end: usize, tolerance: f64) -> Result<()> {
-        let portion = (end - first).div_ceil(PORTIONS);
-        // The tokens of a round, and where they may look.
-        let mut from = first;
-        let mut mask = causal_mask(&self.z, from..end, self.z.dims()[1]);
-        for round in 1..=end - first {
+        let length = unknown.div_ceil(modules.max(1));
+        let portion = length.div_ceil(PORTIONS).max(1);
+        // Tokens up to `solved` are exact or within the tolerance; the module begins at or before the last of them. Of a module
+        // that does not move, every round makes one token more exact, whatever it is told about changes.
+        let (mut exact, mut solved) = (0, 0);
+        let mut window: Option<(Range<usize>, Tensor<4>)> = None;
+        while solved < unknown {
+            let from = solved / portion * portion;
+            let end = unknown.min(from + length);
+            let mask = match &window {
+                Some((tokens, mask)) if *tokens == (from..end) => mask.clone(),
+                _ => causal_mask(&self.z, from..end, unknown + 1),
+            };
+            window = Some((from..end, mask.clone()));
             let (before, next) = self.round(from, end, &mask);
             self.rounds += 1;
-            // After the last round everything is exact, and there is nothing to measure.
-            if first + round == end {
-                break;
+            exact = (exact.max(from) + 1).min(end);
+            if exact < end {
+                let changes = to_host((next - before).abs().max_dim(2).max_dim(0).cast(DType::F32))?;
+                // Written so that a NaN moves.
+                let still = |limit: f64| changes.iter().take_while(|change| **change <= limit).count();
+                let all_still = still(tolerance) == changes.len();
+                let still = if all_still { changes.len() } else { still(LEAVING * tolerance) };
+                // What stands still was predicted from the same, nearly, and so was the token that follows it.
+                solved = solved.max(from + still + 1).max(exact).min(end);
+                self.residual = changes[..still].iter().copied().fold(self.residual, f64::max);
+            } else {
+                solved = end;
             }
-            let changes = to_host((next - before).abs().max_dim(2).max_dim(0).cast(DType::F32))?;
-            // Written so that a NaN moves.
-            let still = changes.iter().take_while(|change| **change <= tolerance).count();
-            // What stands still was predicted from the same, up to `tolerance`, and so was the token that follows it.
-            let solved = (from + still + 1).max(first + round).min(end);
-            self.residual = changes[..still].iter().copied().fold(self.residual, f64::max);
-            if solved == end {
-                break;
-            }
-            let next_from = first + (solved - first) / portion * portion;
-            if next_from > from {
-                from = next_from;
-                mask = causal_mask(&self.z, from..end, self.z.dims()[1]);
-            }
+            tick(solved + 1)?;
         }
         Ok(())
     }
