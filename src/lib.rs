@@ -5,8 +5,8 @@
 //!
 //! The rooms of this crate; the left may be imported by the right, never back:
 //!
-//! `units, error → data → flow → oracle → {bayes, measure} → worker → {cli, gui}` (`device` and `simd` stand beside
-//! `data`; `measure` imports only `units` and `error`).
+//! `units, error → data → flow → oracle → {bayes, measure, classifier} → experiment → run → worker → {cli, gui}` (`device`,
+//! `simd` and `gradients` stand beside `data`; `measure` imports only `units` and `error`).
 
 pub mod bayes;
 pub mod classifier;
@@ -15,12 +15,14 @@ pub mod data;
 pub mod device;
 pub mod error;
 pub mod events;
+pub mod experiment;
 pub mod flow;
 mod gradients;
 #[cfg(feature = "gui")]
 pub mod gui;
 pub mod measure;
 pub mod oracle;
+pub mod run;
 mod simd;
 pub mod units;
 pub mod worker;

@@ -37,37 +37,29 @@ use vit::VitConfig;
 
 /// A network of the zoo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(try_from = "String", into = "&'static str")]
 pub enum Architecture {
     /// Multinomial logistic regression.
     Linear,
     /// One hidden layer of 500 units.
-    #[serde(rename = "mlp-500")]
     Mlp500,
     /// PyTorch's MNIST example.
     Convnet,
     /// AlexNet.
-    #[serde(rename = "alexnet")]
     AlexNet,
     /// ResNet-18.
-    #[serde(rename = "resnet-18")]
     ResNet18,
     /// ResNet-50.
-    #[serde(rename = "resnet-50")]
     ResNet50,
     /// Wide ResNet 28-10.
-    #[serde(rename = "wrn-28-10")]
     WideResNet,
     /// MobileNetV3-Large.
-    #[serde(rename = "mobilenet-v3-large")]
     MobileNet,
     /// ConvNeXt-Tiny.
-    #[serde(rename = "convnext-tiny")]
     ConvNext,
     /// A small Vision Transformer of patches of 4.
     VitSmall,
     /// ViT-B/16.
-    #[serde(rename = "vit-b-16")]
     VitB16,
     /// Swin-T.
     SwinT,
@@ -89,6 +81,24 @@ impl Architecture {
         Self::VitB16,
         Self::SwinT,
     ];
+
+    /// Its name in files, as serde writes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Linear => "linear",
+            Self::Mlp500 => "mlp-500",
+            Self::Convnet => "convnet",
+            Self::AlexNet => "alexnet",
+            Self::ResNet18 => "resnet-18",
+            Self::ResNet50 => "resnet-50",
+            Self::WideResNet => "wrn-28-10",
+            Self::MobileNet => "mobilenet-v3-large",
+            Self::ConvNext => "convnext-tiny",
+            Self::VitSmall => "vit-small",
+            Self::VitB16 => "vit-b-16",
+            Self::SwinT => "swin-t",
+        }
+    }
 
     /// Its name in papers.
     pub fn label(self) -> &'static str {
@@ -143,6 +153,23 @@ impl Architecture {
             Self::SwinT | Self::WideResNet => at_least(4),
             _ => at_least(1),
         }
+    }
+}
+
+impl From<Architecture> for &'static str {
+    fn from(architecture: Architecture) -> Self {
+        architecture.name()
+    }
+}
+
+impl TryFrom<String> for Architecture {
+    type Error = Error;
+
+    fn try_from(name: String) -> Result<Self> {
+        Self::ALL.into_iter().find(|architecture| architecture.name() == name).ok_or_else(|| {
+            let known: Vec<_> = Self::ALL.iter().map(|architecture| architecture.name()).collect();
+            Error::input(format!("there is no architecture {name:?}; there are {}", known.join(", ")))
+        })
     }
 }
 

@@ -18,6 +18,15 @@ pub enum Labels {
 }
 
 impl Labels {
+    /// Its name in files, as serde writes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Drawn => "drawn",
+            Self::Posterior => "posterior",
+            Self::Argmax => "argmax",
+        }
+    }
+
     /// In words.
     pub fn label(self) -> &'static str {
         match self {

@@ -1,0 +1,108 @@
+//! A cell's state in one file, so that a kill at any moment leaves the last complete one: weights under their names, the
+//! optimizer's moments as bytes, and what was counted so far in the header.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+use serde::{Deserialize, Serialize};
+
+use crate::classifier::Saved;
+use crate::data::write_atomically;
+use crate::error::{Error, Result};
+use crate::flow::weights::{HostTensor, Weights};
+
+/// Names of the array of the moments and of the header's entry.
+const MOMENTS: &str = "optimizer";
+const STATE: &str = "state";
+
+/// How far a cell has come.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct State {
+    /// Steps done.
+    pub step: usize,
+    /// Sum of the losses of this epoch's images so far, nats.
+    pub loss: f64,
+    /// Images of this epoch so far.
+    pub seen: usize,
+    /// Mean loss of the epoch before.
+    pub last_loss: f64,
+    /// Seconds of training so far, all sittings.
+    pub seconds: f64,
+}
+
+/// Writes the file anew, atomically.
+///
+/// # Errors
+/// Names the file; the one before stays.
+pub fn write(path: &Path, state: &State, saved: &Saved) -> Result<()> {
+    let failed = |e: String| Error::file(path, e);
+    let state = serde_json::to_string(state).map_err(|e| failed(e.to_string()))?;
+    let bytes: Vec<(&str, &[usize], Vec<u8>)> = saved
+        .weights
+        .0
+        .iter()
+        .map(|(name, t)| (name.as_str(), t.shape.as_slice(), t.values.iter().flat_map(|v| v.to_le_bytes()).collect()))
+        .collect();
+    let length = [saved.optimizer.len()];
+    let view = |dtype, shape: &[usize], data| {
+        TensorView::new(dtype, shape.to_vec(), data).map_err(|e| failed(format!("cannot be written: {e}")))
+    };
+    let mut views = vec![(MOMENTS, view(Dtype::U8, &length, &saved.optimizer)?)];
+    for (name, shape, data) in &bytes {
+        views.push((name, view(Dtype::F32, shape, data)?));
+    }
+    let header = HashMap::from([(STATE.to_owned(), state)]);
+    let file = safetensors::serialize(views, Some(header)).map_err(|e| failed(format!("cannot be written: {e}")))?;
+    write_atomically(path, |out| out.write_all(&file))
+}
+
+/// Reads the file, if there is one.
+///
+/// # Errors
+/// Names a file that is there and is no checkpoint.
+pub fn read(path: &Path) -> Result<Option<(State, Saved)>> {
+    let bytes = match std::fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(Error::io(path, e)),
+    };
+    let broken =
+        |e: String| Error::file(path, format!("is no checkpoint of a cell: {e}; remove it and the cell starts again"));
+    let file = SafeTensors::deserialize(&bytes).map_err(|e| broken(e.to_string()))?;
+    let (_, header) = SafeTensors::read_metadata(&bytes).map_err(|e| broken(e.to_string()))?;
+    let state =
+        header.metadata().as_ref().and_then(|header| header.get(STATE)).ok_or_else(|| broken("no state".into()))?;
+    let state = serde_json::from_str(state).map_err(|e| broken(e.to_string()))?;
+    let mut saved = Saved { weights: Weights::default(), optimizer: Vec::new() };
+    for (name, view) in file.iter() {
+        if name == MOMENTS && view.dtype() == Dtype::U8 {
+            saved.optimizer = view.data().to_vec();
+        } else if view.dtype() == Dtype::F32 {
+            let values = view.data().chunks_exact(4).filter_map(|b| b.try_into().ok().map(f32::from_le_bytes));
+            saved.weights.0.insert(name.to_owned(), HostTensor::new(view.shape(), values.collect()));
+        }
+    }
+    Ok(Some((state, saved)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_checkpoint_comes_back_and_a_torn_one_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("last.safetensors");
+        assert!(read(&path).unwrap().is_none());
+        let mut weights = Weights::default();
+        weights.0.insert("fc.weight".into(), HostTensor::new([2, 1], vec![0.1, -3.0]));
+        let state = State { step: 7, loss: 0.1 + 0.2, seen: 3, last_loss: f64::MIN_POSITIVE, seconds: 1.5 };
+        write(&path, &state, &Saved { weights: weights.clone(), optimizer: vec![1, 2, 255] }).unwrap();
+        let (read_state, saved) = read(&path).unwrap().unwrap();
+        assert_eq!((read_state, saved.weights, saved.optimizer), (state, weights, vec![1, 2, 255]));
+        let bytes = std::fs::read(&path).unwrap();
+        std::fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
+        assert!(read(&path).map(drop).unwrap_err().to_string().contains("last.safetensors"));
+    }
+}

@@ -1,0 +1,15 @@
+//! Experiments on a world: functions from a serde spec to events. The unit of work is a cell, one classifier trained and measured;
+//! what a cell gives depends on its content alone, not on the order or the machine's mishaps.
+
+mod cell;
+mod checkpoint;
+mod images;
+mod spec;
+mod summary;
+mod train;
+
+pub use cell::{Cell, CellResult};
+pub use images::{Batch, Images, Source, WorldImages, pool};
+pub use spec::{ExperimentSpec, GridSpec, TestSpec, WorldSpec};
+pub use summary::{Law, Summary};
+pub use train::{CellEvent, Job, Watched, run_cell};

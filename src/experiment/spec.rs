@@ -1,0 +1,267 @@
+//! What an experiment is told: one TOML file, the first thing in its run folder.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::cell::Cell;
+use crate::classifier::{Architecture, Labels, TrainingSpec};
+use crate::error::{Error, Result};
+use crate::oracle::posterior::Prior;
+use crate::oracle::world::Settings;
+use crate::units::{Seed, Smoothing, Tau};
+
+/// Classifiers trained on growing numbers of samples of one world (BLC §4.1).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExperimentSpec {
+    /// Name of the run.
+    pub name: String,
+    /// What it is for, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// How far from Bayes, in nats of KL, is near enough: the summary predicts the N that gets there.
+    #[serde(default = "near")]
+    pub distance: f64,
+    /// Where the images come from.
+    pub world: WorldSpec,
+    /// Which classifiers.
+    pub grid: GridSpec,
+    /// The images they are measured on.
+    #[serde(default)]
+    pub test: TestSpec,
+    /// How they are trained.
+    #[serde(default)]
+    pub training: TrainingSpec,
+    /// What differs from `training` for some architectures.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub overrides: BTreeMap<Architecture, toml::Table>,
+}
+
+fn near() -> f64 {
+    0.01
+}
+
+/// A world and its knobs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WorldSpec {
+    /// Name of a bundled oracle, an oracle folder or a checkpoint.
+    pub oracle: String,
+    /// Base temperature τ.
+    #[serde(default = "one")]
+    pub tau: Tau,
+    /// Posterior smoothing T.
+    #[serde(default = "unsmoothed")]
+    pub smoothing: Smoothing,
+    /// Weights of the class prior π; uniform where empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub prior: Vec<f64>,
+    /// Seed of the images.
+    #[serde(default)]
+    pub seed: u64,
+}
+
+fn one() -> Tau {
+    Tau::ONE
+}
+
+fn unsmoothed() -> Smoothing {
+    Smoothing::ONE
+}
+
+impl WorldSpec {
+    /// Its knobs, for a world of so many classes.
+    ///
+    /// # Errors
+    /// When the prior does not fit.
+    pub fn settings(&self, classes: usize) -> Result<Settings> {
+        let prior = if self.prior.is_empty() { Prior::uniform(classes) } else { Prior::new(&self.prior)? };
+        if prior.classes() != classes {
+            let given = prior.classes();
+            return Err(Error::input(format!("world.prior has {given} entries, the world {classes} classes")));
+        }
+        Ok(Settings { tau: self.tau, smoothing: self.smoothing, prior })
+    }
+}
+
+/// The cells of an experiment: every combination.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GridSpec {
+    /// Networks.
+    pub architectures: Vec<Architecture>,
+    /// Numbers N of training images.
+    pub train_sizes: Vec<usize>,
+    /// Seeds: of the training images drawn, the start and the order.
+    #[serde(default = "three_seeds")]
+    pub seeds: Vec<u64>,
+    /// What the classifiers are told.
+    #[serde(default = "drawn")]
+    pub labels: Vec<Labels>,
+}
+
+fn three_seeds() -> Vec<u64> {
+    vec![0, 1, 2]
+}
+
+fn drawn() -> Vec<Labels> {
+    vec![Labels::Drawn]
+}
+
+/// The images classifiers are measured on: the same for all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TestSpec {
+    /// How many.
+    pub images: usize,
+    /// How many of them are looked at while training goes on.
+    pub watched: usize,
+}
+
+impl Default for TestSpec {
+    fn default() -> Self {
+        Self { images: 2000, watched: 500 }
+    }
+}
+
+impl ExperimentSpec {
+    /// Reads a spec file. A relative path of an oracle is taken from the folder of the file.
+    ///
+    /// # Errors
+    /// Names the file and what is wrong in it.
+    pub fn read(path: &Path) -> Result<Self> {
+        let text = std::fs::read_to_string(path).map_err(|e| Error::io(path, e))?;
+        let mut spec: Self = toml::from_str(&text).map_err(|e| Error::file(path, e.to_string()))?;
+        if let Some(folder) = path.parent() {
+            let beside = folder.join(&spec.world.oracle);
+            if Path::new(&spec.world.oracle).is_relative() && beside.exists() {
+                spec.world.oracle = beside.display().to_string();
+            }
+        }
+        spec.validate().map_err(|e| Error::file(path, e.to_string()))?;
+        Ok(spec)
+    }
+
+    /// Whether it can be planned.
+    ///
+    /// # Errors
+    /// Says what is wrong.
+    pub fn validate(&self) -> Result<()> {
+        let GridSpec { architectures, train_sizes, seeds, labels } = &self.grid;
+        let checks = [
+            (!architectures.is_empty(), "grid.architectures is empty"),
+            (!train_sizes.is_empty(), "grid.train_sizes is empty"),
+            (!seeds.is_empty(), "grid.seeds is empty"),
+            (!labels.is_empty(), "grid.labels is empty"),
+            (train_sizes.iter().all(|n| *n > 0), "grid.train_sizes must all be at least 1"),
+            (distinct(architectures), "grid.architectures names one twice"),
+            (distinct(train_sizes), "grid.train_sizes names one twice"),
+            (distinct(seeds), "grid.seeds names one twice"),
+            (distinct(labels), "grid.labels names one twice"),
+            (self.test.images >= 2, "test.images must be at least 2"),
+            (self.distance > 0.0 && self.distance.is_finite(), "distance must be a number of nats > 0"),
+            (self.test.watched >= 1, "test.watched must be at least 1"),
+            (
+                self.world.tau.get() > 0.0,
+                "world.tau must be above 0: nothing can be learned where every sample is the same",
+            ),
+        ];
+        if let Some((_, complaint)) = checks.iter().find(|(fine, _)| !fine) {
+            return Err(Error::input(*complaint));
+        }
+        self.training.validate()?;
+        for architecture in self.overrides.keys() {
+            if !architectures.contains(architecture) {
+                let label = architecture.label();
+                return Err(Error::input(format!("overrides for {label}, which is not in grid.architectures")));
+            }
+        }
+        architectures.iter().try_for_each(|architecture| self.training_of(*architecture).map(drop))
+    }
+
+    /// How an architecture is trained.
+    ///
+    /// # Errors
+    /// Names the override that is wrong.
+    pub fn training_of(&self, architecture: Architecture) -> Result<TrainingSpec> {
+        let Some(changes) = self.overrides.get(&architecture) else { return Ok(self.training) };
+        let wrong = |e: String| Error::input(format!("overrides for {}: {e}", architecture.label()));
+        let mut table = toml::Table::try_from(self.training).map_err(|e| wrong(e.to_string()))?;
+        table.extend(changes.clone());
+        let training: TrainingSpec = table.try_into().map_err(|e: toml::de::Error| wrong(e.to_string()))?;
+        training.validate().map_err(|e| wrong(e.to_string()))?;
+        Ok(training)
+    }
+
+    /// All cells, those of few images first.
+    pub fn cells(&self) -> Vec<Cell> {
+        let GridSpec { architectures, train_sizes, seeds, labels } = &self.grid;
+        let mut sizes = train_sizes.clone();
+        sizes.sort_unstable();
+        let mut cells = Vec::new();
+        for &train_size in &sizes {
+            for &architecture in architectures {
+                for &labels in labels {
+                    cells.extend(seeds.iter().map(|&seed| Cell { architecture, train_size, labels, seed }));
+                }
+            }
+        }
+        cells
+    }
+
+    /// Largest number of training images of a cell.
+    pub fn largest(&self) -> usize {
+        self.grid.train_sizes.iter().copied().max().unwrap_or(0)
+    }
+
+    /// Seed of the training images under one of the grid's seeds.
+    pub fn train_seed(&self, seed: u64) -> Seed {
+        Seed(self.world.seed).split("train").split(&seed.to_string())
+    }
+
+    /// Seed of the test images.
+    pub fn test_seed(&self) -> Seed {
+        Seed(self.world.seed).split("test")
+    }
+}
+
+fn distinct<T: PartialEq>(values: &[T]) -> bool {
+    values.iter().enumerate().all(|(i, value)| !values[..i].contains(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "name = 'x'\n[world]\noracle = 'mnist'\n[grid]\narchitectures = ['linear', 'mlp-500']\n\
+                        train_sizes = [200, 100]\nseeds = [3, 4]\n[overrides.linear]\nlearning_rate = 0.5\n";
+
+    #[test]
+    fn a_grid_is_every_combination_small_ones_first() {
+        let spec: ExperimentSpec = toml::from_str(TEXT).unwrap();
+        spec.validate().unwrap();
+        let cells = spec.cells();
+        assert_eq!(cells.len(), 8);
+        assert!(cells.is_sorted_by_key(|cell| cell.train_size) && distinct(&cells));
+    }
+
+    #[test]
+    fn overrides_change_what_they_name_and_nothing_else() {
+        let spec: ExperimentSpec = toml::from_str(TEXT).unwrap();
+        let linear = spec.training_of(Architecture::Linear).unwrap();
+        assert_eq!(linear, TrainingSpec { learning_rate: 0.5, ..spec.training });
+        assert_eq!(spec.training_of(Architecture::Mlp500).unwrap(), spec.training);
+        let wrong = TEXT.replace("learning_rate", "learningrate");
+        let spec: ExperimentSpec = toml::from_str(&wrong).unwrap();
+        assert!(spec.validate().unwrap_err().to_string().contains("learningrate"));
+    }
+
+    #[test]
+    fn a_spec_is_the_same_after_writing() {
+        let spec: ExperimentSpec = toml::from_str(TEXT).unwrap();
+        let again: ExperimentSpec = toml::from_str(&toml::to_string(&spec).unwrap()).unwrap();
+        assert_eq!(spec, again);
+    }
+}

@@ -1,0 +1,126 @@
+//! What a finished grid says: every cell's figures, and how the epistemic part falls with the number of training images.
+
+use std::fmt::Write;
+
+use serde::{Deserialize, Serialize};
+
+use super::cell::{Cell, CellResult};
+use super::spec::ExperimentSpec;
+use crate::classifier::{Architecture, Labels};
+use crate::error::Result;
+use crate::measure::{Comparison, Estimate, Forecast, Point, compare, more_data};
+use crate::units::Seed;
+
+/// All that a run found. Nothing in it depends on when, where or in what order the cells ran.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// Name of the run.
+    pub name: String,
+    /// Cells planned.
+    pub planned: usize,
+    /// Cells finished.
+    pub finished: usize,
+    /// Mean entropy of the exact posteriors of the test images, nats: the floor of every classifier's cross-entropy.
+    pub aleatoric: Option<Estimate>,
+    /// Mean largest posterior of the test images: what no classifier's expected accuracy exceeds.
+    pub bayes_accuracy: Option<Estimate>,
+    /// Largest relative error of L = A + KL among the cells.
+    pub identity_error: f64,
+    /// How the epistemic part falls with N, for every architecture and kind of labels.
+    pub laws: Vec<Law>,
+    /// The finished cells, in the order of the plan.
+    pub cells: Vec<CellResult>,
+}
+
+/// How the epistemic part of one architecture falls with N.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Law {
+    /// Network.
+    pub architecture: Architecture,
+    /// What it is told.
+    pub labels: Labels,
+    /// With and without a floor, and which of the two; absent where a sentence says why.
+    pub fits: Option<Comparison>,
+    /// N at which the epistemic part is expected to be no more than `distance`.
+    pub forecast: Option<Forecast>,
+    /// The distance to Bayes asked for, nats.
+    pub distance: f64,
+    /// Why there is no law.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why_not: Option<String>,
+}
+
+impl Summary {
+    /// From the results of a spec's finished cells, in the order of the plan.
+    ///
+    /// # Errors
+    /// Never for results this program wrote.
+    pub fn of(spec: &ExperimentSpec, cells: Vec<CellResult>) -> Result<Self> {
+        let first = cells.first().map(|result| &result.measured);
+        let mut laws = Vec::new();
+        for &architecture in &spec.grid.architectures {
+            for &labels in &spec.grid.labels {
+                let of = |cell: &Cell| cell.architecture == architecture && cell.labels == labels;
+                let points = cells.iter().filter(|result| of(&result.cell)).map(point);
+                laws.push(Law::of(architecture, labels, &points.collect::<Vec<_>>(), spec.distance));
+            }
+        }
+        Ok(Self {
+            name: spec.name.clone(),
+            planned: spec.cells().len(),
+            finished: cells.len(),
+            aleatoric: first.map(|measured| measured.aleatoric),
+            bayes_accuracy: first.map(|measured| measured.bayes_accuracy),
+            identity_error: cells.iter().map(|result| result.measured.identity_error).fold(0.0, f64::max),
+            laws,
+            cells,
+        })
+    }
+
+    /// One line a cell.
+    pub fn csv(&self) -> String {
+        let mut text = String::from(
+            "id,architecture,train_size,labels,seed,parameters,steps,train_loss_nats,cross_entropy_nats,aleatoric_nats,\
+             epistemic_nats,epistemic_low,epistemic_high,accuracy,expected_accuracy,bayes_accuracy,gap,ece,\
+             exact_calibration_error\n",
+        );
+        for CellResult { id, cell, parameters, steps, train_loss, measured: m } in &self.cells {
+            let Cell { architecture, train_size, labels, seed } = cell;
+            let (architecture, labels) = (architecture.name(), labels.name());
+            let figures = [
+                *train_loss,
+                m.cross_entropy.value,
+                m.aleatoric.value,
+                m.epistemic.value,
+                m.epistemic.interval.low,
+                m.epistemic.interval.high,
+                m.accuracy.value,
+                m.expected_accuracy.value,
+                m.bayes_accuracy.value,
+                m.gap.value,
+                m.ece.value,
+                m.exact_calibration_error.value,
+            ];
+            let figures = figures.map(|figure| figure.to_string()).join(",");
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{id},{architecture},{train_size},{labels},{seed},{parameters},{steps},{figures}");
+        }
+        text
+    }
+}
+
+fn point(result: &CellResult) -> Point {
+    Point { n: result.cell.train_size as f64, seed: result.cell.seed, value: result.measured.epistemic.value }
+}
+
+impl Law {
+    fn of(architecture: Architecture, labels: Labels, points: &[Point], distance: f64) -> Self {
+        let fitted = compare(points, Seed(0).split("power law"));
+        let (fits, why_not) = match fitted {
+            Ok(fits) => (Some(fits), None),
+            Err(error) => (None, Some(error.to_string())),
+        };
+        let forecast = fits.as_ref().and_then(|fits| more_data(fits.law(), distance).ok());
+        Self { architecture, labels, fits, forecast, distance, why_not }
+    }
+}

@@ -1,0 +1,367 @@
+//! One cell from start to result: train, look at the test images now and then, checkpoint, measure.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use burn::tensor::Device;
+use rand::RngExt;
+use rand::seq::SliceRandom;
+use serde::{Deserialize, Serialize};
+
+use super::cell::{Cell, CellResult};
+use super::checkpoint::{self, State};
+use super::images::{Batch, Images, Source};
+use crate::classifier::{Classifier, ClassifierConfig, Normalisation, Trainee, TrainingSpec};
+use crate::data::ImageShape;
+use crate::error::{Error, Result};
+use crate::events::Events;
+use crate::measure::{Bootstrap, Measured, PerImage, log_softmax};
+use crate::units::Seed;
+
+/// Name of a cell's state in its folder.
+pub const LAST: &str = "last.safetensors";
+/// Images in one pass over the test images.
+const TEST_BATCH: usize = 256;
+/// Images by which the scale of the input is set, at most.
+const SCALE_IMAGES: usize = 1000;
+
+/// What a cell reports. Breaking off after any event leaves a checkpoint.
+#[derive(Debug, Clone, Serialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+pub enum CellEvent {
+    /// The network stands.
+    Started {
+        /// Trained numbers.
+        parameters: usize,
+        /// Steps in all.
+        steps: usize,
+        /// Steps done in an earlier sitting.
+        resumed_at: usize,
+    },
+    /// One step.
+    Step {
+        /// Steps done.
+        step: usize,
+        /// Its mean cross-entropy, nats, against what the classifier is told.
+        loss: f64,
+        /// Its learning rate.
+        rate: f64,
+    },
+    /// The watched test images, between epochs.
+    Watched(Watched),
+    /// The state is on disk.
+    Checkpoint {
+        /// Steps done.
+        step: usize,
+    },
+}
+
+/// A classifier in the middle of its training.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Watched {
+    /// Steps done.
+    pub step: usize,
+    /// Epochs done.
+    pub epoch: usize,
+    /// Mean training loss over the epoch, nats.
+    pub train_loss: f64,
+    /// Cross-entropy on the watched images, nats.
+    pub cross_entropy: f64,
+    /// Its aleatoric part: the same for every classifier.
+    pub aleatoric: f64,
+    /// Its epistemic part.
+    pub epistemic: f64,
+    /// Expected accuracy Σ_i p_i(argmax q_i)/n.
+    pub expected_accuracy: f64,
+}
+
+/// What a cell needs.
+pub struct Job<'a> {
+    /// The cell.
+    pub cell: Cell,
+    /// Hash of its content.
+    pub id: &'a str,
+    /// How it is trained.
+    pub training: TrainingSpec,
+    /// Its training images.
+    pub train: &'a dyn Source,
+    /// The test images.
+    pub test: &'a Images,
+    /// How many of them are watched.
+    pub watched: usize,
+    /// Where it keeps its state.
+    pub folder: &'a Path,
+    /// How often, at most, that is written.
+    pub every: Duration,
+    /// What computes.
+    pub device: &'a Device,
+}
+
+/// Trains and measures one cell, going on from its last checkpoint if there is one.
+///
+/// # Errors
+/// A network that does not fit the images, a full disk, a failing device, or [`Error::Cancelled`], after a checkpoint.
+pub fn run_cell(job: &Job<'_>, events: &mut dyn Events<CellEvent>) -> Result<CellResult> {
+    std::fs::create_dir_all(job.folder).map_err(|e| Error::io(job.folder, e))?;
+    let mut run = Run::open(job)?;
+    let total = run.total;
+    let parameters = run.trainee.classifier().parameters();
+    events.report(CellEvent::Started { parameters, steps: total, resumed_at: run.state.step })?;
+    while run.state.step < total {
+        if let Err(error) = run.epoch(events) {
+            if matches!(error, Error::Cancelled) {
+                run.checkpoint()?;
+            }
+            return Err(error);
+        }
+    }
+    let measured = run.measure()?;
+    let (id, cell, steps) = (job.id.to_owned(), job.cell, total);
+    Ok(CellResult { id, cell, parameters, steps, train_loss: run.state.last_loss, measured })
+}
+
+struct Run<'a> {
+    job: &'a Job<'a>,
+    seed: Seed,
+    scale: Scale,
+    trainee: Trainee,
+    state: State,
+    /// Steps in an epoch, and in all.
+    steps: usize,
+    total: usize,
+    since: Instant,
+    written: Instant,
+}
+
+impl<'a> Run<'a> {
+    fn open(job: &'a Job<'a>) -> Result<Self> {
+        let (cell, training) = (&job.cell, &job.training);
+        let seed = Seed(cell.seed).split("classifier");
+        let config = ClassifierConfig {
+            architecture: cell.architecture,
+            shape: job.test.shape,
+            classes: job.test.classes,
+            resize: training.resize,
+        };
+        let (trainee, state) = match checkpoint::read(&job.folder.join(LAST))? {
+            Some((state, saved)) => (Trainee::resume(&config, training, saved, seed, job.device)?, state),
+            None => (Trainee::new(&config, training, seed, job.device)?, State::default()),
+        };
+        let first: Vec<usize> = (0..cell.train_size.min(SCALE_IMAGES)).collect();
+        let scale = Scale::of(training.input, job.test.shape, || job.train.take(&first))?;
+        let steps = training.steps(cell.train_size);
+        let (total, now) = (training.epochs * steps, Instant::now());
+        Ok(Self { job, seed, scale, trainee, state, steps, total, since: now, written: now })
+    }
+
+    /// The rest of the epoch in which the run stands.
+    fn epoch(&mut self, events: &mut dyn Events<CellEvent>) -> Result<()> {
+        let (n, epoch) = (self.job.cell.train_size, self.state.step / self.steps);
+        let mut order: Vec<usize> = (0..n).collect();
+        order.shuffle(&mut self.seed.split("order").rng(epoch as u64));
+        for k in self.state.step % self.steps..self.steps {
+            let chosen = &order[k * n / self.steps..(k + 1) * n / self.steps];
+            let (step, rate) = (self.state.step, self.job.training.rate(self.state.step, self.total));
+            let loss = self.step(chosen, epoch, rate)?;
+            self.state.step = step + 1;
+            self.state.loss += loss * chosen.len() as f64;
+            self.state.seen += chosen.len();
+            events.report(CellEvent::Step { step: step + 1, loss, rate })?;
+            if self.written.elapsed() >= self.job.every && k + 1 < self.steps {
+                self.checkpoint()?;
+                events.report(CellEvent::Checkpoint { step: step + 1 })?;
+            }
+        }
+        self.state.last_loss = self.state.loss / self.state.seen.max(1) as f64;
+        (self.state.loss, self.state.seen) = (0.0, 0);
+        let done = epoch + 1;
+        if is_watched(done, self.job.training.epochs) {
+            let watched = self.watch(done)?;
+            events.report(CellEvent::Watched(watched))?;
+        }
+        if self.written.elapsed() >= self.job.every || self.state.step == self.total {
+            self.checkpoint()?;
+            events.report(CellEvent::Checkpoint { step: self.state.step })?;
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, chosen: &[usize], epoch: usize, rate: f64) -> Result<f64> {
+        let (cell, training, shape) = (&self.job.cell, &self.job.training, self.job.test.shape);
+        let mut batch = self.job.train.take(chosen)?;
+        let seed = self.seed.split("augmentation").split(&epoch.to_string());
+        augment(&mut batch, shape, training, chosen, seed);
+        self.scale.apply(&mut batch.x);
+        let targets = batch.targets(cell.labels, self.job.test.classes);
+        let loss = self.trainee.step(&batch.x, &targets, rate, self.state.step)?;
+        if loss.cross_entropy.is_finite() && loss.grad_norm.is_finite() {
+            return Ok(loss.cross_entropy);
+        }
+        Err(Error::Numeric(format!(
+            "{}: the loss of step {} is no finite number; lower training.learning_rate",
+            cell.label(),
+            self.state.step + 1
+        )))
+    }
+
+    fn checkpoint(&mut self) -> Result<()> {
+        self.state.seconds += self.since.elapsed().as_secs_f64();
+        self.since = Instant::now();
+        checkpoint::write(&self.job.folder.join(LAST), &self.state, &self.trainee.saved()?)?;
+        self.written = Instant::now();
+        Ok(())
+    }
+
+    fn watch(&self, epoch: usize) -> Result<Watched> {
+        let images = per_image(&self.trainee.classifier(), &self.scale, self.job.test, self.job.watched)?;
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
+        Ok(Watched {
+            step: self.state.step,
+            epoch,
+            train_loss: self.state.last_loss,
+            cross_entropy: mean(&images.cross_entropy),
+            aleatoric: mean(&images.entropy),
+            epistemic: mean(&images.kl),
+            expected_accuracy: mean(&images.expected),
+        })
+    }
+
+    fn measure(&self) -> Result<Measured> {
+        let images = per_image(&self.trainee.classifier(), &self.scale, self.job.test, self.job.test.len())?;
+        // The same resampled images for every cell, so that differences between cells are not blurred by it.
+        images.measured(&Bootstrap::new(Seed(0).split("measured")))
+    }
+}
+
+/// After the first epochs, and then ever more rarely: about ten a decade; and after the last.
+fn is_watched(epoch: usize, epochs: usize) -> bool {
+    let mark = |epoch: usize| (10.0 * (epoch as f64).log10()).floor();
+    epoch == epochs || epoch <= 10 || mark(epoch) > mark(epoch - 1)
+}
+
+/// A classifier's answers on the first `count` test images.
+fn per_image(classifier: &Classifier, scale: &Scale, test: &Images, count: usize) -> Result<PerImage> {
+    let (dims, k) = (test.shape.dims(), test.classes);
+    let mut images = PerImage::new(k)?;
+    let count = count.min(test.len());
+    for first in (0..count).step_by(TEST_BATCH) {
+        let end = count.min(first + TEST_BATCH);
+        let mut x = test.all.x[first * dims..end * dims].to_vec();
+        scale.apply(&mut x);
+        let logits: Vec<f32> = classifier.logits(&x, TEST_BATCH)?.into_iter().map(|v| v as f32).collect();
+        let (posterior, labels) = (&test.all.posterior[first * k..end * k], &test.all.labels[first..end]);
+        images.extend(posterior, &log_softmax(&logits, k), labels)?;
+    }
+    Ok(images)
+}
+
+/// x ↦ (x − shift_c)·factor_c for each channel.
+struct Scale {
+    channels: Vec<(f32, f32)>,
+    /// Pixels of a channel.
+    pixels: usize,
+}
+
+/// ImageNet's means and standard deviations of red, green and blue between 0 and 1.
+const IMAGENET: [(f32, f32); 3] = [(0.485, 0.229), (0.456, 0.224), (0.406, 0.225)];
+
+impl Scale {
+    fn of(how: Normalisation, shape: ImageShape, images: impl FnOnce() -> Result<Batch>) -> Result<Self> {
+        let pixels = shape.height * shape.width;
+        let channels = match how {
+            Normalisation::AsIs => vec![(0.0, 1.0); shape.channels],
+            Normalisation::Imagenet => {
+                (0..shape.channels).map(|c| IMAGENET[c % 3]).map(|(mean, std)| (mean, std.recip())).collect()
+            }
+            Normalisation::Standard => {
+                let x = images()?.x;
+                let of = |c: usize| x.chunks_exact(pixels).skip(c).step_by(shape.channels).flatten().copied();
+                (0..shape.channels).map(|c| standard(of(c))).collect()
+            }
+        };
+        Ok(Self { channels, pixels })
+    }
+
+    fn apply(&self, x: &mut [f32]) {
+        for (plane, (shift, factor)) in x.chunks_exact_mut(self.pixels).zip(self.channels.iter().cycle()) {
+            plane.iter_mut().for_each(|v| *v = (*v - shift) * factor);
+        }
+    }
+}
+
+/// Mean and reciprocal of the standard deviation; 1 where nothing varies.
+fn standard(values: impl Iterator<Item = f32> + Clone) -> (f32, f32) {
+    let n = values.clone().count().max(1) as f64;
+    let mean = values.clone().map(f64::from).sum::<f64>() / n;
+    let variance = values.map(|v| (f64::from(v) - mean).powi(2)).sum::<f64>() / n;
+    (mean as f32, if variance > 0.0 { variance.sqrt().recip() as f32 } else { 1.0 })
+}
+
+/// Moves and mirrors the images of a step by chance, which depends on the image's number and the epoch's seed alone.
+fn augment(batch: &mut Batch, shape: ImageShape, training: &TrainingSpec, chosen: &[usize], seed: Seed) {
+    if training.shift == 0 && !training.mirror {
+        return;
+    }
+    for (image, &i) in batch.x.chunks_exact_mut(shape.dims()).zip(chosen) {
+        let mut rng = seed.rng(i as u64);
+        let mut offset = || rng.random_range(0..=2 * training.shift) as isize - training.shift as isize;
+        let (down, right) = (offset(), offset());
+        let mirrored = training.mirror && rng.random();
+        moved(image, shape, [down, right], mirrored);
+    }
+}
+
+/// Moves an image down and right, its border pixels repeated, and then mirrors it if asked.
+fn moved(image: &mut [f32], shape: ImageShape, [down, right]: [isize; 2], mirrored: bool) {
+    let before = image.to_vec();
+    let inside = |at: usize, by: isize, side: usize| (at as isize - by).clamp(0, side as isize - 1) as usize;
+    for (row, pixels) in image.chunks_exact_mut(shape.width).enumerate() {
+        let (channel, y) = (row / shape.height, row % shape.height);
+        let from = &before[(channel * shape.height + inside(y, down, shape.height)) * shape.width..][..shape.width];
+        for (x, pixel) in pixels.iter_mut().enumerate() {
+            let x = if mirrored { shape.width - 1 - x } else { x };
+            *pixel = from[inside(x, right, shape.width)];
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHAPE: ImageShape = ImageShape { channels: 2, height: 2, width: 3 };
+
+    #[test]
+    fn a_standard_scale_gives_mean_0_and_variance_1_by_channel() {
+        let x: Vec<f32> = (0..48).map(|i| if (i / 6) % 2 == 0 { i as f32 } else { 5.0 }).collect();
+        let batch = Batch { x: x.clone(), labels: vec![], posterior: vec![] };
+        let scale = Scale::of(Normalisation::Standard, SHAPE, || Ok(batch)).unwrap();
+        let mut x = x;
+        scale.apply(&mut x);
+        let first: Vec<f32> = x.chunks(12).flat_map(|image| image[..6].to_vec()).collect();
+        let (mean, factor) = standard(first.into_iter());
+        assert!(mean.abs() < 1e-6 && (factor - 1.0).abs() < 1e-6);
+        // A channel that does not vary is only moved.
+        assert!(x.chunks(12).all(|image| image[6..].iter().all(|v| *v == 0.0)));
+    }
+
+    #[test]
+    fn images_move_and_turn_as_told() {
+        let image: Vec<f32> = (0..12).map(|i| i as f32).collect();
+        let after = |by, mirrored| {
+            let mut image = image.clone();
+            moved(&mut image, SHAPE, by, mirrored);
+            image
+        };
+        assert_eq!(after([0, 0], false), image);
+        assert_eq!(after([0, 0], true)[..6], [2.0, 1.0, 0.0, 5.0, 4.0, 3.0]);
+        assert_eq!(after([1, 0], false)[..6], [0.0, 1.0, 2.0, 0.0, 1.0, 2.0]);
+        assert_eq!(after([0, -1], false)[6..], [7.0, 8.0, 8.0, 10.0, 11.0, 11.0]);
+    }
+
+    #[test]
+    fn watching_gets_rare() {
+        let marks: Vec<usize> = (1..=1000).filter(|&epoch| is_watched(epoch, 1000)).collect();
+        assert!(marks.len() < 35 && marks[..10] == [1, 2, 3, 4, 5, 6, 7, 8, 9, 10] && marks.last() == Some(&1000));
+    }
+}

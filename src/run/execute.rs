@@ -1,0 +1,360 @@
+//! A run carried out: cell after cell, whatever is not finished yet.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use burn::tensor::Device;
+use serde::Serialize;
+
+use super::folder::{Planned, RunFolder};
+use super::metrics::{Line, Writer};
+use super::status::{State, Status};
+use crate::classifier::{Architecture, ClassifierConfig, Trainee};
+use crate::error::{Error, Result};
+use crate::events::{Events, Progress};
+use crate::experiment::{CellEvent, CellResult, Images, Job, Source, Summary, WorldImages, pool, run_cell};
+use crate::oracle::world::{Settings, World};
+use crate::units::Seed;
+
+/// How often, at most, a cell's status is rewritten.
+const HEARTBEAT: Duration = Duration::from_secs(5);
+/// How often, at most, a cell's state is written.
+const CHECKPOINT: Duration = Duration::from_secs(60);
+
+/// Which cells a process takes: every `of`-th, from `task` on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Share {
+    /// From 0.
+    pub task: usize,
+    /// How many processes share the run.
+    pub of: usize,
+}
+
+impl Share {
+    /// The whole run.
+    pub const ALL: Self = Self { task: 0, of: 1 };
+
+    fn takes(self, index: usize) -> bool {
+        index % self.of.max(1) == self.task
+    }
+}
+
+/// What a run reports. Breaking off after any event leaves a folder to go on with.
+#[derive(Debug, Clone, Serialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+pub enum RunEvent {
+    /// The plan is known.
+    Planned {
+        /// Cells of this share.
+        cells: usize,
+        /// Those of them that are finished.
+        finished: usize,
+    },
+    /// Images are being drawn from the world.
+    Drawing {
+        /// Which.
+        what: String,
+        /// How many.
+        #[serde(flatten)]
+        progress: Progress,
+    },
+    /// A word from a cell.
+    Cell {
+        /// The cell.
+        planned: Planned,
+        /// The word.
+        said: CellEvent,
+        /// Seconds the rest of the cell will take at the pace of this sitting.
+        eta_secs: Option<f64>,
+    },
+    /// A cell is finished.
+    Finished(Box<CellResult>),
+    /// A cell could not be finished; the run goes on.
+    Failed {
+        /// The cell.
+        planned: Planned,
+        /// Why.
+        why: String,
+    },
+    /// What all finished cells say.
+    Summary(Box<Summary>),
+}
+
+/// What a run computes with.
+pub struct Computer<'a> {
+    /// The world.
+    pub world: &'a World,
+    /// Its knobs.
+    pub settings: Settings,
+    /// What trains.
+    pub device: &'a Device,
+}
+
+/// Carries out a share of the cells of a run that are not finished, and writes the summary of all that are.
+///
+/// # Errors
+/// When the disk or the device fails, when cells could not be finished (the others are), or [`Error::Cancelled`].
+pub fn execute(
+    folder: &RunFolder,
+    share: Share,
+    computer: &Computer<'_>,
+    events: &mut dyn Events<RunEvent>,
+) -> Result<Summary> {
+    if share.task >= share.of {
+        let Share { task, of } = share;
+        return Err(Error::input(format!("there is no task {task} of {of}: tasks count from 0")));
+    }
+    let mine: Vec<&Planned> =
+        folder.plan.iter().enumerate().filter(|(i, _)| share.takes(*i)).map(|(_, planned)| planned).collect();
+    let mut open = Vec::new();
+    for planned in &mine {
+        if folder.result(&planned.id)?.is_none() {
+            open.push(*planned);
+        }
+    }
+    events.report(RunEvent::Planned { cells: mine.len(), finished: mine.len() - open.len() })?;
+    let mut failed = 0;
+    if !open.is_empty() {
+        let mut run = Run { folder, computer, test: None, trains: Vec::new() };
+        for planned in open {
+            match run.cell(planned, events) {
+                Ok(result) => {
+                    folder.finish(&result)?;
+                    events.report(RunEvent::Finished(Box::new(result)))?;
+                    folder.write_summary()?;
+                }
+                // This cell's own fault: the others may be well.
+                Err(Error::Numeric(why) | Error::Input(why)) => {
+                    failed += 1;
+                    run.say(planned, State::Failed, Some(&why))?;
+                    events.report(RunEvent::Failed { planned: planned.clone(), why })?;
+                }
+                Err(error) => {
+                    let why = (!matches!(error, Error::Cancelled)).then(|| error.to_string());
+                    // The error itself matters more than that it cannot be noted (a full disk).
+                    let _ = run.say(planned, State::Stopped, why.as_deref());
+                    return Err(error);
+                }
+            }
+        }
+    }
+    let summary = folder.write_summary()?;
+    events.report(RunEvent::Summary(Box::new(summary.clone())))?;
+    match failed {
+        0 => Ok(summary),
+        _ => Err(Error::Numeric(format!("{failed} cells could not be finished; their status.json says why"))),
+    }
+}
+
+struct Run<'a> {
+    folder: &'a RunFolder,
+    computer: &'a Computer<'a>,
+    test: Option<Images>,
+    /// Training images by seed, the last one used at the end.
+    trains: Vec<(u64, Images)>,
+}
+
+/// Bytes of training images held at once, at most, beside those in use.
+const HELD_BYTES: usize = 2 << 30;
+
+impl Run<'_> {
+    fn cell(&mut self, planned: &Planned, events: &mut dyn Events<RunEvent>) -> Result<CellResult> {
+        let spec = &self.folder.spec;
+        let cell = planned.cell;
+        let training = spec.training_of(cell.architecture)?;
+        if self.test.is_none() {
+            self.test = Some(self.draw("test", spec.test_seed(), spec.test.images, events)?);
+        }
+        // What is seen once is drawn when it is needed; what is seen again is held.
+        let streamed = training.epochs == 1;
+        if !streamed {
+            self.hold(cell.seed, events)?;
+        }
+        let world = WorldImages {
+            world: self.computer.world,
+            settings: &self.computer.settings,
+            seed: spec.train_seed(cell.seed),
+        };
+        let held = self.trains.iter().find(|(seed, _)| *seed == cell.seed).map(|(_, images)| images as &dyn Source);
+        let train = held.filter(|_| !streamed).unwrap_or(&world);
+        let Some(test) = &self.test else { return Err(Error::input("no test images")) };
+        let path = self.folder.cell(&planned.id);
+        let job = Job {
+            cell,
+            id: &planned.id,
+            training,
+            train,
+            test,
+            watched: spec.test.watched,
+            folder: &path,
+            every: CHECKPOINT,
+            device: self.computer.device,
+        };
+        let mut diary =
+            Diary { planned, path: path.clone(), writer: None, steps: 0, begun: None, told: None, error: None };
+        let result = run_cell(&job, &mut |said: CellEvent| diary.note(said, events));
+        if let Some(error) = diary.error {
+            return Err(error);
+        }
+        let result = result?;
+        Status::new(State::Done, diary.steps, diary.steps, None).write(&path)?;
+        Ok(result)
+    }
+
+    /// Notes in a cell's folder how it ended.
+    fn say(&self, planned: &Planned, state: State, why: Option<&str>) -> Result<()> {
+        let path = self.folder.cell(&planned.id);
+        let before = Status::read(&path)?;
+        let (step, steps) = before.map_or((0, 0), |status| (status.step, status.steps));
+        std::fs::create_dir_all(&path).map_err(|e| Error::io(&path, e))?;
+        Status { message: why.map(str::to_owned), ..Status::new(state, step, steps, None) }.write(&path)
+    }
+
+    fn hold(&mut self, seed: u64, events: &mut dyn Events<RunEvent>) -> Result<()> {
+        if let Some(at) = self.trains.iter().position(|(held, _)| *held == seed) {
+            let images = self.trains.remove(at);
+            self.trains.push(images);
+            return Ok(());
+        }
+        let bytes = |images: &Images| 4 * images.all.x.len();
+        while self.trains.iter().map(|(_, images)| bytes(images)).sum::<usize>() > HELD_BYTES {
+            self.trains.remove(0);
+        }
+        let spec = &self.folder.spec;
+        let images = self.draw(&format!("train-{seed}"), spec.train_seed(seed), spec.largest(), events)?;
+        self.trains.push((seed, images));
+        Ok(())
+    }
+
+    fn draw(&self, name: &str, seed: Seed, n: usize, events: &mut dyn Events<RunEvent>) -> Result<Images> {
+        let file = self.folder.pool(name)?;
+        let Computer { world, settings, .. } = self.computer;
+        let mut tell = |progress: Progress| events.emit(RunEvent::Drawing { what: name.to_owned(), progress });
+        pool(world, settings, seed, n, &file, &mut tell)
+    }
+}
+
+/// Writes down what a cell says, and passes it on.
+struct Diary<'a> {
+    planned: &'a Planned,
+    path: PathBuf,
+    writer: Option<Writer>,
+    steps: usize,
+    /// When this sitting began, at which step.
+    begun: Option<(Instant, usize)>,
+    told: Option<Instant>,
+    /// What the disk refused.
+    error: Option<Error>,
+}
+
+impl Diary<'_> {
+    fn note(&mut self, said: CellEvent, events: &mut dyn Events<RunEvent>) -> std::ops::ControlFlow<()> {
+        if let Err(error) = self.write(&said) {
+            self.error = Some(error);
+            return std::ops::ControlFlow::Break(());
+        }
+        let eta_secs = match said {
+            CellEvent::Step { step, .. } => self.eta(step),
+            _ => None,
+        };
+        events.emit(RunEvent::Cell { planned: self.planned.clone(), said, eta_secs })
+    }
+
+    fn eta(&self, step: usize) -> Option<f64> {
+        let (begun, at) = self.begun?;
+        let done = step.checked_sub(at).filter(|done| *done > 0)?;
+        Some(begun.elapsed().as_secs_f64() / done as f64 * (self.steps - step) as f64)
+    }
+
+    fn write(&mut self, said: &CellEvent) -> Result<()> {
+        match said {
+            CellEvent::Started { steps, resumed_at, .. } => {
+                self.steps = *steps;
+                self.begun = Some((Instant::now(), *resumed_at));
+                self.writer = Some(Writer::resume(&self.path, *resumed_at, *steps)?);
+                self.beat(*resumed_at)
+            }
+            CellEvent::Step { step, loss, rate } => {
+                if let Some(writer) = &mut self.writer {
+                    writer.step(*step, *loss, *rate)?;
+                }
+                match self.told {
+                    Some(told) if told.elapsed() < HEARTBEAT => Ok(()),
+                    _ => self.beat(*step),
+                }
+            }
+            CellEvent::Watched(watched) => match &mut self.writer {
+                Some(writer) => writer.line(&Line::Watched(*watched)),
+                None => Ok(()),
+            },
+            CellEvent::Checkpoint { step } => self.beat(*step),
+        }
+    }
+
+    fn beat(&mut self, step: usize) -> Result<()> {
+        self.told = Some(Instant::now());
+        Status::new(State::Running, step, self.steps, self.eta(step)).write(&self.path)
+    }
+}
+
+/// How long a run will take, by architecture.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Estimate {
+    /// Network.
+    pub architecture: Architecture,
+    /// Trained numbers.
+    pub parameters: usize,
+    /// Cells not finished.
+    pub cells: usize,
+    /// Their optimisation steps.
+    pub steps: usize,
+    /// Seconds of one step, measured.
+    pub step_secs: f64,
+    /// Seconds of them all; drawing and measuring are not counted.
+    pub seconds: f64,
+}
+
+/// Times a few steps of every architecture on images of zeros, and adds up what the unfinished cells need.
+///
+/// # Errors
+/// When a network does not fit the images, or the device fails.
+pub fn estimate(folder: &RunFolder, computer: &Computer<'_>) -> Result<Vec<Estimate>> {
+    const WARM: usize = 1;
+    const TIMED: usize = 2;
+    let spec = &folder.spec;
+    let (shape, classes) = (computer.world.shape(), computer.world.class_names().len());
+    let mut estimates = Vec::new();
+    for &architecture in &spec.grid.architectures {
+        let training = spec.training_of(architecture)?;
+        let config = ClassifierConfig { architecture, shape, classes, resize: training.resize };
+        let mut trainee = Trainee::new(&config, &training, Seed(0), computer.device)?;
+        let images = vec![0.0; training.batch * shape.dims()];
+        let targets = vec![1.0 / classes as f32; training.batch * classes];
+        let mut timed = Duration::ZERO;
+        for step in 0..WARM + TIMED {
+            let started = Instant::now();
+            trainee.step(&images, &targets, 0.0, step)?;
+            if step >= WARM {
+                timed += started.elapsed();
+            }
+        }
+        let mut steps = Vec::new();
+        for Planned { id, cell } in folder.plan.iter().filter(|planned| planned.cell.architecture == architecture) {
+            if folder.result(id)?.is_none() {
+                steps.push(training.epochs * training.steps(cell.train_size));
+            }
+        }
+        let step_secs = timed.as_secs_f64() / TIMED as f64;
+        let (cells, steps) = (steps.len(), steps.iter().sum::<usize>());
+        let parameters = trainee.classifier().parameters();
+        estimates.push(Estimate {
+            architecture,
+            parameters,
+            cells,
+            steps,
+            step_secs,
+            seconds: step_secs * steps as f64,
+        });
+    }
+    Ok(estimates)
+}

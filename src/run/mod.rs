@@ -1,0 +1,24 @@
+//! Run folders: an experiment on disk, to be stopped, killed, moved, shared out, resumed and watched.
+//!
+//! ```text
+//! RUN/run.toml                    the spec, written first
+//! RUN/plan.jsonl                  one cell a line
+//! RUN/pool/*.npz                  images of the world, drawn once
+//! RUN/cells/ID/metrics.jsonl      one line every few steps and after watched epochs, append-only
+//! RUN/cells/ID/status.json        state, step, ETA, heartbeat
+//! RUN/cells/ID/last.safetensors   the state to go on from
+//! RUN/cells/ID/result.json        written last: the cell is finished
+//! RUN/summary.json, summary.csv   written whenever a cell finishes
+//! ```
+//!
+//! A cell's ID is the hash of its content. Finished cells are skipped, whoever finished them.
+
+mod execute;
+mod folder;
+mod metrics;
+mod status;
+
+pub use execute::{Computer, Estimate, RunEvent, Share, estimate, execute};
+pub use folder::{Planned, RunFolder};
+pub use metrics::{Line, read as read_metrics};
+pub use status::{State, Status};

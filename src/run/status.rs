@@ -1,0 +1,96 @@
+//! Where a cell stands, for those who watch: rewritten every few seconds.
+
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+use super::folder::{read_json, write_json};
+use crate::error::Result;
+
+const STATUS: &str = "status.json";
+/// A running cell that has said nothing for so long was probably killed.
+const STALE_SECS: f64 = 60.0;
+
+/// What a cell is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// Training.
+    Running,
+    /// Stopped, to be resumed.
+    Stopped,
+    /// It could not be finished; the message says why.
+    Failed,
+    /// Finished.
+    Done,
+}
+
+/// Where a cell stands.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Status {
+    /// What it is doing.
+    pub state: State,
+    /// Steps done.
+    pub step: usize,
+    /// Steps in all.
+    pub steps: usize,
+    /// Seconds the rest will take at the pace of this sitting.
+    pub eta_secs: Option<f64>,
+    /// When this was written, seconds since 1970.
+    pub heartbeat: f64,
+    /// Machine.
+    pub host: String,
+    /// Process.
+    pub pid: u32,
+    /// What went wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+impl Status {
+    /// Now, on this machine.
+    pub fn new(state: State, step: usize, steps: usize, eta_secs: Option<f64>) -> Self {
+        Self {
+            state,
+            step,
+            steps,
+            eta_secs,
+            heartbeat: now(),
+            host: std::env::var("HOSTNAME").ok().or_else(host_name).unwrap_or_else(|| "unknown".into()),
+            pid: std::process::id(),
+            message: None,
+        }
+    }
+
+    /// Reads a cell's status, if it was ever begun.
+    ///
+    /// # Errors
+    /// Names a file that cannot be read.
+    pub fn read(cell: &Path) -> Result<Option<Self>> {
+        read_json(&cell.join(STATUS))
+    }
+
+    /// Writes it.
+    ///
+    /// # Errors
+    /// Names the file.
+    pub fn write(&self, cell: &Path) -> Result<()> {
+        write_json(&cell.join(STATUS), self)
+    }
+
+    /// Whether it says that it runs but has been silent too long.
+    pub fn stale(&self) -> bool {
+        self.state == State::Running && now() - self.heartbeat > STALE_SECS
+    }
+}
+
+fn now() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |d| d.as_secs_f64())
+}
+
+/// Linux tells it in a file.
+fn host_name() -> Option<String> {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").ok()?;
+    Some(name.trim().to_owned()).filter(|name| !name.is_empty())
+}
