@@ -1,6 +1,7 @@
 //! The arguments, as clap sees them.
 
 mod bayes;
+mod run;
 mod scale;
 
 use std::path::PathBuf;
@@ -14,6 +15,7 @@ use crate::oracle::posterior::Prior;
 use crate::oracle::world::Settings;
 use crate::units::{Smoothing, Tau};
 pub use bayes::{BayesErrorArgs, CheckArgs, HardnessArgs, ProblemArgs, TauArgs};
+pub use run::{PlanArgs, ResumeArgs, RunArgs, SummaryArgs, WatchArgs};
 pub use scale::{ScaleArgs, WalkArgs};
 
 /// Explore worlds in which the truth is known: samples of a frozen conditional flow at any temperature, and their exact
@@ -117,6 +119,16 @@ pub enum Command {
     Walk(WalkArgs),
     /// Show where in an image the evidence for one class and against another lies.
     Evidence(super::evidence::EvidenceArgs),
+    /// Train classifiers on a world and take their loss apart into aleatoric and epistemic parts, as a spec says.
+    Run(RunArgs),
+    /// Go on with a run that was stopped or killed.
+    Resume(ResumeArgs),
+    /// Show the cells of a run or a spec, and how long they will take.
+    Plan(PlanArgs),
+    /// Tell what a run's finished cells say.
+    Summary(SummaryArgs),
+    /// Follow a run that another process or machine works on.
+    Watch(WatchArgs),
 }
 
 /// What `bench` can measure beside worlds.

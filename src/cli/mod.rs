@@ -10,9 +10,11 @@ mod look;
 mod oracle;
 mod posterior;
 mod progress;
+mod run;
 mod sample;
 mod scale;
 mod walk;
+mod watch;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -20,7 +22,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use serde::Serialize;
 
-use crate::device::choose;
+use crate::device::{Chosen, choose};
 use crate::error::{Error, Result};
 use crate::flow::Precision;
 use crate::oracle::folder::{self, OracleInfo};
@@ -53,6 +55,11 @@ pub fn main() -> ExitCode {
         Some(Command::Posterior(args)) => posterior::run(args),
         Some(Command::Walk(args)) => walk::run(&args),
         Some(Command::Evidence(args)) => evidence::run(args),
+        Some(Command::Run(args)) => run::run(&args),
+        Some(Command::Resume(args)) => run::resume(&args),
+        Some(Command::Plan(args)) => run::plan(&args),
+        Some(Command::Summary(args)) => run::summary(&args),
+        Some(Command::Watch(args)) => watch::run(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -105,6 +112,11 @@ fn open(oracle: &str, compute: &Compute) -> Result<Opened> {
             "--precision f64 needs --device cpu: adapters differ in what 64-bit arithmetic they have",
         ));
     }
+    open_on(oracle, chosen, precision)
+}
+
+/// Opens an oracle on a device that is chosen already.
+fn open_on(oracle: &str, chosen: Chosen, precision: Precision) -> Result<Opened> {
     let (info, weights) = folder::read_watched(oracle, &mut Bar::new("reading"))?;
     let world = info.clone().build(weights, &chosen.device, precision, chosen.batch)?.world;
     let device = chosen.report.used.label();
@@ -126,10 +138,16 @@ fn print_json_line(value: &impl Serialize) -> Result<()> {
 }
 
 fn print(text: serde_json::Result<String>) -> Result<()> {
+    match text {
+        Ok(text) => print_text(&(text + "\n")),
+        Err(error) => Err(Error::io("standard output", error.into())),
+    }
+}
+
+/// Text on stdout.
+fn print_text(text: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
-    let written =
-        text.map_err(std::io::Error::from).and_then(|text| writeln!(out, "{text}")).and_then(|()| out.flush());
-    match written {
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         // A reader that has seen enough (`| head`) is no failure.
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Error::io("standard output", error)),
         _ => Ok(()),

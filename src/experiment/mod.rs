@@ -4,12 +4,14 @@
 mod cell;
 mod checkpoint;
 mod images;
+mod presets;
 mod spec;
 mod summary;
 mod train;
 
 pub use cell::{Cell, CellResult};
 pub use images::{Batch, Images, Source, WorldImages, pool};
+pub use presets::{PRESETS, Preset};
 pub use spec::{ExperimentSpec, GridSpec, TestSpec, WorldSpec};
 pub use summary::{Law, Summary};
 pub use train::{CellEvent, Job, Watched, run_cell};

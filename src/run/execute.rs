@@ -106,12 +106,7 @@ pub fn execute(
     }
     let mine: Vec<&Planned> =
         folder.plan.iter().enumerate().filter(|(i, _)| share.takes(*i)).map(|(_, planned)| planned).collect();
-    let mut open = Vec::new();
-    for planned in &mine {
-        if folder.result(&planned.id)?.is_none() {
-            open.push(*planned);
-        }
-    }
+    let open: Vec<&Planned> = mine.iter().copied().filter(|planned| !folder.finished(&planned.id)).collect();
     events.report(RunEvent::Planned { cells: mine.len(), finished: mine.len() - open.len() })?;
     let mut failed = 0;
     if !open.is_empty() {
@@ -340,7 +335,7 @@ pub fn estimate(folder: &RunFolder, computer: &Computer<'_>) -> Result<Vec<Estim
         }
         let mut steps = Vec::new();
         for Planned { id, cell } in folder.plan.iter().filter(|planned| planned.cell.architecture == architecture) {
-            if folder.result(id)?.is_none() {
+            if !folder.finished(id) {
                 steps.push(training.epochs * training.steps(cell.train_size));
             }
         }

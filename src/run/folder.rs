@@ -97,6 +97,11 @@ impl RunFolder {
         read_json(&self.cell(id).join(RESULT))
     }
 
+    /// Whether a cell is finished.
+    pub fn finished(&self, id: &str) -> bool {
+        self.cell(id).join(RESULT).exists()
+    }
+
     /// Finishes a cell.
     ///
     /// # Errors

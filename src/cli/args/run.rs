@@ -1,0 +1,116 @@
+//! Arguments of `run`, `plan`, `resume`, `summary`, `watch` and `slurm`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::DeviceArg;
+use crate::error::{Error, Result};
+use crate::run::Share;
+
+/// Arguments of `run`.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// What to run: a TOML file, or the name of a spec that comes with the program (`bayescope plan` lists them).
+    #[arg(required_unless_present = "plan", conflicts_with = "plan")]
+    pub spec: Option<PathBuf>,
+    /// Folder of the run. A run of the same spec in it goes on.
+    #[arg(long, value_name = "RUN", required_unless_present = "plan", conflicts_with = "plan")]
+    pub out: Option<PathBuf>,
+    /// Carry out (a share of) a run that is planned already.
+    #[arg(long, value_name = "RUN")]
+    pub plan: Option<PathBuf>,
+    #[command(flatten)]
+    pub share: ShareArgs,
+    #[command(flatten)]
+    pub device: DeviceArg,
+    /// Print the summary as one JSON document.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `resume`.
+#[derive(Debug, Args)]
+pub struct ResumeArgs {
+    /// Folder of the run.
+    pub run: PathBuf,
+    #[command(flatten)]
+    pub share: ShareArgs,
+    #[command(flatten)]
+    pub device: DeviceArg,
+    /// Print the summary as one JSON document.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Which cells a process takes.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct ShareArgs {
+    /// Take only every N-th cell, beginning with cell I, counted from 0.
+    #[arg(long, value_name = "I", requires = "of")]
+    pub task: Option<usize>,
+    /// Number of processes that share the run.
+    #[arg(long, value_name = "N", requires = "task")]
+    pub of: Option<usize>,
+}
+
+impl ShareArgs {
+    /// The share.
+    ///
+    /// # Errors
+    /// When there is no such task.
+    pub fn share(self) -> Result<Share> {
+        match (self.task, self.of) {
+            (Some(task), Some(of)) if task < of => Ok(Share { task, of }),
+            (Some(task), Some(of)) => Err(Error::input(format!("there is no task {task} of {of}: tasks count from 0"))),
+            _ => Ok(Share::ALL),
+        }
+    }
+}
+
+/// Arguments of `plan`.
+#[derive(Debug, Args)]
+pub struct PlanArgs {
+    /// A run folder, a spec file or the name of a spec; without one, the specs that come with the program are listed.
+    pub what: Option<PathBuf>,
+    /// Folder in which to lay down the plan of a spec.
+    #[arg(long, value_name = "RUN")]
+    pub out: Option<PathBuf>,
+    /// Time a few steps of every architecture and tell how long the run will take.
+    #[arg(long)]
+    pub estimate: bool,
+    #[command(flatten)]
+    pub device: DeviceArg,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `summary`.
+#[derive(Debug, Args)]
+pub struct SummaryArgs {
+    /// Folder of the run.
+    pub run: PathBuf,
+    /// Print one JSON document.
+    #[arg(long, conflicts_with = "csv")]
+    pub json: bool,
+    /// Print one line of comma-separated values a cell.
+    #[arg(long)]
+    pub csv: bool,
+}
+
+/// Arguments of `watch`.
+#[derive(Debug, Args)]
+pub struct WatchArgs {
+    /// Folder of the run; another process or machine may be working on it.
+    pub run: PathBuf,
+    /// Seconds between two looks.
+    #[arg(long, default_value_t = 2.0)]
+    pub every: f64,
+    /// Look once.
+    #[arg(long)]
+    pub once: bool,
+    /// Print every look as a line of JSON.
+    #[arg(long)]
+    pub json: bool,
+}

@@ -1,0 +1,338 @@
+//! `bayescope run|resume|plan|summary`.
+
+use std::io::IsTerminal;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use super::args::{DeviceArg, PlanArgs, ResumeArgs, RunArgs, SummaryArgs};
+use super::progress::{Bar, duration};
+use super::{Opened, open_on, print_json};
+use crate::classifier::Labels;
+use crate::device::choose;
+use crate::error::{Error, Result};
+use crate::events::{Events, Progress};
+use crate::experiment::{CellEvent, CellResult, ExperimentSpec, Law, PRESETS, Summary};
+use crate::measure::{Forecast, PowerLaw};
+use crate::run::{Computer, Estimate, Planned, RunEvent, RunFolder, Share, estimate, execute};
+
+/// Where nobody watches a bar, a line about the progress is written this often.
+const LINES: Duration = Duration::from_secs(30);
+
+/// `bayescope run`.
+pub fn run(args: &RunArgs) -> Result<()> {
+    let share = args.share.share()?;
+    match (&args.spec, &args.out, &args.plan) {
+        (Some(spec), Some(out), _) => {
+            let spec = read_spec(spec)?;
+            let (opened, device) = open_world(&spec, &args.device)?;
+            let folder = RunFolder::create(out, &spec, &opened.info.weights_sha256)?;
+            carry_out(&folder, share, &opened, &device, args.json)
+        }
+        (_, _, Some(plan)) => resume_in(plan, share, &args.device, args.json),
+        _ => Err(Error::input("a spec needs --out, the folder of the run")),
+    }
+}
+
+/// `bayescope resume`.
+pub fn resume(args: &ResumeArgs) -> Result<()> {
+    resume_in(&args.run, args.share.share()?, &args.device, args.json)
+}
+
+fn resume_in(run: &Path, share: Share, device: &DeviceArg, json: bool) -> Result<()> {
+    let folder = RunFolder::open(run)?;
+    let (opened, device) = open_world(&folder.spec, device)?;
+    // The oracle may have become another one since: then the cells are others too.
+    let folder = RunFolder::create(run, &folder.spec, &opened.info.weights_sha256)?;
+    carry_out(&folder, share, &opened, &device, json)
+}
+
+fn read_spec(spec: &Path) -> Result<ExperimentSpec> {
+    let preset = PRESETS.iter().find(|preset| Path::new(preset.name) == spec);
+    match preset.filter(|_| !spec.exists()) {
+        Some(preset) => preset.spec(),
+        None => ExperimentSpec::read(spec),
+    }
+}
+
+fn open_world(spec: &ExperimentSpec, device: &DeviceArg) -> Result<(Opened, burn::tensor::Device)> {
+    let chosen = choose(device.device)?;
+    let device = chosen.device.clone();
+    Ok((open_on(&spec.world.oracle, chosen, crate::flow::Precision::F32)?, device))
+}
+
+fn carry_out(
+    folder: &RunFolder,
+    share: Share,
+    opened: &Opened,
+    device: &burn::tensor::Device,
+    json: bool,
+) -> Result<()> {
+    let settings = folder.spec.world.settings(opened.world.class_names().len())?;
+    let computer = Computer { world: &opened.world, settings, device };
+    let mut watch = Watch { bar: Bar::new(&folder.spec.name), told: None, cells: (0, 0), stop: stop_signal()? };
+    let done = execute(folder, share, &computer, &mut watch);
+    let stopped = watch.stop.load(Ordering::Relaxed);
+    drop(watch);
+    let summary = match done {
+        Err(Error::Cancelled) if stopped => {
+            return Err(Error::input(format!(
+                "stopped; `bayescope resume {}` goes on from here",
+                folder.path.display()
+            )));
+        }
+        done => done?,
+    };
+    if json { print_json(&summary) } else { tell(&summary) }
+}
+
+/// A flag that the usual signals raise: to checkpoint and end. A second Ctrl+C ends at once.
+fn stop_signal() -> Result<Arc<AtomicBool>> {
+    use signal_hook::{consts, flag};
+    let stop = Arc::new(AtomicBool::new(false));
+    let failed = |e: std::io::Error| Error::io("signals", e);
+    flag::register_conditional_default(consts::SIGINT, Arc::clone(&stop)).map_err(failed)?;
+    let mut signals = vec![consts::SIGINT, consts::SIGTERM];
+    #[cfg(unix)]
+    signals.extend([consts::SIGUSR1, consts::SIGUSR2]);
+    for signal in signals {
+        flag::register(signal, Arc::clone(&stop)).map_err(failed)?;
+    }
+    Ok(stop)
+}
+
+/// Follows a run on stderr.
+struct Watch {
+    bar: Bar,
+    told: Option<Instant>,
+    /// Cells finished of this share, and all of them.
+    cells: (usize, usize),
+    stop: Arc<AtomicBool>,
+}
+
+impl Watch {
+    fn cell(&mut self, planned: &Planned, said: &CellEvent, eta_secs: Option<f64>) {
+        let label = planned.cell.label();
+        match said {
+            CellEvent::Started { steps, resumed_at, parameters } => {
+                let on = if *resumed_at > 0 { format!(", going on at step {resumed_at}") } else { String::new() };
+                let (done, all) = self.cells;
+                self.bar.line(&format!("[{}/{all}] {label}: {parameters} parameters, {steps} steps{on}", done + 1));
+            }
+            CellEvent::Step { step, loss, .. } => {
+                let left = eta_secs.map_or(String::new(), |secs| format!(", {} left", duration(secs)));
+                let note = format!("{label}: step {step}, loss {loss:.4} nats{left}");
+                let quiet = self.told.is_none_or(|told| told.elapsed() > LINES);
+                if !std::io::stderr().is_terminal() && quiet {
+                    self.told = Some(Instant::now());
+                    self.bar.line(&note);
+                }
+                let (done, total) = self.cells;
+                self.bar.set(Progress { done, total }, note);
+            }
+            CellEvent::Watched(_) | CellEvent::Checkpoint { .. } => {}
+        }
+    }
+}
+
+impl Events<RunEvent> for Watch {
+    fn emit(&mut self, event: RunEvent) -> ControlFlow<()> {
+        match event {
+            RunEvent::Planned { cells, finished } => {
+                self.cells = (finished, cells);
+                self.bar.line(&format!("{cells} cells, {finished} of them finished"));
+            }
+            RunEvent::Drawing { what, progress } => self.bar.set(progress, format!("drawing {what}")),
+            RunEvent::Cell { planned, said, eta_secs } => self.cell(&planned, &said, eta_secs),
+            RunEvent::Finished(result) => {
+                self.cells.0 += 1;
+                self.bar.line(&format!("  {}", figures(&result)));
+            }
+            RunEvent::Failed { planned, why } => {
+                self.cells.0 += 1;
+                self.bar.line(&format!("  {} failed: {why}", planned.cell.label()));
+            }
+            RunEvent::Summary(_) => {}
+        }
+        if self.stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+fn figures(result: &CellResult) -> String {
+    let m = &result.measured;
+    format!(
+        "cross-entropy {:.4} = aleatoric {:.4} + epistemic {:.4} [{:.4}, {:.4}] nats; right {:.2} % of at most {:.2} %",
+        m.cross_entropy.value,
+        m.aleatoric.value,
+        m.epistemic.value,
+        m.epistemic.interval.low,
+        m.epistemic.interval.high,
+        100.0 * m.expected_accuracy.value,
+        100.0 * m.bayes_accuracy.value
+    )
+}
+
+/// `bayescope summary`.
+pub fn summary(args: &SummaryArgs) -> Result<()> {
+    let summary = RunFolder::open(&args.run)?.summary()?;
+    match (args.json, args.csv) {
+        (true, _) => print_json(&summary),
+        (_, true) => super::print_text(&summary.csv()),
+        _ => tell(&summary),
+    }
+}
+
+fn tell(summary: &Summary) -> Result<()> {
+    let mut text = format!("{}: {} of {} cells finished\n", summary.name, summary.finished, summary.planned);
+    if let (Some(aleatoric), Some(bayes)) = (summary.aleatoric, summary.bayes_accuracy) {
+        text += &format!(
+            "floor of every classifier: {:.4} [{:.4}, {:.4}] nats, {:.2} % right at most\n\n",
+            aleatoric.value,
+            aleatoric.interval.low,
+            aleatoric.interval.high,
+            100.0 * bayes.value
+        );
+    }
+    text += &format!(
+        "{:20} {:>7} {:>5}  {:>8} {:>9} [{:>7}, {:>7}]  {:>7} {:>6} {:>6}\n",
+        "classifier", "N", "seed", "L nats", "KL nats", "95 %", "", "right %", "gap %", "ECE"
+    );
+    for CellResult { cell, measured: m, .. } in &summary.cells {
+        let told = if cell.labels == Labels::Drawn { "" } else { cell.labels.name() };
+        text += &format!(
+            "{:20} {:>7} {:>5}  {:>8.4} {:>9.5} [{:>7.5}, {:>7.5}]  {:>7.2} {:>6.2} {:>6.4}\n",
+            format!("{} {told}", cell.architecture.label()),
+            cell.train_size,
+            cell.seed,
+            m.cross_entropy.value,
+            m.epistemic.value,
+            m.epistemic.interval.low,
+            m.epistemic.interval.high,
+            100.0 * m.expected_accuracy.value,
+            100.0 * m.gap.value,
+            m.ece.value
+        );
+    }
+    text.push('\n');
+    summary.laws.iter().for_each(|law| text += &law_text(law));
+    super::print_text(&text)
+}
+
+fn law_text(law: &Law) -> String {
+    let told = if law.labels == Labels::Drawn { String::new() } else { format!(", {}", law.labels.label()) };
+    let name = format!("{}{told}", law.architecture.label());
+    let Some(fits) = &law.fits else {
+        return format!("{name}: no law ({})\n", law.why_not.as_deref().unwrap_or("too little is finished"));
+    };
+    let mut text = format!("{name}: {}\n  {}\n", curve(fits.law()), fits.sentence);
+    if let Some(caveat) = &fits.law().caveat {
+        text += &format!("  {caveat}\n");
+    }
+    if let Some(forecast) = &law.forecast {
+        let (Forecast::Reachable { sentence, .. }
+        | Forecast::Unreachable { sentence, .. }
+        | Forecast::NotIdentifiable { sentence }) = forecast;
+        text += &format!("  KL ≤ {} nats: {sentence}\n", law.distance);
+    }
+    text
+}
+
+fn curve(law: &PowerLaw) -> String {
+    let alpha = &law.alpha;
+    let floor = law
+        .floor
+        .map_or(String::new(), |c| format!(" + {:.2e} [{:.2e}, {:.2e}]", c.value, c.interval.low, c.interval.high));
+    format!(
+        "KL = {:.3}·N^−α{floor}, α = {:.3} [{:.3}, {:.3}], R² = {:.3}, {} runs of {} sizes and {} seeds",
+        law.a.value,
+        alpha.value,
+        alpha.interval.low,
+        alpha.interval.high,
+        law.r_squared,
+        law.n_points,
+        law.n_sizes,
+        law.n_seeds
+    )
+}
+
+#[derive(Serialize)]
+struct PlanReport<'a> {
+    run: Option<String>,
+    spec: &'a ExperimentSpec,
+    cells: Vec<serde_json::Value>,
+    estimate: Option<Vec<Estimate>>,
+}
+
+/// `bayescope plan`.
+pub fn plan(args: &PlanArgs) -> Result<()> {
+    let Some(what) = &args.what else { return list_presets(args.json) };
+    if what.is_dir() {
+        let folder = RunFolder::open(what)?;
+        return show_plan(&folder, args, true);
+    }
+    let spec = read_spec(what)?;
+    match &args.out {
+        Some(out) => {
+            let (opened, _) = open_world(&spec, &args.device)?;
+            let folder = RunFolder::create(out, &spec, &opened.info.weights_sha256)?;
+            show_plan(&folder, args, true)
+        }
+        None => {
+            let planned = |cell: crate::experiment::Cell| Planned { id: String::new(), cell };
+            let plan = spec.cells().into_iter().map(planned).collect();
+            show_plan(&RunFolder { path: std::path::PathBuf::new(), spec, plan }, args, false)
+        }
+    }
+}
+
+fn show_plan(folder: &RunFolder, args: &PlanArgs, laid_down: bool) -> Result<()> {
+    let estimates = match args.estimate {
+        true => {
+            let (opened, device) = open_world(&folder.spec, &args.device)?;
+            let settings = folder.spec.world.settings(opened.world.class_names().len())?;
+            Some(estimate(folder, &Computer { world: &opened.world, settings, device: &device })?)
+        }
+        false => None,
+    };
+    if args.json {
+        let cell = |planned: &Planned| serde_json::json!({ "id": planned.id, "cell": planned.cell });
+        let run = laid_down.then(|| folder.path.display().to_string());
+        let cells = folder.plan.iter().map(cell).collect();
+        return print_json(&PlanReport { run, spec: &folder.spec, cells, estimate: estimates });
+    }
+    let mut text = format!("{}: {} cells\n", folder.spec.name, folder.plan.len());
+    for Planned { id, cell } in &folder.plan {
+        let finished = laid_down && folder.finished(id);
+        text += &format!("  {id:16} {}{}\n", cell.label(), if finished { " · finished" } else { "" });
+    }
+    for Estimate { architecture, parameters, cells, steps, step_secs, seconds } in estimates.iter().flatten() {
+        text += &format!(
+            "{}: {parameters} parameters, {cells} cells, {steps} steps of {:.1} ms: about {}\n",
+            architecture.label(),
+            1e3 * step_secs,
+            duration(*seconds)
+        );
+    }
+    if let Some(estimates) = &estimates {
+        let all = estimates.iter().map(|estimate| estimate.seconds).sum();
+        text += &format!("all of it: about {} on this machine, drawing and measuring not counted\n", duration(all));
+    }
+    super::print_text(&text)
+}
+
+fn list_presets(json: bool) -> Result<()> {
+    if json {
+        let names: Vec<_> = PRESETS.iter().map(|preset| preset.name).collect();
+        return print_json(&names);
+    }
+    let mut text = String::from("specs that come with the program (`bayescope run NAME --out RUN`):\n");
+    for preset in PRESETS {
+        let spec = preset.spec()?;
+        text += &format!("  {:24} {}\n", preset.name, spec.description.unwrap_or_default());
+    }
+    super::print_text(&text)
+}

@@ -1,0 +1,47 @@
+//! The specs that come with the program.
+
+use super::spec::ExperimentSpec;
+use crate::error::{Error, Result};
+
+/// A spec that comes with the program.
+#[derive(Debug, Clone, Copy)]
+pub struct Preset {
+    /// Its name.
+    pub name: &'static str,
+    text: &'static str,
+}
+
+/// All of them: those whose names end in `quick` are for a few minutes on two cores.
+pub const PRESETS: &[Preset] = &[
+    Preset { name: "scaling-quick", text: include_str!("../../assets/specs/scaling-quick.toml") },
+    Preset { name: "scaling", text: include_str!("../../assets/specs/scaling.toml") },
+    Preset { name: "self-validation-quick", text: include_str!("../../assets/specs/self-validation-quick.toml") },
+    Preset { name: "self-validation", text: include_str!("../../assets/specs/self-validation.toml") },
+];
+
+impl Preset {
+    /// The spec.
+    ///
+    /// # Errors
+    /// When the program was built with a broken one.
+    pub fn spec(&self) -> Result<ExperimentSpec> {
+        let broken = |e: String| Error::input(format!("spec {}: {e}", self.name));
+        let spec: ExperimentSpec = toml::from_str(self.text).map_err(|e| broken(e.to_string()))?;
+        spec.validate().map_err(|e| broken(e.to_string()))?;
+        Ok(spec)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_with_the_program_can_be_run() {
+        for preset in PRESETS {
+            let spec = preset.spec().unwrap();
+            assert_eq!(spec.name, preset.name);
+            assert!(spec.description.is_some());
+        }
+    }
+}
