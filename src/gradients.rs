@@ -1,10 +1,14 @@
 //! Gradients of a batch: computed in pieces side by side, added, measured and clipped.
 
+mod adamw;
+
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::optim::GradientsParams;
 use burn::tensor::Tensor;
 
 use crate::error::{Error, Result};
+
+pub use adamw::AdamW;
 
 /// Sums of what `work` measures on the pieces of a batch, and of their gradients: `shards` pieces side by side, one such row
 /// after the other, added in the order of the pieces. `None` without pieces.

@@ -11,7 +11,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("data", &["error", "units"]),
     ("simd", &[]),
     ("flow", &["error", "units", "events", "simd", "data"]),
-    ("gradients", &["error"]),
+    ("gradients", &["error", "simd"]),
     ("oracle", &["error", "units", "events", "device", "gradients", "data", "flow"]),
     ("classifier", &["error", "units", "gradients", "data", "flow"]),
     ("bayes", &["error", "units", "events", "simd", "flow", "oracle"]),

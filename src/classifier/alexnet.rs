@@ -8,7 +8,7 @@ use burn::module::Module;
 use burn::tensor::module::adaptive_avg_pool2d;
 use burn::tensor::{Tensor, activation::relu};
 
-use super::layers::{Conv, Linear, Pass, flatten, max_pool};
+use super::layers::{Conv, Linear, Pass, max_pool};
 use super::maker::{Init, Made, Maker};
 
 /// Numbers of the convolutions in torchvision's `features`, with their outputs, kernel, stride and padding, and whether a pool
@@ -51,11 +51,12 @@ impl AlexNet {
 
     /// x [N, C, H, W] → logits [N, K].
     pub fn forward(&self, x: Tensor<4>, pass: &mut Pass) -> Tensor<2> {
+        let x = pass.enter(x);
         let h = self.features.iter().zip(CONVS).fold(x, |h, (conv, (.., pool))| {
-            let h = relu(conv.forward(h));
+            let h = relu(conv.maps(h, pass));
             if pool { max_pool(h, 3, 2, 0) } else { h }
         });
-        let h = flatten(adaptive_avg_pool2d(h, [POOLED; 2]));
+        let h = pass.flatten(adaptive_avg_pool2d(h, [POOLED; 2]));
         self.classifier.iter().enumerate().fold(h, |h, (i, linear)| match i {
             2 => linear.forward(h),
             _ => relu(linear.forward(pass.dropout(h, DROPOUT))),

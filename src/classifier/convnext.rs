@@ -8,7 +8,7 @@
 use burn::module::{Module, Param};
 use burn::tensor::{Tensor, activation::gelu};
 
-use super::layers::{Conv, LayerNorm, Linear, Pass, channels_first, channels_last, global_mean};
+use super::layers::{Conv, LayerNorm, Linear, Pass, channels_first, channels_last};
 use super::maker::{Init, Made, Maker};
 
 const WIDTHS: [usize; 4] = [96, 192, 384, 768];
@@ -93,7 +93,9 @@ impl ConvNext {
             }
             h = stage.iter().fold(h, |h, block| block.forward(h, pass));
         }
-        self.head.forward(self.norm.forward(global_mean(h)))
+        let [n, c, high, wide] = h.dims();
+        let means = h.reshape([n, c, high * wide]).mean_dim(2).reshape([n, c]);
+        self.head.forward(self.norm.forward(means))
     }
 }
 

@@ -2,14 +2,27 @@
 
 use burn::module::{Module, ModuleMapper, Param, ParamId};
 use burn::tensor::module::{batch_norm, batch_norm_train, conv2d, layer_norm, linear, max_pool2d};
-use burn::tensor::ops::{ConvOptions, MaxPoolOptions};
-use burn::tensor::{Tensor, TensorData};
+use burn::tensor::ops::{ConvOptions, MaxPoolOptions, PadMode};
+use burn::tensor::{Device, Slice, Tensor, TensorData};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
+
+/// Which dimension of the maps of a convolutional network comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Layout {
+    /// [N, C, H, W], as graphics cards have it.
+    #[default]
+    ImageFirst,
+    /// [C, N, H, W]: a convolution is one matrix product over all positions of all images, for which burn's CPU kernels are
+    /// fastest; theirs for convolutions multiply image by image.
+    ChannelFirst,
+}
 
 /// How a network is run: as it is, or in training, where chance and batch statistics enter.
 #[derive(Debug, Default)]
 pub struct Pass {
+    /// Of the maps between [`Pass::enter`] and [`Pass::means`] or [`Pass::flatten`].
+    layout: Layout,
     /// Draws dropped units and branches; none outside of training.
     chance: Option<ChaCha8Rng>,
     /// Running statistics after this batch.
@@ -24,7 +37,31 @@ impl Pass {
 
     /// In training. Chance is drawn on the host, so that it is the same on every device.
     pub fn training(chance: ChaCha8Rng) -> Self {
-        Self { chance: Some(chance), moved: Vec::new() }
+        Self { chance: Some(chance), ..Self::default() }
+    }
+
+    /// Images [N, C, H, W] as the first maps, in the layout that suits their device.
+    pub fn enter(&mut self, x: Tensor<4>) -> Tensor<4> {
+        let host = x.device().inner() == Device::flex();
+        self.layout = if host { Layout::ChannelFirst } else { Layout::ImageFirst };
+        self.turned(x)
+    }
+
+    /// Means of maps over all positions, [N, C].
+    pub fn means(&self, maps: Tensor<4>) -> Tensor<2> {
+        let [a, b, h, w] = maps.dims();
+        let means = maps.reshape([a, b, h * w]).mean_dim(2).reshape([a, b]);
+        if self.layout == Layout::ChannelFirst { means.transpose() } else { means }
+    }
+
+    /// Maps as the rows of a matrix, [N, C·H·W].
+    pub fn flatten(&self, maps: Tensor<4>) -> Tensor<2> {
+        flatten(self.turned(maps))
+    }
+
+    /// From [N, C, H, W] to the pass's layout or back.
+    fn turned(&self, x: Tensor<4>) -> Tensor<4> {
+        if self.layout == Layout::ChannelFirst { x.swap_dims(0, 1) } else { x }
     }
 
     /// Dropout: every value is 0 with probability `p`, the others grow by 1/(1 − p).
@@ -68,11 +105,91 @@ impl Conv {
         Self { groups: self.weight.dims()[0], ..self }
     }
 
+    /// x [N, in, H, W] → [N, out, H', W'].
     pub fn forward(&self, x: Tensor<4>) -> Tensor<4> {
         let options = ConvOptions::new([self.stride; 2], [self.padding; 2], [1; 2], self.groups);
         conv2d(x, self.weight.val(), self.bias.as_ref().map(Param::val), options)
     }
+
+    /// Maps to maps, in the layout of the pass.
+    pub fn maps(&self, x: Tensor<4>, pass: &Pass) -> Tensor<4> {
+        match pass.layout {
+            Layout::ChannelFirst if self.groups == 1 && self.columns(x.dims()) <= MOST_COLUMNS => self.product(x),
+            _ => pass.turned(self.forward(pass.turned(x))),
+        }
+    }
+
+    /// Numbers in the second factor of [`Self::product`].
+    fn columns(&self, [c, n, h, w]: [usize; 4]) -> usize {
+        let k = self.weight.dims()[2];
+        c * k * k * n * self.side(h) * self.side(w)
+    }
+
+    /// Side of the output.
+    fn side(&self, side: usize) -> usize {
+        (side + 2 * self.padding).saturating_sub(self.weight.dims()[2]) / self.stride + 1
+    }
+
+    /// Kernel places, from and up to, that meet the map somewhere along a side: the others only ever meet the padding.
+    fn reach(&self, side: usize) -> std::ops::Range<usize> {
+        let (k, outputs) = (self.weight.dims()[2], self.side(side));
+        let meets = |place: &usize| {
+            let mut at = (0..outputs).map(|o| o * self.stride + place);
+            at.any(|at| (self.padding..self.padding + side).contains(&at))
+        };
+        let places: Vec<usize> = (0..k).filter(meets).collect();
+        places.first().copied().unwrap_or(0)..places.last().map_or(k, |last| last + 1)
+    }
+
+    /// One matrix product: x [in, N, H, W] → [out, N, H', W'].
+    fn product(&self, x: Tensor<4>) -> Tensor<4> {
+        let [c, n, h, w] = x.dims();
+        let (high, wide) = (self.side(h), self.side(w));
+        let [rows, columns] = [self.reach(h), self.reach(w)];
+        let weight = self.weight.val();
+        let [out, _, k, _] = weight.dims();
+        let weight = if rows.len() < k { weight.narrow(2, rows.start, rows.len()) } else { weight };
+        let weight = if columns.len() < k { weight.narrow(3, columns.start, columns.len()) } else { weight };
+        let places = rows.len() * columns.len();
+        let weight = weight.reshape([out, c * places]);
+        // One place, moved over a map as it stands: nothing to gather.
+        let as_it_is = places == 1 && (high, wide) == (h, w) && (self.stride == 1 || h * w == 1);
+        let gathered = if as_it_is { x } else { self.gather(x, [rows, columns], [high, wide]) };
+        let y = weight.matmul(gathered.reshape([c * places, n * high * wide]));
+        let y = match &self.bias {
+            Some(bias) => y + bias.val().reshape([out, 1]),
+            None => y,
+        };
+        y.reshape([out, n, high, wide])
+    }
+
+    /// What each kernel place meets: x [in, N, H, W] → [in, places·N, H', W'], places outermost.
+    fn gather(
+        &self,
+        x: Tensor<4>,
+        [rows, columns]: [std::ops::Range<usize>; 2],
+        [high, wide]: [usize; 2],
+    ) -> Tensor<4> {
+        let [c, n, _, _] = x.dims();
+        let p = self.padding;
+        let padded = if p > 0 { x.pad((p, p, p, p), PadMode::Constant(0.0)) } else { x };
+        let along = |first: usize, outputs: usize| {
+            let end = first + self.stride * (outputs - 1) + 1;
+            Slice::new(first as isize, Some(end as isize), self.stride as isize)
+        };
+        let whole = |length: usize| Slice::new(0, Some(length as isize), 1);
+        let mut met = Vec::with_capacity(rows.len() * columns.len());
+        for row in rows {
+            for column in columns.clone() {
+                met.push(padded.clone().slice([whole(c), whole(n), along(row, high), along(column, wide)]));
+            }
+        }
+        Tensor::cat(met, 1)
+    }
 }
+
+/// Most numbers a gathered map may have (256 MiB): larger ones are convolved as burn does.
+const MOST_COLUMNS: usize = 64 << 20;
 
 /// Normalisation of channels by the batch in training and by running statistics otherwise (Ioffe & Szegedy 2015).
 #[derive(Module, Debug)]
@@ -94,21 +211,28 @@ pub struct BatchNorm {
 pub const BATCH_NORM: (f64, f64) = (1e-5, 0.1);
 
 impl BatchNorm {
-    /// x [N, C, H, W] → the same shape.
+    /// Maps to maps of the same shape, in the layout of the pass.
     pub fn forward(&self, x: Tensor<4>, pass: &mut Pass) -> Tensor<4> {
+        let shape = x.dims();
+        let [a, b, h, w] = shape;
+        let [n, c, positions] = match pass.layout {
+            Layout::ImageFirst => [a, b, h * w],
+            Layout::ChannelFirst => [1, a, b * h * w],
+        };
+        let x = x.reshape([n, c, positions]);
         let (weight, bias) = (self.weight.val(), self.bias.val());
         if pass.chance.is_none() {
-            return batch_norm(x, weight, bias, self.running_mean.val(), self.running_var.val(), self.eps);
+            let (mean, variance) = (self.running_mean.val(), self.running_var.val());
+            return batch_norm(x, weight, bias, mean, variance, self.eps).reshape(shape);
         }
-        let [n, _, h, w] = x.dims();
-        let count = (n * h * w) as f64;
+        let count = (n * positions) as f64;
         let normed = batch_norm_train(x, weight, bias, self.eps);
         let unbiased = normed.variance.inner() * (count / (count - 1.0).max(1.0));
         for (running, batch) in [(&self.running_mean, normed.mean.inner()), (&self.running_var, unbiased)] {
             let moved = running.val().inner() * (1.0 - self.momentum) + batch * self.momentum;
             pass.moved.push((running.id, moved));
         }
-        normed.output
+        normed.output.reshape(shape)
     }
 }
 
@@ -164,13 +288,7 @@ pub fn flatten(x: Tensor<4>) -> Tensor<2> {
     x.reshape([n, c * h * w])
 }
 
-/// Means over all positions: [N, C, H, W] → [N, C].
-pub fn global_mean(x: Tensor<4>) -> Tensor<2> {
-    let [n, c, h, w] = x.dims();
-    x.reshape([n, c, h * w]).mean_dim(2).reshape([n, c])
-}
-
-/// Maxima of windows of side `size`, every `stride` pixels.
+/// Maxima of windows of side `size`, every `stride` pixels, in either layout.
 pub fn max_pool(x: Tensor<4>, size: usize, stride: usize, padding: usize) -> Tensor<4> {
     max_pool2d(x, MaxPoolOptions::new([size; 2]).with_stride([stride; 2]).with_padding([padding; 2]))
 }

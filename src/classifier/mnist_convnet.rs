@@ -7,7 +7,7 @@
 use burn::module::Module;
 use burn::tensor::{Tensor, activation::relu};
 
-use super::layers::{Conv, Linear, Pass, flatten, max_pool};
+use super::layers::{Conv, Linear, Pass, max_pool};
 use super::maker::{Init, Made, Maker};
 use crate::data::ImageShape;
 
@@ -38,8 +38,10 @@ impl ConvNet {
 
     /// x [N, C, H, W] → logits [N, K].
     pub fn forward(&self, x: Tensor<4>, pass: &mut Pass) -> Tensor<2> {
-        let h = relu(self.conv2.forward(relu(self.conv1.forward(x))));
-        let h = pass.dropout(flatten(max_pool(h, 2, 2, 0)), 0.25);
+        let x = pass.enter(x);
+        let h = relu(self.conv2.maps(relu(self.conv1.maps(x, pass)), pass));
+        let h = pass.flatten(max_pool(h, 2, 2, 0));
+        let h = pass.dropout(h, 0.25);
         let h = relu(self.fc1.forward(h));
         self.fc2.forward(pass.dropout(h, 0.5))
     }

@@ -7,7 +7,7 @@
 use burn::module::Module;
 use burn::tensor::{Tensor, activation::relu};
 
-use super::layers::{BatchNorm, Conv, Linear, Pass, global_mean};
+use super::layers::{BatchNorm, Conv, Linear, Pass};
 use super::maker::{Init, Made, Maker};
 
 /// ε and momentum of the batch normalisations.
@@ -76,7 +76,7 @@ struct ConvNorm {
 
 impl ConvNorm {
     fn forward(&self, x: Tensor<4>, pass: &mut Pass) -> Tensor<4> {
-        self.activation.of(self.norm.forward(self.conv.forward(x), pass))
+        self.activation.of(self.norm.forward(self.conv.maps(x, pass), pass))
     }
 }
 
@@ -88,10 +88,10 @@ struct SqueezeExcite {
 }
 
 impl SqueezeExcite {
-    fn forward(&self, x: Tensor<4>) -> Tensor<4> {
-        let [n, c, _, _] = x.dims();
-        let means = global_mean(x.clone()).reshape([n, c, 1, 1]);
-        x * hard_sigmoid(self.fc2.forward(relu(self.fc1.forward(means))))
+    fn forward(&self, x: Tensor<4>, pass: &Pass) -> Tensor<4> {
+        let [a, b, h, w] = x.dims();
+        let means = x.clone().reshape([a, b, h * w]).mean_dim(2).reshape([a, b, 1, 1]);
+        x * hard_sigmoid(self.fc2.maps(relu(self.fc1.maps(means, pass)), pass))
     }
 }
 
@@ -113,7 +113,7 @@ impl InvertedResidual {
         }
         h = self.depthwise.forward(h, pass);
         if let Some(squeeze) = &self.squeeze {
-            h = squeeze.forward(h);
+            h = squeeze.forward(h, pass);
         }
         h = self.project.forward(h, pass);
         if self.residual { h + x } else { h }
@@ -149,9 +149,11 @@ impl MobileNet {
 
     /// x [N, C, H, W] → logits [N, K].
     pub fn forward(&self, x: Tensor<4>, pass: &mut Pass) -> Tensor<2> {
+        let x = pass.enter(x);
         let h = self.stem.forward(x, pass);
         let h = self.blocks.iter().fold(h, |h, block| block.forward(h, pass));
-        let h = global_mean(self.last.forward(h, pass));
+        let h = self.last.forward(h, pass);
+        let h = pass.means(h);
         let [hidden, head] = &self.classifier;
         head.forward(pass.dropout(hard_swish(hidden.forward(h)), DROPOUT))
     }

@@ -8,7 +8,7 @@
 use burn::module::Module;
 use burn::tensor::{Tensor, activation::relu};
 
-use super::layers::{BATCH_NORM, BatchNorm, Conv, Linear, Pass, global_mean, max_pool};
+use super::layers::{BATCH_NORM, BatchNorm, Conv, Linear, Pass, max_pool};
 use super::maker::{Init, Made, Maker};
 
 /// Blocks of each stage, and whether they are bottlenecks.
@@ -45,10 +45,10 @@ impl Residual {
         let mut h = x.clone();
         for (i, (conv, norm)) in self.convs.iter().zip(&self.norms).enumerate() {
             h = if i > 0 { relu(h) } else { h };
-            h = norm.forward(conv.forward(h), pass);
+            h = norm.forward(conv.maps(h, pass), pass);
         }
         let x = match &self.downsample {
-            Some(projection) => projection.norm.forward(projection.conv.forward(x), pass),
+            Some(projection) => projection.norm.forward(projection.conv.maps(x, pass), pass),
             None => x,
         };
         relu(h + x)
@@ -88,10 +88,11 @@ impl ResNet {
 
     /// x [N, C, H, W] → logits [N, K].
     pub fn forward(&self, x: Tensor<4>, pass: &mut Pass) -> Tensor<2> {
-        let h = relu(self.bn1.forward(self.conv1.forward(x), pass));
+        let x = pass.enter(x);
+        let h = relu(self.bn1.forward(self.conv1.maps(x, pass), pass));
         let h = max_pool(h, 3, 2, 1);
         let h = self.stages.iter().flatten().fold(h, |h, block| block.forward(h, pass));
-        self.fc.forward(global_mean(h))
+        self.fc.forward(pass.means(h))
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use burn::module::{Module, ParamId};
 use burn::optim::momentum::MomentumConfig;
-use burn::optim::{AdamWConfig, GradientsParams, ModuleOptimizer, SgdConfig, decay::WeightDecayConfig};
+use burn::optim::{GradientsParams, ModuleOptimizer, SgdConfig, decay::WeightDecayConfig};
 use burn::tensor::activation::log_softmax;
 use burn::tensor::{Bytes, Device, Tensor, TensorData};
 
@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::flow::Precision;
 use crate::flow::parameters::to_host;
 use crate::flow::weights::Weights;
-use crate::gradients::{clip, in_pieces};
+use crate::gradients::{AdamW, clip, in_pieces};
 use crate::units::Seed;
 
 /// What one step measured, before the parameters moved.
@@ -46,7 +46,7 @@ pub struct Trainee {
 fn optimizer(spec: &TrainingSpec) -> ModuleOptimizer {
     let decay = spec.weight_decay as f32;
     match spec.optimizer {
-        Optimizer::AdamW => AdamWConfig::new().with_epsilon(1e-8).with_weight_decay(decay).init(),
+        Optimizer::AdamW => AdamW { weight_decay: spec.weight_decay, ..AdamW::default() }.init(),
         Optimizer::Sgd => {
             let momentum = MomentumConfig::new().with_momentum(spec.momentum).with_dampening(0.0);
             SgdConfig::new()

@@ -8,7 +8,7 @@
 use burn::module::Module;
 use burn::tensor::{Tensor, activation::relu};
 
-use super::layers::{BATCH_NORM, BatchNorm, Conv, Linear, Pass, global_mean};
+use super::layers::{BATCH_NORM, BatchNorm, Conv, Linear, Pass};
 use super::maker::{Init, Made, Maker};
 
 /// Blocks of a group: (28 − 4)/6.
@@ -28,9 +28,9 @@ struct WideBlock {
 impl WideBlock {
     fn forward(&self, x: Tensor<4>, pass: &mut Pass) -> Tensor<4> {
         let o = relu(self.bn1.forward(x.clone(), pass));
-        let h = relu(self.bn2.forward(self.conv1.forward(o.clone()), pass));
-        let x = self.shortcut.as_ref().map_or(x, |shortcut| shortcut.forward(o));
-        self.conv2.forward(h) + x
+        let h = relu(self.bn2.forward(self.conv1.maps(o.clone(), pass), pass));
+        let x = self.shortcut.as_ref().map_or(x, |shortcut| shortcut.maps(o, pass));
+        self.conv2.maps(h, pass) + x
     }
 }
 
@@ -80,7 +80,9 @@ impl WideResNet {
 
     /// x [N, C, H, W] → logits [N, K].
     pub fn forward(&self, x: Tensor<4>, pass: &mut Pass) -> Tensor<2> {
-        let h = self.blocks.iter().fold(self.conv1.forward(x), |h, block| block.forward(h, pass));
-        self.fc.forward(global_mean(relu(self.bn.forward(h, pass))))
+        let x = pass.enter(x);
+        let h = self.blocks.iter().fold(self.conv1.maps(x, pass), |h, block| block.forward(h, pass));
+        let h = relu(self.bn.forward(h, pass));
+        self.fc.forward(pass.means(h))
     }
 }

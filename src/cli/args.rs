@@ -152,6 +152,25 @@ pub enum BenchTask {
         #[command(flatten)]
         runs: Runs,
     },
+    /// Training steps of classifiers: forward, backward and AdamW.
+    Train {
+        /// Networks, by their names in specs.
+        #[arg(long, value_delimiter = ',', default_value = "resnet-18,vit-small")]
+        architectures: Vec<String>,
+        /// Side of the images, of three channels.
+        #[arg(long, default_value_t = 32)]
+        side: usize,
+        /// Images in a step.
+        #[arg(long, default_value_t = 128)]
+        batch: usize,
+        /// Pieces of a step side by side: the cores of a CPU, 1 on a GPU.
+        #[arg(long, default_value_t = 2)]
+        shards: usize,
+        #[command(flatten)]
+        device: DeviceArg,
+        #[command(flatten)]
+        runs: Runs,
+    },
     /// Log-likelihoods of 64 images under every class of a world, and samples.
     Posterior {
         /// Bundled name, oracle folder, or checkpoint file.

@@ -4,8 +4,10 @@ use super::args::Runs;
 use super::print_json;
 use super::progress::Bar;
 use crate::bayes;
+use crate::classifier::Architecture;
 use crate::device::{DeviceChoice, choose};
 use crate::error::Result;
+use crate::experiment::bench_training;
 use crate::flow::Precision;
 use crate::oracle::bench;
 use crate::oracle::folder;
@@ -24,6 +26,35 @@ pub fn run(oracle: &str, device: DeviceChoice, Runs { runs, json }: Runs) -> Res
         println!(
             "{}: {:.1} {} (median of {}; {:.1} to {:.1}), {:.0} images × classes a second, {share:.0} % of that",
             t.name, t.median, t.unit, t.runs, t.min, t.max, b.images_times_classes_per_second
+        );
+    }
+    Ok(())
+}
+
+/// Times training steps and prints. `sizes`: side of the images, images in a step, pieces side by side.
+pub fn training(
+    architectures: &[String],
+    sizes: [usize; 3],
+    device: DeviceChoice,
+    Runs { runs, json }: Runs,
+) -> Result<()> {
+    let chosen = choose(device)?;
+    let [side, batch, shards] = sizes;
+    let architectures =
+        architectures.iter().cloned().map(Architecture::try_from).collect::<Result<Vec<Architecture>>>()?;
+    let benches = architectures
+        .into_iter()
+        .map(|architecture| bench_training(architecture, side, batch.max(1), shards.max(1), &chosen.device, runs))
+        .collect::<Result<Vec<_>>>()?;
+    let device = chosen.report.used.label();
+    if json {
+        return print_json(&serde_json::json!({ "device": device, "benches": benches }));
+    }
+    println!("{device}");
+    for b in &benches {
+        println!(
+            "{}: {:.1} ms a step (median of {}; {:.1} to {:.1}), {:.0} images a second",
+            b.name, b.median, b.runs, b.min, b.max, b.images_per_second
         );
     }
     Ok(())

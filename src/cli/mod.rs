@@ -44,6 +44,10 @@ pub fn main() -> ExitCode {
         Some(Command::Bench { task: Some(BenchTask::Sampling { oracle, images, device, runs }), .. }) => {
             bench::sampling(&oracle, images, device.device, runs)
         }
+        Some(Command::Bench {
+            task: Some(BenchTask::Train { architectures, side, batch, shards, device, runs }),
+            ..
+        }) => bench::training(&architectures, [side, batch, shards], device.device, runs),
         Some(Command::Bench { task: Some(BenchTask::Posterior { oracle, device, runs }), .. })
         | Some(Command::Bench { oracle, device, runs, .. }) => bench::run(&oracle, device.device, runs),
         Some(Command::BayesError(args)) => bayes::error(&args),

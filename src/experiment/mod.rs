@@ -1,6 +1,7 @@
 //! Experiments on a world: functions from a serde spec to events. The unit of work is a cell, one classifier trained and measured;
 //! what a cell gives depends on its content alone, not on the order or the machine's mishaps.
 
+mod bench;
 mod cell;
 mod checkpoint;
 mod images;
@@ -9,6 +10,7 @@ mod spec;
 mod summary;
 mod train;
 
+pub use bench::{TrainBench, bench_training};
 pub use cell::{Cell, CellResult};
 pub use images::{Batch, Images, Source, WorldImages, pool};
 pub use presets::{PRESETS, Preset};

@@ -1,13 +1,13 @@
 //! What every training step of a flow ends in: gradients clipped, AdamW, and the moving average of the weights.
 
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
-use burn::optim::{AdamWConfig, GradientsParams, ModuleOptimizer};
+use burn::optim::{GradientsParams, ModuleOptimizer};
 use burn::tensor::Tensor;
 
 use super::spec::OptimSpec;
 use crate::error::Result;
 use crate::flow::weights::Weights;
-use crate::gradients::clip;
+use crate::gradients::{AdamW, clip};
 
 /// What one step measured, before the parameters moved.
 #[derive(Debug, Clone, Copy, serde::Serialize)]
@@ -20,10 +20,9 @@ pub struct StepLoss {
     pub grad_norm: f64,
 }
 
-/// AdamW with PyTorch's ε (burn's own default is 1e-5); without weight decay it is Adam.
+/// AdamW; without weight decay it is Adam.
 pub fn adam(optim: &OptimSpec) -> ModuleOptimizer {
-    let config = AdamWConfig::new().with_epsilon(1e-8).with_beta_2(optim.beta2 as f32);
-    config.with_weight_decay(optim.weight_decay as f32).init()
+    AdamW { beta_2: optim.beta2, weight_decay: optim.weight_decay, ..AdamW::default() }.init()
 }
 
 /// A module in training.
