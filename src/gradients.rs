@@ -4,7 +4,7 @@ mod adamw;
 
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::optim::GradientsParams;
-use burn::tensor::Tensor;
+use burn::tensor::{Device, Tensor};
 
 use crate::error::{Error, Result};
 
@@ -23,10 +23,16 @@ pub fn in_pieces<M: Module + Send, P: Send>(
 ) -> Result<Option<(Vec<f64>, GradientsParams)>> {
     let Some(device) = module.devices().first().cloned() else { return Ok(None) };
     let mut sum: Option<(Vec<f64>, GradientsParams)> = None;
+    let work = &work;
     let mut pieces = pieces.into_iter().peekable();
     while pieces.peek().is_some() {
         let row = pieces.by_ref().take(shards.max(1)).map(|piece| (module.clone().fork(&device), piece));
-        for (measured, grads) in side_by_side(row.collect(), |(module, piece)| work(module, piece))? {
+        let work = |(module, piece): (M, P)| {
+            let (measured, mut grads) = work(module.clone(), piece)?;
+            module.visit(&mut Straighten { grads: &mut grads });
+            Ok((measured, grads))
+        };
+        for (measured, grads) in side_by_side(row.collect(), work)? {
             match &mut sum {
                 None => sum = Some((measured, grads)),
                 Some((sum, total)) => {
@@ -70,6 +76,24 @@ fn side_by_side<I: Send, O: Send>(items: Vec<I>, work: impl Fn(I) -> Result<O> +
 /// An error of the device, in its own words.
 pub fn device_error(error: impl std::fmt::Display) -> Error {
     Error::Device(error.to_string())
+}
+
+/// Lays gradients out in memory as their parameters are. On the host, those of a transposed weight come transposed, and
+/// everything done with them would walk through the memory in strides.
+struct Straighten<'a> {
+    grads: &'a mut GradientsParams,
+}
+
+impl ModuleVisitor for Straighten<'_> {
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        let Some(grad) = self.grads.remove::<D>(param.id) else { return };
+        let (device, dtype) = (grad.device(), grad.dtype());
+        let straight = match device == Device::flex() {
+            true => Tensor::from_data(grad.into_data(), (&device, dtype)),
+            false => grad,
+        };
+        self.grads.register(param.id, straight);
+    }
 }
 
 struct SquaredNorm<'a> {

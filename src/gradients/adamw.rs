@@ -114,27 +114,21 @@ impl WithSimd for Piece<'_> {
 }
 
 impl Step {
-    /// On the host, one pass over the memory. `None` where the data is not 32-bit.
-    fn on_host<const D: usize>(
-        self,
-        weight: Tensor<D>,
-        grad: Tensor<D>,
-        moments: [Tensor<D>; 2],
-    ) -> Option<[Tensor<D>; 3]> {
+    /// On the host, in 32 bits: one pass over the memory, in place where nobody else holds it.
+    fn on_host<const D: usize>(self, weight: Tensor<D>, grad: Tensor<D>, moments: [Tensor<D>; 2]) -> [Tensor<D>; 3] {
         let place = (weight.device(), weight.dtype());
         let [first, second] = moments;
         let grad = grad.into_data();
-        let [mut weight, mut first, mut second] = [weight, first, second].map(Tensor::into_data);
-        {
-            let values = |data| TensorData::as_mut_slice::<f32>(data).ok();
-            let (weight, first, second) = (values(&mut weight)?, values(&mut first)?, values(&mut second)?);
-            let pieces = weight.par_chunks_mut(PIECE).zip(grad.as_slice::<f32>().ok()?.par_chunks(PIECE));
-            let moments = first.par_chunks_mut(PIECE).zip(second.par_chunks_mut(PIECE));
-            pieces.zip(moments).for_each(|((weight, grad), (first, second))| {
-                vectorise(Piece { step: self, weight, grad, first, second });
-            });
-        }
-        Some([weight, first, second].map(|data| Tensor::from_data(data, (&place.0, place.1))))
+        let mut moved = [weight, first, second].map(Tensor::into_data);
+        let [weight, first, second] = &mut moved;
+        let values = |data| TensorData::as_mut_slice::<f32>(data).unwrap_or_default();
+        let pieces =
+            values(weight).par_chunks_mut(PIECE).zip(grad.as_slice::<f32>().unwrap_or_default().par_chunks(PIECE));
+        let moments = values(first).par_chunks_mut(PIECE).zip(values(second).par_chunks_mut(PIECE));
+        pieces.zip(moments).for_each(|((weight, grad), (first, second))| {
+            vectorise(Piece { step: self, weight, grad, first, second });
+        });
+        moved.map(|data| Tensor::from_data(data, (&place.0, place.1)))
     }
 
     /// By the device's own operations.
@@ -161,11 +155,10 @@ impl Optimizer for AdamW {
             state.unwrap_or_else(|| Moments { time: 0, first: grad.zeros_like(), second: grad.zeros_like() });
         let step = self.step_at(rate, time + 1);
         let host = weight.device() == Device::flex() && weight.dtype() == DType::F32 && grad.dtype() == DType::F32;
-        let moved = match host {
-            true => step.on_host(weight.clone(), grad.clone(), [first.clone(), second.clone()]),
-            false => None,
+        let [weight, first, second] = match host {
+            true => step.on_host(weight, grad, [first, second]),
+            false => step.on_device(weight, grad, [first, second]),
         };
-        let [weight, first, second] = moved.unwrap_or_else(|| step.on_device(weight, grad, [first, second]));
         (weight, Some(Moments { time: time + 1, first, second }))
     }
 
