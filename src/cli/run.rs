@@ -18,37 +18,37 @@ use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::experiment::{CellEvent, CellResult, ExperimentSpec, Law, PRESETS, Summary};
 use crate::measure::{Forecast, PowerLaw};
-use crate::run::{Computer, Estimate, Planned, RunEvent, RunFolder, Share, estimate, execute};
+use crate::run::{CHECKPOINT_EVERY, Computer, Estimate, Planned, RunEvent, RunFolder, Share, estimate, execute};
 
 /// Where nobody watches a bar, a line about the progress is written this often.
 const LINES: Duration = Duration::from_secs(30);
 
 /// `bayescope run`.
 pub fn run(args: &RunArgs) -> Result<()> {
-    let share = args.share.share()?;
+    let how = (args.share.share()?, args.share.every()?);
     match (&args.spec, &args.out, &args.plan) {
         (Some(spec), Some(out), _) => {
             let spec = read_spec(spec)?;
             let (opened, device) = open_world(&spec, &args.device)?;
             let folder = RunFolder::create(out, &spec, &opened.info.weights_sha256)?;
-            carry_out(&folder, share, &opened, &device, args.json)
+            carry_out(&folder, how, &opened, &device, args.json)
         }
-        (_, _, Some(plan)) => resume_in(plan, share, &args.device, args.json),
+        (_, _, Some(plan)) => resume_in(plan, how, &args.device, args.json),
         _ => Err(Error::input("a spec needs --out, the folder of the run")),
     }
 }
 
 /// `bayescope resume`.
 pub fn resume(args: &ResumeArgs) -> Result<()> {
-    resume_in(&args.run, args.share.share()?, &args.device, args.json)
+    resume_in(&args.run, (args.share.share()?, args.share.every()?), &args.device, args.json)
 }
 
-fn resume_in(run: &Path, share: Share, device: &DeviceArg, json: bool) -> Result<()> {
+fn resume_in(run: &Path, how: (Share, Duration), device: &DeviceArg, json: bool) -> Result<()> {
     let folder = RunFolder::open(run)?;
     let (opened, device) = open_world(&folder.spec, device)?;
     // The oracle may have become another one since: then the cells are others too.
     let folder = RunFolder::create(run, &folder.spec, &opened.info.weights_sha256)?;
-    carry_out(&folder, share, &opened, &device, json)
+    carry_out(&folder, how, &opened, &device, json)
 }
 
 fn read_spec(spec: &Path) -> Result<ExperimentSpec> {
@@ -67,13 +67,13 @@ fn open_world(spec: &ExperimentSpec, device: &DeviceArg) -> Result<(Opened, burn
 
 fn carry_out(
     folder: &RunFolder,
-    share: Share,
+    (share, every): (Share, Duration),
     opened: &Opened,
     device: &burn::tensor::Device,
     json: bool,
 ) -> Result<()> {
     let settings = folder.spec.world.settings(opened.world.class_names().len())?;
-    let computer = Computer { world: &opened.world, settings, device };
+    let computer = Computer { world: &opened.world, settings, device, every };
     let mut watch = Watch { bar: Bar::new(&folder.spec.name), told: None, cells: (0, 0), stop: stop_signal()? };
     let done = execute(folder, share, &computer, &mut watch);
     let stopped = watch.stop.load(Ordering::Relaxed);
@@ -294,7 +294,8 @@ fn show_plan(folder: &RunFolder, args: &PlanArgs, laid_down: bool) -> Result<()>
         true => {
             let (opened, device) = open_world(&folder.spec, &args.device)?;
             let settings = folder.spec.world.settings(opened.world.class_names().len())?;
-            Some(estimate(folder, &Computer { world: &opened.world, settings, device: &device })?)
+            let computer = Computer { world: &opened.world, settings, device: &device, every: CHECKPOINT_EVERY };
+            Some(estimate(folder, &computer)?)
         }
         false => None,
     };

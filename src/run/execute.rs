@@ -18,8 +18,6 @@ use crate::units::Seed;
 
 /// How often, at most, a cell's status is rewritten.
 const HEARTBEAT: Duration = Duration::from_secs(5);
-/// How often, at most, a cell's state is written.
-const CHECKPOINT: Duration = Duration::from_secs(60);
 
 /// Which cells a process takes: every `of`-th, from `task` on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -88,7 +86,12 @@ pub struct Computer<'a> {
     pub settings: Settings,
     /// What trains.
     pub device: &'a Device,
+    /// How often, at most, a cell's state is written.
+    pub every: Duration,
 }
+
+/// How often, at most, a cell's state is written where nobody says otherwise.
+pub const CHECKPOINT_EVERY: Duration = Duration::from_secs(60);
 
 /// Carries out a share of the cells of a run that are not finished, and writes the summary of all that are.
 ///
@@ -182,7 +185,7 @@ impl Run<'_> {
             test,
             watched: spec.test.watched,
             folder: &path,
-            every: CHECKPOINT,
+            every: self.computer.every,
             device: self.computer.device,
         };
         let mut diary =

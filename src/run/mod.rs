@@ -18,7 +18,7 @@ mod folder;
 mod metrics;
 mod status;
 
-pub use execute::{Computer, Estimate, RunEvent, Share, estimate, execute};
+pub use execute::{CHECKPOINT_EVERY, Computer, Estimate, RunEvent, Share, estimate, execute};
 pub use folder::{Planned, RunFolder};
 pub use metrics::{Line, read as read_metrics};
 pub use status::{State, Status};

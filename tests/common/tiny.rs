@@ -83,3 +83,29 @@ pub fn tarflow_file(folder: &std::path::Path, classes: usize, seed: u64) -> std:
     bayescope::data::write_atomically(&path, |file| file.write_all(&bytes)).unwrap();
     path
 }
+
+/// Distance of the class means of [`gaussian_file`], in standard deviations.
+pub const GAUSSIAN_DISTANCE: f64 = 2.5;
+
+/// A checkpoint whose world is two Gaussian classes over grey 4×4 images, N(±m, 1) with |2m| = [`GAUSSIAN_DISTANCE`]: a TarFlow of
+/// one block that shifts every token but the first by ±w and does nothing else.
+pub fn gaussian_file(folder: &std::path::Path) -> std::path::PathBuf {
+    let config = TarFlowConfig { blocks: 1, layers: 1, ..tarflow_config(1, 4, 2, 2) };
+    let (dims, width) = (config.token_dims(), config.channels);
+    let mut weights = config.initial_weights(bayescope::units::Seed(0));
+    for (name, array) in &mut weights.0 {
+        if name != "var" && !name.ends_with("norm.weight") {
+            array.values.fill(0.0);
+        }
+    }
+    // The class reaches the output through one channel: a = 0 and b = ±w for each of the dimensions of three tokens.
+    let embed = &mut weights.0.get_mut("blocks.0.class_embed").unwrap().values;
+    (embed[0], embed[width]) = (1.0, -1.0);
+    let w = GAUSSIAN_DISTANCE / 2.0 / ((3 * dims) as f64).sqrt();
+    let out = &mut weights.0.get_mut("blocks.0.proj_out.weight").unwrap().values;
+    (dims..2 * dims).for_each(|row| out[row * width] = w as f32);
+    let path = folder.join("gaussian_model_2_64_1_1_0.05.safetensors");
+    let bytes = weights.to_safetensors(Storage::F32).unwrap();
+    bayescope::data::write_atomically(&path, |file| file.write_all(&bytes)).unwrap();
+    path
+}

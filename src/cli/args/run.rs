@@ -1,6 +1,7 @@
 //! Arguments of `run`, `plan`, `resume`, `summary`, `watch` and `slurm`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 
@@ -43,9 +44,12 @@ pub struct ResumeArgs {
     pub json: bool,
 }
 
-/// Which cells a process takes.
+/// Which cells a process takes, and how safely.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct ShareArgs {
+    /// Seconds, at least, between two checkpoints of a cell: what a kill -9 costs at most.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
+    pub checkpoint_every: f64,
     /// Take only every N-th cell, beginning with cell I, counted from 0.
     #[arg(long, value_name = "I", requires = "of")]
     pub task: Option<usize>,
@@ -55,6 +59,15 @@ pub struct ShareArgs {
 }
 
 impl ShareArgs {
+    /// Time between checkpoints.
+    ///
+    /// # Errors
+    /// When it is no time.
+    pub fn every(self) -> Result<Duration> {
+        Duration::try_from_secs_f64(self.checkpoint_every)
+            .map_err(|_| Error::input("--checkpoint-every takes a number of seconds ≥ 0"))
+    }
+
     /// The share.
     ///
     /// # Errors

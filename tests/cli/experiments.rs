@@ -1,0 +1,167 @@
+//! `run`, `resume`, `plan`, `summary`, `watch`: a grid of classifiers against a world whose truth is a formula; kills; any order.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use serde_json::Value;
+use statrs::distribution::{Continuous, ContinuousCDF, Normal};
+
+use crate::common::{fill, tiny};
+use crate::run::{bayescope, fail, json, succeed, text};
+
+struct Grid {
+    folder: tempfile::TempDir,
+    spec: PathBuf,
+}
+
+impl Grid {
+    /// A spec over the two Gaussian classes; `rest` is the grid and what follows.
+    fn new(rest: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let oracle = tiny::gaussian_file(folder.path());
+        let spec = folder.path().join("spec.toml");
+        let text =
+            format!("name = 'test'\n[world]\noracle = '{}'\n{rest}", oracle.file_name().unwrap().to_str().unwrap());
+        std::fs::write(&spec, text).unwrap();
+        Self { folder, spec }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn run(&self, out: &Path) -> Value {
+        json(&["run", text(&self.spec), "--out", text(out), "--device", "cpu", "--json"])
+    }
+}
+
+fn summary(run: &Path) -> Vec<u8> {
+    std::fs::read(run.join("summary.json")).unwrap()
+}
+
+/// ∫ H(p(y|t)) over t ~ N(Δ/2, 1), the log-odds being tΔ: the mean entropy of two Gaussian classes, nats.
+fn mean_entropy(distance: f64) -> f64 {
+    let normal = Normal::standard();
+    let entropy = |odds: f64| {
+        let p = 1.0 / (1.0 + (-odds).exp());
+        let term = |p: f64| if p > 0.0 { -p * p.ln() } else { 0.0 };
+        term(p) + term(1.0 - p)
+    };
+    let step = 1e-3;
+    (-10_000..10_000)
+        .map(|i| f64::from(i) * step)
+        .map(|t| normal.pdf(t - distance / 2.0) * entropy(t * distance))
+        .sum::<f64>()
+        * step
+}
+
+fn covers(estimate: &Value, truth: f64) -> bool {
+    let end = |end: &str| estimate["interval"][end].as_f64().unwrap();
+    end("low") <= truth && truth <= end("high")
+}
+
+#[test]
+fn a_linear_classifier_reaches_the_bayes_error_of_two_gaussians() {
+    let grid = Grid::new(
+        "[grid]\narchitectures = ['linear']\ntrain_sizes = [20000]\nseeds = [0]\n[test]\nimages = 100000\n\
+         [training]\nepochs = 6\nbatch = 50\nlearning_rate = 1e-2\n",
+    );
+    let found = grid.run(&grid.path("run"));
+    let measured = &found["cells"][0]["measured"];
+    let bayes_error = Normal::standard().cdf(-tiny::GAUSSIAN_DISTANCE / 2.0);
+    assert!(covers(&measured["bayes_accuracy"], 1.0 - bayes_error), "{measured}");
+    assert!(covers(&measured["expected_accuracy"], 1.0 - bayes_error), "{measured}");
+    assert!(covers(&measured["error"], bayes_error), "{measured}");
+    assert!(covers(&measured["aleatoric"], mean_entropy(tiny::GAUSSIAN_DISTANCE)), "{measured}");
+    // It is the right model: with 20,000 images for 17 parameters nothing is left to learn but their noise, 17/2N nats.
+    assert!(measured["epistemic"]["value"].as_f64().unwrap() < 2e-3, "{measured}");
+    assert!(measured["gap"]["value"].as_f64().unwrap() < 1e-3, "{measured}");
+    assert!(measured["identity_error"].as_f64().unwrap() < 1e-6);
+    // Nothing to fit a law to, and it says so.
+    assert!(found["laws"][0]["fits"].is_null() && found["laws"][0]["why_not"].is_string());
+}
+
+const SMALL: &str = "[grid]\narchitectures = ['linear', 'mlp-500']\ntrain_sizes = [50, 100, 200]\nseeds = [0, 1]\n\
+                     labels = ['drawn', 'posterior']\n[test]\nimages = 400\nwatched = 100\n[training]\nepochs = 5\n\
+                     learning_rate = 1e-2\n";
+
+#[test]
+fn cells_give_the_same_in_any_order_and_division() {
+    let grid = Grid::new(SMALL);
+    let whole = grid.path("whole");
+    let found = grid.run(&whole);
+    assert_eq!(found["finished"], 24);
+    for cell in found["cells"].as_array().unwrap() {
+        assert!(cell["measured"]["identity_error"].as_f64().unwrap() < 1e-6);
+    }
+    let shared = grid.path("shared");
+    succeed(&["plan", text(&grid.spec), "--out", text(&shared), "--device", "cpu"]);
+    for task in ["2", "0", "1"] {
+        succeed(&["run", "--plan", text(&shared), "--task", task, "--of", "3", "--device", "cpu"]);
+    }
+    assert_eq!(summary(&shared), summary(&whole));
+    // Nothing is computed twice.
+    let before = std::fs::metadata(whole.join("cells")).unwrap().modified().unwrap();
+    succeed(&["resume", text(&whole), "--device", "cpu"]);
+    assert_eq!(std::fs::metadata(whole.join("cells")).unwrap().modified().unwrap(), before);
+    let csv = succeed(&["summary", text(&whole), "--csv"]);
+    assert_eq!(csv.lines().count(), 25);
+    let look = json(&["watch", text(&whole), "--once", "--json"]);
+    assert_eq!((&look["finished"], &look["planned"]), (&Value::from(24), &Value::from(24)));
+    assert!(fail(1, &["run", "--plan", text(&whole), "--task", "3", "--of", "3"]).contains("no task 3 of 3"));
+}
+
+#[test]
+fn twenty_kills_change_nothing() {
+    let rest = "[grid]\narchitectures = ['mlp-500', 'convnet']\ntrain_sizes = [300, 600]\nseeds = [0]\n\
+                [test]\nimages = 300\nwatched = 50\n[training]\nepochs = 40\nlearning_rate = 1e-3\n\
+                resize = 8\nshards = 2\n";
+    let grid = Grid::new(rest);
+    let whole = grid.path("whole");
+    grid.run(&whole);
+    let killed = grid.path("killed");
+    let args = ["run", text(&grid.spec), "--out", text(&killed), "--device", "cpu", "--checkpoint-every", "0.05"];
+    let waits = fill::uniform("kills", 7, 20);
+    let (mut kills, mut resumed) = (0, 0);
+    for wait in waits {
+        let mut child = bayescope(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(Duration::from_secs_f64(0.35 + 0.25 * wait));
+        let running = child.try_wait().unwrap().is_none();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        kills += usize::from(running);
+        resumed += usize::from(std::fs::read_dir(killed.join("cells")).is_ok_and(|mut cells| {
+            cells.any(|cell| {
+                let cell = cell.unwrap().path();
+                cell.join("last.safetensors").exists() && !cell.join("result.json").exists()
+            })
+        }));
+    }
+    assert_eq!(kills, 20, "the grid is too small to be killed so often");
+    assert!(resumed >= 10, "only {resumed} kills hit a cell in the middle");
+    succeed(&args);
+    assert_eq!(summary(&killed), summary(&whole));
+}
+
+#[test]
+fn what_is_wrong_is_named() {
+    let grid = Grid::new("[grid]\narchitectures = ['resnet-19']\ntrain_sizes = [10]\n");
+    let message = fail(1, &["run", text(&grid.spec), "--out", text(&grid.path("run")), "--device", "cpu"]);
+    assert!(
+        message.contains("spec.toml") && message.contains("resnet-19") && message.contains("resnet-18"),
+        "{message}"
+    );
+    let grid =
+        Grid::new("[grid]\narchitectures = ['alexnet']\ntrain_sizes = [10]\nseeds = [0]\n[training]\nepochs = 1\n");
+    let run = grid.path("run");
+    let message = fail(1, &["run", text(&grid.spec), "--out", text(&run), "--device", "cpu"]);
+    assert!(message.contains("1 cells could not be finished"), "{message}");
+    let look = json(&["watch", text(&run), "--once", "--json"]);
+    let why = look["cells"][0]["status"]["message"].as_str().unwrap();
+    assert!(why.contains("at least 63") && why.contains("resize"), "{why}");
+    // The folder holds this run, not another.
+    let other = Grid::new(SMALL);
+    assert!(fail(1, &["run", text(&other.spec), "--out", text(&run), "--device", "cpu"]).contains("run.toml"));
+    assert!(fail(1, &["summary", text(&grid.path("nothing"))]).contains("no run folder"));
+}
