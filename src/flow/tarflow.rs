@@ -338,9 +338,16 @@ impl TarFlow {
     pub fn encode(&self, x: Tensor<3>, classes: Option<&Tensor<2>>) -> (Tensor<3>, Tensor<2>) {
         let [n, t, _] = x.dims();
         let none = Tensor::zeros([n, t], (&x.device(), x.dtype()));
-        self.blocks.iter().enumerate().fold((x, none), |(x, total), (b, block)| {
+        let (z, log_dets) = self.encode_by_blocks(x, classes);
+        (z, log_dets.into_iter().fold(none, |total, log_det| total + log_det))
+    }
+
+    /// x [N, T, P] → z and −Σ_d a_td [N, T] of each block; none of VP blocks.
+    pub fn encode_by_blocks(&self, x: Tensor<3>, classes: Option<&Tensor<2>>) -> (Tensor<3>, Vec<Tensor<2>>) {
+        self.blocks.iter().enumerate().fold((x, Vec::new()), |(x, mut log_dets), (b, block)| {
             let (z, log_det) = block.forward(x, classes, b % 2 == 1);
-            (z, log_det.map_or_else(|| total.clone(), |log_det| total.clone() + log_det))
+            log_dets.extend(log_det);
+            (z, log_dets)
         })
     }
 

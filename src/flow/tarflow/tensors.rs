@@ -5,8 +5,8 @@ use burn::tensor::{DType, Device, Tensor, TensorData};
 
 use super::engine::{Encoded, Engine, Guidance, Inverted, Strategy, Tick};
 use super::solve::Mixing;
-use super::{Condition, TarFlow, TarFlowConfig};
-use crate::error::Result;
+use super::{Block, Condition, TarFlow, TarFlowConfig};
+use crate::error::{Error, Result};
 use crate::flow::Precision;
 use crate::flow::parameters::to_host;
 use crate::flow::weights::Weights;
@@ -33,6 +33,20 @@ impl TensorTarFlow {
     fn upload(&self, device: &Device, tokens: &[f64]) -> Tensor<3> {
         let [t, p] = [self.config.tokens(), self.config.token_dims()];
         tensor(tokens, [tokens.len() / (t * p), t, p], device, self.dtype)
+    }
+
+    /// Whether all classes exist: mixing weights would pass over one that does not.
+    fn check(&self, conditions: &[Condition]) -> Result<()> {
+        let known = self.config.classes;
+        match conditions.iter().flatten().find(|&&class| class >= known) {
+            Some(class) => Err(Error::input(format!("class {class} is not among the {known} of this flow"))),
+            None => Ok(()),
+        }
+    }
+
+    fn block(&self, block: usize) -> Result<&Block> {
+        let blocks = self.flow.blocks.len();
+        self.flow.blocks.get(block).ok_or_else(|| Error::input(format!("there is no block {block} of {blocks}")))
     }
 
     fn classes(&self, device: &Device, conditions: &[Condition]) -> Option<Tensor<2>> {
@@ -72,9 +86,18 @@ impl ModuleMapper for Lift {
 
 impl Engine for TensorTarFlow {
     fn encode(&self, x: &[f64], conditions: &[Condition]) -> Result<Encoded> {
+        self.check(conditions)?;
         let classes = self.classes(&self.device, conditions);
-        let (z, log_det) = self.flow.encode(self.upload(&self.device, x), classes.as_ref());
-        Ok(Encoded { z: to_host(z)?, log_det: to_host(log_det)? })
+        let (z, log_dets) = self.flow.encode_by_blocks(self.upload(&self.device, x), classes.as_ref());
+        // Differences of sums over blocks decide posteriors: they are added in f64, after one transfer.
+        let mut log_det = vec![0.0; conditions.len() * self.config.tokens()];
+        if !log_dets.is_empty() {
+            let of_blocks = to_host(Tensor::cat(log_dets, 0))?;
+            for of_block in of_blocks.chunks_exact(log_det.len().max(1)) {
+                log_det.iter_mut().zip(of_block).for_each(|(sum, value)| *sum += value);
+            }
+        }
+        Ok(Encoded { z: to_host(z)?, log_det })
     }
 
     fn invert(
@@ -86,12 +109,13 @@ impl Engine for TensorTarFlow {
         guidance: Option<&Guidance>,
         tick: Tick<'_>,
     ) -> Result<Inverted> {
+        self.check(conditions)?;
         let mixing = Mixing {
             classes: self.classes(&self.device, conditions),
             none: self.classes(&self.device, &vec![None; conditions.len()]),
         };
         let (z, flipped) = (self.upload(&self.device, z), self.config.flipped(block));
-        let block = &self.flow.blocks[block];
+        let block = self.block(block)?;
         let solved = block.invert(z, &mixing, flipped, strategy, guidance, tick)?;
         Ok(Inverted { x: to_host(solved.x)?, rounds: solved.rounds, residual: solved.residual })
     }
@@ -99,7 +123,7 @@ impl Engine for TensorTarFlow {
     fn log_scales(&self, block: usize, x: &[f64], conditions: &[Condition]) -> Result<Vec<f64>> {
         let classes = self.classes(&self.device, conditions);
         let (x, flipped) = (self.upload(&self.device, x), self.config.flipped(block));
-        to_host(self.flow.blocks[block].log_scales(x, classes.as_ref(), flipped))
+        to_host(self.block(block)?.log_scales(x, classes.as_ref(), flipped))
     }
 
     fn gradient(&self, x: &[f64], conditions: &[Condition], weight: &[f64]) -> Result<(Vec<f64>, Encoded)> {
