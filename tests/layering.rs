@@ -17,7 +17,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("bayes", &["error", "units", "events", "simd", "flow", "oracle"]),
     ("measure", &["error", "units", "events"]),
     ("experiment", &["error", "units", "events", "data", "flow", "oracle", "measure", "classifier"]),
-    ("run", &["error", "units", "events", "data", "oracle", "classifier", "experiment"]),
+    ("run", &["error", "units", "events", "data", "flow", "oracle", "classifier", "experiment"]),
 ];
 
 /// Rooms that may import all that compute, and those named with them.

@@ -319,6 +319,7 @@ impl Classifier {
         precision: Precision,
     ) -> Result<Self> {
         let head = config.architecture.head();
+        weights.0 = weights.0.into_iter().map(|(name, array)| (present_name(&name), array)).collect();
         let other_classes = |name: &str| weights.shape(name).is_some_and(|shape| shape[0] != config.classes);
         if other_classes(&format!("{head}.bias")) {
             weights.0.retain(|name, _| !name.starts_with(&format!("{head}.")));
@@ -403,6 +404,11 @@ impl burn::module::ModuleVisitor for Count<'_> {
             self.total += param.val().dims().iter().product::<usize>();
         }
     }
+}
+
+/// What torchvision calls an array today: its public ViT files are older than the names.
+fn present_name(name: &str) -> String {
+    name.replace(".mlp.linear_1.", ".mlp.0.").replace(".mlp.linear_2.", ".mlp.3.")
 }
 
 /// Arrays that torchvision stores beside the parameters and that follow from the architecture.

@@ -1,10 +1,15 @@
 //! One cell: which classifier, on which images.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 
 use super::spec::ExperimentSpec;
 use crate::classifier::{Architecture, Labels};
 use crate::error::{Error, Result};
+use crate::events::silent;
+use crate::flow::weights::sha256 as file_sha256;
 use crate::measure::Measured;
 use crate::oracle::folder::sha256;
 
@@ -25,16 +30,38 @@ pub struct Cell {
 /// Changes when the same spec would give other numbers than before.
 const FORMAT: u32 = 1;
 
+/// Hashes of the files an experiment depends on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Files {
+    /// SHA-256 of the oracle's weights.
+    pub oracle: String,
+    /// SHA-256 of the weights that architectures start from.
+    pub pretrained: BTreeMap<Architecture, String>,
+}
+
+impl Files {
+    /// Of a spec whose oracle's hash is known already.
+    ///
+    /// # Errors
+    /// Names a file that cannot be read.
+    pub fn of(spec: &ExperimentSpec, oracle: &str) -> Result<Self> {
+        let hash =
+            |(architecture, file): (&Architecture, &PathBuf)| Ok((*architecture, file_sha256(file, &mut silent())?));
+        Ok(Self { oracle: oracle.to_owned(), pretrained: spec.pretrained.iter().map(hash).collect::<Result<_>>()? })
+    }
+}
+
 impl Cell {
     /// The hash of everything the cell's numbers depend on but the device: equal in every run that asks for the same.
     ///
     /// # Errors
     /// When the spec's overrides are wrong.
-    pub fn id(&self, spec: &ExperimentSpec, weights_sha256: &str) -> Result<String> {
+    pub fn id(&self, spec: &ExperimentSpec, files: &Files) -> Result<String> {
         let world = &spec.world;
         let content = serde_json::json!({
             "format": FORMAT,
-            "weights": weights_sha256,
+            "weights": files.oracle,
+            "pretrained": files.pretrained.get(&self.architecture),
             "tau": world.tau,
             "smoothing": world.smoothing,
             "prior": world.prior,

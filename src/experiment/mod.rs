@@ -11,7 +11,7 @@ mod summary;
 mod train;
 
 pub use bench::{TrainBench, bench_training};
-pub use cell::{Cell, CellResult};
+pub use cell::{Cell, CellResult, Files};
 pub use images::{Batch, Images, Source, WorldImages, pool};
 pub use presets::{PRESETS, Preset};
 pub use spec::{ExperimentSpec, GridSpec, TestSpec, WorldSpec};

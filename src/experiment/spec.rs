@@ -1,7 +1,7 @@
 //! What an experiment is told: one TOML file, the first thing in its run folder.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +34,10 @@ pub struct ExperimentSpec {
     /// How they are trained.
     #[serde(default)]
     pub training: TrainingSpec,
+    /// Weight files (torchvision's names; `.pth`, `.safetensors`) from which some architectures start instead of at random; the
+    /// head is drawn anew where it is for other classes.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub pretrained: BTreeMap<Architecture, PathBuf>,
     /// What differs from `training` for some architectures.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub overrides: BTreeMap<Architecture, toml::Table>,
@@ -135,6 +139,7 @@ impl ExperimentSpec {
         let text = std::fs::read_to_string(path).map_err(|e| Error::io(path, e))?;
         let mut spec: Self = toml::from_str(&text).map_err(|e| Error::file(path, e.to_string()))?;
         if let Some(folder) = path.parent() {
+            spec.pretrained.values_mut().for_each(|file| *file = folder.join(&*file));
             let beside = folder.join(&spec.world.oracle);
             if Path::new(&spec.world.oracle).is_relative() && beside.exists() {
                 spec.world.oracle = beside.display().to_string();
@@ -172,10 +177,12 @@ impl ExperimentSpec {
             return Err(Error::input(*complaint));
         }
         self.training.validate()?;
-        for architecture in self.overrides.keys() {
+        for architecture in self.overrides.keys().chain(self.pretrained.keys()) {
             if !architectures.contains(architecture) {
                 let label = architecture.label();
-                return Err(Error::input(format!("overrides for {label}, which is not in grid.architectures")));
+                return Err(Error::input(format!(
+                    "overrides or pretrained weights for {label}, which is not in grid.architectures"
+                )));
             }
         }
         architectures.iter().try_for_each(|architecture| self.training_of(*architecture).map(drop))

@@ -15,6 +15,7 @@ use crate::classifier::{Classifier, ClassifierConfig, Normalisation, Trainee, Tr
 use crate::data::ImageShape;
 use crate::error::{Error, Result};
 use crate::events::Events;
+use crate::flow::weights::Weights;
 use crate::measure::{Bootstrap, Measured, PerImage, log_softmax};
 use crate::units::Seed;
 
@@ -83,6 +84,8 @@ pub struct Job<'a> {
     pub id: &'a str,
     /// How it is trained.
     pub training: TrainingSpec,
+    /// Weights it starts from, where not at random.
+    pub pretrained: Option<&'a Weights>,
     /// Its training images.
     pub train: &'a dyn Source,
     /// The test images.
@@ -143,9 +146,13 @@ impl<'a> Run<'a> {
             classes: job.test.classes,
             resize: training.resize,
         };
-        let (trainee, state) = match checkpoint::read(&job.folder.join(LAST))? {
-            Some((state, saved)) => (Trainee::resume(&config, training, saved, seed, job.device)?, state),
-            None => (Trainee::new(&config, training, seed, job.device)?, State::default()),
+        let (trainee, state) = match (checkpoint::read(&job.folder.join(LAST))?, job.pretrained) {
+            (Some((state, saved)), _) => (Trainee::resume(&config, training, saved, seed, job.device)?, state),
+            (None, Some(weights)) => {
+                let trainee = Trainee::from_pretrained(&config, training, weights.clone(), seed, job.device)?;
+                (trainee, State::default())
+            }
+            (None, None) => (Trainee::new(&config, training, seed, job.device)?, State::default()),
         };
         let first: Vec<usize> = (0..cell.train_size.min(SCALE_IMAGES)).collect();
         let scale = Scale::of(training.input, job.test.shape, || job.train.take(&first))?;

@@ -13,6 +13,7 @@ use crate::classifier::{Architecture, ClassifierConfig, Trainee};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::experiment::{CellEvent, CellResult, Images, Job, Source, Summary, WorldImages, pool, run_cell};
+use crate::flow::weights::Weights;
 use crate::oracle::world::{Settings, World};
 use crate::units::Seed;
 
@@ -177,10 +178,12 @@ impl Run<'_> {
         let train = held.filter(|_| !streamed).unwrap_or(&world);
         let Some(test) = &self.test else { return Err(Error::input("no test images")) };
         let path = self.folder.cell(&planned.id);
+        let pretrained = spec.pretrained.get(&cell.architecture).map(|file| Weights::read(file)).transpose()?;
         let job = Job {
             cell,
             id: &planned.id,
             training,
+            pretrained: pretrained.as_ref(),
             train,
             test,
             watched: spec.test.watched,

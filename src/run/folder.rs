@@ -8,7 +8,7 @@ use super::metrics::{self, Line};
 use super::status::Status;
 use crate::data::write_atomically;
 use crate::error::{Error, Result};
-use crate::experiment::{Cell, CellResult, ExperimentSpec, Summary};
+use crate::experiment::{Cell, CellResult, ExperimentSpec, Files, Summary};
 
 const SPEC: &str = "run.toml";
 const PLAN: &str = "plan.jsonl";
@@ -42,7 +42,8 @@ impl RunFolder {
     /// When the folder holds another run, or cannot be written.
     pub fn create(path: &Path, spec: &ExperimentSpec, weights_sha256: &str) -> Result<Self> {
         spec.validate()?;
-        let planned = |cell: Cell| Ok(Planned { id: cell.id(spec, weights_sha256)?, cell });
+        let files = Files::of(spec, weights_sha256)?;
+        let planned = |cell: Cell| Ok(Planned { id: cell.id(spec, &files)?, cell });
         let plan = spec.cells().into_iter().map(planned).collect::<Result<Vec<_>>>()?;
         std::fs::create_dir_all(path).map_err(|e| Error::io(path, e))?;
         let text = toml::to_string_pretty(spec).map_err(|e| Error::file(path.join(SPEC), e.to_string()))?;

@@ -7,6 +7,7 @@ use bayescope::classifier::{Architecture, Classifier, ClassifierConfig, Pass};
 use bayescope::data::ImageShape;
 use bayescope::flow::Precision;
 use bayescope::flow::weights::{HostTensor, Weights};
+use bayescope::units::Seed;
 use burn::tensor::Device;
 use serde_json::Value;
 
@@ -81,4 +82,29 @@ fn every_architecture_gives_torchvisions_logits() {
         }
     }
     table.finish();
+}
+
+#[test]
+fn weights_of_another_task_keep_all_but_the_head() {
+    let reference = Reference::read("vit_b_16", Architecture::VitB16);
+    let config = ClassifierConfig { classes: 7, ..reference.config };
+    let weights = reference.weights();
+    // The public files are older than the names.
+    let older = |name: &str| name.replace(".mlp.0.", ".mlp.linear_1.").replace(".mlp.3.", ".mlp.linear_2.");
+    let file = Weights(weights.0.iter().map(|(name, array)| (older(name), array.clone())).collect());
+    let pretrained =
+        |weights: Weights| Classifier::from_pretrained(&config, weights, Seed(1), &Device::flex(), Precision::F32);
+    let ours = pretrained(file.clone()).unwrap().to_weights().unwrap();
+    assert_eq!(ours.0.len(), weights.0.len());
+    for (name, array) in &ours.0 {
+        match name.as_str() {
+            "heads.head.weight" => assert_eq!(array.shape, [7, 768]),
+            "heads.head.bias" => assert_eq!(array.shape, [7]),
+            _ => assert_eq!(array, &weights.0[name], "{name}"),
+        }
+    }
+    let mut short = file;
+    short.0.remove("encoder.ln.weight");
+    let message = pretrained(short).map(drop).unwrap_err().to_string();
+    assert!(message.contains("'encoder.ln.weight' is missing"), "{message}");
 }
