@@ -2,9 +2,12 @@
 
 mod adamw;
 
+use std::sync::OnceLock;
+
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor};
+use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::error::{Error, Result};
 
@@ -62,14 +65,37 @@ pub fn clip(module: &impl Module, grads: &mut GradientsParams, limit: f64) -> Re
 }
 
 /// Runs `work` on every item at once, each on a thread of its own. Not on rayon's pool: burn's CPU kernels use that one
-/// while they hold the autodiff graph, and a stolen second piece would wait for the first for ever.
+/// while they hold the autodiff graph, and a stolen second piece would wait for the first for ever. What a piece's kernels divide
+/// among threads stays on the piece's own, for the others have theirs to do.
 fn side_by_side<I: Send, O: Send>(items: Vec<I>, work: impl Fn(I) -> Result<O> + Sync) -> Result<Vec<O>> {
+    if items.len() == 1 {
+        return items.into_iter().map(work).collect();
+    }
     std::thread::scope(|scope| {
-        let handles: Vec<_> = items.into_iter().map(|item| scope.spawn(|| work(item))).collect();
+        let (work, pools) = (&work, lonely_pools());
+        let handles: Vec<_> = items
+            .into_iter()
+            .enumerate()
+            .map(|(i, item)| {
+                scope.spawn(move || match pools.get(i) {
+                    Some(pool) => pool.install(|| work(item)),
+                    None => work(item),
+                })
+            })
+            .collect();
         let finished = handles
             .into_iter()
             .map(|handle| handle.join().unwrap_or_else(|_| Err(Error::Device("a piece of the batch panicked".into()))));
         finished.collect()
+    })
+}
+
+/// As many pools of one thread as the machine has cores, or none where it gives no threads.
+fn lonely_pools() -> &'static [ThreadPool] {
+    static POOLS: OnceLock<Vec<ThreadPool>> = OnceLock::new();
+    POOLS.get_or_init(|| {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        (0..cores).filter_map(|_| ThreadPoolBuilder::new().num_threads(1).build().ok()).collect()
     })
 }
 
