@@ -1,6 +1,7 @@
 //! Gradients of a batch: computed in pieces side by side, added, measured and clipped.
 
 mod adamw;
+mod products;
 
 use std::sync::OnceLock;
 
@@ -12,6 +13,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use crate::error::{Error, Result};
 
 pub use adamw::AdamW;
+pub use products::Products;
 
 /// Sums of what `work` measures on the pieces of a batch, and of their gradients: `shards` pieces side by side, one such row
 /// after the other, added in the order of the pieces. `None` without pieces.

@@ -3,9 +3,11 @@
 use burn::module::{Module, ModuleMapper, Param, ParamId};
 use burn::tensor::module::{batch_norm, batch_norm_train, conv2d, layer_norm, linear, max_pool2d};
 use burn::tensor::ops::{ConvOptions, MaxPoolOptions, PadMode};
-use burn::tensor::{Device, Slice, Tensor, TensorData};
+use burn::tensor::{DType, Device, Slice, Tensor, TensorData};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
+
+use super::maker::Names;
 
 /// Which dimension of the maps of a convolutional network comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -108,7 +110,13 @@ impl Conv {
     /// x [N, in, H, W] → [N, out, H', W'].
     pub fn forward(&self, x: Tensor<4>) -> Tensor<4> {
         let options = ConvOptions::new([self.stride; 2], [self.padding; 2], [1; 2], self.groups);
-        conv2d(x, self.weight.val(), self.bias.as_ref().map(Param::val), options)
+        let (wide, weight) = (x.dtype(), self.weight.val());
+        let bias = self.bias.as_ref().map(Param::val);
+        if weight.dtype() == wide {
+            return conv2d(x, weight, bias, options);
+        }
+        let y = conv2d(x.cast(weight.dtype()), weight, None, options).cast(wide);
+        bias.map_or_else(|| y.clone(), |bias| y.clone() + bias.reshape([1, self.weight.dims()[0], 1, 1]))
     }
 
     /// Maps to maps, in the layout of the pass.
@@ -155,7 +163,7 @@ impl Conv {
         // One place, moved over a map as it stands: nothing to gather.
         let as_it_is = places == 1 && (high, wide) == (h, w) && (self.stride == 1 || h * w == 1);
         let gathered = if as_it_is { x } else { self.gather(x, [rows, columns], [high, wide]) };
-        let y = weight.matmul(gathered.reshape([c * places, n * high * wide]));
+        let y = narrow_product(weight, gathered.reshape([c * places, n * high * wide]));
         let y = match &self.bias {
             Some(bias) => y + bias.val().reshape([out, 1]),
             None => y,
@@ -267,8 +275,48 @@ pub struct Linear {
 }
 
 impl Linear {
+    /// x [.., in] → [.., out].
     pub fn forward<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
-        linear(x, self.weight.val().transpose(), self.bias.as_ref().map(Param::val))
+        linear_map(x, &self.weight, self.bias.as_ref())
+    }
+}
+
+/// x Wᵀ + b, the product in the format of W, which may be narrower than that of x.
+pub fn linear_map<const D: usize>(
+    x: Tensor<D>,
+    weight: &Param<Tensor<2>>,
+    bias: Option<&Param<Tensor<1>>>,
+) -> Tensor<D> {
+    let (wide, weight, bias) = (x.dtype(), weight.val().transpose(), bias.map(Param::val));
+    if weight.dtype() == wide {
+        return linear(x, weight, bias);
+    }
+    let y = linear(x.cast(weight.dtype()), weight, None).cast(wide);
+    bias.map_or_else(|| y.clone(), |bias| y.clone() + bias.unsqueeze())
+}
+
+/// a·b in the format of a, which may be narrower than that of b.
+fn narrow_product(a: Tensor<2>, b: Tensor<2>) -> Tensor<2> {
+    let (narrow, wide) = (a.dtype(), b.dtype());
+    if narrow == wide { a.matmul(b) } else { a.matmul(b.cast(narrow)).cast(wide) }
+}
+
+/// The weights of convolutions and linear maps in a narrower format, for their products; gradients still reach those they are made
+/// of. Positions, class tokens, norms and biases stay as they are.
+pub struct Narrow<'a> {
+    /// Names of all parameters.
+    pub names: &'a Names,
+    /// The format.
+    pub dtype: DType,
+}
+
+impl ModuleMapper for Narrow<'_> {
+    fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+        let product = |name: &String| name.ends_with("weight") && (D == 2 || D == 4);
+        if !self.names.get(&param.id).is_some_and(product) {
+            return param;
+        }
+        Param::initialized(param.id, param.val().cast(self.dtype))
     }
 }
 

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::gradients::Products;
 
 /// What a classifier is told about an image's class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
@@ -93,6 +94,8 @@ pub struct TrainingSpec {
     /// Side to which images are first scaled, bilinearly, for networks that need large ones; as they are, where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resize: Option<usize>,
+    /// Format of the products of convolutions and linear maps.
+    pub products: Products,
     /// Pieces a batch is cut into that run side by side: the cores of a CPU, 1 on a GPU. Part of the spec because batch
     /// normalisation sees one piece at a time and sums in another order round differently.
     pub shards: usize,
@@ -114,6 +117,7 @@ impl Default for TrainingSpec {
             mirror: false,
             input: Normalisation::Standard,
             resize: None,
+            products: Products::F32,
             shards: 1,
         }
     }

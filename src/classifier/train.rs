@@ -8,14 +8,14 @@ use burn::optim::{GradientsParams, ModuleOptimizer, SgdConfig, decay::WeightDeca
 use burn::tensor::activation::log_softmax;
 use burn::tensor::{Bytes, Device, Tensor, TensorData};
 
-use super::layers::{Pass, Settle};
+use super::layers::{Narrow, Pass, Settle};
 use super::spec::{Optimizer, TrainingSpec};
 use super::{Classifier, ClassifierConfig};
 use crate::error::{Error, Result};
 use crate::flow::Precision;
 use crate::flow::parameters::to_host;
 use crate::flow::weights::Weights;
-use crate::gradients::{AdamW, clip, in_pieces};
+use crate::gradients::{AdamW, Scale, clip, in_pieces};
 use crate::units::Seed;
 
 /// What one step measured, before the parameters moved.
@@ -64,6 +64,7 @@ impl Trainee {
     /// When the network does not fit the images.
     pub fn new(config: &ClassifierConfig, spec: &TrainingSpec, seed: Seed, device: &Device) -> Result<Self> {
         let classifier = Classifier::new(config, seed.split("weights"), &device.clone().autodiff(), Precision::F32)?;
+        spec.products.check(device)?;
         Ok(Self { classifier, optimizer: optimizer(spec), spec: *spec, seed })
     }
 
@@ -133,12 +134,21 @@ impl Trainee {
         let pieces: Vec<_> = images.chunks(piece * dims).zip(targets.chunks(piece * k)).enumerate().collect();
         let moved = Mutex::new(vec![None; pieces.len()]);
         let chance = self.seed.split("chance").split(&index.to_string());
+        let products = self.spec.products;
         let done = in_pieces(&self.classifier.network, pieces, self.spec.shards, |network, (i, (images, targets))| {
             let mut pass = Pass::training(chance.rng(i as u64));
-            let piece = Classifier { network, ..self.classifier.clone() };
+            let narrowed = match products.narrow() {
+                Some(dtype) => network.clone().map(&mut Narrow { names: &self.classifier.names, dtype }),
+                None => network.clone(),
+            };
+            let piece = Classifier { network: narrowed, ..self.classifier.clone() };
             let loss = piece.cross_entropy(images, targets, &mut pass);
             let measured = to_host(loss.clone())?;
-            let grads = GradientsParams::from_grads((loss / n as f64).backward(), &piece.network);
+            let scale = products.loss_scale();
+            let mut grads = GradientsParams::from_grads((loss * (scale / n as f64)).backward(), &network);
+            if scale != 1.0 {
+                network.visit(&mut Scale { grads: &mut grads, factor: scale.recip() });
+            }
             if let Ok(mut moved) = moved.lock() {
                 moved[i] = Some((images.len() / dims, pass.moved));
             }
@@ -193,5 +203,111 @@ impl Classifier {
             all.extend(to_host(self.forward(self.upload(piece, &device), &mut Pass::evaluation()))?);
         }
         Ok(all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::classifier::Architecture;
+    use crate::data::ImageShape;
+    use crate::flow::base::latents;
+    use crate::gradients::Products;
+
+    const SHAPE: ImageShape = ImageShape { channels: 3, height: 8, width: 8 };
+    const K: usize = 3;
+
+    fn config(architecture: Architecture) -> ClassifierConfig {
+        ClassifierConfig { architecture, shape: SHAPE, classes: K, resize: None }
+    }
+
+    /// Images of noise and soft targets.
+    fn batch(n: usize) -> (Vec<f32>, Vec<f32>) {
+        let targets = (0..n).flat_map(|i| if i % 3 == 0 { [0.7, 0.2, 0.1] } else { [0.0, 0.25, 0.75] }).collect();
+        (latents(Seed(3), 0, n, SHAPE.dims()), targets)
+    }
+
+    fn trained(architecture: Architecture, spec: &TrainingSpec, steps: usize) -> (Trainee, Vec<StepLoss>) {
+        let mut trainee = Trainee::new(&config(architecture), spec, Seed(5), &Device::flex()).unwrap();
+        let (x, t) = batch(12);
+        let losses = (0..steps).map(|step| trainee.step(&x, &t, 1e-3, step).unwrap()).collect();
+        (trainee, losses)
+    }
+
+    #[test]
+    fn every_kind_of_network_learns() {
+        for architecture in
+            [Architecture::ResNet18, Architecture::VitSmall, Architecture::MobileNet, Architecture::SwinT]
+        {
+            let (_, losses) = trained(architecture, &TrainingSpec::default(), 8);
+            let (first, last) = (losses[0].cross_entropy, losses[7].cross_entropy);
+            assert!(last < first - 0.02, "{architecture:?}: {first} to {last}");
+        }
+    }
+
+    #[test]
+    fn what_is_saved_goes_on_as_if_nothing_had_happened() {
+        let (x, t) = batch(12);
+        for optimizer in [Optimizer::AdamW, Optimizer::Sgd] {
+            // Batch statistics, dropout and moments: all that a step leaves behind.
+            let spec = TrainingSpec { optimizer, shards: 2, ..Default::default() };
+            let (mut trainee, _) = trained(Architecture::MobileNet, &spec, 2);
+            let saved = trainee.saved().unwrap();
+            let config = config(Architecture::MobileNet);
+            let mut again = Trainee::resume(&config, &spec, saved, Seed(5), &Device::flex()).unwrap();
+            for step in 2..4 {
+                assert_eq!(trainee.step(&x, &t, 1e-3, step).unwrap(), again.step(&x, &t, 1e-3, step).unwrap());
+            }
+            assert_eq!(trainee.saved().unwrap().weights, again.saved().unwrap().weights);
+        }
+    }
+
+    #[test]
+    fn pieces_of_a_batch_give_the_gradient_of_the_batch() {
+        // No batch statistics and no chance in a ViT: only the order of sums differs.
+        let of = |shards| trained(Architecture::VitSmall, &TrainingSpec { shards, ..Default::default() }, 1);
+        let ((_, whole), (_, pieces)) = (of(1), of(3));
+        assert!((whole[0].cross_entropy - pieces[0].cross_entropy).abs() < 1e-6);
+        assert!((whole[0].grad_norm - pieces[0].grad_norm).abs() < 1e-5 * whole[0].grad_norm);
+    }
+
+    #[test]
+    fn narrow_products_are_near_those_of_32_bits() {
+        let of = |products| trained(Architecture::ResNet18, &TrainingSpec { products, ..Default::default() }, 1).1[0];
+        let exact = of(Products::F32);
+        for products in [Products::Bf16, Products::F16] {
+            let found = of(products);
+            assert!((found.cross_entropy - exact.cross_entropy).abs() < 0.05, "{products:?}: {found:?} {exact:?}");
+            assert!((found.grad_norm / exact.grad_norm - 1.0).abs() < 0.1, "{products:?}: {found:?} {exact:?}");
+            assert_ne!(found, exact, "{products:?}");
+        }
+    }
+
+    #[test]
+    fn running_statistics_are_pytorchs() {
+        let (trainee, _) = trained(Architecture::ResNet18, &TrainingSpec::default(), 1);
+        let before =
+            Classifier::new(&config(Architecture::ResNet18), Seed(5).split("weights"), &Device::flex(), Precision::F32);
+        let (x, _) = batch(12);
+        let mut pass = Pass::evaluation();
+        let network = before.unwrap();
+        // What the first normalisation sees: the first convolution of the images, by the weights before the step.
+        let weights = network.to_weights().unwrap();
+        let kernel = Tensor::<4>::from_data(
+            TensorData::new(weights.0["conv1.weight"].values.clone(), [64, 3, 7, 7]),
+            &Device::flex(),
+        );
+        let options = burn::tensor::ops::ConvOptions::new([2, 2], [3, 3], [1, 1], 1);
+        let seen = burn::tensor::module::conv2d(network.upload(&x, &Device::flex()), kernel, None, options);
+        let values: Vec<f64> = to_host(seen.narrow(1, 0, 1)).unwrap();
+        let n = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / n;
+        let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0);
+        let after = trainee.saved().unwrap().weights;
+        assert!((f64::from(after.0["bn1.running_mean"].values[0]) - 0.1 * mean).abs() < 1e-6);
+        assert!((f64::from(after.0["bn1.running_var"].values[0]) - (0.9 + 0.1 * variance)).abs() < 1e-5);
+        assert!(
+            network.forward(network.upload(&x, &Device::flex()), &mut pass).dims() == [12, K] && pass.moved.is_empty()
+        );
     }
 }

@@ -8,7 +8,7 @@ use burn::module::{Module, Param};
 use burn::tensor::Tensor;
 use burn::tensor::activation::{gelu, softmax};
 
-use super::layers::{Conv, LayerNorm, Linear};
+use super::layers::{Conv, LayerNorm, Linear, linear_map};
 use super::maker::{Init, Made, Maker};
 use crate::data::ImageShape;
 
@@ -48,8 +48,7 @@ impl Attention {
     fn forward(&self, x: Tensor<3>) -> Tensor<3> {
         let [n, t, c] = x.dims();
         let (heads, size) = (self.heads, c / self.heads);
-        let weight = self.in_proj_weight.val().transpose();
-        let qkv = burn::tensor::module::linear(x, weight, Some(self.in_proj_bias.val()));
+        let qkv = linear_map(x, &self.in_proj_weight, Some(&self.in_proj_bias));
         // [N, T, 3C] → [N, 3·heads, T, size]
         let qkv = qkv.reshape([n, t, 3 * heads, size]).swap_dims(1, 2);
         let part = |i: usize| qkv.clone().narrow(1, i * heads, heads);

@@ -29,6 +29,7 @@ use crate::oracle::evaluate::{Evaluation, evaluate};
 use crate::oracle::folder::sha256;
 use crate::units::Tau;
 
+pub use crate::gradients::Products;
 use batch::Draw;
 use checkpoint::{Best, Checkpoint, State};
 pub use data::corpus;
@@ -36,7 +37,7 @@ use learner::{Learner, architecture, learner};
 pub use presets::{PRESETS, Preset, SPEC};
 pub use publish::{ORACLE, train_oracle};
 pub use so_far::{SO_FAR, oracle_so_far};
-pub use spec::{Classification, DataSpec, ModelSpec, OptimSpec, Products, TarFlowSpec, TrainSpec};
+pub use spec::{Classification, DataSpec, ModelSpec, OptimSpec, TarFlowSpec, TrainSpec};
 pub use step::StepLoss;
 
 /// Base samples whose images are shown after every epoch, `SAMPLES_PER_CLASS` for each class.

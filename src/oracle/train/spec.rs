@@ -10,6 +10,7 @@ use crate::flow::glow::GlowConfig;
 use crate::flow::preprocess::Preprocessing;
 use crate::flow::tarflow::TarFlowConfig;
 use crate::flow::weights::Storage;
+use crate::gradients::Products;
 use crate::units::Seed;
 
 /// A training run of an oracle. Defaults are EBO's settings where EBO states them, sized for a CPU; a `tarflow` table makes it
@@ -89,19 +90,6 @@ impl Default for ModelSpec {
     fn default() -> Self {
         Self { hidden: 64, levels: 3, steps: 8 }
     }
-}
-
-/// Format in which the matrix products of training are computed; sums, norms and the weights themselves are 32-bit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Products {
-    /// 32 bits.
-    #[default]
-    F32,
-    /// bfloat16, as the paper's code trains.
-    Bf16,
-    /// IEEE half precision.
-    F16,
 }
 
 /// Size and noise of the TarFlow, in the words of BLC Table 5.

@@ -6,7 +6,7 @@ use burn::tensor::{DType, Device, Tensor, TensorData};
 
 use super::batch::Draw;
 use super::learner::Learner;
-use super::spec::{Products, TarFlowSpec, TrainSpec};
+use super::spec::{TarFlowSpec, TrainSpec};
 use super::step::{Saved, StepLoss, Trainee, adam};
 use crate::data::Dataset;
 use crate::error::{Error, Result};
@@ -15,8 +15,11 @@ use crate::flow::tarflow::cpu::CpuTarFlow;
 use crate::flow::tarflow::{Condition, TarFlow, TarFlowConfig, TarFlowOracle};
 use crate::flow::weights::Weights;
 use crate::flow::{Flow, Precision};
-use crate::gradients::{Scale, device_error, in_pieces};
+use crate::gradients::{Products, Scale, device_error, in_pieces};
 use crate::units::Nats;
+
+/// Share of the paper's code's moving average that one batch's z² has in `var` (VP).
+const VAR_RATE: f64 = 0.1;
 
 /// The architecture of a spec on images of a dataset.
 pub fn tarflow_config(spec: &TarFlowSpec, data: &Dataset) -> TarFlowConfig {
@@ -41,11 +44,6 @@ struct Part {
     conditions: Vec<Condition>,
 }
 
-/// Share of the paper's code's moving average that one batch's z² has in `var` (VP).
-const VAR_RATE: f64 = 0.1;
-/// Half precision loses gradients below 6e-8: they are computed this much larger.
-const HALF_SCALE: f64 = 4096.0;
-
 impl TarFlowLearner {
     /// From a checkpoint, or a fresh one.
     ///
@@ -61,7 +59,7 @@ impl TarFlowLearner {
         let config = tarflow_config(tarflow, train);
         config.validate()?;
         let device = device.clone().autodiff();
-        supported(tarflow.products, &device)?;
+        tarflow.products.check(&device)?;
         let build = |weights, device: &Device| TarFlow::from_weights(&config, weights, device, Precision::F32);
         let plain = device.clone().inner();
         let fresh = || {
@@ -99,23 +97,6 @@ impl TarFlowLearner {
         self.trainee.module.var = blend(&self.trainee.module)?;
         self.trainee.average.var = blend(&self.trainee.average)?;
         Ok(())
-    }
-}
-
-/// Whether the device computes products in that format.
-fn supported(products: Products, device: &Device) -> Result<()> {
-    let Some(dtype) = narrow(products) else { return Ok(()) };
-    if device.supports_dtype(dtype) {
-        return Ok(());
-    }
-    Err(Error::Device(format!("this device has no {dtype:?} arithmetic: set tarflow.products = \"f32\"")))
-}
-
-fn narrow(products: Products) -> Option<DType> {
-    match products {
-        Products::F32 => None,
-        Products::Bf16 => Some(DType::BF16),
-        Products::F16 => Some(DType::F16),
     }
 }
 
@@ -183,12 +164,12 @@ fn gradients(
     let device = flow.var.val().device();
     let x = Tensor::<3>::from_data(TensorData::new(part.x, [n, t, p]), &device);
     let classes = config.mixing_weights(&part.conditions, &device, DType::F32);
-    let (z, log_det) = match narrow(products) {
+    let (z, log_det) = match products.narrow() {
         None => flow.encode(x, classes.as_ref()),
         Some(dtype) => flow.narrowed(dtype).encode(x, classes.as_ref()),
     };
     let loss = (z.clone().square().sum() * 0.5 - log_det.sum()) / batch as f64;
-    let scale = if products == Products::F16 { HALF_SCALE } else { 1.0 };
+    let scale = products.loss_scale();
     let mut grads = GradientsParams::from_grads((loss.clone() * (scale / config.shape.dims() as f64)).backward(), flow);
     let mut measured = loss.try_into_vec_as::<f64>().map_err(device_error)?;
     if config.volume_preserving {
