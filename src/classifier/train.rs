@@ -239,8 +239,10 @@ mod tests {
         for architecture in
             [Architecture::ResNet18, Architecture::VitSmall, Architecture::MobileNet, Architecture::SwinT]
         {
-            let (_, losses) = trained(architecture, &TrainingSpec::default(), 8);
-            let (first, last) = (losses[0].cross_entropy, losses[7].cross_entropy);
+            let (_, losses) = trained(architecture, &TrainingSpec::default(), 20);
+            // Dropped branches make single losses waver.
+            let last = losses[14..].iter().map(|loss| loss.cross_entropy).sum::<f64>() / 6.0;
+            let first = losses[0].cross_entropy;
             assert!(last < first - 0.02, "{architecture:?}: {first} to {last}");
         }
     }
