@@ -10,7 +10,7 @@ mod summary;
 mod train;
 
 pub use cell::{Cell, CellResult};
-pub use images::{Batch, Images, Source, WorldImages, pool};
+pub use images::{Batch, Images, Source, WorldImages, draw_pool, read_pool};
 pub use presets::{PRESETS, Preset};
 pub use spec::{ExperimentSpec, GridSpec, TestSpec, WorldSpec};
 pub use summary::{Law, Summary};
