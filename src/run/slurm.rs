@@ -154,7 +154,7 @@ program=
 signalled=
 hand_on() {
     signalled=$1
-    say "signal $1: a checkpoint, then back into the queue"
+    say "signal $1: a checkpoint, then an end"
     if [ -n "$program" ]; then kill -s "$1" "$program" 2>/dev/null; fi
 }
 trap 'hand_on USR1' USR1
@@ -182,12 +182,13 @@ fi
 if [ "$status" -eq 75 ]; then
     # Slurm ends this script while it queues the element again.
     trap '' TERM
-    # Refused where the element was cancelled: then it ends here.
-    if scontrol requeue "$element"; then
+    # Who cancels an element means it, and Slurm itself queues what it preempts: in both cases it is no longer running. Slurm
+    # would requeue a cancelled one, too.
+    if [[ "$(scontrol show job "$element")" == *JobState=RUNNING* ]] && scontrol requeue "$element"; then
         say "back in the queue"
         exit 0
     fi
-    say "not queued again; submit the script again to go on"
+    say "not queued again from here; submit the script again if it does not go on"
 fi
 say "ended with status $status"
 exit "$status"

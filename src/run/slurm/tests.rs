@@ -30,7 +30,7 @@ fn a_script_says_what_slurm_needs_to_know() {
         "#!/bin/bash",
         "#SBATCH --job-name=digits--small",
         "#SBATCH --array=0-5",
-        r"#SBATCH --output=/data/it\'s\ a\ run/slurm/%A_%a.log",
+        "#SBATCH --output=\"/data/it's a run/slurm/%A_%a.log\"",
         "#SBATCH --signal=B:USR1@120",
         "#SBATCH --open-mode=append",
         "#SBATCH --requeue",
@@ -53,12 +53,17 @@ fn what_is_asked_for_is_asked_of_slurm() {
         gres: some("gpu:1"),
         cpus: Some(4),
         mem: some("16G"),
-        account: some("a b"),
+        account: some(r#"a "b\c"#),
     };
     let text = script(&Script { resources, device: some("cuda:0"), ..example() }).unwrap();
-    for line in
-        ["--time=1-02:00:00", "--partition=gpu", "--gres=gpu:1", "--cpus-per-task=4", "--mem=16G", r"--account=a\ b"]
-    {
+    for line in [
+        "--time=1-02:00:00",
+        "--partition=gpu",
+        "--gres=gpu:1",
+        "--cpus-per-task=4",
+        "--mem=16G",
+        r#"--account="a \"b\\c""#,
+    ] {
         assert!(text.contains(&format!("#SBATCH {line}\n")), "{line}");
     }
     assert!(text.contains("--of 6 --device cuda:0)"));
@@ -109,7 +114,8 @@ fn element(folder: &Path, program: &str) -> String {
     let path = program_file.display();
     format!(
         "chmod +x {path}\nunset SLURM_TMPDIR TMPDIR\n\
-         export SLURM_ARRAY_JOB_ID=7 SLURM_ARRAY_TASK_ID=2\nscontrol() {{ echo \"scontrol: $*\"; }}"
+         export SLURM_ARRAY_JOB_ID=7 SLURM_ARRAY_TASK_ID=2\nstate=RUNNING\n\
+         scontrol() {{ echo \"scontrol: $* JobState=$state\"; }}"
     )
 }
 
@@ -128,6 +134,14 @@ fn only_a_stopped_program_is_queued_again() {
         assert_eq!(told.contains("scontrol: requeue 7_2"), queued, "{told}");
         assert_eq!(told.contains(&format!("ended with status {status}")), !queued, "{told}");
     }
+}
+
+#[test]
+fn a_cancelled_element_stays_cancelled() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = script(&in_folder(folder.path())).unwrap();
+    let told = bash(&text, &(element(folder.path(), "exit 75") + "\nstate=COMPLETING"));
+    assert!(!told.contains("requeue") && told.contains("ended with status 75"), "{told}");
 }
 
 #[test]

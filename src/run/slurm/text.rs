@@ -9,15 +9,16 @@ pub fn word(text: &str) -> Result<String> {
     Ok(if plain { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) })
 }
 
-/// A line for `sbatch`, which reads quotes and backslashes but no variables. A backslash works alike in and out of quotes
-/// there, unlike in a shell: so only backslashes are used.
+/// A line for `sbatch`, which reads quotes but no variables. In double quotes a backslash makes a quote or a backslash of what
+/// follows; outside it does not even keep a space (Slurm 22.05).
 pub fn directive(option: &str, value: &str) -> Result<String> {
     printable(value)?;
     if value.is_empty() {
         return Err(Error::input(format!("--{option} is empty")));
     }
-    let escaped = |c: char| if is_plain(c) || !c.is_ascii() { format!("{c}") } else { format!("\\{c}") };
-    Ok(format!("#SBATCH --{option}={}\n", value.chars().map(escaped).collect::<String>()))
+    let plain = value.chars().all(is_plain);
+    let quoted = || format!("\"{}\"", value.replace('\\', r"\\").replace('"', r#"\""#));
+    Ok(format!("#SBATCH --{option}={}\n", if plain { value.to_owned() } else { quoted() }))
 }
 
 fn is_plain(c: char) -> bool {
