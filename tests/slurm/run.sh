@@ -1,6 +1,6 @@
 #!/bin/bash
 # Runs `bayescope slurm` on a real Slurm: a cluster of one node (Debian's slurm-wlm and munge, installed where missing) that is
-# set up in a temporary folder and taken down at the end. Not part of `cargo test`: needs root and takes about five minutes.
+# set up in a temporary folder and taken down at the end. Not part of `cargo test`: needs root and takes 5 to 10 minutes of two cores.
 #
 #     cargo build --release && sudo tests/slurm/run.sh [PROGRAM]
 #
