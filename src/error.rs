@@ -37,6 +37,9 @@ pub enum Error {
     /// The user asked to stop.
     #[error("cancelled")]
     Cancelled,
+    /// A signal asked to stop, everything is on disk, and the text says how to go on.
+    #[error("{0}")]
+    Stopped(String),
 }
 
 impl Error {

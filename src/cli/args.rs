@@ -15,7 +15,7 @@ use crate::oracle::posterior::Prior;
 use crate::oracle::world::Settings;
 use crate::units::{Smoothing, Tau};
 pub use bayes::{BayesErrorArgs, CheckArgs, HardnessArgs, ProblemArgs, TauArgs};
-pub use run::{PlanArgs, ResumeArgs, RunArgs, SummaryArgs, WatchArgs};
+pub use run::{CopiesArgs, PlanArgs, ResumeArgs, RunArgs, SlurmArgs, SummaryArgs, WatchArgs};
 pub use scale::{ScaleArgs, WalkArgs};
 
 /// Explore worlds in which the truth is known: samples of a frozen conditional flow at any temperature, and their exact
@@ -129,6 +129,8 @@ pub enum Command {
     Summary(SummaryArgs),
     /// Follow a run that another process or machine works on.
     Watch(WatchArgs),
+    /// Print a script that carries out a planned run as a job array of Slurm, for `sbatch`.
+    Slurm(SlurmArgs),
 }
 
 /// What `bench` can measure beside worlds.

@@ -1,5 +1,5 @@
 //! The command line: the same functions the explorer calls. One JSON document or a short report on stdout, progress on
-//! stderr. Exit codes: 0 done, 1 failed, 2 usage.
+//! stderr. Exit codes: 0 done, 1 failed, 2 usage, 75 (EX_TEMPFAIL) stopped by a signal after a checkpoint: start it again.
 
 mod args;
 mod bayes;
@@ -13,6 +13,7 @@ mod progress;
 mod run;
 mod sample;
 mod scale;
+mod slurm;
 mod walk;
 mod watch;
 
@@ -64,12 +65,16 @@ pub fn main() -> ExitCode {
         Some(Command::Plan(args)) => run::plan(&args),
         Some(Command::Summary(args)) => run::summary(&args),
         Some(Command::Watch(args)) => watch::run(&args),
+        Some(Command::Slurm(args)) => slurm::run(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("bayescope: {error}");
-            ExitCode::FAILURE
+            match error {
+                Error::Stopped(_) => ExitCode::from(crate::run::slurm::STOPPED),
+                _ => ExitCode::FAILURE,
+            }
         }
     }
 }

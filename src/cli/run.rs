@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use super::args::{DeviceArg, PlanArgs, ResumeArgs, RunArgs, SummaryArgs};
+use super::args::{CopiesArgs, DeviceArg, PlanArgs, ResumeArgs, RunArgs, SummaryArgs};
 use super::progress::{Bar, duration};
 use super::{Opened, open_on, print_json};
 use crate::classifier::Labels;
@@ -23,32 +23,53 @@ use crate::run::{CHECKPOINT_EVERY, Computer, Estimate, Planned, RunEvent, RunFol
 /// Where nobody watches a bar, a line about the progress is written this often.
 const LINES: Duration = Duration::from_secs(30);
 
+/// How a share of a run is carried out.
+struct Sitting<'a> {
+    share: Share,
+    /// Time between checkpoints.
+    every: Duration,
+    copies: &'a CopiesArgs,
+    device: &'a DeviceArg,
+    json: bool,
+    /// Raised by a signal, from the first moment on: opening a large oracle takes a while.
+    stop: Arc<AtomicBool>,
+}
+
 /// `bayescope run`.
 pub fn run(args: &RunArgs) -> Result<()> {
-    let how = (args.share.share()?, args.share.every()?);
+    let RunArgs { copies, device, json, .. } = args;
+    let (share, every) = (args.share.share()?, args.share.every()?);
+    let sitting = Sitting { share, every, copies, device, json: *json, stop: stop_signal()? };
     match (&args.spec, &args.out, &args.plan) {
         (Some(spec), Some(out), _) => {
             let spec = read_spec(spec)?;
-            let (opened, device) = open_world(&spec, &args.device)?;
+            let (opened, device) = open_world(&spec, copies.oracle.as_deref(), device)?;
             let folder = RunFolder::create(out, &spec, &opened.info.weights_sha256)?;
-            carry_out(&folder, how, &opened, &device, args.json)
+            carry_out(&folder, &sitting, &opened, &device)
         }
-        (_, _, Some(plan)) => resume_in(plan, how, &args.device, args.json),
+        (_, _, Some(plan)) => resume_in(plan, &sitting),
         _ => Err(Error::input("a spec needs --out, the folder of the run")),
     }
 }
 
 /// `bayescope resume`.
 pub fn resume(args: &ResumeArgs) -> Result<()> {
-    resume_in(&args.run, (args.share.share()?, args.share.every()?), &args.device, args.json)
+    let ResumeArgs { copies, device, json, .. } = args;
+    let (share, every) = (args.share.share()?, args.share.every()?);
+    let sitting = Sitting { share, every, copies, device, json: *json, stop: stop_signal()? };
+    resume_in(&args.run, &sitting)
 }
 
-fn resume_in(run: &Path, how: (Share, Duration), device: &DeviceArg, json: bool) -> Result<()> {
+fn resume_in(run: &Path, sitting: &Sitting<'_>) -> Result<()> {
     let folder = RunFolder::open(run)?;
-    let (opened, device) = open_world(&folder.spec, device)?;
+    // Nothing to compute: neither oracle nor device is needed.
+    if sitting.share.of(&folder.plan).all(|planned| folder.finished(&planned.id)) {
+        return report(&folder.write_summary()?, sitting.json);
+    }
+    let (opened, device) = open_world(&folder.spec, sitting.copies.oracle.as_deref(), sitting.device)?;
     // The oracle may have become another one since: then the cells are others too.
     let folder = RunFolder::create(run, &folder.spec, &opened.info.weights_sha256)?;
-    carry_out(&folder, how, &opened, &device, json)
+    carry_out(&folder, sitting, &opened, &device)
 }
 
 fn read_spec(spec: &Path) -> Result<ExperimentSpec> {
@@ -59,35 +80,31 @@ fn read_spec(spec: &Path) -> Result<ExperimentSpec> {
     }
 }
 
-fn open_world(spec: &ExperimentSpec, device: &DeviceArg) -> Result<(Opened, burn::tensor::Device)> {
+/// Opens the oracle of a spec, or a copy of it.
+fn open_world(spec: &ExperimentSpec, copy: Option<&str>, device: &DeviceArg) -> Result<(Opened, burn::tensor::Device)> {
     let chosen = choose(device.device)?;
     let device = chosen.device.clone();
-    Ok((open_on(&spec.world.oracle, chosen, crate::flow::Precision::F32)?, device))
+    Ok((open_on(copy.unwrap_or(&spec.world.oracle), chosen, crate::flow::Precision::F32)?, device))
 }
 
-fn carry_out(
-    folder: &RunFolder,
-    (share, every): (Share, Duration),
-    opened: &Opened,
-    device: &burn::tensor::Device,
-    json: bool,
-) -> Result<()> {
+fn carry_out(folder: &RunFolder, sitting: &Sitting<'_>, opened: &Opened, device: &burn::tensor::Device) -> Result<()> {
     let settings = folder.spec.world.settings(opened.world.class_names().len())?;
-    let computer = Computer { world: &opened.world, settings, device, every };
-    let mut watch = Watch { bar: Bar::new(&folder.spec.name), told: None, cells: (0, 0), stop: stop_signal()? };
-    let done = execute(folder, share, &computer, &mut watch);
-    let stopped = watch.stop.load(Ordering::Relaxed);
+    let stage = sitting.copies.stage.clone();
+    let computer = Computer { world: &opened.world, settings, device, every: sitting.every, stage };
+    let stop = Arc::clone(&sitting.stop);
+    let mut watch = Watch { bar: Bar::new(&folder.spec.name), told: None, cells: (0, 0), stop };
+    let done = execute(folder, sitting.share, &computer, &mut watch);
     drop(watch);
-    let summary = match done {
-        Err(Error::Cancelled) if stopped => {
-            return Err(Error::input(format!(
-                "stopped; `bayescope resume {}` goes on from here",
-                folder.path.display()
-            )));
+    match done {
+        Err(Error::Cancelled) if sitting.stop.load(Ordering::Relaxed) => {
+            Err(Error::Stopped(format!("stopped; `bayescope resume {}` goes on from here", folder.path.display())))
         }
-        done => done?,
-    };
-    if json { print_json(&summary) } else { tell(&summary) }
+        done => report(&done?, sitting.json),
+    }
+}
+
+fn report(summary: &Summary, json: bool) -> Result<()> {
+    if json { print_json(summary) } else { tell(summary) }
 }
 
 /// A flag that the usual signals raise: to checkpoint and end. A second Ctrl+C ends at once.
@@ -179,11 +196,7 @@ fn figures(result: &CellResult) -> String {
 /// `bayescope summary`.
 pub fn summary(args: &SummaryArgs) -> Result<()> {
     let summary = RunFolder::open(&args.run)?.summary()?;
-    match (args.json, args.csv) {
-        (true, _) => print_json(&summary),
-        (_, true) => super::print_text(&summary.csv()),
-        _ => tell(&summary),
-    }
+    if args.csv { super::print_text(&summary.csv()) } else { report(&summary, args.json) }
 }
 
 fn tell(summary: &Summary) -> Result<()> {
@@ -277,7 +290,7 @@ pub fn plan(args: &PlanArgs) -> Result<()> {
     let spec = read_spec(what)?;
     match &args.out {
         Some(out) => {
-            let (opened, _) = open_world(&spec, &args.device)?;
+            let (opened, _) = open_world(&spec, None, &args.device)?;
             let folder = RunFolder::create(out, &spec, &opened.info.weights_sha256)?;
             show_plan(&folder, args, true)
         }
@@ -292,9 +305,10 @@ pub fn plan(args: &PlanArgs) -> Result<()> {
 fn show_plan(folder: &RunFolder, args: &PlanArgs, laid_down: bool) -> Result<()> {
     let estimates = match args.estimate {
         true => {
-            let (opened, device) = open_world(&folder.spec, &args.device)?;
+            let (opened, device) = open_world(&folder.spec, None, &args.device)?;
             let settings = folder.spec.world.settings(opened.world.class_names().len())?;
-            let computer = Computer { world: &opened.world, settings, device: &device, every: CHECKPOINT_EVERY };
+            let (device, every) = (&device, CHECKPOINT_EVERY);
+            let computer = Computer { world: &opened.world, settings, device, every, stage: None };
             Some(estimate(folder, &computer)?)
         }
         false => None,

@@ -24,7 +24,7 @@ pub use npz::read_npz;
 pub use open::{open, open_dataset};
 pub use stream::NpzImages;
 pub use table::{Column, Stored, write_table};
-pub use world::{WorldBatch, write_npz, write_npz_in_pieces};
+pub use world::{WorldBatch, add_npz_in_pieces, write_npz, write_npz_in_pieces};
 pub use write::{contact_sheet, write_atomically, write_png};
 
 /// Channels, height and width of every image of a batch.

@@ -8,7 +8,7 @@ use npyz::zip::{CompressionMethod, DateTime, ZipWriter, write::FileOptions};
 
 use super::ImageShape;
 use super::npy::MAGIC;
-use super::write::replace_file;
+use super::write::{Present, place_file};
 use crate::error::{Error, Result};
 
 /// How far above 1 a probability in f32 may lie, as sums of exponentials in f32 do.
@@ -110,8 +110,31 @@ pub fn write_npz_in_pieces(
     n: usize,
     produce: impl FnOnce(&mut dyn FnMut(&WorldBatch) -> Result<()>) -> Result<()>,
 ) -> Result<()> {
+    place_npz(path, Present::Replaced, shape, n, produce)
+}
+
+/// [`write_npz_in_pieces`] of a file that several processes may be writing, all the same one: the first stays.
+///
+/// # Errors
+/// As [`write_npz_in_pieces`].
+pub fn add_npz_in_pieces(
+    path: &Path,
+    shape: ImageShape,
+    n: usize,
+    produce: impl FnOnce(&mut dyn FnMut(&WorldBatch) -> Result<()>) -> Result<()>,
+) -> Result<()> {
+    place_npz(path, Present::Kept, shape, n, produce)
+}
+
+fn place_npz(
+    path: &Path,
+    present: Present,
+    shape: ImageShape,
+    n: usize,
+    produce: impl FnOnce(&mut dyn FnMut(&WorldBatch) -> Result<()>) -> Result<()>,
+) -> Result<()> {
     let mut stopped = None;
-    let written = replace_file(path, |file| {
+    let written = place_file(path, present, |file| {
         let mut zip = ZipWriter::new(file);
         start_array(&mut zip, "x", "<f4", &[n, shape.channels, shape.height, shape.width])?;
         let mut rest: Option<WorldBatch> = None;

@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use image::{ExtendedColorType, ImageEncoder, codecs::png::PngEncoder};
+use tempfile::NamedTempFile;
 
 use super::ImageShape;
 use crate::error::{Error, Result};
@@ -24,8 +25,27 @@ pub fn write_atomically(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Re
     replace_file(path, |file| fill(file))
 }
 
+/// What becomes of a file of that name that is there when the new one is complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Present {
+    /// The new file takes its place.
+    Replaced,
+    /// It stays, and the new one is dropped: for what several processes make at once, all the same. So all of them read
+    /// the same bytes, and no file goes away under a reader, which network file systems answer with an error.
+    Kept,
+}
+
 /// [`write_atomically`] for formats that seek.
 pub(super) fn replace_file(path: &Path, fill: impl FnOnce(&mut BufWriter<&mut File>) -> io::Result<()>) -> Result<()> {
+    place_file(path, Present::Replaced, fill)
+}
+
+/// [`replace_file`], or the first of several writers wins.
+pub(super) fn place_file(
+    path: &Path,
+    present: Present,
+    fill: impl FnOnce(&mut BufWriter<&mut File>) -> io::Result<()>,
+) -> Result<()> {
     let folder = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
@@ -37,14 +57,27 @@ pub(super) fn replace_file(path: &Path, fill: impl FnOnce(&mut BufWriter<&mut Fi
         buffer.flush()?;
         drop(buffer);
         temp.as_file().sync_all()?;
-        temp.persist(path).map_err(|e| e.error)?;
+        let kept = if present == Present::Kept { add(temp, path)? } else { Some(temp) };
+        if let Some(temp) = kept {
+            temp.persist(path).map_err(|e| e.error)?;
+        }
         sync_folder(folder)
     };
     replace().map_err(|e| Error::io(path, e))
 }
 
+/// Gives a file its name unless that is taken. Returns the file where the file system cannot do that in one step: there the
+/// last of several equal files wins.
+fn add(temp: NamedTempFile, path: &Path) -> io::Result<Option<NamedTempFile>> {
+    match temp.persist_noclobber(path) {
+        Ok(_) => Ok(None),
+        Err(failed) if failed.error.kind() == io::ErrorKind::AlreadyExists => Ok(None),
+        Err(failed) => Ok(Some(failed.file)),
+    }
+}
+
 /// A hidden temporary file with the permissions an ordinary new file would get.
-fn temporary_beside(path: &Path, folder: &Path) -> io::Result<tempfile::NamedTempFile> {
+fn temporary_beside(path: &Path, folder: &Path) -> io::Result<NamedTempFile> {
     let name = path.file_name().ok_or_else(|| io::Error::other("is not the name of a file"))?;
     let prefix = format!(".{}.", name.to_string_lossy());
     let mut builder = tempfile::Builder::new();
@@ -162,6 +195,22 @@ mod tests {
         let nowhere = folder.path().join("missing").join("file");
         let cause = write_atomically(&nowhere, |_| Ok(())).unwrap_err().to_string();
         assert!(cause.contains("missing"), "{cause}");
+    }
+
+    #[test]
+    fn of_several_writers_of_one_file_the_first_wins_where_that_is_asked_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        place_file(&path, Present::Kept, |out| {
+            // The other one begins later and is ready sooner.
+            place_file(&path, Present::Kept, |out| out.write_all(b"first")).map_err(io::Error::other)?;
+            out.write_all(b"second")
+        })
+        .unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"first");
+        replace_file(&path, |out| out.write_all(b"third")).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"third");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::classifier::Labels;
-use crate::data::{ImageShape, Input, read_npz, write_npz_in_pieces};
+use crate::data::{ImageShape, Input, add_npz_in_pieces, read_npz};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::oracle::posterior::Posterior;
@@ -107,35 +107,40 @@ impl Source for WorldImages<'_> {
     }
 }
 
-/// The first `n` images of a world under a seed, from `file` where they lie already and drawn into it otherwise. Drawn and read
-/// images are the same to the bit: posteriors are computed again from the stored log-likelihoods in f64.
+/// Draws the first `n` images of a world under a seed into `file`, unless they lie there already. Several processes may do so
+/// at once: all of them then read what the first of them has drawn.
 ///
 /// # Errors
-/// When the file is of another world, cannot be written, or the caller stops.
-pub fn pool(
+/// When the file cannot be written, or the caller stops.
+pub fn draw_pool(
     world: &World,
     settings: &Settings,
     seed: Seed,
     n: usize,
     file: &Path,
     events: &mut dyn Events<Progress>,
-) -> Result<Images> {
-    if !file.exists() {
-        let spec = SampleSpec { n, class: None, seed };
-        let (shape, classes) = (world.shape(), world.class_names().len());
-        write_npz_in_pieces(file, shape, n, |sink| {
-            for first in (0..n).step_by(world.batch()) {
-                let indices: Vec<usize> = (first..n.min(first + world.batch())).collect();
-                sink(&to_world_batch(shape, classes, &world.sample_indices(&spec, settings, &indices)?))?;
-                events.report(Progress { done: first + indices.len(), total: n })?;
-            }
-            Ok(())
-        })?;
+) -> Result<()> {
+    if file.exists() {
+        return Ok(());
     }
-    read(file, settings, n, world.shape())
+    let spec = SampleSpec { n, class: None, seed };
+    let (shape, classes) = (world.shape(), world.class_names().len());
+    add_npz_in_pieces(file, shape, n, |sink| {
+        for first in (0..n).step_by(world.batch()) {
+            let indices: Vec<usize> = (first..n.min(first + world.batch())).collect();
+            sink(&to_world_batch(shape, classes, &world.sample_indices(&spec, settings, &indices)?))?;
+            events.report(Progress { done: first + indices.len(), total: n })?;
+        }
+        Ok(())
+    })
 }
 
-fn read(file: &Path, settings: &Settings, n: usize, shape: ImageShape) -> Result<Images> {
+/// Reads what [`draw_pool`] wrote. Posteriors are computed again from the stored log-likelihoods in f64, so that whoever draws and
+/// whoever reads has the same images to the bit.
+///
+/// # Errors
+/// When the file holds other images than `n` of `shape`, or cannot be read.
+pub fn read_pool(file: &Path, settings: &Settings, n: usize, shape: ImageShape) -> Result<Images> {
     let other = |what: &str| Error::file(file, format!("{what}; remove it and it is drawn again"));
     let Input::World(batch) = read_npz(file)? else { return Err(other("holds no world-space images")) };
     let (true, Some(labels), Some(logp)) = (batch.shape == shape && batch.len() == n, &batch.y, &batch.logp) else {

@@ -12,7 +12,7 @@ mod train;
 
 pub use bench::{TrainBench, bench_training};
 pub use cell::{Cell, CellResult, Files};
-pub use images::{Batch, Images, Source, WorldImages, pool};
+pub use images::{Batch, Images, Source, WorldImages, draw_pool, read_pool};
 pub use presets::{PRESETS, Preset};
 pub use spec::{ExperimentSpec, GridSpec, TestSpec, WorldSpec};
 pub use summary::{Law, Summary};

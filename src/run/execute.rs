@@ -8,11 +8,14 @@ use serde::Serialize;
 
 use super::folder::{Planned, RunFolder};
 use super::metrics::{Line, Writer};
+use super::stage::Stage;
 use super::status::{State, Status};
 use crate::classifier::{Architecture, ClassifierConfig, Trainee};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
-use crate::experiment::{CellEvent, CellResult, Images, Job, Source, Summary, WorldImages, pool, run_cell};
+use crate::experiment::{
+    CellEvent, CellResult, Images, Job, Source, Summary, WorldImages, draw_pool, read_pool, run_cell,
+};
 use crate::flow::weights::Weights;
 use crate::oracle::world::{Settings, World};
 use crate::units::Seed;
@@ -35,6 +38,11 @@ impl Share {
 
     fn takes(self, index: usize) -> bool {
         index % self.of.max(1) == self.task
+    }
+
+    /// Its cells of a plan.
+    pub fn of(self, plan: &[Planned]) -> impl Iterator<Item = &Planned> {
+        plan.iter().enumerate().filter(move |(i, _)| self.takes(*i)).map(|(_, planned)| planned)
     }
 }
 
@@ -89,6 +97,8 @@ pub struct Computer<'a> {
     pub device: &'a Device,
     /// How often, at most, a cell's state is written.
     pub every: Duration,
+    /// A folder on a disk of the machine's own, where images are kept that would come through a network otherwise.
+    pub stage: Option<PathBuf>,
 }
 
 /// How often, at most, a cell's state is written where nobody says otherwise.
@@ -108,19 +118,22 @@ pub fn execute(
         let Share { task, of } = share;
         return Err(Error::input(format!("there is no task {task} of {of}: tasks count from 0")));
     }
-    let mine: Vec<&Planned> =
-        folder.plan.iter().enumerate().filter(|(i, _)| share.takes(*i)).map(|(_, planned)| planned).collect();
+    let mine: Vec<&Planned> = share.of(&folder.plan).collect();
     let open: Vec<&Planned> = mine.iter().copied().filter(|planned| !folder.finished(&planned.id)).collect();
     events.report(RunEvent::Planned { cells: mine.len(), finished: mine.len() - open.len() })?;
     let mut failed = 0;
-    if !open.is_empty() {
-        let mut run = Run { folder, computer, test: None, trains: Vec::new() };
+    if let Some(last) = open.last().copied() {
+        let stage = computer.stage.clone().map(Stage::new);
+        let mut run = Run { folder, computer, stage, test: None, trains: Vec::new() };
         for planned in open {
             match run.cell(planned, events) {
                 Ok(result) => {
                     folder.finish(&result)?;
-                    events.report(RunEvent::Finished(Box::new(result)))?;
                     folder.write_summary()?;
+                    // After the last cell nothing is left to break off: to say so would have a scheduler start again.
+                    if events.emit(RunEvent::Finished(Box::new(result))).is_break() && planned != last {
+                        return Err(Error::Cancelled);
+                    }
                 }
                 // This cell's own fault: the others may be well.
                 Err(Error::Numeric(why) | Error::Input(why)) => {
@@ -138,7 +151,7 @@ pub fn execute(
         }
     }
     let summary = folder.write_summary()?;
-    events.report(RunEvent::Summary(Box::new(summary.clone())))?;
+    let _ = events.emit(RunEvent::Summary(Box::new(summary.clone())));
     match failed {
         0 => Ok(summary),
         _ => Err(Error::Numeric(format!("{failed} cells could not be finished; their status.json says why"))),
@@ -148,6 +161,7 @@ pub fn execute(
 struct Run<'a> {
     folder: &'a RunFolder,
     computer: &'a Computer<'a>,
+    stage: Option<Stage>,
     test: Option<Images>,
     /// Training images by seed, the last one used at the end.
     trains: Vec<(u64, Images)>,
@@ -227,11 +241,13 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn draw(&self, name: &str, seed: Seed, n: usize, events: &mut dyn Events<RunEvent>) -> Result<Images> {
+    fn draw(&mut self, name: &str, seed: Seed, n: usize, events: &mut dyn Events<RunEvent>) -> Result<Images> {
         let file = self.folder.pool(name)?;
         let Computer { world, settings, .. } = self.computer;
         let mut tell = |progress: Progress| events.emit(RunEvent::Drawing { what: name.to_owned(), progress });
-        pool(world, settings, seed, n, &file, &mut tell)
+        draw_pool(world, settings, seed, n, &file, &mut tell)?;
+        let near = self.stage.as_mut().map_or_else(|| file.clone(), |stage| stage.near(&file));
+        read_pool(&near, settings, n, world.shape())
     }
 }
 

@@ -141,11 +141,17 @@ impl RunFolder {
     /// # Errors
     /// Names the file.
     pub fn write_summary(&self) -> Result<Summary> {
-        let summary = self.summary()?;
-        write_json(&self.path.join("summary.json"), &summary)?;
-        let csv = summary.csv();
-        write_atomically(&self.path.join("summary.csv"), |file| file.write_all(csv.as_bytes()))?;
-        Ok(summary)
+        loop {
+            let summary = self.summary()?;
+            write_json(&self.path.join("summary.json"), &summary)?;
+            let csv = summary.csv();
+            write_atomically(&self.path.join("summary.csv"), |file| file.write_all(csv.as_bytes()))?;
+            // Another process may have finished a cell and written its summary in between, which this older one has just
+            // replaced. Whoever writes last looks last, so that the last summary misses nothing.
+            if self.plan.iter().filter(|planned| self.finished(&planned.id)).count() == summary.finished {
+                return Ok(summary);
+            }
+        }
     }
 }
 
@@ -153,14 +159,32 @@ impl RunFolder {
 fn keep(path: &Path, text: String) -> Result<()> {
     match std::fs::read_to_string(path) {
         Ok(old) if old == text => Ok(()),
-        Ok(_) => Err(Error::file(path, "this folder holds a run of another spec; choose another folder")),
+        Ok(_) => {
+            Err(Error::file(path, "this folder holds a run of another spec or another oracle; choose another folder"))
+        }
         Err(_) => write_atomically(path, |file| file.write_all(text.as_bytes())),
     }
 }
 
+/// Tries to read a file that other machines replace.
+const READS: usize = 3;
+
+/// Reads a file. One that was replaced from another machine between opening and reading is opened again.
+fn read_whole(path: &Path) -> std::io::Result<Vec<u8>> {
+    let stale = |e: &std::io::Error| e.kind() == std::io::ErrorKind::StaleNetworkFileHandle;
+    let mut read = std::fs::read(path);
+    for _ in 1..READS {
+        if !read.as_ref().is_err_and(stale) {
+            break;
+        }
+        read = std::fs::read(path);
+    }
+    read
+}
+
 /// Reads a JSON file, if it is there.
 pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
-    match std::fs::read(path) {
+    match read_whole(path) {
         Ok(bytes) => {
             serde_json::from_slice(&bytes).map(Some).map_err(|e| Error::file(path, format!("cannot be read: {e}")))
         }

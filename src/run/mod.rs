@@ -12,10 +12,16 @@
 //! ```
 //!
 //! A cell's ID is the hash of its content. Finished cells are skipped, whoever finished them.
+//!
+//! Several processes may work in one folder, on one machine or on many that see it through a network, and without locks, which
+//! network file systems do not all have: files are complete or not there; what two write at once is the same
+//! content; of images drawn twice the first stay; a summary is written again until it tells of every finished cell.
 
 mod execute;
 mod folder;
 mod metrics;
+pub mod slurm;
+mod stage;
 mod status;
 
 pub use execute::{CHECKPOINT_EVERY, Computer, Estimate, RunEvent, Share, estimate, execute};

@@ -57,7 +57,8 @@ impl Status {
             steps,
             eta_secs,
             heartbeat: now(),
-            host: std::env::var("HOSTNAME").ok().or_else(host_name).unwrap_or_else(|| "unknown".into()),
+            // The variable comes second: schedulers hand on that of the machine from which a job was submitted.
+            host: host_name().or_else(|| std::env::var("HOSTNAME").ok()).unwrap_or_else(|| "unknown".into()),
             pid: std::process::id(),
             message: None,
         }

@@ -8,6 +8,7 @@ mod looking;
 mod reference;
 mod run;
 mod scale;
+mod slurm;
 mod training;
 mod walk;
 mod world;

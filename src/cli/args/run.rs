@@ -24,6 +24,8 @@ pub struct RunArgs {
     #[command(flatten)]
     pub share: ShareArgs,
     #[command(flatten)]
+    pub copies: CopiesArgs,
+    #[command(flatten)]
     pub device: DeviceArg,
     /// Print the summary as one JSON document.
     #[arg(long)]
@@ -37,6 +39,8 @@ pub struct ResumeArgs {
     pub run: PathBuf,
     #[command(flatten)]
     pub share: ShareArgs,
+    #[command(flatten)]
+    pub copies: CopiesArgs,
     #[command(flatten)]
     pub device: DeviceArg,
     /// Print the summary as one JSON document.
@@ -56,6 +60,17 @@ pub struct ShareArgs {
     /// Number of processes that share the run.
     #[arg(long, value_name = "N", requires = "task")]
     pub of: Option<usize>,
+}
+
+/// Where the machine that computes has things at hand.
+#[derive(Debug, Clone, Default, Args)]
+pub struct CopiesArgs {
+    /// Keep copies of the run's images in this folder, on a disk of the machine's own, and read them there.
+    #[arg(long, value_name = "DIR")]
+    pub stage: Option<PathBuf>,
+    /// Read the oracle here and not where the spec says; it must be the same one.
+    #[arg(long, value_name = "ORACLE")]
+    pub oracle: Option<String>,
 }
 
 impl ShareArgs {
@@ -126,4 +141,41 @@ pub struct WatchArgs {
     /// Print every look as a line of JSON.
     #[arg(long)]
     pub json: bool,
+}
+
+/// Arguments of `slurm`.
+#[derive(Debug, Args)]
+pub struct SlurmArgs {
+    /// Folder of the run, on a file system that all nodes see.
+    pub run: PathBuf,
+    /// Elements of the array; few and long ones if not given: as many as cells, at most 8.
+    #[arg(long, value_name = "N")]
+    pub tasks: Option<usize>,
+    /// Time of an element at a stretch; it goes on in another when it is over. The cluster's default if not given.
+    #[arg(long, value_name = "HH:MM:SS")]
+    pub time: Option<String>,
+    /// Partition.
+    #[arg(long)]
+    pub partition: Option<String>,
+    /// Generic resources of an element, such as gpu:1.
+    #[arg(long)]
+    pub gres: Option<String>,
+    /// Processors of an element.
+    #[arg(long, value_name = "N")]
+    pub cpus: Option<usize>,
+    /// Memory of an element, such as 16G.
+    #[arg(long)]
+    pub mem: Option<String>,
+    /// Account that pays.
+    #[arg(long)]
+    pub account: Option<String>,
+    /// The program on the nodes; this one if not given.
+    #[arg(long, value_name = "PATH")]
+    pub bayescope: Option<PathBuf>,
+    /// Folder of a node's own disk for copies of what is read often; `none` for no copies. $SLURM_TMPDIR or $TMPDIR, where a
+    /// node has one, if not given.
+    #[arg(long, value_name = "DIR|none")]
+    pub stage: Option<PathBuf>,
+    #[command(flatten)]
+    pub device: DeviceArg,
 }

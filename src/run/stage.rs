@@ -1,0 +1,83 @@
+//! Copies of a run's images on a disk of this machine's own, for runs that lie on a network file system.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use crate::data::write_atomically;
+use crate::error::{Error, Result};
+
+/// A folder for copies. Only files that this process copied are trusted: one left by another run may hold other images.
+#[derive(Debug)]
+pub struct Stage {
+    folder: PathBuf,
+    copied: BTreeSet<OsString>,
+    /// Whether the disk has refused one: then it is not asked again.
+    full: bool,
+}
+
+impl Stage {
+    /// An empty one.
+    pub fn new(folder: PathBuf) -> Self {
+        Self { folder, copied: BTreeSet::new(), full: false }
+    }
+
+    /// The copy of a file, made when it is first asked for; the file itself where it cannot be copied.
+    pub fn near(&mut self, file: &Path) -> PathBuf {
+        let Some(name) = file.file_name().filter(|_| !self.full) else { return file.to_owned() };
+        let near = self.folder.join(name);
+        if self.copied.contains(name) {
+            return near;
+        }
+        match self.copy(file, &near) {
+            Ok(()) => {
+                self.copied.insert(name.to_owned());
+                near
+            }
+            // A small disk makes a run slower, not impossible.
+            Err(error) => {
+                tracing::warn!("{error}; {} is read where it lies", file.display());
+                self.full = true;
+                file.to_owned()
+            }
+        }
+    }
+
+    fn copy(&self, file: &Path, near: &Path) -> Result<()> {
+        std::fs::create_dir_all(&self.folder).map_err(|e| Error::io(&self.folder, e))?;
+        let mut from = File::open(file).map_err(|e| Error::io(file, e))?;
+        write_atomically(near, |out| std::io::copy(&mut from, out).map(drop))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_copied_once_and_a_leftover_is_not_trusted() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |path: &Path, text: &str| write_atomically(path, |out| out.write_all(text.as_bytes())).unwrap();
+        let (file, near) = (folder.path().join("test.npz"), folder.path().join("stage/test.npz"));
+        write(&file, "images");
+        std::fs::create_dir(folder.path().join("stage")).unwrap();
+        write(&near, "of another run");
+        let mut stage = Stage::new(folder.path().join("stage"));
+        assert_eq!(stage.near(&file), near);
+        assert_eq!(std::fs::read(&near).unwrap(), b"images");
+        std::fs::remove_file(&file).unwrap();
+        assert_eq!(stage.near(&file), near);
+    }
+
+    #[test]
+    fn without_room_files_are_read_where_they_lie() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("test.npz");
+        write_atomically(&file, |out| out.write_all(b"images")).unwrap();
+        // A file where the folder should be.
+        let mut stage = Stage::new(file.clone());
+        assert_eq!(stage.near(&file), file);
+        assert!(stage.full);
+    }
+}
