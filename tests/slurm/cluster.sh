@@ -65,6 +65,14 @@ start_cluster() {
 
 node_is_idle() { [ "$(sinfo -h -o %T 2>/dev/null)" = idle ]; }
 
+# The job daemons of this cluster, which outlive slurmd: those that write its log.
+stepds() {
+    local pid
+    for pid in $(pgrep -x slurmstepd); do
+        if [ -n "$(find "/proc/$pid/fd" -lname "$cluster/*" 2>/dev/null)" ]; then echo "$pid"; fi
+    done
+}
+
 # Jobs end before the daemons that would end them.
 stop_cluster() {
     if [ -n "${SLURM_CONF:-}" ] && [ ${#daemons[@]} -gt 0 ]; then
@@ -73,6 +81,8 @@ stop_cluster() {
         for _ in $(seq 20); do [ -n "$(timeout 5 squeue -h 2>/dev/null)" ] || break; sleep 0.5; done
         kill "${daemons[@]}" 2>/dev/null
         wait "${daemons[@]}" 2>/dev/null
+        # shellcheck disable=SC2046
+        [ -z "$(stepds)" ] || kill -KILL $(stepds)
     fi
     daemons=()
 }
