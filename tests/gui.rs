@@ -3,6 +3,8 @@
 
 #[path = "gui/bayes.rs"]
 mod bayes;
+#[path = "gui/experiments.rs"]
+mod experiments;
 #[path = "gui/fake.rs"]
 mod fake;
 #[path = "gui/look.rs"]

@@ -9,6 +9,8 @@ mod bayes;
 mod checkpoint;
 #[path = "worker/class_map.rs"]
 mod class_map;
+#[path = "worker/experiment.rs"]
+mod experiment;
 #[path = "worker/walk.rs"]
 mod walk;
 

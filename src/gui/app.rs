@@ -13,21 +13,20 @@ use super::inspector::Inspector;
 use super::overlay::{FrameReport, FrameTimes, Phase};
 use super::palette::Palette;
 use super::panels::{self, Cx, Pane, Panel};
-use super::prefs::{History, MAX_TAU, Prefs};
+use super::prefs::{History, Prefs};
 use super::prompt::Prompt;
+use super::runs::RunDesk;
+use super::session::Session;
 use super::session::log::Level;
 use super::session::train::TrainHistory;
-use super::session::{Effect, Session};
 use super::theme::{self, Theme};
-use super::view::{Click, Source, View};
+use super::view::View;
 use super::wishes::Wishes;
-use super::{command, format, jobs, top_bar, widgets, world_card};
+use super::{command, jobs, top_bar, widgets, world_card};
 use crate::device::Candidate;
 use crate::flow::Architecture;
 use crate::worker::protocol::JobId;
 
-/// Longest time spent on the engine's events before a frame is painted.
-const DRAIN: Duration = Duration::from_millis(4);
 /// Where preferences and layout are kept.
 const PREFS: &str = "prefs";
 const LAYOUT: &str = "layout";
@@ -46,13 +45,14 @@ pub struct App {
     pub(super) prompt: Option<Prompt>,
     pub(super) dialog: Errand<Chosen>,
     pub(super) saving: Errand<Result<String, String>>,
+    pub(super) runs: RunDesk,
     pub(super) times: FrameTimes,
     pub(super) commands: Vec<command::Command>,
     inspector: Inspector,
     devices: Vec<Candidate>,
     listing: Errand<Vec<Candidate>>,
     toasts: Toasts,
-    greeted: bool,
+    pub(super) greeted: bool,
     theme_set: Option<ThemePreference>,
 }
 
@@ -75,6 +75,7 @@ impl App {
             prompt: None,
             dialog: Errand::default(),
             saving: Errand::default(),
+            runs: RunDesk::default(),
             times: FrameTimes::default(),
             commands: Vec::new(),
             inspector: Inspector::default(),
@@ -169,85 +170,8 @@ impl App {
         self.panels.iter().map(|panel| (panel.id(), panel.title())).collect()
     }
 
-    fn drain(&mut self, ctx: &egui::Context) {
-        let began = Instant::now();
-        while let Some(event) = self.engine.poll() {
-            let effect = self.session.take(event, began);
-            self.react(effect);
-            if began.elapsed() > DRAIN {
-                ctx.request_repaint();
-                break;
-            }
-        }
-        if let Some(update) = self.engine.take_gallery() {
-            self.session.take_gallery(update);
-            self.greet();
-        }
-        if let Some(inspection) = self.engine.take_inspection() {
-            self.session.take_inspection(inspection);
-        }
-        if let Some(running) = self.engine.take_running() {
-            self.session.take_running(running);
-        }
-        if let Some(map) = self.engine.take_evidence() {
-            self.session.take_evidence(map);
-        }
-    }
-
-    fn react(&mut self, effect: Effect) {
-        match effect {
-            Effect::None => {}
-            Effect::AskAgain => {
-                let classes = self.session.class_names().len();
-                if classes > 0 {
-                    self.prefs.fit(classes);
-                }
-                self.wishes.forget();
-                if self.view.source == Source::Outside && self.session.external.is_none() {
-                    self.view.show(Source::World);
-                }
-            }
-            Effect::Outside { same: true } if self.view.source == Source::Outside => self.wishes.look_again(),
-            Effect::Outside { .. } => {
-                self.view.show(Source::Outside);
-                self.view.forget_selection();
-                self.view.click(0, Click::Only);
-                self.prefs.class_filter = None;
-                panels::activate(&mut self.layout, panels::gallery::ID);
-            }
-            Effect::SetTau(tau) if tau <= MAX_TAU => self.prefs.tau = tau,
-            Effect::SetTau(tau) => self.session.bayes.refuse_target(format!(
-                "This Bayes error needs τ = {}; the window goes up to τ = {MAX_TAU}.",
-                format::sig4(tau)
-            )),
-            Effect::OracleAdopted => {
-                self.prefs.oracle.clone_from(&self.session.oracle_name);
-                self.wishes.accept(&self.prefs);
-            }
-            Effect::OracleRefused => {
-                self.prefs.oracle.clone_from(&self.session.oracle_name);
-                self.wishes.accept(&self.prefs);
-            }
-            Effect::DeviceRefused => {
-                if let Some(report) = &self.session.device {
-                    self.prefs.device = report.asked;
-                }
-                self.wishes.accept(&self.prefs);
-            }
-        }
-    }
-
-    /// Inspects the first sample of the session, so that the inspector shows what it is for.
-    fn greet(&mut self) {
-        if !self.greeted && self.session.gallery.get(0).is_some() && self.view.source == Source::World {
-            self.greeted = true;
-            if self.view.cursor.is_none() {
-                self.view.click(0, Click::Only);
-            }
-        }
-    }
-
-    fn errands(&mut self) {
+    fn errands(&mut self, ctx: &egui::Context) {
+        self.run_errands(ctx);
         if let Some(devices) = self.listing.poll() {
             self.devices = devices;
         }
@@ -263,7 +187,7 @@ impl App {
 
     fn keys(&mut self, ctx: &egui::Context) {
         let editing = ctx.text_edit_focused();
-        let modal = self.palette.is_open() || self.prompt.is_some();
+        let modal = self.palette.is_open() || self.prompt.is_some() || self.runs.asks();
         let focused = ctx.memory(|memory| memory.focused().is_some());
         for (keys, command) in command::global_keys() {
             let own_undo = editing && matches!(command, command::Command::Undo | command::Command::Redo);
@@ -298,6 +222,7 @@ impl App {
     fn paint(&mut self, ui: &mut Ui) {
         let names = self.panel_names();
         self.view.bayes_shown = false;
+        self.view.experiments_shown = false;
         self.view.evidence_wanted = None;
         let Self { session, prefs, view, devices, commands, inspector, layout, panels, history, .. } = self;
         let cx = &mut Cx { session, prefs, view, devices, commands };
@@ -325,6 +250,7 @@ impl App {
         if let Some(command) = self.palette.show(ctx, || command::palette(&names, &devices)) {
             self.commands.push(command);
         }
+        self.run_question(ctx);
         let waiting = self.dialog.waiting();
         if let Some(prompt) = &mut self.prompt
             && !prompt.show(ctx, waiting, &mut self.commands)
@@ -365,7 +291,7 @@ impl App {
 impl eframe::App for App {
     fn logic(&mut self, ctx: &egui::Context, _: &mut eframe::Frame) {
         self.drain(ctx);
-        self.errands();
+        self.errands(ctx);
         if self.session.jobs.tidy(Instant::now()) || self.session.jobs.active().next().is_some() {
             ctx.request_repaint_after(Duration::from_millis(500));
         }

@@ -36,6 +36,10 @@ pub enum Purpose {
     TrainData,
     /// The folder of a run to go on with.
     TrainAgain,
+    /// The spec of an experiment.
+    RunSpec,
+    /// The folder of an experiment.
+    RunFolder,
 }
 
 /// An answer on its way from a thread.
@@ -48,7 +52,8 @@ impl<T> Default for Errand<T> {
 }
 
 impl<T: Send + 'static> Errand<T> {
-    fn start(ctx: &egui::Context, name: &str, work: impl FnOnce() -> T + Send + 'static) -> Self {
+    /// Sends a thread off.
+    pub fn start(ctx: &egui::Context, name: &str, work: impl FnOnce() -> T + Send + 'static) -> Self {
         let (sender, receiver) = channel();
         let ctx = ctx.clone();
         let thread = std::thread::Builder::new().name(name.into()).spawn(move || {
@@ -87,12 +92,12 @@ pub fn browse(ctx: &egui::Context, purpose: Purpose) -> Errand<Chosen> {
                 (purpose, handles.iter().map(|handle| handle.path().to_owned()).collect())
             })
         }
-        Purpose::OpenFolder | Purpose::TrainFolder | Purpose::TrainData | Purpose::TrainAgain => {
+        Purpose::OpenFolder | Purpose::TrainFolder | Purpose::TrainData | Purpose::TrainAgain | Purpose::RunFolder => {
             let answer = dialog.set_title("Choose a folder").pick_folder();
             Errand::start(ctx, "file dialog", move || (purpose, one(block_on(answer))))
         }
-        Purpose::TrainSpec => {
-            let answer = dialog.set_title("Choose a training spec").add_filter("TOML", &["toml"]).pick_file();
+        Purpose::TrainSpec | Purpose::RunSpec => {
+            let answer = dialog.set_title("Choose a spec").add_filter("TOML", &["toml"]).pick_file();
             Errand::start(ctx, "file dialog", move || (purpose, one(block_on(answer))))
         }
         Purpose::SaveCurve => {

@@ -14,6 +14,7 @@ use crate::worker::walk::WalkRequest;
 use super::background::Purpose;
 use super::looks;
 use super::prefs::{Look, Prefs};
+use super::runs::RunCommand;
 use super::session::Session;
 use super::view::Source;
 
@@ -137,6 +138,8 @@ pub enum Command {
     SaveWalkTo(PathBuf),
     /// The images of the walk become those from outside.
     SendWalk,
+    /// Something about a run of an experiment.
+    Run(RunCommand),
     /// Forget the log.
     ClearLog,
     /// Close the window.
@@ -330,16 +333,20 @@ pub fn quote(word: &str) -> String {
 /// What dropped, typed or chosen paths stand for.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Opened {
+    /// The folder of a run.
+    Run(PathBuf),
     /// A folder or checkpoint to open as an oracle.
     Oracle(PathBuf),
     /// Images.
     Images(Vec<PathBuf>),
 }
 
-/// An oracle among the paths goes first; the rest are images.
+/// Runs and an oracle among the paths go first; the rest are images.
 pub fn sort_paths(paths: Vec<PathBuf>) -> Vec<Opened> {
+    let (runs, paths): (Vec<_>, Vec<_>) = paths.into_iter().partition(|path| crate::run::RunFolder::is_run(path));
     let (oracles, images): (Vec<_>, Vec<_>) = paths.into_iter().partition(|path| is_oracle(path));
-    let mut opened: Vec<Opened> = oracles.into_iter().take(1).map(Opened::Oracle).collect();
+    let mut opened: Vec<Opened> = runs.into_iter().map(Opened::Run).collect();
+    opened.extend(oracles.into_iter().take(1).map(Opened::Oracle));
     if !images.is_empty() {
         opened.push(Opened::Images(images));
     }

@@ -7,6 +7,7 @@ use crate::worker::protocol::{
     Event, EvidenceMap, EvidenceRequest, GalleryRequest, GalleryUpdate, InspectRequest, Inspection, Job, JobId,
     RunningPosterior,
 };
+use crate::worker::runs::WatchRequest;
 
 /// The worker as the window sees it; tests put a fake in its place.
 pub trait Engine {
@@ -22,6 +23,8 @@ pub trait Engine {
     fn ask(&self, question: Question);
     /// Opens the best epoch so far of the run in a folder, whatever else is under way.
     fn use_checkpoint(&self, run: PathBuf) -> JobId;
+    /// Looks at these run folders from now on; what changes there comes as events.
+    fn watch(&self, request: WatchRequest);
     /// Stops a job soon, or takes it from the queue.
     fn cancel(&self, id: JobId);
     /// Pauses a job or lets it go on.
@@ -61,6 +64,10 @@ impl Engine for crate::worker::Worker {
 
     fn use_checkpoint(&self, run: PathBuf) -> JobId {
         Self::use_checkpoint(self, run)
+    }
+
+    fn watch(&self, request: WatchRequest) {
+        Self::watch(self, request);
     }
 
     fn cancel(&self, id: JobId) {

@@ -10,6 +10,7 @@ use super::command::{
     Command, Opened, bayes_error_command, posterior_command, sample_command, sort_paths, tau_command,
 };
 use super::prompt::{Kind, Prompt};
+use super::runs::RunCommand;
 use super::session::log::Level;
 use super::view::Source;
 use super::wishes::submit;
@@ -54,6 +55,7 @@ impl App {
             Command::CopyText(text) => self.copy(ctx, text, "Copied"),
             Command::SaveCurveTo(path) => self.save_curve(ctx, path),
             Command::CopyCommand => self.copy_command(ctx),
+            Command::Run(command) => self.run_command(ctx, command),
             Command::CopyBayesError | Command::CopyBayesCommand | Command::CopyTauCommand | Command::CopyCurve => {
                 self.copy_bayes(ctx, &command)
             }
@@ -175,6 +177,7 @@ impl App {
     fn open_paths(&mut self, paths: Vec<PathBuf>) {
         for opened in sort_paths(paths) {
             match opened {
+                Opened::Run(path) => self.commands.push(Command::Run(RunCommand::Open(path))),
                 Opened::Oracle(path) => self.open_oracle(path.display().to_string()),
                 Opened::Images(paths) => {
                     let job = Job::Classify { paths, settings: self.prefs.settings() };
@@ -227,7 +230,7 @@ impl App {
         submit(self.engine.as_ref(), &mut self.session, job);
     }
 
-    fn copy(&mut self, ctx: &egui::Context, text: String, done: &str) {
+    pub(super) fn copy(&mut self, ctx: &egui::Context, text: String, done: &str) {
         ctx.copy_text(text);
         self.session.notify(Level::Info, done);
     }
@@ -265,9 +268,12 @@ impl App {
                 self.commands.push(Command::SaveTo(first));
                 self.prompt = None;
             }
-            Purpose::TrainSpec | Purpose::TrainFolder | Purpose::TrainData | Purpose::TrainAgain => {
-                self.view.picked = Some((purpose, first))
-            }
+            Purpose::TrainSpec
+            | Purpose::TrainFolder
+            | Purpose::TrainData
+            | Purpose::TrainAgain
+            | Purpose::RunSpec
+            | Purpose::RunFolder => self.view.picked = Some((purpose, first)),
         }
     }
 }

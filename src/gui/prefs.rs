@@ -1,5 +1,7 @@
 //! What the user has set: saved between sessions, and undoable.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 
 use crate::device::DeviceChoice;
@@ -137,6 +139,8 @@ pub struct Prefs {
     pub evidence_overlay: bool,
     /// How strongly it covers the picture, 0 to 1.
     pub evidence_strength: f32,
+    /// Folders of the runs of experiments that are shown.
+    pub runs: Vec<PathBuf>,
     /// Whether the world card is shown.
     pub world_card: bool,
     /// Whether the inspector is shown.
@@ -165,6 +169,7 @@ impl Default for Prefs {
             look_away: LookPrefs::default(),
             evidence_overlay: true,
             evidence_strength: 0.75,
+            runs: Vec::new(),
             world_card: true,
             inspector: true,
         }
@@ -292,11 +297,12 @@ impl History {
     }
 }
 
-/// Undo turns knobs; it neither opens oracles nor switches devices.
+/// Undo turns knobs; it neither opens oracles or runs nor switches devices.
 fn keep_the_open(state: &Prefs, now: &Prefs) -> Prefs {
     let mut state = state.clone();
     state.oracle.clone_from(&now.oracle);
     state.device = now.device;
+    state.runs.clone_from(&now.runs);
     if state.prior.len() != now.prior.len() {
         state.prior.clone_from(&now.prior);
         state.class_filter = now.class_filter;

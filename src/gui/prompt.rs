@@ -96,7 +96,8 @@ impl Prompt {
         match self.kind {
             Kind::Open => (
                 "Open".into(),
-                "An oracle folder or checkpoint (.safetensors, .pth, .pth.tar) is opened as the world. Images, a folder \
+                "An oracle folder or checkpoint (.safetensors, .pth, .pth.tar) is opened as the world, the folder of a run in \
+                 the panel Experiments. Images, a folder \
                  of images, IDX, CIFAR or .npz files are mapped into the open world and get their posteriors. Files \
                  can also be dropped on the window.",
                 "Open",

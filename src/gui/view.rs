@@ -62,6 +62,14 @@ pub struct View {
     pub evidence: Option<(ClassId, ClassId)>,
     /// The evidence map was painted in this frame: it is wanted for these classes.
     pub evidence_wanted: Option<(ClassId, ClassId)>,
+    /// The run of an experiment that is shown.
+    pub run: Option<PathBuf>,
+    /// The cell of it that is shown; the newest where nobody chose.
+    pub cell: Option<String>,
+    /// Other runs drawn beside it.
+    pub compared: BTreeSet<PathBuf>,
+    /// The panel *Experiments* was painted in this frame: runs are watched.
+    pub experiments_shown: bool,
     /// A path the user chose for a panel's field.
     pub picked: Option<(Purpose, PathBuf)>,
     arrangement: Arc<Arrangement>,

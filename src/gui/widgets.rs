@@ -26,6 +26,21 @@ pub fn heading(ui: &mut Ui, text: &str, mark: Option<(Badge, &str)>) {
     });
 }
 
+/// A heading with a button or two behind it.
+pub fn heading_with(ui: &mut Ui, text: &str, more: impl FnOnce(&mut Ui)) {
+    ui.add_space(SECTION_GAP);
+    ui.horizontal(|ui| {
+        ui.label(RichText::new(text).strong());
+        more(ui);
+    });
+}
+
+/// A key to a colour of a plot.
+pub fn swatch(ui: &mut Ui, colour: egui::Color32) {
+    let (rect, _) = ui.allocate_exact_size(egui::vec2(16.0, 12.0), egui::Sense::hover());
+    ui.painter().line_segment([rect.left_center(), rect.right_center()], egui::Stroke::new(3.0, colour));
+}
+
 /// A line of a table of facts: a name, a value, and what it means.
 pub fn fact(ui: &mut Ui, name: &str, value: impl Into<String>, meaning: &str) {
     let weak = Theme::of(ui).weak();

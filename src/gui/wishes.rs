@@ -10,6 +10,7 @@ use crate::oracle::world::{SampleSpec, Settings};
 use crate::units::{ClassId, Tau};
 use crate::worker::bayes::protocol::{At, CurveQuestion, Question, TargetQuestion};
 use crate::worker::protocol::{EvidenceRequest, GalleryRequest, InspectRequest, Job, Subject};
+use crate::worker::runs::WatchRequest;
 
 use super::engine::Engine;
 use super::inspector::MORPH;
@@ -29,6 +30,7 @@ pub struct Wishes {
     readout: Option<(Tau, Prior)>,
     curve: Option<([f64; 2], Prior)>,
     hardness: Option<(Tau, Prior)>,
+    watched: WatchRequest,
     oracle: String,
     device: DeviceChoice,
 }
@@ -39,9 +41,20 @@ impl Wishes {
         let (gallery, inspection, outside) = (None, None, None);
         let (readout, curve, hardness, evidence) = (None, None, None, None);
         let (oracle, device) = (prefs.oracle.clone(), prefs.device);
-        let generation = 0;
-        let mut wishes =
-            Self { generation, gallery, inspection, evidence, outside, readout, curve, hardness, oracle, device };
+        let (generation, watched) = (0, WatchRequest::default());
+        let mut wishes = Self {
+            generation,
+            gallery,
+            inspection,
+            evidence,
+            outside,
+            readout,
+            curve,
+            hardness,
+            watched,
+            oracle,
+            device,
+        };
         wishes.accept(prefs);
         wishes
     }
@@ -79,6 +92,7 @@ impl Wishes {
             self.oracle.clone_from(&prefs.oracle);
             submit(engine, session, Job::OpenOracle(prefs.oracle.clone()));
         }
+        self.watch_runs(engine, session, prefs, view);
         // Preferences fit the open oracle only once it is there.
         if session.oracle.is_none() || prefs.prior.len() != session.class_names().len() {
             return;
@@ -90,6 +104,19 @@ impl Wishes {
         }
         self.ask_for_inspection(engine, session, prefs, view);
         self.ask_for_evidence(engine, session, prefs, view);
+    }
+
+    /// Run folders are looked at while their panel shows.
+    fn watch_runs(&mut self, engine: &dyn Engine, session: &mut Session, prefs: &Prefs, view: &View) {
+        session.runs.know(&prefs.runs);
+        let wanted = match view.experiments_shown {
+            true => WatchRequest { folders: prefs.runs.clone(), cell: view.run.clone().zip(view.cell.clone()) },
+            false => WatchRequest::default(),
+        };
+        if std::mem::take(&mut session.runs.look_now) || self.watched != wanted {
+            self.watched = wanted.clone();
+            engine.watch(wanted);
+        }
     }
 
     /// The next running number.

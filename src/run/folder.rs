@@ -45,9 +45,7 @@ impl RunFolder {
         let files = Files::of(spec, weights_sha256)?;
         let planned = |cell: Cell| Ok(Planned { id: cell.id(spec, &files)?, cell });
         let plan = spec.cells().into_iter().map(planned).collect::<Result<Vec<_>>>()?;
-        std::fs::create_dir_all(path).map_err(|e| Error::io(path, e))?;
-        let text = toml::to_string_pretty(spec).map_err(|e| Error::file(path.join(SPEC), e.to_string()))?;
-        keep(&path.join(SPEC), text)?;
+        Self::write_spec(path, spec)?;
         let lines = plan.iter().map(|planned| serde_json::to_string(planned).map(|line| line + "\n"));
         let lines: String = lines.collect::<Result<_, _>>().map_err(|e| Error::file(path.join(PLAN), e.to_string()))?;
         keep(&path.join(PLAN), lines)?;
@@ -73,6 +71,51 @@ impl RunFolder {
             .map(|line| serde_json::from_str(line).map_err(|e| Error::file(path.join(PLAN), e.to_string())))
             .collect::<Result<Vec<Planned>>>()?;
         Ok(Self { path: path.to_owned(), spec, plan })
+    }
+
+    /// Writes the spec of a run into its folder, before there is a plan.
+    ///
+    /// # Errors
+    /// When the folder holds another run, or cannot be written.
+    pub fn write_spec(path: &Path, spec: &ExperimentSpec) -> Result<PathBuf> {
+        spec.validate()?;
+        std::fs::create_dir_all(path).map_err(|e| Error::io(path, e))?;
+        let file = path.join(SPEC);
+        let text = toml::to_string_pretty(spec).map_err(|e| Error::file(&file, e.to_string()))?;
+        keep(&file, text)?;
+        Ok(file)
+    }
+
+    /// Whether a folder looks like a run.
+    pub fn is_run(path: &Path) -> bool {
+        path.join(SPEC).is_file() && path.join(PLAN).is_file()
+    }
+
+    /// Deletes a run: what runs write, and the folder if nothing else is in it.
+    ///
+    /// # Errors
+    /// Names what is no run or cannot be deleted.
+    pub fn delete(path: &Path) -> Result<()> {
+        if !path.join(SPEC).is_file() {
+            return Err(Error::file(path, format!("is no run folder: it has no {SPEC}")));
+        }
+        let gone = |path: &Path, done: std::io::Result<()>| match done {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(Error::io(path, e)),
+            _ => Ok(()),
+        };
+        for name in ["cells", "pool"] {
+            let inner = path.join(name);
+            gone(&inner, std::fs::remove_dir_all(&inner))?;
+        }
+        for name in ["summary.json", "summary.csv", PLAN, SPEC] {
+            let file = path.join(name);
+            gone(&file, std::fs::remove_file(&file))?;
+        }
+        // What else somebody keeps there stays.
+        match std::fs::remove_dir(path) {
+            Err(e) if e.kind() != std::io::ErrorKind::DirectoryNotEmpty => Err(Error::io(path, e)),
+            _ => Ok(()),
+        }
     }
 
     /// Folder of a cell.

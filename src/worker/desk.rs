@@ -165,6 +165,18 @@ fn settle_world(
     Ok(Opened { name, info, world, measured: false, tuned: false })
 }
 
+/// Opens the world of an experiment, which the window need not show.
+pub fn world_beside(chosen: &Chosen, name: &str, events: &mut dyn Events<Progress>) -> Result<(OracleInfo, World)> {
+    let (info, weights) = folder::read_watched(name, events)?;
+    let world = info.clone().build(weights, &chosen.device, Precision::F32, chosen.batch)?.world;
+    let images = world.batch().next_power_of_two();
+    let known = strategies::remembered(&info.weights_sha256, &chosen.report.used.label(), images);
+    if let (Some(flow), Some(known)) = (world.flow().class_map(), known) {
+        flow.set_strategies(known.strategies());
+    }
+    Ok((info, world))
+}
+
 /// Opens the best epoch of a run, if that was asked for; tells how it went.
 pub fn open_so_far(line: &Line, chosen: &Chosen, interactive: &Interactive) -> Option<Opened> {
     let (id, run) = line.shared.aside.take()?;
@@ -286,7 +298,7 @@ mod tests {
             counter.fetch_add(1, Ordering::Relaxed);
         });
         let line = Line {
-            shared: Arc::new(Shared::new(bell, super::super::bayes::Board::new().0, wake)),
+            shared: Arc::new(Shared::new([bell.clone(), bell], super::super::bayes::Board::new().0, wake)),
             queue,
             ringing,
             events,

@@ -282,7 +282,7 @@ mod tests {
         let (bell, ringing) = crossbeam_channel::bounded(1);
         let (_jobs, queue) = crossbeam_channel::bounded(1);
         let (events, told) = crossbeam_channel::bounded(8);
-        let shared = Arc::new(Shared::new(bell, super::super::bayes::Board::new().0, Arc::new(|| {})));
+        let shared = Arc::new(Shared::new([bell.clone(), bell], super::super::bayes::Board::new().0, Arc::new(|| {})));
         let line = Line { shared, queue, ringing, events };
         let slot = RefCell::new(Some(1));
         settle(&line, &slot, Err(Error::Cancelled));

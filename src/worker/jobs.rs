@@ -1,5 +1,6 @@
 //! Jobs: the same functions the command line calls, with the worker's sink.
 
+mod experiment;
 mod walk;
 
 use std::ops::ControlFlow;
@@ -94,6 +95,8 @@ fn perform(line: &Line, desk: &mut Desk, id: JobId, control: &Arc<Control>, job:
             let info = trained?;
             Ok(format!("oracle {} is in {}", info.name, folder.join(ORACLE).display()))
         }
+        Job::Experiment { spec, folder } => experiment::carry_out(line, desk, id, control, spec.as_deref(), &folder),
+        Job::Estimate { spec, folder } => experiment::estimate_time(line, desk, id, control, &spec, &folder),
         Job::Walk(request) => walk::set_out(line, desk, id, control, &request),
         Job::SaveWalk { path } => walk::save(desk, &path),
         Job::SendWalk { settings } => walk::send(line, desk, id, control, &settings),

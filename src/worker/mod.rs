@@ -1,12 +1,13 @@
 //! The one named thread that owns the device. Faces hand it jobs and slider-driven requests; it answers with events and
 //! pictures. A panic on the thread becomes an event, and a fresh worker opens the same oracle again. Bayes errors need no
-//! device: two light threads of their own ([`bayes`]) answer them meanwhile.
+//! device: two light threads of their own ([`bayes`]) answer them meanwhile. A third looks at run folders ([`runs`]).
 
 pub mod bayes;
 mod desk;
 mod interactive;
 mod jobs;
 pub mod protocol;
+pub mod runs;
 mod slot;
 pub mod walk;
 
@@ -24,6 +25,7 @@ use protocol::{
     Event, EvidenceMap, EvidenceRequest, GalleryRequest, GalleryUpdate, InspectRequest, Inspection, Job, JobId,
     Outcome, RunningPosterior,
 };
+use runs::WatchRequest;
 use slot::Slot;
 
 /// Jobs that may wait at once.
@@ -54,13 +56,15 @@ struct Shared {
     aside: Slot<(JobId, PathBuf)>,
     controls: Mutex<HashMap<JobId, Arc<Control>>>,
     bayes: Board,
+    watch: Slot<WatchRequest>,
+    watch_bell: Sender<()>,
     stopping: AtomicBool,
     bell: Sender<()>,
     wake: Wake,
 }
 
 impl Shared {
-    fn new(bell: Sender<()>, bayes: Board, wake: Wake) -> Self {
+    fn new([bell, watch_bell]: [Sender<()>; 2], bayes: Board, wake: Wake) -> Self {
         Self {
             gallery_request: Slot::default(),
             inspect_request: Slot::default(),
@@ -72,6 +76,8 @@ impl Shared {
             aside: Slot::default(),
             controls: Mutex::default(),
             bayes,
+            watch: Slot::default(),
+            watch_bell,
             stopping: AtomicBool::new(false),
             bell,
             wake,
@@ -108,11 +114,13 @@ impl Worker {
     /// something new can be polled.
     pub fn start(device: DeviceChoice, oracle: String, wake: Wake) -> Self {
         let (bell, ringing) = bounded(1);
+        let (watch_bell, hear_watch) = bounded(1);
         let (board, bells) = Board::new();
         let (jobs, queue) = bounded(QUEUE);
         let (sender, events) = bounded(EVENTS);
-        let shared = Arc::new(Shared::new(bell, board, wake));
+        let shared = Arc::new(Shared::new([bell, watch_bell], board, wake));
         bayes::start(&shared, bells, &sender);
+        runs::watcher::start(&shared, hear_watch, &sender);
         let line = desk::Line { shared: shared.clone(), queue, ringing, events: sender.clone() };
         let spawned =
             std::thread::Builder::new().name("worker".into()).spawn(move || desk::work(&line, device, oracle));
@@ -171,6 +179,13 @@ impl Worker {
         self.shared.bayes.ask(question);
     }
 
+    /// Looks at run folders from now on, at these and no others; what changes there is told by events.
+    pub fn watch(&self, request: WatchRequest) {
+        self.shared.watch.put(request);
+        // A full bell is already ringing.
+        let _ = self.shared.watch_bell.try_send(());
+    }
+
     /// Stops a job, waiting or running, at its next event.
     pub fn cancel(&self, id: JobId) {
         self.shared.control(id).cancelled.store(true, Ordering::Relaxed);
@@ -214,5 +229,6 @@ impl Drop for Worker {
         self.shared.stopping.store(true, Ordering::Relaxed);
         self.shared.ring();
         self.shared.bayes.ring();
+        let _ = self.shared.watch_bell.try_send(());
     }
 }

@@ -4,15 +4,16 @@
 //! ([`GalleryUpdate`], [`Inspection`], [`EvidenceMap`]) through newest-wins slots. Slider-driven requests
 //! ([`GalleryRequest`], [`InspectRequest`], [`EvidenceRequest`]) wait in slots of their own: only the newest runs.
 
-use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::bayes::protocol::Answer;
+use super::runs::Look as RunLook;
 use super::walk::{WalkNews, WalkRequest};
 use crate::data::ImageShape;
 use crate::device::{DeviceChoice, DeviceReport};
 use crate::events::Progress;
+use crate::experiment::ExperimentSpec;
 use crate::flow::Evidence;
 use crate::flow::tarflow::Look;
 use crate::oracle::folder::OracleInfo;
@@ -21,6 +22,7 @@ use crate::oracle::precision::PrecisionReport;
 use crate::oracle::running::Running;
 use crate::oracle::train::{TrainEvent, TrainSpec};
 use crate::oracle::world::{SampleSpec, Settings};
+use crate::run::{Estimate, RunEvent};
 use crate::units::{ClassId, Tau};
 
 /// Which gallery the user looks at. A newer one replaces an older one; the worker stops the older between two batches.
@@ -231,6 +233,20 @@ pub enum Job {
         /// Where.
         folder: PathBuf,
     },
+    /// Carry out an experiment in a run folder, or what is left of it.
+    Experiment {
+        /// What; where absent, the folder says.
+        spec: Option<Box<ExperimentSpec>>,
+        /// Where.
+        folder: PathBuf,
+    },
+    /// Time a few steps of every classifier of an experiment.
+    Estimate {
+        /// What.
+        spec: Box<ExperimentSpec>,
+        /// Where it is to run: what is finished there is not counted.
+        folder: PathBuf,
+    },
     /// Walk from an image to the boundary between two classes.
     Walk(Box<WalkRequest>),
     /// Write the last walk to a `.npz` file or a `.png` contact sheet.
@@ -262,6 +278,9 @@ impl Job {
             },
             Self::Save { path, .. } | Self::SavePictures { path, .. } => format!("Save {}", path.display()),
             Self::Train { spec, .. } => format!("Train {}", spec.name),
+            Self::Experiment { spec: Some(spec), .. } => format!("Experiment {}", spec.name),
+            Self::Experiment { spec: None, folder } => format!("Resume {}", folder.display()),
+            Self::Estimate { spec, .. } => format!("Estimate {}", spec.name),
             Self::Walk(_) => "Walk to the boundary".into(),
             Self::SaveWalk { path } => format!("Save the walk to {}", path.display()),
             Self::SendWalk { .. } => "Send the walk to the gallery".into(),
@@ -313,6 +332,22 @@ pub enum Event {
     },
     /// A training run reports.
     Train(Box<TrainEvent>),
+    /// An experiment reports; of its steps only as many as people can follow.
+    Run {
+        /// The job.
+        id: JobId,
+        /// What.
+        event: Box<RunEvent>,
+    },
+    /// How long an experiment will take.
+    Estimated {
+        /// The job.
+        id: JobId,
+        /// By architecture.
+        estimates: Vec<Estimate>,
+    },
+    /// Something has changed in a run folder that is watched.
+    Looked(Box<RunLook>),
     /// About the Bayes error of the open oracle.
     Bayes(Box<Answer>),
     /// Images from outside and their posteriors replace those of before.
@@ -344,28 +379,4 @@ pub enum Event {
         /// What the panic said.
         reason: String,
     },
-}
-
-/// Sample numbers `range`, the ones in `first` leading.
-pub fn order(first: &[usize], range: Range<usize>) -> Vec<usize> {
-    let mut lead: Vec<usize> = Vec::with_capacity(range.len());
-    let mut seen = vec![false; range.len()];
-    for &index in first.iter().filter(|index| range.contains(index)) {
-        if !std::mem::replace(&mut seen[index - range.start], true) {
-            lead.push(index);
-        }
-    }
-    lead.extend(range.clone().filter(|index| !seen[index - range.start]));
-    lead
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_in_view_comes_first_and_everything_comes_once() {
-        assert_eq!(order(&[4, 2, 4, 9], 0..6), [4, 2, 0, 1, 3, 5]);
-        assert_eq!(order(&[], 2..4), [2, 3]);
-    }
 }

@@ -23,6 +23,7 @@ use bayescope::worker::protocol::{
     Draft, Event, EvidenceMap, EvidenceRequest, GalleryRequest, GalleryUpdate, InspectRequest, Inspection, Job, JobId,
     RunningPosterior, Subject, Tile,
 };
+use bayescope::worker::runs::WatchRequest;
 use egui_kittest::Harness;
 
 pub const SHAPE: ImageShape = ImageShape { channels: 1, height: 32, width: 32 };
@@ -43,6 +44,7 @@ struct State {
     explain: Option<EvidenceRequest>,
     evidence: Option<EvidenceMap>,
     running: Option<RunningPosterior>,
+    watched: WatchRequest,
 }
 
 #[derive(Clone, Default)]
@@ -275,6 +277,11 @@ impl Fake {
         self.state().checkpoints.clone()
     }
 
+    /// Which run folders are watched.
+    pub fn watched(&self) -> WatchRequest {
+        self.state().watched.clone()
+    }
+
     pub fn cancelled(&self) -> Vec<JobId> {
         self.state().cancelled.clone()
     }
@@ -310,6 +317,10 @@ impl Engine for Fake {
         let mut state = self.state();
         state.checkpoints.push(run);
         700 + state.checkpoints.len() as JobId
+    }
+
+    fn watch(&self, request: WatchRequest) {
+        self.state().watched = request;
     }
 
     fn cancel(&self, id: JobId) {

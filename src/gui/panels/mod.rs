@@ -1,6 +1,8 @@
 //! The docked panels. One list feeds the tabs, the palette and the tests: a new panel is one file and one line here.
 
 pub mod bayes;
+pub mod experiments;
+mod fields;
 pub mod gallery;
 mod log;
 mod training;
@@ -45,6 +47,7 @@ pub fn registry() -> Vec<Box<dyn Panel>> {
     vec![
         Box::<gallery::GalleryPanel>::default(),
         Box::<bayes::BayesPanel>::default(),
+        Box::<experiments::ExperimentsPanel>::default(),
         Box::<walk::WalkPanel>::default(),
         Box::<training::TrainingPanel>::default(),
         Box::<log::LogPanel>::default(),

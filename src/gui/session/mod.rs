@@ -4,6 +4,7 @@ pub mod bayes;
 pub mod gallery;
 pub mod jobs;
 pub mod log;
+pub mod runs;
 pub mod train;
 pub mod walk;
 
@@ -25,6 +26,7 @@ use bayes::BayesFigures;
 use gallery::Gallery;
 use jobs::Jobs;
 use log::{Level, Log};
+use runs::Runs;
 use train::TrainHistory;
 use walk::WalkHistory;
 
@@ -77,6 +79,8 @@ pub struct Session {
     pub train: TrainHistory,
     /// The last walk to the boundary.
     pub walk: Option<WalkHistory>,
+    /// The run folders of the panel Experiments.
+    pub runs: Runs,
     /// What is known of the Bayes error.
     pub bayes: BayesFigures,
     /// The newest inspection.
@@ -162,6 +166,7 @@ impl Session {
                 self.classified_at = Some(settings.clone());
             }
             Job::RateAgain { settings } => self.classified_at = Some(settings.clone()),
+            Job::Experiment { folder, .. } => self.runs.begin(id, folder),
             Job::Walk(request) => self.walk = Some(WalkHistory::begin(id, (**request).clone())),
             _ => {}
         }
@@ -198,6 +203,9 @@ impl Session {
                     walk.take(*news);
                 }
             }
+            Event::Run { id, event } => self.runs.take(id, *event),
+            Event::Estimated { id, estimates } => self.runs.estimated(id, estimates),
+            Event::Looked(look) => self.runs.looked(*look),
             Event::Bayes(answer) => return self.take_bayes(*answer),
             Event::External { name, shape, ids, tiles, labelled } => {
                 self.log.add(Level::Info, format!("{name}: {} images, exact posteriors", tiles.len()));
@@ -269,6 +277,7 @@ impl Session {
         let switching = self.switching.take_if(|switching| *switching == id).is_some();
         let adopting = self.adopting.take_if(|adopting| *adopting == id).is_some();
         let done = matches!(outcome, Outcome::Done(_));
+        self.runs.ended(id, &outcome);
         match &outcome {
             Outcome::Done(text) => self.log.add(Level::Info, format!("{title}: {text}")),
             Outcome::Cancelled => self.log.add(Level::Info, format!("{title}: cancelled")),

@@ -1,11 +1,11 @@
 //! The gallery: samples in pieces, what is in view first.
 
 use std::collections::VecDeque;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::super::protocol::{Draft, Event, GalleryRequest, GalleryUpdate, Tile, order};
+use super::super::protocol::{Draft, Event, GalleryRequest, GalleryUpdate, Tile};
 use super::{Interactive, PIECE, Place, STOPPABLE_PIECE, unless};
 use crate::error::{Error, Result};
 use crate::events::Progress;
@@ -192,4 +192,28 @@ fn join(mut old: GalleryUpdate, new: GalleryUpdate) -> GalleryUpdate {
     old.failed.extend(new.failed);
     old.progress = new.progress;
     old
+}
+
+/// Sample numbers `range`, the ones in `first` leading.
+fn order(first: &[usize], range: Range<usize>) -> Vec<usize> {
+    let mut lead: Vec<usize> = Vec::with_capacity(range.len());
+    let mut seen = vec![false; range.len()];
+    for &index in first.iter().filter(|index| range.contains(index)) {
+        if !std::mem::replace(&mut seen[index - range.start], true) {
+            lead.push(index);
+        }
+    }
+    lead.extend(range.clone().filter(|index| !seen[index - range.start]));
+    lead
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_view_comes_first_and_everything_comes_once() {
+        assert_eq!(order(&[4, 2, 4, 9], 0..6), [4, 2, 0, 1, 3, 5]);
+        assert_eq!(order(&[], 2..4), [2, 3]);
+    }
 }

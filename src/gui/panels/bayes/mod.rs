@@ -1,6 +1,6 @@
 //! The panel *Bayes error*: E(τ) and its inverse, class hardness, pairs, all methods side by side, EBO's Figure 1.
 
-mod axis;
+pub mod axis;
 mod compare;
 mod curve;
 mod figure1;

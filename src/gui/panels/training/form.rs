@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use eframe::egui::{self, ComboBox, DragValue, TextEdit, Ui, emath::Numeric};
+use eframe::egui::{self, ComboBox, DragValue, TextEdit, Ui};
 
 use super::super::Cx;
+use super::super::fields::{number, path};
 use crate::error::Result;
 use crate::flow::preprocess::Preprocessing;
 use crate::gui::background::Purpose;
@@ -201,16 +202,6 @@ impl Form {
     }
 }
 
-/// A path: typed, or chosen in the desktop's dialog.
-fn path(ui: &mut Ui, cx: &mut Cx, name: &str, value: &mut String, purpose: Purpose) {
-    let label = ui.label(name);
-    let width = (ui.available_width() - 250.0).clamp(120.0, 420.0);
-    ui.add(TextEdit::singleline(value).desired_width(width)).labelled_by(label.id);
-    if ui.button("Browse…").accessible_name(format!("Browse for: {name}")).clicked() {
-        cx.commands.push(Command::Browse(purpose));
-    }
-}
-
 /// The main numbers of a spec.
 fn numbers(ui: &mut Ui, spec: &mut TrainSpec, waiting: &mut TarFlowSpec) {
     ui.add_space(4.0);
@@ -277,14 +268,6 @@ fn glow_numbers(ui: &mut Ui, model: &mut ModelSpec, lambda: &mut f64) {
     let meaning = "Weight of the classification loss beside the NLL (EBO: 0.01 to 10).";
     number(ui, "Lambda", lambda, " nats/nat", 0.1, meaning);
     ui.end_row();
-}
-
-/// A number with its unit; whether it changed.
-fn number<N: Numeric>(ui: &mut Ui, name: &str, value: &mut N, unit: &str, speed: f64, meaning: &str) -> bool {
-    let label = ui.label(name).on_hover_text(meaning);
-    let field = DragValue::new(value).suffix(unit).speed(speed).range(0.0..=1e9).update_while_editing(false);
-    let field = if N::INTEGRAL { field.fixed_decimals(0) } else { field.max_decimals(7) };
-    ui.add(field).labelled_by(label.id).on_hover_text(meaning).changed()
 }
 
 /// How pixels become real numbers.

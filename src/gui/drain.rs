@@ -1,0 +1,95 @@
+//! Taking in what the engine sent.
+
+use std::time::{Duration, Instant};
+
+use eframe::egui;
+
+use super::app::App;
+use super::prefs::MAX_TAU;
+use super::session::Effect;
+use super::view::{Click, Source};
+use super::{format, panels};
+
+/// Longest time spent on the engine's events before a frame is painted.
+const DRAIN: Duration = Duration::from_millis(4);
+
+impl App {
+    /// Takes in what waits.
+    pub(super) fn drain(&mut self, ctx: &egui::Context) {
+        let began = Instant::now();
+        while let Some(event) = self.engine.poll() {
+            let effect = self.session.take(event, began);
+            self.react(effect);
+            if began.elapsed() > DRAIN {
+                ctx.request_repaint();
+                break;
+            }
+        }
+        if let Some(update) = self.engine.take_gallery() {
+            self.session.take_gallery(update);
+            self.greet();
+        }
+        if let Some(inspection) = self.engine.take_inspection() {
+            self.session.take_inspection(inspection);
+        }
+        if let Some(running) = self.engine.take_running() {
+            self.session.take_running(running);
+        }
+        if let Some(map) = self.engine.take_evidence() {
+            self.session.take_evidence(map);
+        }
+    }
+
+    fn react(&mut self, effect: Effect) {
+        match effect {
+            Effect::None => {}
+            Effect::AskAgain => {
+                let classes = self.session.class_names().len();
+                if classes > 0 {
+                    self.prefs.fit(classes);
+                }
+                self.wishes.forget();
+                if self.view.source == Source::Outside && self.session.external.is_none() {
+                    self.view.show(Source::World);
+                }
+            }
+            Effect::Outside { same: true } if self.view.source == Source::Outside => self.wishes.look_again(),
+            Effect::Outside { .. } => {
+                self.view.show(Source::Outside);
+                self.view.forget_selection();
+                self.view.click(0, Click::Only);
+                self.prefs.class_filter = None;
+                panels::activate(&mut self.layout, panels::gallery::ID);
+            }
+            Effect::SetTau(tau) if tau <= MAX_TAU => self.prefs.tau = tau,
+            Effect::SetTau(tau) => self.session.bayes.refuse_target(format!(
+                "This Bayes error needs τ = {}; the window goes up to τ = {MAX_TAU}.",
+                format::sig4(tau)
+            )),
+            Effect::OracleAdopted => {
+                self.prefs.oracle.clone_from(&self.session.oracle_name);
+                self.wishes.accept(&self.prefs);
+            }
+            Effect::OracleRefused => {
+                self.prefs.oracle.clone_from(&self.session.oracle_name);
+                self.wishes.accept(&self.prefs);
+            }
+            Effect::DeviceRefused => {
+                if let Some(report) = &self.session.device {
+                    self.prefs.device = report.asked;
+                }
+                self.wishes.accept(&self.prefs);
+            }
+        }
+    }
+
+    /// Inspects the first sample of the session, so that the inspector shows what it is for.
+    fn greet(&mut self) {
+        if !self.greeted && self.session.gallery.get(0).is_some() && self.view.source == Source::World {
+            self.greeted = true;
+            if self.view.cursor.is_none() {
+                self.view.click(0, Click::Only);
+            }
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! How the training of a cell goes: its loss, the watched test images, and the floor below which no loss can lie.
+
+use eframe::egui::{self, Align2, Ui};
+use egui_plot::{HLine, HoverPosition, Line, LineStyle, Plot, PlotPoint, PlotPoints, PlotUi, Points, Text};
+
+use super::super::Cx;
+use super::super::bayes::axis::Scale;
+use super::decimate::decimate;
+use crate::classifier::Labels;
+use crate::gui::format;
+use crate::gui::session::runs::{CourseView, RunView};
+use crate::gui::theme::Theme;
+use crate::gui::widgets::{heading, hint, swatch};
+
+/// Names of the curves of the watched test images.
+const TEST: &str = "test cross-entropy";
+const KL: &str = "its epistemic KL";
+
+/// The plot, or what to wait for.
+pub fn show(ui: &mut Ui, cx: &Cx, run: &RunView, log: &mut bool) {
+    heading(ui, "Training of one cell", None);
+    let Some(course) = run.course(cx.view.cell.as_deref()) else {
+        hint(ui, "No cell has begun: its loss appears here step by step.");
+        return;
+    };
+    ui.horizontal_wrapped(|ui| {
+        ui.label(course.cell.label());
+        ui.checkbox(log, "log loss");
+        if course.train.is_empty() {
+            hint(ui, "No step has been written down yet.");
+        }
+    });
+    let of_run = run.found().and_then(|found| found.results.summary.aleatoric);
+    let floor = course.watched.last().map(|watched| watched.aleatoric).or(of_run.map(|a| a.value));
+    plot(ui, &course, floor, Scale::new(*log));
+}
+
+fn plot(ui: &mut Ui, course: &CourseView, floor: Option<f64>, y: Scale) {
+    let theme = Theme::of(ui);
+    let label = move |at: &HoverPosition<'_>| match at {
+        HoverPosition::NearDataPoint { plot_name, position, .. } => {
+            let (step, nats) = (position.x, format::sig4(y.value(position.y)));
+            Some(format!("{plot_name}\nstep {step:.0}\n{nats} nats"))
+        }
+        HoverPosition::Elsewhere { .. } => None,
+    };
+    let place = |points: Vec<[f64; 2]>| -> Vec<[f64; 2]> {
+        points.into_iter().map(|[x, v]| [x, y.place(v.max(1e-12))]).collect()
+    };
+    let columns = ui.available_width().max(1.0) as usize;
+    let train = place(decimate(&course.train, columns));
+    let watched = |value: fn(&crate::experiment::Watched) -> f64| {
+        place(course.watched.iter().map(|w| [w.step as f64, value(w)]).collect())
+    };
+    let (test, kl) = (watched(|w| w.cross_entropy), watched(|w| w.epistemic));
+    let told = match course.cell.labels {
+        Labels::Drawn => "training cross-entropy",
+        _ => "training cross-entropy, as told",
+    };
+    ui.horizontal_wrapped(|ui| {
+        for (i, name) in [told, TEST, KL].into_iter().enumerate() {
+            swatch(ui, theme.curve(i));
+            ui.label(name);
+        }
+    });
+    let plot = Plot::new(("course", y == Scale::Log))
+        .height(210.0)
+        .allow_scroll(false)
+        .allow_zoom(false)
+        .allow_drag(false)
+        .allow_boxed_zoom(false)
+        .allow_double_click_reset(false)
+        .grid_color(theme.grid())
+        .x_axis_label("optimisation step")
+        .y_axis_label("nats per image")
+        .x_grid_spacer(|input| Scale::Linear.marks(&input))
+        .x_axis_formatter(|mark, _| format::count(mark.value.max(0.0) as usize))
+        .y_grid_spacer(move |input| y.marks(&input))
+        .y_axis_formatter(move |mark, _| y.label(&mark))
+        .label_formatter(label);
+    let plot = if y == Scale::Linear { plot.include_y(0.0) } else { plot };
+    let shown = plot.show(ui, |plot| {
+        let line = |name: &str, points: Vec<[f64; 2]>| Line::new(name.to_owned(), PlotPoints::from(points));
+        plot.line(line(told, train).color(theme.curve(0).gamma_multiply(0.55)).width(1.0));
+        plot.line(line(TEST, test.clone()).color(theme.curve(1)).width(2.0));
+        let marks = Points::new(TEST, PlotPoints::from(test));
+        plot.points(marks.color(theme.curve(1)).radius(2.5).allow_hover(false));
+        plot.line(line(KL, kl.clone()).color(theme.curve(2)).width(2.0));
+        let marks = Points::new(KL, PlotPoints::from(kl));
+        plot.points(marks.color(theme.curve(2)).radius(2.5).allow_hover(false));
+        if let Some(floor) = floor.filter(|floor| *floor > 0.0) {
+            floor_line(plot, floor, y, theme);
+        }
+    });
+    let name = format!("Training of {}", course.cell.label());
+    shown.response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, name.as_str()));
+}
+
+/// What no loss on the test images can fall below, with its name on it.
+fn floor_line(plot: &mut PlotUi<'_>, floor: f64, y: Scale, theme: Theme) {
+    let (at, colour) = (y.place(floor), theme.mismatch());
+    let line = HLine::new("aleatoric floor", at).color(colour).width(1.5);
+    plot.hline(line.style(LineStyle::dashed_loose()).allow_hover(false));
+    let text = egui::RichText::new(format!("aleatoric floor A = {} nats", format::sig4(floor))).small();
+    // At the left: training begins high above.
+    let text = Text::new("aleatoric floor", PlotPoint::new(0.0, at), text).color(colour);
+    plot.text(text.anchor(Align2::LEFT_TOP).allow_hover(false));
+}

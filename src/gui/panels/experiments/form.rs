@@ -1,0 +1,328 @@
+//! What a new experiment is told.
+
+mod grid;
+
+use std::path::{Path, PathBuf};
+
+use eframe::egui::{self, ComboBox, DragValue, RichText, TextEdit, Ui};
+
+use super::super::Cx;
+use super::super::fields::{number, path};
+use crate::error::Result;
+use crate::experiment::{ExperimentSpec, PRESETS};
+use crate::gui::background::Purpose;
+use crate::gui::command::Command;
+use crate::gui::format;
+use crate::gui::prefs::Prefs;
+use crate::gui::runs::{RunCommand, default_folder};
+use crate::gui::session::runs::EstimateView;
+use crate::gui::theme::Theme;
+use crate::gui::widgets::hint;
+use crate::oracle::library;
+use crate::units::Tau;
+use grid::{list, numbers};
+
+/// The fields, as they are being edited.
+#[derive(Default)]
+pub struct Form {
+    /// What the fields say; nothing before the first frame.
+    spec: Option<ExperimentSpec>,
+    start: String,
+    file: String,
+    sizes: String,
+    seeds: String,
+    /// The folder somebody typed; empty for the usual one.
+    folder: String,
+    usual: PathBuf,
+    complaint: Option<String>,
+}
+
+/// A form that can be carried out.
+type Ready = std::result::Result<(ExperimentSpec, PathBuf), String>;
+
+impl Form {
+    /// Takes a path that came from the desktop's dialog.
+    pub fn picked(&mut self, picked: &mut Option<(Purpose, PathBuf)>) {
+        let Some((purpose, path)) = picked.take() else { return };
+        match purpose {
+            Purpose::RunSpec => {
+                self.file = path.display().to_string();
+                self.load_file();
+            }
+            Purpose::RunFolder => self.folder = path.display().to_string(),
+            other => *picked = Some((other, path)),
+        }
+    }
+
+    /// Fills the fields with those of a run.
+    pub fn duplicate(&mut self, spec: &ExperimentSpec, prefs: &Prefs) {
+        self.load(&format!("a copy of {}", spec.name), Ok(spec.clone()));
+        self.folder.clear();
+        self.usual = default_folder(&spec.name, &prefs.runs);
+    }
+
+    fn load(&mut self, start: &str, spec: Result<ExperimentSpec>) {
+        match spec {
+            Ok(spec) => {
+                self.sizes = list(&spec.grid.train_sizes);
+                self.seeds = list(&spec.grid.seeds);
+                self.start = start.into();
+                self.spec = Some(spec);
+                self.complaint = None;
+            }
+            Err(error) => self.complaint = Some(error.to_string()),
+        }
+    }
+
+    fn load_file(&mut self) {
+        let path = self.file.trim().to_owned();
+        self.load(&path, ExperimentSpec::read(Path::new(&path)));
+    }
+
+    /// Shows the fields and the buttons; whether an experiment was started.
+    pub fn show(&mut self, ui: &mut Ui, cx: &mut Cx) -> bool {
+        if self.spec.is_none()
+            && let Some(preset) = PRESETS.first()
+        {
+            self.load(preset.name, preset.spec());
+        }
+        self.source(ui, cx);
+        if let Some(spec) = &mut self.spec {
+            world(ui, cx, spec);
+            grid::show(ui, spec, &mut self.sizes, &mut self.seeds);
+        }
+        self.place(ui, cx);
+        let started = self.buttons(ui, cx);
+        if let Some(complaint) = &self.complaint {
+            ui.colored_label(Theme::of(ui).error(), complaint);
+        }
+        started
+    }
+
+    /// Where the numbers come from at first.
+    fn source(&mut self, ui: &mut Ui, cx: &mut Cx) {
+        ui.horizontal_wrapped(|ui| {
+            let label = ui.label("Preset");
+            let combo = ComboBox::from_id_salt("experiment preset").width(190.0).truncate();
+            let mut chosen = None;
+            let response = combo.selected_text(self.start.clone()).show_ui(ui, |ui| {
+                for preset in PRESETS {
+                    if ui.selectable_label(self.start == preset.name, preset.name).clicked() {
+                        chosen = Some(preset);
+                    }
+                }
+            });
+            response.response.labelled_by(label.id);
+            if let Some(preset) = chosen {
+                self.load(preset.name, preset.spec());
+            }
+            if let Some(spec) = &mut self.spec {
+                let label = ui.label("Name of the run");
+                ui.add(TextEdit::singleline(&mut spec.name).desired_width(140.0)).labelled_by(label.id);
+            }
+        });
+        if let Some(description) = self.spec.as_ref().and_then(|spec| spec.description.clone()) {
+            hint(ui, description);
+        }
+        ui.horizontal_wrapped(|ui| {
+            path(ui, cx, "Experiment file (.toml)", &mut self.file, Purpose::RunSpec);
+            let given = !self.file.trim().is_empty();
+            let load = ui.add_enabled(given, egui::Button::new("Load experiment"));
+            if load.on_disabled_hover_text("Give the file first.").clicked() {
+                self.load_file();
+            }
+        });
+    }
+
+    fn place(&mut self, ui: &mut Ui, cx: &mut Cx) {
+        let name = self.spec.as_ref().map_or("run", |spec| spec.name.trim());
+        // The usual folder follows the name until somebody types another.
+        if self.folder.trim().is_empty() {
+            self.usual = default_folder(name, &cx.prefs.runs);
+        }
+        ui.horizontal_wrapped(|ui| {
+            let label = ui.label("Folder of the experiment");
+            let width = (ui.available_size_before_wrap().x - 110.0).clamp(120.0, 420.0);
+            let usual = self.usual.display().to_string();
+            let field = TextEdit::singleline(&mut self.folder).desired_width(width).hint_text(usual.as_str());
+            ui.add(field).labelled_by(label.id).on_hover_text(format!("Where the run goes; {usual} if left empty"));
+            if ui.button("Browse…").accessible_name("Browse for: Folder of the experiment").clicked() {
+                cx.commands.push(Command::Browse(Purpose::RunFolder));
+            }
+        });
+    }
+
+    /// The spec of the fields and its folder, or what is wrong with them.
+    fn ready(&self) -> Ready {
+        let mut spec = self.spec.clone().ok_or("Choose a preset or load a file first.")?;
+        spec.grid.train_sizes = numbers(&self.sizes, "Training images N")?;
+        spec.grid.seeds = numbers(&self.seeds, "Seeds")?;
+        if spec.name.trim().is_empty() {
+            return Err("Give the run a name.".into());
+        }
+        spec.validate().map_err(|error| error.to_string())?;
+        let text = self.folder.trim();
+        let folder = match (text.strip_prefix("~/"), std::env::var_os("HOME")) {
+            _ if text.is_empty() => self.usual.clone(),
+            (Some(rest), Some(home)) => PathBuf::from(home).join(rest),
+            _ => text.into(),
+        };
+        let folder = std::path::absolute(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        Ok((spec, folder))
+    }
+
+    fn buttons(&mut self, ui: &mut Ui, cx: &mut Cx) -> bool {
+        let ready = self.ready();
+        let why = ready.as_ref().err().cloned().unwrap_or_default();
+        let waits = cx.session.runs.estimate.as_ref().is_some_and(EstimateView::pending);
+        let mut started = false;
+        ui.add_space(4.0);
+        ui.horizontal_wrapped(|ui| {
+            let button = |ui: &mut Ui, text: &str, about: &str, able: bool| {
+                let button = ui.add_enabled(able && why.is_empty(), egui::Button::new(text));
+                button.on_hover_text(about).on_disabled_hover_text(&why).clicked()
+            };
+            let start =
+                "Writes spec and plan into the folder and trains cell after cell. Can be paused, cancelled and resumed";
+            let estimate = "Times a few steps of every architecture on this device";
+            let copy = "The same on the command line; a spec that is no preset is written to the folder first";
+            type Make = fn(Box<ExperimentSpec>, PathBuf) -> RunCommand;
+            let asked: [(bool, Make); 3] = [
+                (button(ui, "Start experiment", start, true), RunCommand::Start),
+                (button(ui, "Estimate time", estimate, !waits), RunCommand::Estimate),
+                (button(ui, "Copy experiment command", copy, true), RunCommand::CopyCommand),
+            ];
+            started = asked[0].0 && ready.is_ok();
+            if let Ok((spec, folder)) = &ready {
+                let asked = asked.into_iter().filter(|(asked, _)| *asked);
+                let make = |(_, make): (bool, Make)| Command::Run(make(Box::new(spec.clone()), folder.clone()));
+                cx.commands.extend(asked.map(make));
+            }
+        });
+        match &ready {
+            Err(why) => drop(ui.colored_label(Theme::of(ui).warning(), why)),
+            Ok((spec, _)) => size(ui, spec),
+        }
+        if let (Some(estimate), Ok((spec, _))) = (&cx.session.runs.estimate, &ready) {
+            estimate_rows(ui, estimate, spec);
+        }
+        started
+    }
+}
+
+/// How much there is to do.
+fn size(ui: &mut Ui, spec: &ExperimentSpec) {
+    let cells = spec.cells();
+    let steps = cells.iter().filter_map(|cell| {
+        let training = spec.training_of(cell.architecture).ok()?;
+        Some(training.epochs * training.steps(cell.train_size))
+    });
+    let steps: usize = steps.sum();
+    hint(ui, format!("{} cells, {} optimisation steps in all.", format::count(cells.len()), format::count(steps)));
+}
+
+fn estimate_rows(ui: &mut Ui, estimate: &EstimateView, spec: &ExperimentSpec) {
+    if let Some(why) = &estimate.trouble {
+        ui.colored_label(Theme::of(ui).error(), why);
+    }
+    let Some(rows) = &estimate.rows else {
+        if estimate.pending() {
+            hint(ui, "Timing a few steps of every architecture…");
+        }
+        return;
+    };
+    if estimate.spec != *spec {
+        hint(ui, "The estimate was for other fields: estimate again.");
+        return;
+    }
+    let all: f64 = rows.iter().map(|row| row.seconds).sum();
+    let text = format!("About {} on this device, drawing and measuring not counted", format::duration(all));
+    ui.label(RichText::new(text).strong());
+    egui::Grid::new("estimates").num_columns(5).striped(true).spacing([12.0, 2.0]).show(ui, |ui| {
+        for title in ["architecture", "parameters", "open cells", "steps", "time"] {
+            ui.label(RichText::new(title).small().color(Theme::of(ui).weak()));
+        }
+        ui.end_row();
+        for row in rows {
+            ui.label(row.architecture.label());
+            ui.label(format::count(row.parameters));
+            ui.label(format::count(row.cells));
+            ui.label(format!("{} of {}", format::count(row.steps), format::short_time(row.step_secs)));
+            ui.label(format::duration(row.seconds));
+            ui.end_row();
+        }
+    });
+}
+
+/// Which world.
+fn world(ui: &mut Ui, cx: &Cx, spec: &mut ExperimentSpec) {
+    ui.horizontal_wrapped(|ui| {
+        let label = ui.label("World").on_hover_text("A bundled oracle, an oracle folder or a checkpoint.");
+        let field = TextEdit::singleline(&mut spec.world.oracle).desired_width(150.0);
+        ui.add(field).labelled_by(label.id);
+        ui.menu_button("Bundled", |ui| {
+            for name in library::names() {
+                if ui.button(name).accessible_name(format!("Experiment on {name}")).clicked() {
+                    spec.world.oracle = name.into();
+                }
+            }
+        });
+        let meaning = "Base temperature τ of the images: the larger, the more the classes overlap.";
+        let label = ui.label("τ").on_hover_text(meaning);
+        let mut tau = spec.world.tau.get();
+        let field = DragValue::new(&mut tau).range(0.01..=10.0).speed(0.01).max_decimals(3).suffix(" × std");
+        let field = ui.add(field.update_while_editing(false)).labelled_by(label.id);
+        if field.on_hover_text(meaning).accessible_name("Base temperature τ of the experiment").changed()
+            && let Ok(tau) = Tau::new(tau)
+        {
+            spec.world.tau = tau;
+        }
+        let here = ui.add_enabled(cx.session.oracle.is_some(), egui::Button::new("As in the window"));
+        let about = "Takes oracle, τ, T and the class prior from the world card";
+        if here.on_hover_text(about).on_disabled_hover_text("No oracle is open.").clicked() {
+            let settings = cx.prefs.settings();
+            spec.world.oracle.clone_from(&cx.session.oracle_name);
+            (spec.world.tau, spec.world.smoothing) = (settings.tau, settings.smoothing);
+            spec.world.prior = if cx.prefs.prior_is_uniform() { Vec::new() } else { cx.prefs.prior.clone() };
+        }
+    });
+    let world = &spec.world;
+    if !world.prior.is_empty() || world.smoothing.get() != 1.0 {
+        let prior = if world.prior.is_empty() { "" } else { ", a class prior that is not uniform" };
+        hint(ui, format!("Also: T = {}{prior}.", format::sig4(world.smoothing.get())));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn form() -> Form {
+        let mut form = Form { usual: "/runs/quick".into(), ..Form::default() };
+        form.load("scaling-quick", PRESETS[0].spec());
+        form
+    }
+
+    #[test]
+    fn a_form_as_loaded_is_the_preset_itself() {
+        let (spec, folder) = form().ready().unwrap();
+        assert_eq!(spec, PRESETS[0].spec().unwrap());
+        assert_eq!(folder, Path::new("/runs/quick"));
+    }
+
+    #[test]
+    fn what_is_missing_or_wrong_is_said() {
+        let mut form = form();
+        form.sizes = "100, many".into();
+        assert!(form.ready().unwrap_err().contains("'many'"));
+        form.sizes = "100; 50".into();
+        assert_eq!(form.ready().unwrap().0.grid.train_sizes, [100, 50]);
+        form.seeds = String::new();
+        assert!(form.ready().unwrap_err().contains("seeds"));
+        form.picked(&mut Some((Purpose::RunSpec, "/nowhere/spec.toml".into())));
+        assert!(form.complaint.as_ref().is_some_and(|text| text.contains("/nowhere/spec.toml")));
+        form.picked(&mut Some((Purpose::RunFolder, "/runs/mine".into())));
+        form.seeds = "0".into();
+        assert_eq!(form.ready().unwrap().1, Path::new("/runs/mine"));
+    }
+}

@@ -1,0 +1,93 @@
+//! Which classifiers, on how many images, trained how.
+
+use std::str::FromStr;
+
+use eframe::egui::{self, TextEdit, Ui};
+
+use super::number;
+use crate::classifier::{Architecture, Labels};
+use crate::experiment::ExperimentSpec;
+use crate::gui::widgets::hint;
+
+/// All kinds of labels.
+const LABELS: [Labels; 3] = [Labels::Drawn, Labels::Posterior, Labels::Argmax];
+
+/// Numbers as a user edits them.
+pub fn list<N: ToString>(numbers: &[N]) -> String {
+    numbers.iter().map(N::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// What a list says, apart by commas, semicolons or spaces.
+pub fn numbers<N: FromStr>(text: &str, name: &str) -> Result<Vec<N>, String> {
+    let words = text.split([',', ';', ' ', '\n']).map(str::trim).filter(|word| !word.is_empty());
+    words.map(|word| word.parse().map_err(|_| format!("{name}: '{word}' is no whole number ≥ 0."))).collect()
+}
+
+/// The fields.
+pub fn show(ui: &mut Ui, spec: &mut ExperimentSpec, sizes: &mut String, seeds: &mut String) {
+    ui.horizontal_wrapped(|ui| {
+        ui.label("Architectures");
+        choices(ui, "Architecture", &Architecture::ALL, &mut spec.grid.architectures, Architecture::label);
+    });
+    let chosen = &spec.grid.architectures;
+    spec.overrides.retain(|architecture, _| chosen.contains(architecture));
+    ui.horizontal_wrapped(|ui| {
+        ui.label("Labels told").on_hover_text("What the classifiers are told about the class of an image.");
+        choices(ui, "Tell", &LABELS, &mut spec.grid.labels, Labels::label);
+    });
+    ui.horizontal_wrapped(|ui| {
+        let meaning = "Numbers of training images, apart by commas: three make a law, four a law with a floor.";
+        let label = ui.label("Training images N").on_hover_text(meaning);
+        ui.add(TextEdit::singleline(sizes).desired_width(270.0)).labelled_by(label.id).on_hover_text(meaning);
+        let meaning = "Seeds of the images drawn, the start and the order, apart by commas.";
+        let label = ui.label("Seeds").on_hover_text(meaning);
+        ui.add(TextEdit::singleline(seeds).desired_width(70.0)).labelled_by(label.id).on_hover_text(meaning);
+    });
+    egui::Grid::new("experiment numbers").num_columns(4).spacing([12.0, 4.0]).show(ui, |ui| {
+        let t = &mut spec.training;
+        number(ui, "Epochs", &mut t.epochs, " epochs", 0.2, "Passes over the training images.");
+        number(ui, "Batch", &mut t.batch, " images", 0.5, "Images in one step.");
+        ui.end_row();
+        number(ui, "Learning rate", &mut t.learning_rate, " per step", 1e-5, "Peak; then a cosine down to its end.");
+        number(ui, "Weight decay", &mut t.weight_decay, " per rate", 1e-3, "Decoupled in AdamW (BLC: 0.01).");
+        ui.end_row();
+        number(ui, "Test images", &mut spec.test.images, " images", 10.0, "Every finished cell is measured on them.");
+        let meaning = "How many of the test images are looked at while training goes on.";
+        number(ui, "Watched", &mut spec.test.watched, " images", 5.0, meaning);
+        ui.end_row();
+        let meaning = "Epistemic KL that is near enough to Bayes: the forecast says how many images get there.";
+        number(ui, "Near Bayes", &mut spec.distance, " nats", 1e-3, meaning);
+        let meaning = "Of the world's images: other seeds draw others.";
+        number(ui, "World seed", &mut spec.world.seed, "", 0.1, meaning);
+        ui.end_row();
+    });
+    for (architecture, table) in &spec.overrides {
+        let changes: Vec<String> = table.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+        hint(ui, format!("{} differs: {}", architecture.label(), changes.join(", ")));
+    }
+}
+
+/// A check box for each of `all`; those checked are kept in the order of `all`.
+fn choices<T: Copy + PartialEq>(ui: &mut Ui, what: &str, all: &[T], chosen: &mut Vec<T>, label: fn(T) -> &'static str) {
+    for &one in all {
+        let mut checked = chosen.contains(&one);
+        let name = format!("{what} {}", label(one));
+        if ui.checkbox(&mut checked, label(one)).accessible_name(name).changed() {
+            let keep = |other: &T| if *other == one { checked } else { chosen.contains(other) };
+            let kept = all.iter().copied().filter(keep).collect();
+            *chosen = kept;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_read_as_they_are_written() {
+        assert_eq!(numbers::<usize>(&list(&[100, 3200]), "N"), Ok(vec![100, 3200]));
+        assert_eq!(numbers::<u64>("0;1  2\n", "Seeds"), Ok(vec![0, 1, 2]));
+        assert!(numbers::<usize>("1.5", "N").unwrap_err().contains("'1.5'"));
+    }
+}

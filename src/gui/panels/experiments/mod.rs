@@ -1,0 +1,107 @@
+//! The panel *Experiments*: classifiers on a world, planned, trained, watched, measured and compared.
+
+mod cells;
+mod course;
+mod decimate;
+mod form;
+mod law;
+mod law_plot;
+mod reliability;
+mod table;
+
+use eframe::egui::{self, Ui};
+
+use super::{Cx, Panel};
+use crate::gui::session::runs::RunView;
+use crate::gui::widgets::{empty_state, heading, hint};
+use form::Form;
+use law_plot::Shown;
+
+/// The panel's name in saved layouts.
+pub const ID: &str = "experiments";
+
+/// The form, and what the plots show.
+#[derive(Default)]
+pub struct ExperimentsPanel {
+    form: Form,
+    shown: Shown,
+    log_loss: bool,
+    /// The cell the list of cells has scrolled to.
+    followed: Option<String>,
+    /// The form is to open, something was put into it; or to close, the run is to be seen.
+    unfold: Option<bool>,
+}
+
+impl Panel for ExperimentsPanel {
+    fn id(&self) -> &'static str {
+        ID
+    }
+
+    fn title(&self) -> &'static str {
+        "Experiments"
+    }
+
+    fn ui(&mut self, ui: &mut Ui, cx: &mut Cx) {
+        cx.view.experiments_shown = true;
+        self.form.picked(&mut cx.view.picked);
+        egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
+            let known = cx.session.runs.iter().next().is_some();
+            let header = egui::CollapsingHeader::new("New experiment").id_salt("experiment form").default_open(!known);
+            let form = header.open(self.unfold.take()).show(ui, |ui| self.form.show(ui, cx));
+            if form.body_returned == Some(true) {
+                self.unfold = Some(false);
+            }
+            if let Some(spec) = table::show(ui, cx) {
+                self.form.duplicate(&spec, cx.prefs);
+                self.unfold = Some(true);
+            }
+            if !known {
+                nothing_yet(ui);
+                return;
+            }
+            let session = cx.session;
+            let run = cx.view.run.clone().and_then(|folder| session.runs.get(&folder));
+            match run {
+                Some(run) => self.run(ui, cx, run),
+                None => hint(ui, "Click the name of a run to see its cells and curves."),
+            }
+            ui.add_space(12.0);
+        });
+    }
+}
+
+fn nothing_yet(ui: &mut Ui) {
+    empty_state(
+        ui,
+        "No experiment yet",
+        "Choose a preset above and press 'Start experiment': classifiers are trained on images of a world\nwhose exact \
+         posterior is known. Or open the folder of a run, also one another machine is working on.",
+    );
+    ui.add_space(12.0);
+}
+
+impl ExperimentsPanel {
+    fn run(&mut self, ui: &mut Ui, cx: &mut Cx, run: &RunView) {
+        if let Some(Err(why)) = &run.look {
+            empty_state(ui, "This run cannot be read", &format!("{why}\nForget it, or put the folder back."));
+            return;
+        }
+        let Some(found) = run.found() else {
+            hint(ui, "Looking into the folder…");
+            return;
+        };
+        cells::show(ui, cx, (run, found), &mut self.followed);
+        course::show(ui, cx, run, &mut self.log_loss);
+        law::show(ui, cx, run, &mut self.shown);
+        match reliability::chosen(found, cx.view.cell.as_deref()) {
+            Some(result) => reliability::show(ui, result),
+            None => {
+                heading(ui, "Reliability", None);
+                hint(
+                    ui,
+                    "Once a cell has finished: click it in the list of cells to see how well its confidence is calibrated.",
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! What a user does with runs, and what of it waits for a disk: writing a spec, deleting a folder, both on threads of their own.
+
+use std::path::{Path, PathBuf};
+
+use eframe::egui::{self, Id, Modal, RichText};
+
+use super::app::App;
+use super::background::Errand;
+use super::command::{Command, quote};
+use super::panels;
+use super::prefs::Prefs;
+use super::session::log::Level;
+use super::session::runs::{EstimateView, Standing};
+use super::theme::Theme;
+use super::wishes::submit;
+use crate::device::DeviceChoice;
+use crate::experiment::{ExperimentSpec, PRESETS};
+use crate::run::RunFolder;
+use crate::worker::protocol::Job;
+
+/// Something about a run.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RunCommand {
+    /// Carry an experiment out in a folder.
+    Start(Box<ExperimentSpec>, PathBuf),
+    /// Go on with what is not finished.
+    Resume(PathBuf),
+    /// Time a few steps.
+    Estimate(Box<ExperimentSpec>, PathBuf),
+    /// Show a folder, whoever works on it.
+    Open(PathBuf),
+    /// Show it no longer; the folder stays.
+    Forget(PathBuf),
+    /// Ask whether to delete the folder.
+    AskToDelete(PathBuf),
+    /// Delete it.
+    Delete(PathBuf),
+    /// The experiment as a command line, to the clipboard; its spec goes to the folder first.
+    CopyCommand(Box<ExperimentSpec>, PathBuf),
+}
+
+/// What came back from a thread.
+enum Done {
+    Written(String),
+    Deleted(PathBuf),
+}
+
+/// Errands under way and the question that is open.
+#[derive(Default)]
+pub struct RunDesk {
+    errands: Vec<Errand<Result<Done, String>>>,
+    asked: Option<PathBuf>,
+}
+
+impl RunDesk {
+    /// Whether a question is open.
+    pub fn asks(&self) -> bool {
+        self.asked.is_some()
+    }
+}
+
+/// Where a run of that name goes unless told otherwise: beside the window's own settings.
+pub fn default_folder(name: &str, taken: &[PathBuf]) -> PathBuf {
+    let data = directories::ProjectDirs::from("", "", "bayescope").map(|dirs| dirs.data_dir().to_owned());
+    let runs = data.unwrap_or_default().join("runs");
+    let free = |folder: &PathBuf| !taken.contains(folder);
+    let numbered = (2..).map(|i| runs.join(format!("{name}-{i}")));
+    std::iter::once(runs.join(name)).chain(numbered).find(free).unwrap_or(runs)
+}
+
+/// The command that goes on with a run.
+pub fn resume_command(folder: &Path, prefs: &Prefs) -> String {
+    format!("bayescope resume {}{}", quote(&folder.display().to_string()), device(prefs.device))
+}
+
+fn run_command(spec: &str, folder: &Path, choice: DeviceChoice) -> String {
+    format!("bayescope run {} --out {}{}", quote(spec), quote(&folder.display().to_string()), device(choice))
+}
+
+fn device(choice: DeviceChoice) -> String {
+    if choice == DeviceChoice::Auto { String::new() } else { format!(" --device {choice}") }
+}
+
+impl App {
+    /// Does what was asked about runs.
+    pub(super) fn run_command(&mut self, ctx: &egui::Context, command: RunCommand) {
+        match command {
+            RunCommand::Start(spec, folder) => {
+                self.show_run(&folder);
+                let job = Job::Experiment { spec: Some(spec), folder };
+                submit(self.engine.as_ref(), &mut self.session, job);
+            }
+            RunCommand::Resume(folder) => {
+                self.show_run(&folder);
+                submit(self.engine.as_ref(), &mut self.session, Job::Experiment { spec: None, folder });
+            }
+            RunCommand::Estimate(spec, folder) => {
+                let job = Job::Estimate { spec: spec.clone(), folder };
+                let id = self.engine.submit(job.clone());
+                self.session.submitted(id, &job);
+                let estimate = EstimateView { job: id, spec: *spec, rows: None, trouble: None };
+                self.session.runs.estimate = Some(estimate);
+            }
+            RunCommand::Open(folder) => {
+                self.show_run(&folder);
+                panels::activate(&mut self.layout, panels::experiments::ID);
+            }
+            RunCommand::Forget(folder) => self.forget_run(&folder),
+            RunCommand::AskToDelete(folder) => self.runs.asked = Some(folder),
+            RunCommand::Delete(folder) => {
+                let work =
+                    move || RunFolder::delete(&folder).map(|()| Done::Deleted(folder)).map_err(|e| e.to_string());
+                self.runs.errands.push(Errand::start(ctx, "delete a run", work));
+            }
+            RunCommand::CopyCommand(spec, folder) => self.copy_run_command(ctx, *spec, folder),
+        }
+    }
+
+    fn show_run(&mut self, folder: &Path) {
+        if !self.prefs.runs.iter().any(|known| known == folder) {
+            self.prefs.runs.push(folder.to_owned());
+        }
+        self.session.runs.know(&self.prefs.runs);
+        (self.view.run, self.view.cell) = (Some(folder.to_owned()), None);
+    }
+
+    fn forget_run(&mut self, folder: &Path) {
+        self.prefs.runs.retain(|known| known != folder);
+        self.view.compared.remove(folder);
+        if self.view.run.as_deref() == Some(folder) {
+            (self.view.run, self.view.cell) = (None, None);
+        }
+    }
+
+    /// A spec that comes with the program goes by its name; any other is written to the folder first.
+    fn copy_run_command(&mut self, ctx: &egui::Context, spec: ExperimentSpec, folder: PathBuf) {
+        let device = self.prefs.device;
+        let shipped = PRESETS.iter().find(|preset| preset.spec().is_ok_and(|preset| preset == spec));
+        if let Some(preset) = shipped {
+            let text = run_command(preset.name, &folder, device);
+            let done = format!("Copied: {text}");
+            return self.copy(ctx, text, &done);
+        }
+        let work = move || {
+            let file = RunFolder::write_spec(&folder, &spec).map_err(|error| error.to_string())?;
+            Ok(Done::Written(run_command(&file.display().to_string(), &folder, device)))
+        };
+        self.runs.errands.push(Errand::start(ctx, "write a spec", work));
+    }
+
+    /// Takes back what came from threads.
+    pub(super) fn run_errands(&mut self, ctx: &egui::Context) {
+        let mut done = Vec::new();
+        self.runs.errands.retain_mut(|errand| {
+            let answer = errand.poll();
+            let waits = answer.is_none() && errand.waiting();
+            done.extend(answer);
+            waits
+        });
+        for answer in done {
+            match answer {
+                Ok(Done::Written(text)) => {
+                    let told = format!("Copied: {text}");
+                    self.copy(ctx, text, &told);
+                }
+                Ok(Done::Deleted(folder)) => {
+                    self.forget_run(&folder);
+                    self.session.notify(Level::Info, format!("Deleted {}", folder.display()));
+                }
+                Err(why) => self.session.notify(Level::Error, why),
+            }
+        }
+    }
+
+    /// Asks before something is lost.
+    pub(super) fn run_question(&mut self, ctx: &egui::Context) {
+        let Some(folder) = self.runs.asked.clone() else { return };
+        let run = self.session.runs.get(&folder);
+        let cells = run.and_then(|run| run.found()).map(|found| (found.finished(), found.cells.len()));
+        let modal = Modal::new(Id::unique("delete a run")).show(ctx, |ui| {
+            ui.set_width(460.0);
+            ui.heading("Delete this run?");
+            ui.label(RichText::new(folder.display().to_string()).strong());
+            if let Some((finished, all)) = cells {
+                ui.label(format!("{finished} of {all} cells are finished."));
+            }
+            if let Some(Standing::Elsewhere(host)) = run.map(|run| run.standing(&self.session.jobs)) {
+                ui.colored_label(Theme::of(ui).error(), format!("A process on {host} is working on it."));
+            }
+            let text =
+                "Its spec, plan, images, checkpoints and results are deleted from the disk. This cannot be taken back.";
+            ui.colored_label(Theme::of(ui).warning(), text);
+            ui.horizontal(|ui| {
+                let delete = ui.button(RichText::new("Delete run").color(Theme::of(ui).error())).clicked();
+                (delete, ui.button("Keep run").clicked())
+            })
+            .inner
+        });
+        let (delete, keep) = modal.inner;
+        if delete {
+            self.commands.push(Command::Run(RunCommand::Delete(folder)));
+        }
+        if delete || keep || modal.should_close() {
+            self.runs.asked = None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_run_gets_a_folder_of_its_own() {
+        let first = default_folder("scaling", &[]);
+        assert!(first.ends_with("runs/scaling"));
+        assert!(default_folder("scaling", &[first]).ends_with("runs/scaling-2"));
+    }
+
+    #[test]
+    fn commands_name_what_they_need() {
+        let prefs = Prefs { device: DeviceChoice::Cpu, ..Prefs::default() };
+        assert_eq!(resume_command(Path::new("/my runs/a"), &prefs), "bayescope resume '/my runs/a' --device cpu");
+        assert_eq!(run_command("scaling", Path::new("/a"), DeviceChoice::Auto), "bayescope run scaling --out /a");
+    }
+}

@@ -1,0 +1,293 @@
+//! Run folders and what is known of them: looks by the watcher, and what an experiment of this window's own engine says in
+//! between.
+
+use std::path::{Path, PathBuf};
+
+use super::jobs::{Jobs, State as JobState};
+use crate::experiment::{Cell, CellEvent, ExperimentSpec, Watched};
+use crate::run::{Estimate, Line, RunEvent, State};
+use crate::worker::protocol::{JobId, Outcome};
+use crate::worker::runs::{CellLook, Found, Look};
+
+/// Points kept of what a cell says between two looks.
+const LIVE: usize = 4000;
+
+/// The runs of this window.
+#[derive(Debug, Default)]
+pub struct Runs {
+    list: Vec<RunView>,
+    /// How long the experiment in the form will take.
+    pub estimate: Option<EstimateView>,
+    /// Something has begun or ended: the watcher should not wait for its time.
+    pub look_now: bool,
+}
+
+/// How long an experiment will take.
+#[derive(Debug)]
+pub struct EstimateView {
+    /// The job that finds out.
+    pub job: JobId,
+    /// The experiment.
+    pub spec: ExperimentSpec,
+    /// The answer.
+    pub rows: Option<Vec<Estimate>>,
+    /// Why there is none.
+    pub trouble: Option<String>,
+}
+
+/// One run.
+#[derive(Debug)]
+pub struct RunView {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// The job of this window that works on it.
+    pub job: Option<JobId>,
+    /// What the newest look found.
+    pub look: Option<Result<Found, String>>,
+    /// The cell this window's engine trains.
+    pub live: Option<Live>,
+    /// What the last job here failed of.
+    pub trouble: Option<String>,
+}
+
+/// A cell in training, between two looks.
+#[derive(Debug, Clone)]
+pub struct Live {
+    /// The cell's ID.
+    pub id: String,
+    /// The cell.
+    pub cell: Cell,
+    /// Steps done.
+    pub step: usize,
+    /// Steps in all.
+    pub steps: usize,
+    /// Seconds left at the pace of this sitting.
+    pub eta_secs: Option<f64>,
+    loss: Vec<[f64; 2]>,
+    watched: Vec<Watched>,
+}
+
+/// Where a run stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing {
+    /// Nobody has looked yet.
+    Unknown,
+    /// The folder cannot be read.
+    Unreadable(String),
+    /// This window's job waits for its turn.
+    Waiting,
+    /// This window works on it.
+    Running,
+    /// This window's job is held.
+    Paused,
+    /// Another process works on it.
+    Elsewhere(String),
+    /// It says that it runs, but has been silent.
+    Silent,
+    /// So many cells could not be finished.
+    Failed(usize),
+    /// To be resumed.
+    Stopped,
+    /// Nothing has begun.
+    Planned,
+    /// All cells are finished.
+    Done,
+}
+
+/// How a cell's training went, as far as it is known.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CourseView {
+    /// The cell.
+    pub cell: Cell,
+    /// Training loss, nats, against steps.
+    pub train: Vec<[f64; 2]>,
+    /// The watched test images.
+    pub watched: Vec<Watched>,
+}
+
+impl EstimateView {
+    /// Whether the answer is still to come.
+    pub fn pending(&self) -> bool {
+        self.rows.is_none() && self.trouble.is_none()
+    }
+}
+
+impl Runs {
+    /// The runs, in the order they became known.
+    pub fn iter(&self) -> impl Iterator<Item = &RunView> {
+        self.list.iter()
+    }
+
+    /// One of them.
+    pub fn get(&self, folder: &Path) -> Option<&RunView> {
+        self.list.iter().find(|run| run.folder == folder)
+    }
+
+    /// These are the runs to know of.
+    pub fn know(&mut self, folders: &[PathBuf]) {
+        self.list.retain(|run| folders.contains(&run.folder));
+        for folder in folders {
+            if self.get(folder).is_none() {
+                let (folder, job, look, live, trouble) = (folder.clone(), None, None, None, None);
+                self.list.push(RunView { folder, job, look, live, trouble });
+            }
+        }
+    }
+
+    /// A job on a run was submitted.
+    pub fn begin(&mut self, job: JobId, folder: &Path) {
+        if self.get(folder).is_none() {
+            let known: Vec<PathBuf> = self.list.iter().map(|run| run.folder.clone()).collect();
+            self.know(&[known, vec![folder.to_owned()]].concat());
+        }
+        if let Some(run) = self.list.iter_mut().find(|run| run.folder == folder) {
+            (run.job, run.live, run.trouble) = (Some(job), None, None);
+            self.look_now = true;
+        }
+    }
+
+    /// A job ended, perhaps one of a run.
+    pub fn ended(&mut self, job: JobId, outcome: &Outcome) {
+        let why = match outcome {
+            Outcome::Failed(why) => Some(why.clone()),
+            _ => None,
+        };
+        if let Some(run) = self.list.iter_mut().find(|run| run.job == Some(job)) {
+            (run.job, run.live) = (None, None);
+            self.look_now = true;
+            run.trouble.clone_from(&why);
+        }
+        if let Some(estimate) = self.estimate.as_mut().filter(|estimate| estimate.job == job) {
+            match (&estimate.rows, outcome) {
+                (None, Outcome::Cancelled) => self.estimate = None,
+                _ => estimate.trouble = why,
+            }
+        }
+    }
+
+    /// The estimate that was asked for.
+    pub fn estimated(&mut self, job: JobId, rows: Vec<Estimate>) {
+        if let Some(estimate) = self.estimate.as_mut().filter(|estimate| estimate.job == job) {
+            estimate.rows = Some(rows);
+        }
+    }
+
+    /// Somebody looked.
+    pub fn looked(&mut self, look: Look) {
+        if let Some(run) = self.list.iter_mut().find(|run| run.folder == look.folder) {
+            // Between plan and first look of a new run there is nothing to complain about.
+            if look.found.is_ok() || run.job.is_none() {
+                run.look = Some(look.found);
+            }
+        }
+    }
+
+    /// An experiment reports.
+    pub fn take(&mut self, job: JobId, event: RunEvent) {
+        let Some(run) = self.list.iter_mut().find(|run| run.job == Some(job)) else { return };
+        let (planned, said, eta_secs) = match event {
+            RunEvent::Cell { planned, said, eta_secs } => (planned, said, eta_secs),
+            RunEvent::Finished(_) | RunEvent::Failed { .. } => return run.live = None,
+            RunEvent::Planned { .. } | RunEvent::Drawing { .. } | RunEvent::Summary(_) => return,
+        };
+        if let CellEvent::Started { steps, resumed_at, .. } = said {
+            let (id, cell, step) = (planned.id, planned.cell, resumed_at);
+            let (loss, watched) = (Vec::new(), Vec::new());
+            run.live = Some(Live { id, cell, step, steps, eta_secs: None, loss, watched });
+            return;
+        }
+        let Some(live) = run.live.as_mut().filter(|live| live.id == planned.id) else { return };
+        match said {
+            CellEvent::Step { step, loss, .. } => {
+                (live.step, live.eta_secs) = (step, eta_secs);
+                live.loss.push([step as f64, loss]);
+                if live.loss.len() > LIVE {
+                    let mut keep = false;
+                    live.loss.retain(|_| {
+                        keep = !keep;
+                        keep
+                    });
+                }
+            }
+            CellEvent::Watched(watched) => live.watched.push(watched),
+            CellEvent::Started { .. } | CellEvent::Checkpoint { .. } => {}
+        }
+    }
+}
+
+impl RunView {
+    /// What the newest look found, if it could look.
+    pub fn found(&self) -> Option<&Found> {
+        self.look.as_ref()?.as_ref().ok()
+    }
+
+    /// Its name: that of the folder, which is unique more often, with that of the spec where they differ.
+    pub fn name(&self) -> String {
+        let folder = self.folder.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        match self.found().map(|found| found.spec.name.as_str()) {
+            Some(name) if !folder.contains(name) => format!("{name} in {folder}"),
+            _ => folder,
+        }
+    }
+
+    /// Where it stands.
+    pub fn standing(&self, jobs: &Jobs) -> Standing {
+        if let Some(job) = self.job.and_then(|job| jobs.get(job)) {
+            match job.state {
+                JobState::Queued => return Standing::Waiting,
+                JobState::Running => return Standing::Running,
+                JobState::Paused => return Standing::Paused,
+                JobState::Ended(_) => {}
+            }
+        }
+        let found = match &self.look {
+            None => return Standing::Unknown,
+            Some(Err(why)) => return Standing::Unreadable(why.clone()),
+            Some(Ok(found)) => found,
+        };
+        let open = || found.cells.iter().filter(|cell| !cell.finished);
+        let state = |cell: &CellLook| cell.status.as_ref().map(|status| status.state);
+        if let Some(status) = open()
+            .filter(|cell| !cell.stale && state(cell) == Some(State::Running))
+            .find_map(|cell| cell.status.as_ref())
+        {
+            return Standing::Elsewhere(status.host.clone());
+        }
+        let failed = open().filter(|cell| state(cell) == Some(State::Failed)).count();
+        match (found.finished(), failed) {
+            (finished, _) if finished == found.cells.len() => Standing::Done,
+            _ if open().any(|cell| cell.stale) => Standing::Silent,
+            (_, 1..) => Standing::Failed(failed),
+            (0, 0) if open().all(|cell| cell.status.is_none()) => Standing::Planned,
+            _ => Standing::Stopped,
+        }
+    }
+
+    /// How the training of a cell went: of the chosen one, of the one in training, or of the one heard of last.
+    pub fn course(&self, chosen: Option<&str>) -> Option<CourseView> {
+        let found = self.found();
+        let read = found.and_then(|found| found.course.as_ref());
+        let live = self.live.as_ref().filter(|live| chosen.is_none_or(|chosen| chosen == live.id));
+        let id = match (live, read) {
+            (Some(live), _) => &live.id,
+            (None, Some(read)) => &read.cell,
+            (None, None) => return None,
+        };
+        let of_plan = || found?.cells.iter().find(|cell| cell.planned.id == *id).map(|cell| cell.planned.cell);
+        let cell = live.map(|live| live.cell).or_else(of_plan)?;
+        let mut course = CourseView { cell, train: Vec::new(), watched: Vec::new() };
+        for line in read.filter(|read| read.cell == *id).map_or(&[][..], |read| &read.lines) {
+            match line {
+                Line::Train { step, loss, .. } => course.train.push([*step as f64, *loss]),
+                Line::Watched(watched) => course.watched.push(*watched),
+            }
+        }
+        if let Some(live) = live {
+            let known = course.train.last().map_or(0.0, |last| last[0]);
+            course.train.extend(live.loss.iter().filter(|point| point[0] > known));
+            let known = course.watched.last().map_or(0, |last| last.step);
+            course.watched.extend(live.watched.iter().filter(|watched| watched.step > known));
+        }
+        Some(course)
+    }
+}

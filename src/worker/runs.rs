@@ -1,0 +1,165 @@
+//! Run folders as the window sees them: what an experiment job says, and looks at folders that anybody may be working on.
+//! Looking is reading: it happens on a light thread of its own ([`watcher`]), every two seconds, and only what changed is told.
+
+pub(super) mod watcher;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::classifier::{Architecture, Labels};
+use crate::error::Result;
+use crate::experiment::{ExperimentSpec, Summary};
+use crate::measure::PowerLaw;
+use crate::run::{Line, Planned, RunFolder, State, Status};
+
+/// Points at which a law's band is computed.
+const BAND: usize = 48;
+
+/// Which folders are watched.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WatchRequest {
+    /// The run folders.
+    pub folders: Vec<PathBuf>,
+    /// The cell whose course is wanted of one of them; the running one where nobody chose.
+    pub cell: Option<(PathBuf, String)>,
+}
+
+/// A look at a run folder.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Look {
+    /// The folder.
+    pub folder: PathBuf,
+    /// What is in it, or why it cannot be read.
+    pub found: std::result::Result<Found, String>,
+}
+
+/// What is in a run folder.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// What the run is.
+    pub spec: Arc<ExperimentSpec>,
+    /// Its cells, in the order of the plan.
+    pub cells: Vec<CellLook>,
+    /// What the finished cells say.
+    pub results: Arc<Results>,
+    /// How the training of one cell went so far.
+    pub course: Option<Course>,
+}
+
+/// Where a cell stands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CellLook {
+    /// Which.
+    pub planned: Planned,
+    /// Whether its result is there.
+    pub finished: bool,
+    /// Whether it says that it runs but has been silent too long.
+    pub stale: bool,
+    /// What it said last.
+    pub status: Option<Status>,
+}
+
+/// What the finished cells of a run say.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Results {
+    /// Figures and laws.
+    pub summary: Summary,
+    /// The laws, drawn.
+    pub curves: Vec<LawCurve>,
+}
+
+/// A fitted law over the numbers of training images that were run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LawCurve {
+    /// Network.
+    pub architecture: Architecture,
+    /// What it is told.
+    pub labels: Labels,
+    /// N, KL, and the ends of its 95 % interval, nats.
+    pub points: Vec<[f64; 4]>,
+}
+
+/// How the training of a cell went so far.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Course {
+    /// The cell's ID.
+    pub cell: String,
+    /// Its metrics.
+    pub lines: Vec<Line>,
+}
+
+impl Found {
+    /// Cells whose result is there.
+    pub fn finished(&self) -> usize {
+        self.cells.iter().filter(|cell| cell.finished).count()
+    }
+
+    /// The cell that was heard of last among those that run, or among all that have begun.
+    pub fn newest(&self) -> Option<&CellLook> {
+        newest(&self.cells)
+    }
+}
+
+fn newest(cells: &[CellLook]) -> Option<&CellLook> {
+    let heard = |cell: &&CellLook| {
+        let status = cell.status.as_ref()?;
+        Some((status.state == State::Running && !cell.stale && !cell.finished, status.heartbeat))
+    };
+    let begun = cells.iter().filter_map(|cell| heard(&cell).map(|heard| (heard, cell)));
+    begun.max_by(|((a, at), _), ((b, bt), _)| a.cmp(b).then(at.total_cmp(bt))).map(|(_, cell)| cell)
+}
+
+/// Looks at a run folder. What the finished cells say is taken from `before` where no cell has finished since.
+pub fn look(folder: &Path, cell: Option<&str>, before: Option<&Found>) -> Look {
+    let found = find(folder, cell, before).map_err(|error| error.to_string());
+    Look { folder: folder.to_owned(), found }
+}
+
+fn find(path: &Path, wanted: Option<&str>, before: Option<&Found>) -> Result<Found> {
+    let folder = RunFolder::open(path)?;
+    let mut cells = Vec::with_capacity(folder.plan.len());
+    for planned in &folder.plan {
+        let finished = folder.finished(&planned.id);
+        let status = folder.status(&planned.id)?;
+        let stale = !finished && status.as_ref().is_some_and(Status::stale);
+        cells.push(CellLook { planned: planned.clone(), finished, stale, status });
+    }
+    let same = |before: &&Found| {
+        let finished = |cells: &[CellLook]| -> Vec<(String, bool)> {
+            cells.iter().map(|cell| (cell.planned.id.clone(), cell.finished)).collect()
+        };
+        *before.spec == folder.spec && finished(&before.cells) == finished(&cells)
+    };
+    let results = match before.filter(same) {
+        Some(before) => before.results.clone(),
+        None => Arc::new(results(&folder)?),
+    };
+    let wanted = wanted.filter(|wanted| cells.iter().any(|cell| cell.planned.id == *wanted)).map(str::to_owned);
+    let course = match wanted.or_else(|| newest(&cells).map(|cell| cell.planned.id.clone())) {
+        Some(cell) => Some(Course { lines: folder.metrics(&cell)?, cell }),
+        None => None,
+    };
+    Ok(Found { spec: Arc::new(folder.spec), cells, results, course })
+}
+
+fn results(folder: &RunFolder) -> Result<Results> {
+    let summary = folder.summary()?;
+    let drawn = summary.laws.iter().filter_map(|law| {
+        let fits = law.fits.as_ref()?;
+        Some(LawCurve { architecture: law.architecture, labels: law.labels, points: curve(fits.law()) })
+    });
+    let curves = drawn.collect();
+    Ok(Results { summary, curves })
+}
+
+/// The law from the smallest to the largest N that was run, evenly in log N.
+fn curve(law: &PowerLaw) -> Vec<[f64; 4]> {
+    let sizes = law.points.iter().map(|point| point.n);
+    let (low, high) = sizes.fold((f64::MAX, 0.0_f64), |(low, high), n| (low.min(n), high.max(n)));
+    let at = |i: usize| low * (high / low).powf(i as f64 / (BAND - 1) as f64);
+    let point = |n: f64| {
+        let band = law.band(n);
+        [n, law.value(n), band.low, band.high]
+    };
+    (0..BAND).map(|i| point(at(i))).collect()
+}
