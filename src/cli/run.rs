@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::experiment::{CellEvent, CellResult, ExperimentSpec, Law, PRESETS, Summary};
 use crate::measure::{Forecast, PowerLaw};
-use crate::run::{CHECKPOINT_EVERY, Computer, Estimate, Planned, RunEvent, RunFolder, Share, estimate, execute};
+use crate::run::{Computer, Estimate, Planned, RunEvent, RunFolder, Share, estimate, execute};
 
 /// Where nobody watches a bar, a line about the progress is written this often.
 const LINES: Duration = Duration::from_secs(30);
@@ -307,9 +307,7 @@ fn show_plan(folder: &RunFolder, args: &PlanArgs, laid_down: bool) -> Result<()>
         true => {
             let (opened, device) = open_world(&folder.spec, None, &args.device)?;
             let settings = folder.spec.world.settings(opened.world.class_names().len())?;
-            let (device, every) = (&device, CHECKPOINT_EVERY);
-            let computer = Computer { world: &opened.world, settings, device, every, stage: None };
-            Some(estimate(folder, &computer)?)
+            Some(estimate(folder, &Computer::new(&opened.world, settings, &device))?)
         }
         false => None,
     };

@@ -101,8 +101,15 @@ pub struct Computer<'a> {
     pub stage: Option<PathBuf>,
 }
 
+impl<'a> Computer<'a> {
+    /// With checkpoints every minute and nothing kept elsewhere.
+    pub fn new(world: &'a World, settings: Settings, device: &'a Device) -> Self {
+        Self { world, settings, device, every: CHECKPOINT_EVERY, stage: None }
+    }
+}
+
 /// How often, at most, a cell's state is written where nobody says otherwise.
-pub const CHECKPOINT_EVERY: Duration = Duration::from_secs(60);
+const CHECKPOINT_EVERY: Duration = Duration::from_secs(60);
 
 /// Carries out a share of the cells of a run that are not finished, and writes the summary of all that are.
 ///

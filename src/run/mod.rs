@@ -24,7 +24,7 @@ pub mod slurm;
 mod stage;
 mod status;
 
-pub use execute::{CHECKPOINT_EVERY, Computer, Estimate, RunEvent, Share, estimate, execute};
+pub use execute::{Computer, Estimate, RunEvent, Share, estimate, execute};
 pub use folder::{Planned, RunFolder};
 pub use metrics::{Line, read as read_metrics};
 pub use status::{State, Status};

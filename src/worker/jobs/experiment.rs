@@ -48,7 +48,7 @@ fn conduct(desk: &Desk, spec: &ExperimentSpec, path: &Path, sink: &mut Sink<'_>)
     let (world, weights) = place.world();
     let folder = RunFolder::create(path, spec, weights)?;
     let settings = spec.world.settings(world.class_names().len())?;
-    let computer = Computer { world, settings, device: &desk.chosen.device };
+    let computer = Computer::new(world, settings, &desk.chosen.device);
     execute(&folder, Share::ALL, &computer, &mut Told::new(sink, &folder)?)
 }
 
@@ -72,7 +72,7 @@ pub fn estimate_time(
         RunFolder { path: PathBuf::new(), spec: spec.clone(), plan: spec.cells().into_iter().map(planned).collect() }
     });
     let settings = spec.world.settings(world.class_names().len())?;
-    let estimates = estimate(&folder, &Computer { world, settings, device: &desk.chosen.device })?;
+    let estimates = estimate(&folder, &Computer::new(world, settings, &desk.chosen.device))?;
     let seconds: f64 = estimates.iter().map(|estimate| estimate.seconds).sum();
     line.send(Event::Estimated { id, estimates });
     let minutes = (seconds / 60.0).ceil();
