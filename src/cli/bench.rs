@@ -69,7 +69,7 @@ pub fn sampling(oracle: &str, images: usize, device: DeviceChoice, Runs { runs, 
         return print_json(&s);
     }
     println!("{}: {} images of {} at once", s.device, s.images, oracle.info.name);
-    println!("nothing cached:     {:9.1} ms", s.sequential_ms);
+    println!("passes over a rest: {:9.1} ms", s.sequential_ms);
     println!(
         "token by token:     {:9.1} ms, {:.0} % of the {:.0} GFLOP/s of matrix products",
         s.cached_ms,
