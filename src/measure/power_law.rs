@@ -37,6 +37,16 @@ use scatter::{Replicate, Scatter};
 /// Values of log KL closer together than this are the same: there is nothing to fit.
 const SAME: f64 = 1e-9;
 
+/// A positive number with three digits, as people write it.
+fn plain(value: f64) -> String {
+    match value {
+        v if v >= 1e5 || (v != 0.0 && v < 1e-3) => format!("{v:.2e}"),
+        v if v >= 100.0 => format!("{v:.0}"),
+        v if v >= 1.0 => format!("{v:.2}"),
+        v => format!("{v:.4}"),
+    }
+}
+
 /// One trained model.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Point {

@@ -2,10 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{LARGEST_LOG, PowerLaw, Variant};
+use super::{LARGEST_LOG, PowerLaw, Variant, plain};
 use crate::error::{Error, Result};
 use crate::measure::bootstrap::quantile;
 use crate::measure::interval::Estimate;
+
+/// Times the largest N that was run, beyond which nothing says that the law still holds.
+const FAR: f64 = 10.0;
 
 /// The answer to "how many training images until the value is at most this?".
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -19,7 +22,7 @@ pub enum Forecast {
         low: f64,
         /// Upper end; `None` where more than 2.5 % of the curves that fit never come down to it.
         high: Option<f64>,
-        /// `n` over the largest N that was run: beyond about 10 the law itself is the main doubt.
+        /// `n` over the largest N that was run: beyond 10 the law itself is the main doubt.
         extrapolation: f64,
         /// The same in words.
         sentence: String,
@@ -67,10 +70,14 @@ pub fn more_data(fit: &PowerLaw, distance: f64) -> Result<Forecast> {
     let (n, low) = (images(log_n), images(quantile(&draws, 0.025).min(log_n)));
     let last = quantile(&draws, 0.975).max(log_n);
     let high = (last < LARGEST_LOG).then(|| images(last));
-    let upper = high.map_or("no upper end".to_owned(), |high| format!("{high:.3e}"));
+    let upper = high.map_or("no upper end".to_owned(), plain);
     let extrapolation = n / fit.largest();
+    let doubt = if extrapolation > FAR { ": that far the law itself is the main doubt" } else { "" };
     let sentence = format!(
-        "A run comes within {distance} at N = {n:.3e} (95 %: {low:.3e} to {upper}), {extrapolation:.2} times the largest N that was run."
+        "A run comes within {distance} at N = {} (95 %: {} to {upper}), {} times the largest N that was run{doubt}.",
+        plain(n),
+        plain(low),
+        plain(extrapolation)
     );
     Ok(Forecast::Reachable { n, low, high, extrapolation, sentence })
 }
@@ -79,8 +86,10 @@ fn unreachable(floor: Estimate, distance: f64) -> String {
     let (low, high) = (floor.interval.low, floor.interval.high);
     let doubt = if low < distance { " The lower end lies below it: larger N would tell." } else { "" };
     format!(
-        "No number of images comes within {distance}: the floor is {:.3e} (95 %: {low:.3e} to {high:.3e}).{doubt}",
-        floor.value
+        "No number of images comes within {distance}: the floor is {} (95 %: {} to {}).{doubt}",
+        plain(floor.value),
+        plain(low),
+        plain(high)
     )
 }
 

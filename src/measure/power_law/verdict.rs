@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::scatter::by_chance;
-use super::{Design, Point, PowerLaw, Variant, fit};
+use super::{Design, Point, PowerLaw, Variant, fit, plain};
 use crate::error::Result;
 use crate::units::Seed;
 
@@ -113,9 +113,11 @@ fn conclude(comparison: &Comparison, flat: bool, doubtful: bool) -> (Verdict, St
         let share = floor.value / law.value(largest);
         let (low, high) = (floor.interval.low, floor.interval.high);
         let what = format!(
-            "At N = {largest} {:.0} % of the value is a floor of {:.3e} (95 %: {low:.3e} to {high:.3e})",
+            "At N = {largest} {:.0} % of the value is a floor of {} (95 %: {} to {})",
             100.0 * share,
-            floor.value
+            plain(floor.value),
+            plain(low),
+            plain(high)
         );
         return if share > 0.5 {
             let way_out = "more data of this kind cannot remove it, another model or training might.";
