@@ -81,11 +81,6 @@ impl ClassifierConfig {
         }
         Ok(())
     }
-
-    /// Trained numbers.
-    pub fn parameters(&self) -> Result<usize> {
-        Ok(Classifier::new(self, Seed(0), &Device::flex(), Precision::F32)?.parameters())
-    }
 }
 
 /// The parameters of one of the networks.
@@ -213,11 +208,6 @@ impl Classifier {
             return Err(misfit(format!("array '{name}' is missing")));
         }
         Ok(Self { config: *config, network, names, dtype: precision.dtype() })
-    }
-
-    /// What it is.
-    pub fn config(&self) -> &ClassifierConfig {
-        &self.config
     }
 
     /// Logits [N, K] of images x [N, C, H, W].

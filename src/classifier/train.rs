@@ -64,8 +64,7 @@ impl Trainee {
     /// When the network does not fit the images.
     pub fn new(config: &ClassifierConfig, spec: &TrainingSpec, seed: Seed, device: &Device) -> Result<Self> {
         let classifier = Classifier::new(config, seed.split("weights"), &device.clone().autodiff(), Precision::F32)?;
-        spec.products.check(device)?;
-        Ok(Self { classifier, optimizer: optimizer(spec), spec: *spec, seed })
+        Self::of(classifier, optimizer(spec), spec, seed, device)
     }
 
     /// At the start, from arrays of another task ([`Classifier::from_pretrained`]).
@@ -86,7 +85,7 @@ impl Trainee {
             &device.clone().autodiff(),
             Precision::F32,
         )?;
-        Ok(Self { classifier, optimizer: optimizer(spec), spec: *spec, seed })
+        Self::of(classifier, optimizer(spec), spec, seed, device)
     }
 
     /// As it was when [`Self::saved`] was called.
@@ -100,11 +99,22 @@ impl Trainee {
         seed: Seed,
         device: &Device,
     ) -> Result<Self> {
-        let device = device.clone().autodiff();
-        let classifier = Classifier::from_weights(config, saved.weights, &device, Precision::F32)?;
+        let trains = device.clone().autodiff();
+        let classifier = Classifier::from_weights(config, saved.weights, &trains, Precision::F32)?;
         let optimizer = optimizer(spec)
             .from_bytes(Bytes::from_bytes_vec(saved.optimizer))
             .map_err(|e| Error::input(format!("the optimizer's moments cannot be read: {e}")))?;
+        Self::of(classifier, optimizer, spec, seed, device)
+    }
+
+    fn of(
+        classifier: Classifier,
+        optimizer: ModuleOptimizer,
+        spec: &TrainingSpec,
+        seed: Seed,
+        device: &Device,
+    ) -> Result<Self> {
+        spec.products.check(device)?;
         Ok(Self { classifier, optimizer, spec: *spec, seed })
     }
 

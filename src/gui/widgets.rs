@@ -1,6 +1,7 @@
 //! Small widgets used in several places.
 
 use eframe::egui::{self, RichText, Ui};
+use egui_plot::Plot;
 
 use super::theme::{Badge, SECTION_GAP, Theme};
 
@@ -99,4 +100,15 @@ mod tests {
         assert!(broken.lines().all(|line| line.chars().count() <= 20), "{broken}");
         assert_eq!(broken.replace('\n', ""), text);
     }
+}
+
+/// A plot that stands still: its range is that of its data, and scrolling belongs to the panel around it.
+pub fn still_plot<'a>(name: impl egui::AsIdSalt, theme: Theme) -> Plot<'a> {
+    Plot::new(name)
+        .allow_scroll(false)
+        .allow_zoom(false)
+        .allow_drag(false)
+        .allow_boxed_zoom(false)
+        .allow_double_click_reset(false)
+        .grid_color(theme.grid())
 }

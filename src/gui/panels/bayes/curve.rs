@@ -2,8 +2,8 @@
 
 use eframe::egui::{self, Ui};
 use egui_plot::{
-    Corner, FilledArea, HLine, HoverPosition, Legend, Line, LineStyle, MarkerShape, Plot, PlotBounds, PlotPoints,
-    PlotUi, Points, VLine,
+    Corner, FilledArea, HLine, HoverPosition, Legend, Line, LineStyle, MarkerShape, PlotBounds, PlotPoints, PlotUi,
+    Points, VLine,
 };
 
 use super::axis::Scale;
@@ -12,6 +12,7 @@ use crate::gui::format;
 use crate::gui::panels::Cx;
 use crate::gui::readout;
 use crate::gui::theme::Theme;
+use crate::gui::widgets::still_plot;
 
 /// Smallest Bayes error of the logarithmic axis, per cent, unless the marker is below.
 const FLOOR: f64 = 1e-4;
@@ -53,15 +54,9 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
         let off = |point: &&(f64, String)| (point.0 - position.x).abs();
         points.iter().min_by(|a, b| off(a).total_cmp(&off(b))).map(|(_, text)| text.clone())
     };
-    let plot = Plot::new("bayes error over tau")
+    let plot = still_plot("bayes error over tau", drawing.theme)
         .height(270.0)
         .legend(Legend::default().position(Corner::LeftTop))
-        .allow_scroll(false)
-        .allow_zoom(false)
-        .allow_drag(false)
-        .allow_boxed_zoom(false)
-        .allow_double_click_reset(false)
-        .grid_color(drawing.theme.grid())
         .x_axis_label("base temperature τ (× std)")
         .y_axis_label("Bayes error E (%)")
         .x_grid_spacer(move |input| x.marks(&input))

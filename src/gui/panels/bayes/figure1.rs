@@ -1,7 +1,7 @@
 //! EBO's Figure 1, redrawn live: the self-test of the integrators where the truth is a formula.
 
 use eframe::egui::{self, Ui};
-use egui_plot::{Corner, HoverPosition, Legend, Line, MarkerShape, Plot, PlotBounds, PlotPoints, Points};
+use egui_plot::{Corner, HoverPosition, Legend, Line, MarkerShape, PlotBounds, PlotPoints, Points};
 
 use super::axis::Scale;
 use crate::bayes::Method;
@@ -10,7 +10,7 @@ use crate::gui::format;
 use crate::gui::panels::Cx;
 use crate::gui::readout::half_width;
 use crate::gui::theme::Theme;
-use crate::gui::widgets::{heading, hint};
+use crate::gui::widgets::{heading, hint, still_plot};
 use crate::worker::bayes::protocol::Figure1Point;
 
 /// Range of the logarithmic axis of errors, log₁₀ of per cent.
@@ -54,15 +54,9 @@ fn plot(ui: &mut Ui, cx: &Cx, points: &[Figure1Point]) {
         )),
         HoverPosition::Elsewhere { .. } => None,
     };
-    let plot = Plot::new("figure 1")
+    let plot = still_plot("figure 1", theme)
         .height(250.0)
         .legend(Legend::default().position(if y == Scale::Log { Corner::RightBottom } else { Corner::LeftTop }))
-        .allow_scroll(false)
-        .allow_zoom(false)
-        .allow_drag(false)
-        .allow_boxed_zoom(false)
-        .allow_double_click_reset(false)
-        .grid_color(theme.grid())
         .x_axis_label("temperature τ, Σ = τ²I (logarithmic)")
         .y_axis_label("Bayes error (%)")
         .x_grid_spacer(|input| Scale::Log.marks(&input))

@@ -1,7 +1,7 @@
 //! How the training of a cell goes: its loss, the watched test images, and the floor below which no loss can lie.
 
 use eframe::egui::{self, Align2, Ui};
-use egui_plot::{HLine, HoverPosition, Line, LineStyle, Plot, PlotPoint, PlotPoints, PlotUi, Points, Text};
+use egui_plot::{HLine, HoverPosition, Line, LineStyle, PlotPoint, PlotPoints, PlotUi, Points, Text};
 
 use super::super::Cx;
 use super::super::bayes::axis::Scale;
@@ -10,7 +10,7 @@ use crate::classifier::Labels;
 use crate::gui::format;
 use crate::gui::session::runs::{CourseView, RunView};
 use crate::gui::theme::Theme;
-use crate::gui::widgets::{heading, hint, swatch};
+use crate::gui::widgets::{heading, hint, still_plot, swatch};
 
 /// Names of the curves of the watched test images.
 const TEST: &str = "test cross-entropy";
@@ -63,14 +63,8 @@ fn plot(ui: &mut Ui, course: &CourseView, floor: Option<f64>, y: Scale) {
             ui.label(name);
         }
     });
-    let plot = Plot::new(("course", y == Scale::Log))
+    let plot = still_plot(("course", y == Scale::Log), theme)
         .height(210.0)
-        .allow_scroll(false)
-        .allow_zoom(false)
-        .allow_drag(false)
-        .allow_boxed_zoom(false)
-        .allow_double_click_reset(false)
-        .grid_color(theme.grid())
         .x_axis_label("optimisation step")
         .y_axis_label("nats per image")
         .x_grid_spacer(|input| Scale::Linear.marks(&input))

@@ -3,14 +3,15 @@
 
 use eframe::egui::{self, Align2, Color32, RichText, Ui};
 use egui_plot::{
-    FilledArea, HLine, HoverPosition, Line, LineStyle, MarkerShape, Plot, PlotBounds, PlotPoint, PlotPoints, PlotUi,
-    Points, Text,
+    FilledArea, HLine, HoverPosition, Line, LineStyle, MarkerShape, PlotBounds, PlotPoint, PlotPoints, PlotUi, Points,
+    Text,
 };
 
 use super::super::bayes::axis::Scale;
 use crate::experiment::{CellResult, Law};
 use crate::gui::format;
 use crate::gui::theme::Theme;
+use crate::gui::widgets::still_plot;
 use crate::measure::{Estimate, Measured};
 use crate::worker::runs::LawCurve;
 
@@ -75,14 +76,8 @@ pub fn show(ui: &mut Ui, series: &[Series<'_>], floors: &[(String, f64)], shown:
         }
         HoverPosition::Elsewhere { .. } => None,
     };
-    let plot = Plot::new("scaling law")
+    let plot = still_plot("scaling law", theme)
         .height(300.0)
-        .allow_scroll(false)
-        .allow_zoom(false)
-        .allow_drag(false)
-        .allow_boxed_zoom(false)
-        .allow_double_click_reset(false)
-        .grid_color(theme.grid())
         .x_axis_label("training images N (logarithmic)")
         .y_axis_label("nats per image (logarithmic)")
         .x_grid_spacer(|input| Scale::Log.marks(&input))

@@ -2,14 +2,13 @@
 
 use eframe::egui::{self, RichText, Ui};
 use egui_plot::{
-    Corner, GridInput, GridMark, HoverPosition, Legend, Line, LineStyle, MarkerShape, Plot, PlotBounds, PlotPoints,
-    Points,
+    Corner, GridInput, GridMark, HoverPosition, Legend, Line, LineStyle, MarkerShape, PlotBounds, PlotPoints, Points,
 };
 
 use crate::experiment::CellResult;
 use crate::gui::format;
 use crate::gui::theme::{Badge, Theme};
-use crate::gui::widgets::{fact, facts, heading};
+use crate::gui::widgets::{fact, facts, heading, still_plot};
 use crate::measure::Estimate;
 use crate::worker::runs::Found;
 
@@ -84,16 +83,10 @@ fn diagram(ui: &mut Ui, result: &CellResult) {
         texts.iter().min_by(|a, b| off(a).total_cmp(&off(b))).map(|(_, text)| text.clone())
     };
     let side = (ui.available_width() * 0.5).clamp(240.0, 300.0);
-    let plot = Plot::new("reliability")
+    let plot = still_plot("reliability", theme)
         .width(side)
         .height(side * 0.9)
         .legend(Legend::default().position(Corner::LeftTop))
-        .allow_scroll(false)
-        .allow_zoom(false)
-        .allow_drag(false)
-        .allow_boxed_zoom(false)
-        .allow_double_click_reset(false)
-        .grid_color(theme.grid())
         .x_axis_label("confidence max q(y|x)")
         .y_axis_label("share of right decisions")
         .x_grid_spacer(fifths)

@@ -2,8 +2,7 @@
 
 use eframe::egui::{self, RichText, Ui, vec2};
 use egui_plot::{
-    GridInput, GridMark, HoverPosition, Line, LineStyle, MarkerShape, Plot, PlotBounds, PlotPoints, PlotUi, Points,
-    VLine,
+    GridInput, GridMark, HoverPosition, Line, LineStyle, MarkerShape, PlotBounds, PlotPoints, PlotUi, Points, VLine,
 };
 
 use super::unit;
@@ -11,6 +10,7 @@ use crate::gui::format;
 use crate::gui::session::Session;
 use crate::gui::session::walk::{Mark, WalkHistory};
 use crate::gui::theme::Theme;
+use crate::gui::widgets::still_plot;
 use crate::units::ClassId;
 
 /// Classes drawn at most.
@@ -37,14 +37,8 @@ pub fn show(ui: &mut Ui, session: &Session, walk: &WalkHistory, mark: Mark) -> O
     let axis = if unit.is_empty() { String::new() } else { format!(" ({unit})") };
     // No class has this colour.
     let contrast = ui.visuals().strong_text_color();
-    let plot = Plot::new("walk plot")
+    let plot = still_plot("walk plot", theme)
         .height(170.0)
-        .allow_scroll(false)
-        .allow_zoom(false)
-        .allow_drag(false)
-        .allow_boxed_zoom(false)
-        .allow_double_click_reset(false)
-        .grid_color(theme.grid())
         .x_axis_label(format!("position along the path{axis}"))
         .y_axis_label("p(y|x)")
         .label_formatter(label);
