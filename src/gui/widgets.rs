@@ -91,17 +91,6 @@ pub fn break_lines(text: &str, width: usize) -> String {
     out
 }
 
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn long_messages_break_and_lose_nothing() {
-        let text = "/a/very/long/path/to/a/file.png: is not a picture that can be read";
-        let broken = super::break_lines(text, 20);
-        assert!(broken.lines().all(|line| line.chars().count() <= 20), "{broken}");
-        assert_eq!(broken.replace('\n', ""), text);
-    }
-}
-
 /// A plot that stands still: its range is that of its data, and scrolling belongs to the panel around it.
 pub fn still_plot<'a>(name: impl egui::AsIdSalt, theme: Theme) -> Plot<'a> {
     Plot::new(name)
@@ -111,4 +100,15 @@ pub fn still_plot<'a>(name: impl egui::AsIdSalt, theme: Theme) -> Plot<'a> {
         .allow_boxed_zoom(false)
         .allow_double_click_reset(false)
         .grid_color(theme.grid())
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn long_messages_break_and_lose_nothing() {
+        let text = "/a/very/long/path/to/a/file.png: is not a picture that can be read";
+        let broken = super::break_lines(text, 20);
+        assert!(broken.lines().all(|line| line.chars().count() <= 20), "{broken}");
+        assert_eq!(broken.replace('\n', ""), text);
+    }
 }
