@@ -16,7 +16,7 @@ use crate::classifier::Labels;
 use crate::device::choose;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
-use crate::experiment::{CellEvent, CellResult, ExperimentSpec, Law, PRESETS, Summary};
+use crate::experiment::{CellEvent, CellResult, Data, DataRecord, ExperimentSpec, Law, PRESETS, Summary};
 use crate::measure::{Forecast, PowerLaw};
 use crate::run::{Computer, Estimate, Planned, RunEvent, RunFolder, Share, estimate, execute};
 
@@ -44,8 +44,8 @@ pub fn run(args: &RunArgs) -> Result<()> {
         (Some(spec), Some(out), _) => {
             let spec = read_spec(spec)?;
             let (opened, device) = open_world(&spec, copies.oracle.as_deref(), device)?;
-            let folder = RunFolder::create(out, &spec, &opened.info.weights_sha256)?;
-            carry_out(&folder, &sitting, &opened, &device)
+            let (folder, data) = plan_in(out, &spec, &opened)?;
+            carry_out(&folder, &sitting, (&opened, data), &device)
         }
         (_, _, Some(plan)) => resume_in(plan, &sitting),
         _ => Err(Error::input("a spec needs --out, the folder of the run")),
@@ -68,8 +68,18 @@ fn resume_in(run: &Path, sitting: &Sitting<'_>) -> Result<()> {
     }
     let (opened, device) = open_world(&folder.spec, sitting.copies.oracle.as_deref(), sitting.device)?;
     // The oracle may have become another one since: then the cells are others too.
-    let folder = RunFolder::create(run, &folder.spec, &opened.info.weights_sha256)?;
-    carry_out(&folder, sitting, &opened, &device)
+    let (folder, data) = plan_in(run, &folder.spec, &opened)?;
+    carry_out(&folder, sitting, (&opened, data), &device)
+}
+
+/// Plans a run, with the dataset of its spec if it names one, or finds its plan.
+fn plan_in(path: &Path, spec: &ExperimentSpec, opened: &Opened) -> Result<(RunFolder, Option<Data>)> {
+    let data = open_data(spec, opened)?;
+    Ok((RunFolder::create(path, spec, &opened.info.weights_sha256, data.as_ref())?, data))
+}
+
+fn open_data(spec: &ExperimentSpec, opened: &Opened) -> Result<Option<Data>> {
+    Data::open(spec, &opened.world, &opened.info.weights_sha256)
 }
 
 fn read_spec(spec: &Path) -> Result<ExperimentSpec> {
@@ -87,10 +97,15 @@ fn open_world(spec: &ExperimentSpec, copy: Option<&str>, device: &DeviceArg) -> 
     Ok((open_on(copy.unwrap_or(&spec.world.oracle), chosen, crate::flow::Precision::F32)?, device))
 }
 
-fn carry_out(folder: &RunFolder, sitting: &Sitting<'_>, opened: &Opened, device: &burn::tensor::Device) -> Result<()> {
+fn carry_out(
+    folder: &RunFolder,
+    sitting: &Sitting<'_>,
+    (opened, data): (&Opened, Option<Data>),
+    device: &burn::tensor::Device,
+) -> Result<()> {
     let settings = folder.spec.world.settings(opened.world.class_names().len())?;
     let stage = sitting.copies.stage.clone();
-    let computer = Computer { world: &opened.world, settings, device, every: sitting.every, stage };
+    let computer = Computer { world: &opened.world, settings, device, every: sitting.every, stage, data };
     let stop = Arc::clone(&sitting.stop);
     let mut watch = Watch { bar: Bar::new(&folder.spec.name), told: None, cells: (0, 0), stop };
     let done = execute(folder, sitting.share, &computer, &mut watch);
@@ -164,6 +179,7 @@ impl Events<RunEvent> for Watch {
                 self.bar.line(&format!("{cells} cells, {finished} of them finished"));
             }
             RunEvent::Drawing { what, progress } => self.bar.set(progress, format!("drawing {what}")),
+            RunEvent::Scoring { what, progress } => self.bar.set(progress, format!("scoring {what}")),
             RunEvent::Cell { planned, said, eta_secs } => self.cell(&planned, &said, eta_secs),
             RunEvent::Finished(result) => {
                 self.cells.0 += 1;
@@ -209,6 +225,9 @@ fn tell(summary: &Summary) -> Result<()> {
             aleatoric.interval.high,
             100.0 * bayes.value
         );
+    }
+    for caveat in summary.caveats() {
+        text += &format!("{caveat}\n\n");
     }
     text += &format!(
         "{:20} {:>7} {:>5}  {:>8} {:>9} [{:>7}, {:>7}]  {:>7} {:>6} {:>6}\n",
@@ -276,6 +295,8 @@ fn curve(law: &PowerLaw) -> String {
 struct PlanReport<'a> {
     run: Option<String>,
     spec: &'a ExperimentSpec,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<&'a DataRecord>,
     cells: Vec<serde_json::Value>,
     estimate: Option<Vec<Estimate>>,
 }
@@ -291,13 +312,17 @@ pub fn plan(args: &PlanArgs) -> Result<()> {
     match &args.out {
         Some(out) => {
             let (opened, _) = open_world(&spec, None, &args.device)?;
-            let folder = RunFolder::create(out, &spec, &opened.info.weights_sha256)?;
-            show_plan(&folder, args, true)
+            show_plan(&plan_in(out, &spec, &opened)?.0, args, true)
         }
         None => {
+            // Whether data fit is known only beside the world.
+            let data = match spec.data {
+                Some(_) => open_data(&spec, &open_world(&spec, None, &args.device)?.0)?.map(|data| data.record()),
+                None => None,
+            };
             let planned = |cell: crate::experiment::Cell| Planned { id: String::new(), cell };
             let plan = spec.cells().into_iter().map(planned).collect();
-            show_plan(&RunFolder { path: std::path::PathBuf::new(), spec, plan }, args, false)
+            show_plan(&RunFolder { path: std::path::PathBuf::new(), spec, plan, data }, args, false)
         }
     }
 }
@@ -315,9 +340,13 @@ fn show_plan(folder: &RunFolder, args: &PlanArgs, laid_down: bool) -> Result<()>
         let cell = |planned: &Planned| serde_json::json!({ "id": planned.id, "cell": planned.cell });
         let run = laid_down.then(|| folder.path.display().to_string());
         let cells = folder.plan.iter().map(cell).collect();
-        return print_json(&PlanReport { run, spec: &folder.spec, cells, estimate: estimates });
+        let (spec, data) = (&folder.spec, folder.data.as_ref());
+        return print_json(&PlanReport { run, spec, data, cells, estimate: estimates });
     }
     let mut text = format!("{}: {} cells\n", folder.spec.name, folder.plan.len());
+    for sentence in folder.data.iter().flat_map(DataRecord::sentences) {
+        text += &format!("  {sentence}\n");
+    }
     for Planned { id, cell } in &folder.plan {
         let finished = laid_down && folder.finished(id);
         text += &format!("  {id:16} {}{}\n", cell.label(), if finished { " · finished" } else { "" });

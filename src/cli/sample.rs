@@ -7,7 +7,8 @@ use super::progress::Bar;
 use super::{open, print_json};
 use crate::data::{Input, read_npz};
 use crate::error::{Error, Result};
-use crate::oracle::export::{Saved, save_latents, save_samples};
+use crate::oracle::export::{save_latents, save_samples};
+use crate::oracle::rounding::Rounding;
 use crate::oracle::strategies;
 use crate::oracle::world::{SampleSpec, Settings};
 use crate::units::{ClassId, Seed};
@@ -22,7 +23,7 @@ struct Report<'a> {
     weights_sha256: &'a str,
     spec: SampleSpec,
     settings: Settings,
-    saved: Saved,
+    saved: Rounding,
 }
 
 /// Draws and writes.
@@ -66,11 +67,8 @@ pub fn run(args: &SampleArgs) -> Result<()> {
     let from =
         args.latents.as_ref().map_or_else(|| format!("seed {}", args.seed), |f| format!("latents of {}", f.display()));
     println!("{file}: {} images of {} at τ = {}, {from}", saved.images, opened.info.name, args.world.tau);
-    if saved.rounded > 0 {
-        println!(
-            "posteriors computed again from the stored 32-bit x differ by more than 0.001 for {} of {} images (at most {:.3}), where pixels saturate; those stored are of the image before rounding",
-            saved.rounded, saved.images, saved.max_drift
-        );
+    if let Some(rounding) = saved.describe() {
+        println!("{rounding}; those stored are of the image before rounding");
     }
     Ok(())
 }

@@ -70,6 +70,12 @@ pub(super) fn read_npz_split(path: &Path, split: Split) -> Result<Input> {
     }
 }
 
+/// Whether an archive has test images beside those for training.
+pub(super) fn has_test(path: &Path) -> Result<bool> {
+    let archive = Archive::open(path)?;
+    Ok(TEST_KEYS.iter().any(|[images, _]| archive.holds(images)))
+}
+
 /// Pixels in any of the accepted layouts as NCHW. A shape that could be read both ways is taken as channels first.
 fn pixels_nchw(shape: &[usize], pixels: Vec<u8>) -> Result<(usize, ImageShape, Vec<u8>), String> {
     let of = |channels, height, width| ImageShape { channels, height, width };

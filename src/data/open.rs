@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::cifar::{Cifar, records_of_len};
 use super::folder::is_image_name;
-use super::npz::read_npz_split;
+use super::npz::{has_test, read_npz_split};
 use super::source::{entries, file_name, head, open_file};
 use super::{Dataset, Input, Split, idx, read_cifar10, read_cifar100, read_folder, read_idx, read_image_files};
 use crate::error::{Error, Result};
@@ -38,7 +38,11 @@ pub fn open_dataset(path: &Path, split: Split) -> Result<Dataset> {
     }
 }
 
-fn open_split(path: &Path, split: Split) -> Result<Input> {
+/// Reads one split of any supported file or folder, as [`open_dataset`] finds it, world-space tensors included.
+///
+/// # Errors
+/// As [`open`]; also when only the other split is there.
+pub fn open_split(path: &Path, split: Split) -> Result<Input> {
     let meta = std::fs::metadata(path).map_err(|e| Error::io(path, e))?;
     if !meta.is_dir() {
         return open_file_of_any_kind(path, split);
@@ -53,6 +57,20 @@ fn open_split(path: &Path, split: Split) -> Result<Input> {
         Error::File { path: at, cause } if at == path => Error::file(path, format!("{cause}; {SUPPORTED}")),
         other => other,
     })
+}
+
+/// Reads the test split that lies in a folder or an archive beside a training split; `None` where there is none.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_test(path: &Path) -> Result<Option<Input>> {
+    let there = if path.is_dir() { find_split(path, Split::Test)?.is_some() } else { is_npz(path)? && has_test(path)? };
+    there.then(|| open_split(path, Split::Test)).transpose()
+}
+
+/// Whether a file is an npz archive, by its name or its first bytes.
+fn is_npz(path: &Path) -> Result<bool> {
+    Ok(file_name(path).to_ascii_lowercase().ends_with(".npz") || head(path, 4)? == b"PK\x03\x04")
 }
 
 /// The files of one split.

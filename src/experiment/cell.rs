@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::dataset::DataRecord;
 use super::spec::ExperimentSpec;
 use crate::classifier::{Architecture, Labels};
 use crate::error::{Error, Result};
@@ -31,23 +32,26 @@ pub struct Cell {
 const FORMAT: u32 = 1;
 
 /// Hashes of the files an experiment depends on.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Files {
     /// SHA-256 of the oracle's weights.
     pub oracle: String,
     /// SHA-256 of the weights that architectures start from.
     pub pretrained: BTreeMap<Architecture, String>,
+    /// Of the images, where they are those of a dataset.
+    pub data: Option<DataRecord>,
 }
 
 impl Files {
-    /// Of a spec whose oracle's hash is known already.
+    /// Of a spec whose oracle's hash and dataset are known already.
     ///
     /// # Errors
     /// Names a file that cannot be read.
-    pub fn of(spec: &ExperimentSpec, oracle: &str) -> Result<Self> {
+    pub fn of(spec: &ExperimentSpec, oracle: &str, data: Option<&DataRecord>) -> Result<Self> {
         let hash =
             |(architecture, file): (&Architecture, &PathBuf)| Ok((*architecture, file_sha256(file, &mut silent())?));
-        Ok(Self { oracle: oracle.to_owned(), pretrained: spec.pretrained.iter().map(hash).collect::<Result<_>>()? })
+        let pretrained = spec.pretrained.iter().map(hash).collect::<Result<_>>()?;
+        Ok(Self { oracle: oracle.to_owned(), pretrained, data: data.cloned() })
     }
 }
 
@@ -58,7 +62,7 @@ impl Cell {
     /// When the spec's overrides are wrong.
     pub fn id(&self, spec: &ExperimentSpec, files: &Files) -> Result<String> {
         let world = &spec.world;
-        let content = serde_json::json!({
+        let mut content = serde_json::json!({
             "format": FORMAT,
             "weights": files.oracle,
             "pretrained": files.pretrained.get(&self.architecture),
@@ -70,6 +74,10 @@ impl Cell {
             "test": spec.test,
             "training": spec.training_of(self.architecture)?,
         });
+        // Not there at all without a dataset, so that the cells of the world's own images keep their names.
+        if let Some(DataRecord { train, test }) = &files.data {
+            content["data"] = serde_json::json!([train.sha256, test.as_ref().map(|test| &test.sha256)]);
+        }
         let text = serde_json::to_vec(&content).map_err(|e| Error::input(e.to_string()))?;
         Ok(sha256(&text)[..16].to_owned())
     }
@@ -97,4 +105,36 @@ pub struct CellResult {
     pub train_loss: f64,
     /// The finished classifier on the test images.
     pub measured: Measured,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::{Mapped, PRESETS, PartRecord};
+
+    /// The weights of the bundled `mnist` when these names were written down.
+    const WEIGHTS: &str = "9b44f254a849e56912d37bb88cfaaa6403bd39f6d809328d85ef15de5aa6c94a";
+
+    fn part(sha256: &str) -> PartRecord {
+        let classes = Mapped::ByNumber;
+        let (path, sha256) = ("digits".into(), sha256.into());
+        PartRecord { path, images: 9, sha256, dequantisation: None, classes, of_this_world: false }
+    }
+
+    #[test]
+    fn cells_of_the_worlds_own_images_keep_their_names_and_other_data_are_other_cells() {
+        let spec = PRESETS[0].spec().unwrap();
+        let id = |data: Option<DataRecord>| {
+            let files = Files::of(&spec, WEIGHTS, data.as_ref()).unwrap();
+            spec.cells()[0].id(&spec, &files).unwrap()
+        };
+        assert_eq!(id(None), "02632e1eca1fb2ea");
+        let data = |train: &str, test: Option<&str>| DataRecord { train: part(train), test: test.map(part) };
+        let ids = [id(None), id(Some(data("a", None))), id(Some(data("b", None))), id(Some(data("a", Some("b"))))];
+        assert!(ids.iter().enumerate().all(|(i, id)| !ids[..i].contains(id)), "{ids:?}");
+        // Where the files lie does not matter.
+        let mut moved = data("a", None);
+        moved.train.path = "elsewhere".into();
+        assert_eq!(id(Some(moved)), ids[1]);
+    }
 }

@@ -1,13 +1,9 @@
-//! The images of an experiment: samples of a world with their exact posteriors, held in memory or drawn as they are needed.
-
-use std::path::Path;
+//! The images of an experiment with their exact posteriors: held in memory, or samples drawn as they are needed.
 
 use crate::classifier::Labels;
-use crate::data::{ImageShape, Input, add_npz_in_pieces, read_npz};
-use crate::error::{Error, Result};
-use crate::events::{Events, Progress};
-use crate::oracle::posterior::Posterior;
-use crate::oracle::world::{SampleSpec, Settings, World, to_world_batch};
+use crate::data::ImageShape;
+use crate::error::Result;
+use crate::oracle::world::{SampleSpec, Settings, World};
 use crate::units::{ClassId, Seed};
 
 /// Some images with all that is known about them.
@@ -15,9 +11,9 @@ use crate::units::{ClassId, Seed};
 pub struct Batch {
     /// World-space values, NCHW.
     pub x: Vec<f32>,
-    /// Drawn labels.
+    /// Drawn labels, or those of a dataset.
     pub labels: Vec<ClassId>,
-    /// Exact posteriors, [N, K].
+    /// Exact posteriors, [N, K]; empty where nobody is told more than labels.
     pub posterior: Vec<f64>,
 }
 
@@ -107,49 +103,22 @@ impl Source for WorldImages<'_> {
     }
 }
 
-/// Draws the first `n` images of a world under a seed into `file`, unless they lie there already. Several processes may do so
-/// at once: all of them then read what the first of them has drawn.
-///
-/// # Errors
-/// When the file cannot be written, or the caller stops.
-pub fn draw_pool(
-    world: &World,
-    settings: &Settings,
-    seed: Seed,
-    n: usize,
-    file: &Path,
-    events: &mut dyn Events<Progress>,
-) -> Result<()> {
-    if file.exists() {
-        return Ok(());
+impl Source for &Images {
+    fn take(&self, indices: &[usize]) -> Result<Batch> {
+        (*self).take(indices)
     }
-    let spec = SampleSpec { n, class: None, seed };
-    let (shape, classes) = (world.shape(), world.class_names().len());
-    add_npz_in_pieces(file, shape, n, |sink| {
-        for first in (0..n).step_by(world.batch()) {
-            let indices: Vec<usize> = (first..n.min(first + world.batch())).collect();
-            sink(&to_world_batch(shape, classes, &world.sample_indices(&spec, settings, &indices)?))?;
-            events.report(Progress { done: first + indices.len(), total: n })?;
-        }
-        Ok(())
-    })
 }
 
-/// Reads what [`draw_pool`] wrote. Posteriors are computed again from the stored log-likelihoods in f64, so that whoever draws and
-/// whoever reads has the same images to the bit.
-///
-/// # Errors
-/// When the file holds other images than `n` of `shape`, or cannot be read.
-pub fn read_pool(file: &Path, settings: &Settings, n: usize, shape: ImageShape) -> Result<Images> {
-    let other = |what: &str| Error::file(file, format!("{what}; remove it and it is drawn again"));
-    let Input::World(batch) = read_npz(file)? else { return Err(other("holds no world-space images")) };
-    let (true, Some(labels), Some(logp)) = (batch.shape == shape && batch.len() == n, &batch.y, &batch.logp) else {
-        return Err(other("holds other images than this run needs"));
-    };
-    let posterior = logp
-        .chunks_exact(batch.classes)
-        .flat_map(|logp| Posterior::new(logp.to_vec(), &settings.prior, settings.smoothing).probabilities);
-    let all =
-        Batch { labels: labels.iter().map(|&y| y as ClassId).collect(), posterior: posterior.collect(), x: batch.x };
-    Ok(Images { shape, classes: batch.classes, all })
+/// Some images of a source in an order of their own.
+pub struct View<'a> {
+    /// All images.
+    pub of: &'a dyn Source,
+    /// The running number in the source of each image of the view.
+    pub at: Vec<usize>,
+}
+
+impl Source for View<'_> {
+    fn take(&self, indices: &[usize]) -> Result<Batch> {
+        self.of.take(&indices.iter().map(|&i| self.at[i]).collect::<Vec<_>>())
+    }
 }

@@ -4,7 +4,9 @@
 mod bench;
 mod cell;
 mod checkpoint;
+mod dataset;
 mod images;
+mod pool;
 mod presets;
 mod spec;
 mod summary;
@@ -12,8 +14,10 @@ mod train;
 
 pub use bench::{TrainBench, bench_training};
 pub use cell::{Cell, CellResult, Files};
-pub use images::{Batch, Images, Source, WorldImages, draw_pool, read_pool};
+pub use dataset::{Data, DataRecord, Mapped, Part, PartRecord};
+pub use images::{Batch, Images, Source, View, WorldImages};
+pub use pool::{Pool, read_pool};
 pub use presets::{PRESETS, Preset};
-pub use spec::{ExperimentSpec, GridSpec, TestSpec, WorldSpec};
+pub use spec::{DataSpec, ExperimentSpec, GridSpec, TestSpec, WorldSpec};
 pub use summary::{Law, Summary};
 pub use train::{CellEvent, Job, Watched, run_cell};

@@ -24,8 +24,11 @@ pub struct ExperimentSpec {
     /// How far from Bayes, in nats of KL, is near enough: the summary predicts the N that gets there.
     #[serde(default = "near")]
     pub distance: f64,
-    /// Where the images come from.
+    /// Where the images come from, and the truth about them.
     pub world: WorldSpec,
+    /// A dataset that takes the place of the world's own images; the truth about them stays the world's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<DataSpec>,
     /// Which classifiers.
     pub grid: GridSpec,
     /// The images they are measured on.
@@ -90,6 +93,31 @@ impl WorldSpec {
     }
 }
 
+/// Images in place of the world's own: whatever [`crate::data::open_split`] reads, with labels.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DataSpec {
+    /// A dataset folder, an npz archive, or labelled 8-bit images.
+    pub train: PathBuf,
+    /// The test images; where it is not given, the test split of `train`, else samples of the world.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test: Option<PathBuf>,
+}
+
+impl DataSpec {
+    /// The same, its relative paths taken from a folder: a run may be resumed from anywhere.
+    ///
+    /// # Errors
+    /// When the present folder cannot be told.
+    pub fn beside(&self, folder: &Path) -> Result<Self> {
+        let place = |path: &PathBuf| {
+            let path = folder.join(path);
+            std::path::absolute(&path).map_err(|e| Error::io(&path, e))
+        };
+        Ok(Self { train: place(&self.train)?, test: self.test.as_ref().map(place).transpose()? })
+    }
+}
+
 /// The cells of an experiment: every combination.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -131,7 +159,7 @@ impl Default for TestSpec {
 }
 
 impl ExperimentSpec {
-    /// Reads a spec file. A relative path of an oracle is taken from the folder of the file.
+    /// Reads a spec file. Relative paths of an oracle, of weights and of data are taken from the folder of the file.
     ///
     /// # Errors
     /// Names the file and what is wrong in it.
@@ -144,6 +172,7 @@ impl ExperimentSpec {
             if Path::new(&spec.world.oracle).is_relative() && beside.exists() {
                 spec.world.oracle = beside.display().to_string();
             }
+            spec.data = spec.data.map(|data| data.beside(folder)).transpose()?;
         }
         spec.validate().map_err(|e| Error::file(path, e.to_string()))?;
         Ok(spec)
@@ -168,6 +197,10 @@ impl ExperimentSpec {
             (self.test.images >= 2, "test.images must be at least 2"),
             (self.distance > 0.0 && self.distance.is_finite(), "distance must be a number of nats > 0"),
             (self.test.watched >= 1, "test.watched must be at least 1"),
+            (
+                self.data.as_ref().is_none_or(|data| !data.train.as_os_str().is_empty()),
+                "data.train is empty: name a dataset, or leave [data] out",
+            ),
             (
                 self.world.tau.get() > 0.0,
                 "world.tau must be above 0: nothing can be learned where every sample is the same",
@@ -226,6 +259,11 @@ impl ExperimentSpec {
     /// Seed of the training images under one of the grid's seeds.
     pub fn train_seed(&self, seed: u64) -> Seed {
         Seed(self.world.seed).split("train").split(&seed.to_string())
+    }
+
+    /// Whether some classifiers are told more of their training images than a label.
+    pub fn needs_posteriors(&self) -> bool {
+        self.grid.labels.iter().any(|labels| *labels != Labels::Drawn)
     }
 
     /// Seed of the test images.

@@ -1,14 +1,17 @@
 //! What a finished grid says: every cell's figures, and how the epistemic part falls with the number of training images.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
 
 use super::cell::{Cell, CellResult};
+use super::dataset::DataRecord;
 use super::spec::ExperimentSpec;
 use crate::classifier::{Architecture, Labels};
 use crate::error::Result;
 use crate::measure::{Comparison, Estimate, Forecast, Point, compare, more_data};
+use crate::oracle::rounding::Rounding;
 use crate::units::Seed;
 
 /// All that a run found. Nothing in it depends on when, where or in what order the cells ran.
@@ -24,6 +27,13 @@ pub struct Summary {
     pub aleatoric: Option<Estimate>,
     /// Mean largest posterior of the test images: what no classifier's expected accuracy exceeds.
     pub bayes_accuracy: Option<Estimate>,
+    /// The dataset, where the images are not all the world's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<DataRecord>,
+    /// Images by the name of their file of which some do not carry their posterior, for the rounding of x to 32 bits: what a
+    /// classifier cannot see for it counts as epistemic.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub rounding: BTreeMap<String, Rounding>,
     /// Largest relative error of L = A + KL among the cells.
     pub identity_error: f64,
     /// How the epistemic part falls with N, for every architecture and kind of labels.
@@ -51,7 +61,7 @@ pub struct Law {
 }
 
 impl Summary {
-    /// From the results of a spec's finished cells, in the order of the plan.
+    /// From the results of a spec's finished cells, in the order of the plan; what else is known of the images is to be added.
     ///
     /// # Errors
     /// Never for results this program wrote.
@@ -71,10 +81,24 @@ impl Summary {
             finished: cells.len(),
             aleatoric: first.map(|measured| measured.aleatoric),
             bayes_accuracy: first.map(|measured| measured.bayes_accuracy),
+            data: None,
+            rounding: BTreeMap::new(),
             identity_error: cells.iter().map(|result| result.measured.identity_error).fold(0.0, f64::max),
             laws,
             cells,
         })
+    }
+
+    /// What has to be said about the images, where they are not the world's own or do not carry their posterior.
+    pub fn caveats(&self) -> Vec<String> {
+        let rounded = |(name, rounding): (&String, &Rounding)| {
+            let counted = rounding.describe()?;
+            Some(format!(
+                "images {name}: {counted}. Figures are with the posteriors before rounding, from which the labels are drawn: L and \
+                 accuracy are exact for them, and what rounding hides from a classifier counts as epistemic"
+            ))
+        };
+        self.data.iter().flat_map(DataRecord::sentences).chain(self.rounding.iter().filter_map(rounded)).collect()
     }
 
     /// One line a cell.

@@ -40,6 +40,10 @@ pub enum Purpose {
     RunSpec,
     /// The folder of an experiment.
     RunFolder,
+    /// The training images of an experiment.
+    RunData,
+    /// The test images of an experiment.
+    RunTestData,
 }
 
 /// An answer on its way from a thread.
@@ -92,7 +96,13 @@ pub fn browse(ctx: &egui::Context, purpose: Purpose) -> Errand<Chosen> {
                 (purpose, handles.iter().map(|handle| handle.path().to_owned()).collect())
             })
         }
-        Purpose::OpenFolder | Purpose::TrainFolder | Purpose::TrainData | Purpose::TrainAgain | Purpose::RunFolder => {
+        Purpose::OpenFolder
+        | Purpose::TrainFolder
+        | Purpose::TrainData
+        | Purpose::TrainAgain
+        | Purpose::RunFolder
+        | Purpose::RunData
+        | Purpose::RunTestData => {
             let answer = dialog.set_title("Choose a folder").pick_folder();
             Errand::start(ctx, "file dialog", move || (purpose, one(block_on(answer))))
         }

@@ -17,7 +17,7 @@ use super::widgets::{badge, fact, facts, heading, hint};
 use crate::data::ImageShape;
 use crate::flow::Architecture;
 use crate::oracle::posterior::Posterior;
-use crate::oracle::world::ROUNDING_TOLERANCE;
+use crate::oracle::rounding::ROUNDING_TOLERANCE;
 use crate::units::{Nats, Tau};
 use crate::worker::protocol::{Inspection, Subject, Tile};
 

@@ -273,7 +273,9 @@ impl App {
             | Purpose::TrainData
             | Purpose::TrainAgain
             | Purpose::RunSpec
-            | Purpose::RunFolder => self.view.picked = Some((purpose, first)),
+            | Purpose::RunFolder
+            | Purpose::RunData
+            | Purpose::RunTestData => self.view.picked = Some((purpose, first)),
         }
     }
 }

@@ -2,12 +2,11 @@
 
 use std::path::Path;
 
-use serde::Serialize;
-
 use crate::data::{ImageShape, WorldBatch, contact_sheet, write_npz_in_pieces, write_png};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
-use crate::oracle::world::{ROUNDING_TOLERANCE, Sample, SampleSpec, Settings, World, to_world_batch};
+use crate::oracle::rounding::Rounding;
+use crate::oracle::world::{Sample, SampleSpec, Settings, World, to_world_batch};
 
 /// Writes the samples `indices` of `spec` (all of them where empty) to `path`: `.npz` holds world-space x, y, posterior,
 /// logp and aleatoric; `.png` is a contact sheet of pictures; anything else a folder of pictures by label.
@@ -21,8 +20,8 @@ pub fn save_samples(
     settings: &Settings,
     path: &Path,
     events: &mut dyn Events<Progress>,
-) -> Result<Saved> {
-    let mut saved = Saved::default();
+) -> Result<Rounding> {
+    let mut saved = Rounding::default();
     write_samples(world, spec, indices, settings, path, &mut |samples, progress| {
         saved.add(&world.rounding(samples, settings)?);
         events.report(progress)
@@ -41,7 +40,7 @@ pub fn save_latents(
     settings: &Settings,
     path: &Path,
     events: &mut dyn Events<Progress>,
-) -> Result<Saved> {
+) -> Result<Rounding> {
     let (shape, total) = (world.shape(), latents.len());
     if latents.shape != shape {
         return Err(Error::input(format!("the latents are {}, this world's images {shape}", latents.shape)));
@@ -52,7 +51,7 @@ pub fn save_latents(
     if !path.extension().is_some_and(|e| e.eq_ignore_ascii_case("npz")) {
         return Err(Error::input(format!("{}: images of given latents are written as .npz", path.display())));
     }
-    let mut saved = Saved::default();
+    let mut saved = Rounding::default();
     write_npz_in_pieces(path, shape, total, |sink| {
         let pieces = latents.x.chunks(world.batch() * shape.dims()).zip(classes.chunks(world.batch()));
         for (noise, classes) in pieces {
@@ -66,26 +65,6 @@ pub fn save_latents(
         Ok(())
     })?;
     Ok(saved)
-}
-
-/// What was written.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
-pub struct Saved {
-    /// Images.
-    pub images: usize,
-    /// Images whose posterior, computed again from x as rounded to 32 bits, moves by more than 10⁻³: the numbers beside
-    /// them are those of the image before rounding.
-    pub rounded: usize,
-    /// Largest such move.
-    pub max_drift: f64,
-}
-
-impl Saved {
-    fn add(&mut self, drifts: &[f64]) {
-        self.images += drifts.len();
-        self.rounded += drifts.iter().filter(|drift| **drift > ROUNDING_TOLERANCE).count();
-        self.max_drift = drifts.iter().copied().fold(self.max_drift, f64::max);
-    }
 }
 
 fn write_samples(

@@ -61,9 +61,6 @@ pub struct Sample {
     pub posterior: Posterior,
 }
 
-/// A sample whose posterior moves by more than this when x is rounded to 32 bits is counted as not carried by its x.
-pub const ROUNDING_TOLERANCE: f64 = 1e-3;
-
 /// A flow with the names of its classes.
 pub struct World {
     flow: Box<dyn Flow>,
@@ -228,22 +225,6 @@ impl World {
         let seed = spec.seed.split("latents");
         let noise = indices.par_iter().flat_map_iter(|&i| latents(seed, i, 1, dims)).collect();
         Ok((classes, noise))
-    }
-
-    /// How far the posterior of each sample moves, in its largest component, when it is computed again from x as rounded
-    /// to 32 bits. Large where pixels saturate (high τ): there the logit map turns the last bit of x into whole units.
-    ///
-    /// # Errors
-    /// When the device fails.
-    pub fn rounding(&self, samples: &[Sample], settings: &Settings) -> Result<Vec<f64>> {
-        if self.flow.shared_base().is_none() {
-            // Their posteriors were computed from x as it is.
-            return Ok(vec![0.0; samples.len()]);
-        }
-        let x: Vec<f32> = samples.iter().flat_map(|sample| sample.x.iter().copied()).collect();
-        let scores = self.flow.score(&x)?;
-        let again = (0..samples.len()).map(|i| self.posterior(&scores, i, settings));
-        Ok(again.zip(samples).map(|(again, sample)| again.distance(&sample.posterior)).collect())
     }
 
     /// Statistics of world-space images `x` (NCHW), batch after batch.

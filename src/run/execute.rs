@@ -8,14 +8,12 @@ use serde::Serialize;
 
 use super::folder::{Planned, RunFolder};
 use super::metrics::{Line, Writer};
-use super::stage::Stage;
+use super::pools::Pools;
 use super::status::{State, Status};
 use crate::classifier::{Architecture, ClassifierConfig, Trainee};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
-use crate::experiment::{
-    CellEvent, CellResult, Images, Job, Source, Summary, WorldImages, draw_pool, read_pool, run_cell,
-};
+use crate::experiment::{CellEvent, CellResult, Data, Job, Summary, run_cell};
 use crate::flow::weights::Weights;
 use crate::oracle::world::{Settings, World};
 use crate::units::Seed;
@@ -65,6 +63,14 @@ pub enum RunEvent {
         #[serde(flatten)]
         progress: Progress,
     },
+    /// The world scores images that were not drawn for this, or were rounded since.
+    Scoring {
+        /// Which.
+        what: String,
+        /// How many.
+        #[serde(flatten)]
+        progress: Progress,
+    },
     /// A word from a cell.
     Cell {
         /// The cell.
@@ -99,12 +105,14 @@ pub struct Computer<'a> {
     pub every: Duration,
     /// A folder on a disk of the machine's own, where images are kept that would come through a network otherwise.
     pub stage: Option<PathBuf>,
+    /// The dataset of a spec that names one.
+    pub data: Option<Data>,
 }
 
 impl<'a> Computer<'a> {
-    /// With checkpoints every minute and nothing kept elsewhere.
+    /// With checkpoints every minute, nothing kept elsewhere, and no dataset.
     pub fn new(world: &'a World, settings: Settings, device: &'a Device) -> Self {
-        Self { world, settings, device, every: CHECKPOINT_EVERY, stage: None }
+        Self { world, settings, device, every: CHECKPOINT_EVERY, stage: None, data: None }
     }
 }
 
@@ -130,8 +138,7 @@ pub fn execute(
     events.report(RunEvent::Planned { cells: mine.len(), finished: mine.len() - open.len() })?;
     let mut failed = 0;
     if let Some(last) = open.last().copied() {
-        let stage = computer.stage.clone().map(Stage::new);
-        let mut run = Run { folder, computer, stage, test: None, trains: Vec::new() };
+        let mut run = Run { folder, computer, pools: Pools::new(folder, computer)? };
         for planned in open {
             match run.cell(planned, events) {
                 Ok(result) => {
@@ -168,36 +175,18 @@ pub fn execute(
 struct Run<'a> {
     folder: &'a RunFolder,
     computer: &'a Computer<'a>,
-    stage: Option<Stage>,
-    test: Option<Images>,
-    /// Training images by seed, the last one used at the end.
-    trains: Vec<(u64, Images)>,
+    pools: Pools<'a>,
 }
-
-/// Bytes of training images held at once, at most, beside those in use.
-const HELD_BYTES: usize = 2 << 30;
 
 impl Run<'_> {
     fn cell(&mut self, planned: &Planned, events: &mut dyn Events<RunEvent>) -> Result<CellResult> {
         let spec = &self.folder.spec;
         let cell = planned.cell;
         let training = spec.training_of(cell.architecture)?;
-        if self.test.is_none() {
-            self.test = Some(self.draw("test", spec.test_seed(), spec.test.images, events)?);
-        }
         // What is seen once is drawn when it is needed; what is seen again is held.
         let streamed = training.epochs == 1;
-        if !streamed {
-            self.hold(cell.seed, events)?;
-        }
-        let world = WorldImages {
-            world: self.computer.world,
-            settings: &self.computer.settings,
-            seed: spec.train_seed(cell.seed),
-        };
-        let held = self.trains.iter().find(|(seed, _)| *seed == cell.seed).map(|(_, images)| images as &dyn Source);
-        let train = held.filter(|_| !streamed).unwrap_or(&world);
-        let Some(test) = &self.test else { return Err(Error::input("no test images")) };
+        self.pools.prepare(&cell, streamed, events)?;
+        let train = self.pools.train(&cell, streamed);
         let path = self.folder.cell(&planned.id);
         let pretrained = spec.pretrained.get(&cell.architecture).map(|file| Weights::read(file)).transpose()?;
         let job = Job {
@@ -205,8 +194,8 @@ impl Run<'_> {
             id: &planned.id,
             training,
             pretrained: pretrained.as_ref(),
-            train,
-            test,
+            train: train.as_ref(),
+            test: self.pools.test()?,
             watched: spec.test.watched,
             folder: &path,
             every: self.computer.every,
@@ -230,31 +219,6 @@ impl Run<'_> {
         let (step, steps) = before.map_or((0, 0), |status| (status.step, status.steps));
         std::fs::create_dir_all(&path).map_err(|e| Error::io(&path, e))?;
         Status { message: why.map(str::to_owned), ..Status::new(state, step, steps, None) }.write(&path)
-    }
-
-    fn hold(&mut self, seed: u64, events: &mut dyn Events<RunEvent>) -> Result<()> {
-        if let Some(at) = self.trains.iter().position(|(held, _)| *held == seed) {
-            let images = self.trains.remove(at);
-            self.trains.push(images);
-            return Ok(());
-        }
-        let bytes = |images: &Images| 4 * images.all.x.len();
-        while self.trains.iter().map(|(_, images)| bytes(images)).sum::<usize>() > HELD_BYTES {
-            self.trains.remove(0);
-        }
-        let spec = &self.folder.spec;
-        let images = self.draw(&format!("train-{seed}"), spec.train_seed(seed), spec.largest(), events)?;
-        self.trains.push((seed, images));
-        Ok(())
-    }
-
-    fn draw(&mut self, name: &str, seed: Seed, n: usize, events: &mut dyn Events<RunEvent>) -> Result<Images> {
-        let file = self.folder.pool(name)?;
-        let Computer { world, settings, .. } = self.computer;
-        let mut tell = |progress: Progress| events.emit(RunEvent::Drawing { what: name.to_owned(), progress });
-        draw_pool(world, settings, seed, n, &file, &mut tell)?;
-        let near = self.stage.as_mut().map_or_else(|| file.clone(), |stage| stage.near(&file));
-        read_pool(&near, settings, n, world.shape())
     }
 }
 

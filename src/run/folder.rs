@@ -1,17 +1,22 @@
 //! A run folder: created from a spec, opened, read.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::metrics::{self, Line};
+use super::pools;
 use super::status::Status;
 use crate::data::write_atomically;
 use crate::error::{Error, Result};
-use crate::experiment::{Cell, CellResult, ExperimentSpec, Files, Summary};
+use crate::experiment::{Cell, CellResult, Data, DataRecord, ExperimentSpec, Files, Summary};
+use crate::oracle::rounding::Rounding;
 
 const SPEC: &str = "run.toml";
 const PLAN: &str = "plan.jsonl";
+/// What is known about the dataset of a run that has one.
+const DATA: &str = "data.json";
 const RESULT: &str = "result.json";
 
 /// A line of the plan.
@@ -33,23 +38,30 @@ pub struct RunFolder {
     pub spec: ExperimentSpec,
     /// Its cells, those of few images first.
     pub plan: Vec<Planned>,
+    /// Its dataset, where the images are not all the world's.
+    pub data: Option<DataRecord>,
 }
 
 impl RunFolder {
-    /// Plans a run of `spec` on an oracle of given weights in `path`, or finds the plan of the same spec there.
+    /// Plans a run of `spec` on an oracle of given weights, and on the dataset that the spec names, in `path`, or finds the plan of
+    /// the same spec there.
     ///
     /// # Errors
-    /// When the folder holds another run, or cannot be written.
-    pub fn create(path: &Path, spec: &ExperimentSpec, weights_sha256: &str) -> Result<Self> {
+    /// When the folder holds another run or one on other data, or cannot be written.
+    pub fn create(path: &Path, spec: &ExperimentSpec, weights_sha256: &str, data: Option<&Data>) -> Result<Self> {
         spec.validate()?;
-        let files = Files::of(spec, weights_sha256)?;
+        let data = data.map(Data::record);
+        let files = Files::of(spec, weights_sha256, data.as_ref())?;
         let planned = |cell: Cell| Ok(Planned { id: cell.id(spec, &files)?, cell });
         let plan = spec.cells().into_iter().map(planned).collect::<Result<Vec<_>>>()?;
         Self::write_spec(path, spec)?;
+        if let Some(data) = &data {
+            keep_data(&path.join(DATA), data)?;
+        }
         let lines = plan.iter().map(|planned| serde_json::to_string(planned).map(|line| line + "\n"));
         let lines: String = lines.collect::<Result<_, _>>().map_err(|e| Error::file(path.join(PLAN), e.to_string()))?;
         keep(&path.join(PLAN), lines)?;
-        Ok(Self { path: path.to_owned(), spec: spec.clone(), plan })
+        Ok(Self { path: path.to_owned(), spec: spec.clone(), plan, data })
     }
 
     /// Opens a folder that [`Self::create`] made.
@@ -70,7 +82,7 @@ impl RunFolder {
             .lines()
             .map(|line| serde_json::from_str(line).map_err(|e| Error::file(path.join(PLAN), e.to_string())))
             .collect::<Result<Vec<Planned>>>()?;
-        Ok(Self { path: path.to_owned(), spec, plan })
+        Ok(Self { path: path.to_owned(), spec, plan, data: read_json(&path.join(DATA))? })
     }
 
     /// Writes the spec of a run into its folder, before there is a plan.
@@ -107,7 +119,7 @@ impl RunFolder {
             let inner = path.join(name);
             gone(&inner, std::fs::remove_dir_all(&inner))?;
         }
-        for name in ["summary.json", "summary.csv", PLAN, SPEC] {
+        for name in ["summary.json", "summary.csv", DATA, PLAN, SPEC] {
             let file = path.join(name);
             gone(&file, std::fs::remove_file(&file))?;
         }
@@ -131,6 +143,11 @@ impl RunFolder {
         let pool = self.path.join("pool");
         std::fs::create_dir_all(&pool).map_err(|e| Error::io(&pool, e))?;
         Ok(pool.join(format!("{name}.npz")))
+    }
+
+    /// File of how many images of a pool do not carry their posterior.
+    pub(super) fn pool_rounding(&self, name: &str) -> PathBuf {
+        self.path.join("pool").join(format!("{name}.rounding.json"))
     }
 
     /// What a cell gave, once it is finished.
@@ -176,7 +193,13 @@ impl RunFolder {
     /// Names a result that cannot be read.
     pub fn summary(&self) -> Result<Summary> {
         let results = self.plan.iter().map(|planned| self.result(&planned.id)).collect::<Result<Vec<_>>>()?;
-        Summary::of(&self.spec, results.into_iter().flatten().collect())
+        let mut rounding = BTreeMap::new();
+        for name in pools::names(self) {
+            let counted: Option<Rounding> = read_json(&self.pool_rounding(&name))?;
+            rounding.extend(counted.filter(|counted| counted.rounded > 0).map(|counted| (name, counted)));
+        }
+        let found = Summary::of(&self.spec, results.into_iter().flatten().collect())?;
+        Ok(Summary { data: self.data.clone(), rounding, ..found })
     }
 
     /// Writes the summary of what is finished as JSON and CSV.
@@ -195,6 +218,24 @@ impl RunFolder {
                 return Ok(summary);
             }
         }
+    }
+}
+
+/// [`keep`] of a dataset's description, with a word about data that have changed.
+fn keep_data(path: &Path, data: &DataRecord) -> Result<()> {
+    match read_json::<DataRecord>(path)? {
+        Some(old) if old != *data => {
+            let what = if old.train == data.train { data.test.as_ref() } else { Some(&data.train) };
+            let what = what.map_or("the test images", |part| part.path.as_str());
+            Err(Error::file(
+                path,
+                format!(
+                    "{what} is not what this run was planned with; put the old images back, or choose another folder"
+                ),
+            ))
+        }
+        Some(_) => Ok(()),
+        None => write_json(path, data),
     }
 }
 

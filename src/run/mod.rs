@@ -20,6 +20,7 @@
 mod execute;
 mod folder;
 mod metrics;
+mod pools;
 pub mod slurm;
 mod stage;
 mod status;

@@ -10,33 +10,44 @@ use statrs::distribution::{Continuous, ContinuousCDF, Normal};
 use crate::common::{fill, tiny};
 use crate::run::{bayescope, fail, json, succeed, text};
 
-struct Grid {
+/// A spec in a folder of its own.
+pub struct Grid {
     folder: tempfile::TempDir,
-    spec: PathBuf,
+    pub spec: PathBuf,
 }
 
 impl Grid {
     /// A spec over the two Gaussian classes; `rest` is the grid and what follows.
-    fn new(rest: &str) -> Self {
+    pub fn new(rest: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let oracle = tiny::gaussian_file(folder.path());
+        Self::of(folder, oracle.file_name().unwrap().to_str().unwrap(), rest)
+    }
+
+    /// A spec over another world.
+    pub fn of(folder: tempfile::TempDir, oracle: &str, rest: &str) -> Self {
         let spec = folder.path().join("spec.toml");
-        let text =
-            format!("name = 'test'\n[world]\noracle = '{}'\n{rest}", oracle.file_name().unwrap().to_str().unwrap());
-        std::fs::write(&spec, text).unwrap();
+        std::fs::write(&spec, format!("name = 'test'\n[world]\noracle = '{oracle}'\n{rest}")).unwrap();
         Self { folder, spec }
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    /// The same in the same folder, changed.
+    pub fn change(&self, from: &str, to: &str) {
+        let text = std::fs::read_to_string(&self.spec).unwrap();
+        assert!(text.contains(from), "{from} is not in {text}");
+        std::fs::write(&self.spec, text.replace(from, to)).unwrap();
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    fn run(&self, out: &Path) -> Value {
+    pub fn run(&self, out: &Path) -> Value {
         json(&["run", text(&self.spec), "--out", text(out), "--device", "cpu", "--json"])
     }
 }
 
-fn summary(run: &Path) -> Vec<u8> {
+pub fn summary(run: &Path) -> Vec<u8> {
     std::fs::read(run.join("summary.json")).unwrap()
 }
 

@@ -3,6 +3,7 @@
 mod bayes;
 #[path = "../common/mod.rs"]
 mod common;
+mod datasets;
 mod experiments;
 mod looking;
 mod reference;

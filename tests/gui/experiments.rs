@@ -38,7 +38,7 @@ fn spec(name: &str) -> ExperimentSpec {
 
 /// A run folder whose first cells are finished.
 pub fn run(path: &Path, name: &str, finished: usize) -> RunFolder {
-    let folder = RunFolder::create(path, &spec(name), "0123").unwrap();
+    let folder = RunFolder::create(path, &spec(name), "0123", None).unwrap();
     for planned in folder.plan.iter().take(finished) {
         let cell = planned.cell;
         let share = 0.9 * (cell.train_size as f64).powf(-0.25) * (1.0 + 0.03 * cell.seed as f64);

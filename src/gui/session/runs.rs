@@ -188,7 +188,9 @@ impl Runs {
         let (planned, said, eta_secs) = match event {
             RunEvent::Cell { planned, said, eta_secs } => (planned, said, eta_secs),
             RunEvent::Finished(_) | RunEvent::Failed { .. } => return run.live = None,
-            RunEvent::Planned { .. } | RunEvent::Drawing { .. } | RunEvent::Summary(_) => return,
+            RunEvent::Planned { .. } | RunEvent::Drawing { .. } | RunEvent::Scoring { .. } | RunEvent::Summary(_) => {
+                return;
+            }
         };
         if let CellEvent::Started { steps, resumed_at, .. } = said {
             let (id, cell, step) = (planned.id, planned.cell, resumed_at);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::Sink;
 use crate::error::Result;
 use crate::events::{Events, Progress};
-use crate::experiment::{CellEvent, ExperimentSpec, Summary};
+use crate::experiment::{CellEvent, Data, ExperimentSpec, Summary};
 use crate::oracle::world::World;
 use crate::run::{Computer, Planned, RunEvent, RunFolder, Share, estimate, execute};
 use crate::worker::Control;
@@ -46,9 +46,10 @@ pub fn carry_out(
 fn conduct(desk: &Desk, spec: &ExperimentSpec, path: &Path, sink: &mut Sink<'_>) -> Result<Summary> {
     let place = Place::open(desk, spec, sink)?;
     let (world, weights) = place.world();
-    let folder = RunFolder::create(path, spec, weights)?;
+    let data = Data::open(spec, world, weights)?;
+    let folder = RunFolder::create(path, spec, weights, data.as_ref())?;
     let settings = spec.world.settings(world.class_names().len())?;
-    let computer = Computer::new(world, settings, &desk.chosen.device);
+    let computer = Computer { data, ..Computer::new(world, settings, &desk.chosen.device) };
     execute(&folder, Share::ALL, &computer, &mut Told::new(sink, &folder)?)
 }
 
@@ -69,7 +70,8 @@ pub fn estimate_time(
     let there = RunFolder::open(path).ok().filter(|folder| folder.spec == *spec);
     let folder = there.unwrap_or_else(|| {
         let planned = |cell| Planned { id: String::new(), cell };
-        RunFolder { path: PathBuf::new(), spec: spec.clone(), plan: spec.cells().into_iter().map(planned).collect() }
+        let plan = spec.cells().into_iter().map(planned).collect();
+        RunFolder { path: PathBuf::new(), spec: spec.clone(), plan, data: None }
     });
     let settings = spec.world.settings(world.class_names().len())?;
     let estimates = estimate(&folder, &Computer::new(world, settings, &desk.chosen.device))?;
@@ -158,6 +160,9 @@ impl Events<RunEvent> for Told<'_, '_> {
             }
             RunEvent::Drawing { what, progress } => {
                 self.progress(0, &format!("drawing images {what}: {} of {}", progress.done, progress.total));
+            }
+            RunEvent::Scoring { what, progress } => {
+                self.progress(0, &format!("scoring images {what}: {} of {}", progress.done, progress.total));
             }
             RunEvent::Cell { planned, said: CellEvent::Step { step, loss, .. }, .. } => {
                 self.progress(*step, &format!("{}: step {step}, loss {loss:.4} nats", planned.cell.label()));

@@ -1,5 +1,6 @@
 //! What a new experiment is told.
 
+mod data;
 mod grid;
 
 use std::path::{Path, PathBuf};
@@ -20,6 +21,7 @@ use crate::gui::theme::Theme;
 use crate::gui::widgets::hint;
 use crate::oracle::library;
 use crate::units::Tau;
+use data::DataFields;
 use grid::{list, numbers};
 
 /// The fields, as they are being edited.
@@ -31,6 +33,7 @@ pub struct Form {
     file: String,
     sizes: String,
     seeds: String,
+    data: DataFields,
     /// The folder somebody typed; empty for the usual one.
     folder: String,
     usual: PathBuf,
@@ -50,6 +53,7 @@ impl Form {
                 self.load_file();
             }
             Purpose::RunFolder => self.folder = path.display().to_string(),
+            other if self.data.picked(other, &path) => {}
             other => *picked = Some((other, path)),
         }
     }
@@ -66,6 +70,7 @@ impl Form {
             Ok(spec) => {
                 self.sizes = list(&spec.grid.train_sizes);
                 self.seeds = list(&spec.grid.seeds);
+                self.data = DataFields::of(&spec);
                 self.start = start.into();
                 self.spec = Some(spec);
                 self.complaint = None;
@@ -89,6 +94,7 @@ impl Form {
         self.source(ui, cx);
         if let Some(spec) = &mut self.spec {
             world(ui, cx, spec);
+            self.data.show(ui, cx, spec);
             grid::show(ui, spec, &mut self.sizes, &mut self.seeds);
         }
         self.place(ui, cx);
@@ -160,15 +166,10 @@ impl Form {
         if spec.name.trim().is_empty() {
             return Err("Give the run a name.".into());
         }
+        spec.data = spec.data.map(|_| self.data.ready()).transpose()?;
         spec.validate().map_err(|error| error.to_string())?;
-        let text = self.folder.trim();
-        let folder = match (text.strip_prefix("~/"), std::env::var_os("HOME")) {
-            _ if text.is_empty() => self.usual.clone(),
-            (Some(rest), Some(home)) => PathBuf::from(home).join(rest),
-            _ => text.into(),
-        };
-        let folder = std::path::absolute(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-        Ok((spec, folder))
+        let usual = self.folder.trim().is_empty();
+        Ok((spec, if usual { absolute(self.usual.clone())? } else { placed(&self.folder)? }))
     }
 
     fn buttons(&mut self, ui: &mut Ui, cx: &mut Cx) -> bool {
@@ -208,6 +209,19 @@ impl Form {
         }
         started
     }
+}
+
+/// A path as somebody typed it: absolute, ~ for the home folder.
+fn placed(text: &str) -> std::result::Result<PathBuf, String> {
+    let text = text.trim();
+    absolute(match (text.strip_prefix("~/"), std::env::var_os("HOME")) {
+        (Some(rest), Some(home)) => PathBuf::from(home).join(rest),
+        _ => text.into(),
+    })
+}
+
+fn absolute(path: PathBuf) -> std::result::Result<PathBuf, String> {
+    std::path::absolute(&path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 /// How much there is to do.
@@ -296,6 +310,7 @@ fn world(ui: &mut Ui, cx: &Cx, spec: &mut ExperimentSpec) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiment::DataSpec;
 
     fn form() -> Form {
         let mut form = Form { usual: "/runs/quick".into(), ..Form::default() };
@@ -324,5 +339,21 @@ mod tests {
         form.picked(&mut Some((Purpose::RunFolder, "/runs/mine".into())));
         form.seeds = "0".into();
         assert_eq!(form.ready().unwrap().1, Path::new("/runs/mine"));
+    }
+
+    #[test]
+    fn a_dataset_is_part_of_the_form() {
+        let mut form = form();
+        form.picked(&mut Some((Purpose::RunData, "/data/digits".into())));
+        assert_eq!(form.ready().unwrap().0.data, None, "the world's own images until somebody chooses");
+        form.spec.as_mut().unwrap().data = Some(DataSpec::default());
+        let spec = form.ready().unwrap().0;
+        assert_eq!(spec.data, Some(DataSpec { train: "/data/digits".into(), test: None }));
+        // A run on data is duplicated with them.
+        let mut copy = Form::default();
+        copy.duplicate(&spec, &Prefs::default());
+        assert_eq!(copy.ready().unwrap().0, spec);
+        copy.data.train.clear();
+        assert!(copy.ready().unwrap_err().contains("Name the dataset"));
     }
 }

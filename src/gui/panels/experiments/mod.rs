@@ -9,10 +9,11 @@ mod law_plot;
 mod reliability;
 mod table;
 
-use eframe::egui::{self, Ui};
+use eframe::egui::{self, RichText, Ui};
 
 use super::{Cx, Panel};
 use crate::gui::session::runs::RunView;
+use crate::gui::theme::Theme;
 use crate::gui::widgets::{empty_state, heading, hint};
 use form::Form;
 use law_plot::Shown;
@@ -91,6 +92,9 @@ impl ExperimentsPanel {
             return;
         };
         cells::show(ui, cx, (run, found), &mut self.followed);
+        for caveat in found.results.summary.caveats() {
+            ui.add(egui::Label::new(RichText::new(caveat).color(Theme::of(ui).warning())).wrap());
+        }
         course::show(ui, cx, run, &mut self.log_loss);
         law::show(ui, cx, run, &mut self.shown);
         match reliability::chosen(found, cx.view.cell.as_deref()) {

@@ -1,0 +1,308 @@
+//! Images of a dataset in place of samples of the world: opened, checked, and brought into the world as `posterior` brings them.
+//! The truth about them is the world's: exact for the tensors a classifier sees, an opinion about the photographs behind them.
+
+mod classes;
+mod manifest;
+
+use std::path::Path;
+
+use rand::seq::SliceRandom;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+pub use self::classes::Mapped;
+use self::classes::numbers_of;
+use self::manifest::Manifest;
+use super::images::{Batch, Source};
+use super::spec::ExperimentSpec;
+use crate::data::{Dataset, ImageShape, Input, Split, WorldBatch, open_split, open_test};
+use crate::error::{Error, Result};
+use crate::events::{Events, Progress, silent};
+use crate::flow::preprocess::{Dequantisation, Preprocessing};
+use crate::oracle::posterior::Posterior;
+use crate::oracle::world::{Sample, Settings, World, to_world_batch};
+use crate::units::{ClassId, Seed, Tau};
+
+/// Values hashed at a time.
+const HASHED: usize = 1 << 14;
+
+/// The images of an experiment that come from a dataset.
+#[derive(Debug, Clone)]
+pub struct Data {
+    /// To train on.
+    pub train: Part,
+    /// To measure on; samples of the world where there are none.
+    pub test: Option<Part>,
+}
+
+/// Labelled images of a dataset, brought into a world when they are asked for.
+#[derive(Debug, Clone)]
+pub struct Part {
+    shape: ImageShape,
+    values: Values,
+    labels: Vec<ClassId>,
+    classes: usize,
+    /// log p(x|y), [N, K], where the dataset's own are provably those of this world.
+    logp: Option<Vec<f64>>,
+    record: PartRecord,
+}
+
+#[derive(Debug, Clone)]
+enum Values {
+    World(Vec<f32>),
+    /// As padded, a byte a value.
+    Pixels(Vec<u8>, Preprocessing, Dequantisation),
+}
+
+/// What is written down about the images of a dataset.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DataRecord {
+    /// Those to train on.
+    pub train: PartRecord,
+    /// Those to measure on; absent where they are samples of the world.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test: Option<PartRecord>,
+}
+
+/// What is written down about one part.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PartRecord {
+    /// File or folder.
+    pub path: String,
+    /// Images there are.
+    pub images: usize,
+    /// SHA-256 of all that is taken from it: kind and shape of the images, their values as stored (padded, where they are pixels),
+    /// labels, and log-likelihoods where those are taken too.
+    pub sha256: String,
+    /// How 8-bit pixels become world-space x; absent where x is stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dequantisation: Option<Dequantisation>,
+    /// How its classes became those of the world.
+    pub classes: Mapped,
+    /// Whether `dataset.json` proves that these are samples of this world at this τ; their stored log-likelihoods are then used.
+    pub of_this_world: bool,
+}
+
+impl PartRecord {
+    fn describe(&self) -> String {
+        let Self { path, images, dequantisation, of_this_world, .. } = self;
+        let kind = match (dequantisation, of_this_world) {
+            (Some(_), _) => "8-bit images, mapped in",
+            (None, true) => "samples of this world",
+            (None, false) => "world-space images",
+        };
+        format!("{path} ({images} {kind})")
+    }
+}
+
+impl DataRecord {
+    /// What has to be said beside figures of these images.
+    pub fn sentences(&self) -> Vec<String> {
+        let from = format!("training images: a random part of {}", self.train.describe());
+        let test = match &self.test {
+            None => "test images: samples of the world, so that the figures are exact for it; a classifier that is trained on \
+                     other images need not come near its posterior"
+                .into(),
+            Some(test) if test.of_this_world => format!("test images: {}", test.describe()),
+            Some(test) => format!(
+                "test images: {}. Their posteriors are this world's opinion of them: aleatoric part, floor and gap are those \
+                 of the world at these images, not of nature",
+                test.describe()
+            ),
+        };
+        vec![from, test]
+    }
+}
+
+/// Where images are to go.
+struct Place<'a> {
+    world: &'a World,
+    weights_sha256: &'a str,
+    tau: Tau,
+}
+
+impl Data {
+    /// Opens the dataset of a spec, if it names one, for the world of given weights.
+    ///
+    /// # Errors
+    /// Names what cannot be read, has no labels, does not fit the world, or has too few images for the spec.
+    pub fn open(spec: &ExperimentSpec, world: &World, weights_sha256: &str) -> Result<Option<Self>> {
+        let Some(data) = &spec.data else { return Ok(None) };
+        let place = Place { world, weights_sha256, tau: spec.world.tau };
+        let train = Part::new(&place, &data.train, Split::Train, open_split(&data.train, Split::Train)?)?;
+        let test = match &data.test {
+            Some(path) => Some((path, open_split(path, Split::Test)?)),
+            None => open_test(&data.train)?.map(|input| (&data.train, input)),
+        };
+        let test = test.map(|(path, input)| Part::new(&place, path, Split::Test, input)).transpose()?;
+        enough(&train, spec.largest(), "grid.train_sizes", "training")?;
+        if let Some(test) = &test {
+            enough(test, spec.test.images, "test.images", "test")?;
+        }
+        Ok(Some(Self { train, test }))
+    }
+
+    /// What is written down about it.
+    pub fn record(&self) -> DataRecord {
+        DataRecord { train: self.train.record.clone(), test: self.test.as_ref().map(|test| test.record.clone()) }
+    }
+}
+
+fn enough(part: &Part, asked: usize, who: &str, what: &str) -> Result<()> {
+    let there = part.len();
+    if asked <= there {
+        return Ok(());
+    }
+    Err(Error::file(&part.record.path, format!("has {there} {what} images, {who} asks for {asked}: lower it")))
+}
+
+impl Part {
+    fn new(place: &Place<'_>, path: &Path, split: Split, input: Input) -> Result<Self> {
+        let bad = |cause: String| Error::file(path, cause);
+        let unlabelled = || bad(format!("its {split} images have no labels, and a classifier is told one for each"));
+        let (world, manifest) = (place.world, Manifest::beside(path, split)?);
+        let names = manifest.as_ref().map(|manifest| manifest.class_names.clone()).unwrap_or_default();
+        let (shape, values, labels, names, counted, logp) = match input {
+            Input::Pixels(images) => {
+                let how = world.flow().pixels().default_dequantisation();
+                let Dataset { shape, pixels, labels, class_names, .. } =
+                    world.fit(images).map_err(|e| bad(e.to_string()))?;
+                let labels = labels.ok_or_else(unlabelled)?;
+                (shape, Values::Pixels(pixels, world.flow().pixels(), how), labels, class_names, None, None)
+            }
+            Input::World(WorldBatch { shape, x, classes, y, logp, .. }) => {
+                let label =
+                    |&y: &i64| usize::try_from(y).map_err(|_| bad(format!("has the label {y}; classes count from 0")));
+                let labels = y.ok_or_else(unlabelled)?.iter().map(label).collect::<Result<Vec<_>>>()?;
+                (shape, Values::World(x), labels, names, Some(classes).filter(|k| *k > 0), logp)
+            }
+        };
+        if shape != world.shape() {
+            return Err(bad(format!("its images are {shape}, this world's {}", world.shape())));
+        }
+        let (classes, numbers) = numbers_of(&names, counted, &labels, world.class_names()).map_err(bad)?;
+        let labels: Vec<ClassId> = labels.into_iter().map(|label| numbers[label]).collect();
+        // Stored likelihoods are in the order of the dataset's own classes: another order is not sorted here but scored anew.
+        let ordered = numbers.iter().enumerate().all(|(i, k)| i == *k);
+        let proof = |manifest: &Manifest| manifest.proves(place.weights_sha256, place.tau);
+        let of_this_world = ordered && manifest.as_ref().map(proof).transpose()?.unwrap_or(false);
+        let logp = logp.filter(|_| of_this_world);
+        let dequantisation = match &values {
+            Values::World(_) => None,
+            Values::Pixels(_, _, how) => Some(*how),
+        };
+        let (path, images) = (path.display().to_string(), labels.len());
+        let record = PartRecord { path, images, sha256: String::new(), dequantisation, classes, of_this_world };
+        let mut part = Self { shape, values, labels, classes: world.class_names().len(), logp, record };
+        part.record.sha256 = part.hash();
+        Ok(part)
+    }
+
+    /// Number of images.
+    pub fn len(&self) -> usize {
+        self.labels.len()
+    }
+
+    /// Whether there is no image.
+    pub fn is_empty(&self) -> bool {
+        self.labels.is_empty()
+    }
+
+    /// Whether these are provably samples of the world, so that their stored log-likelihoods are used.
+    pub fn of_this_world(&self) -> bool {
+        self.record.of_this_world
+    }
+
+    /// The first `n` images in the random order of a seed: fewer of them are the first of these.
+    pub fn order(&self, seed: Seed, n: usize) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.len()).collect();
+        order.shuffle(&mut seed.split("dataset").rng(0));
+        order.truncate(n);
+        order
+    }
+
+    fn hash(&self) -> String {
+        let mut hash = Sha256::new();
+        let ImageShape { channels, height, width } = self.shape;
+        let numbers = [self.len(), channels, height, width, self.classes];
+        numbers.iter().chain(&self.labels).for_each(|n| hash.update((*n as u64).to_le_bytes()));
+        match &self.values {
+            Values::World(x) => {
+                hash.update("world-space");
+                for x in x.chunks(HASHED) {
+                    hash.update(x.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<u8>>());
+                }
+            }
+            Values::Pixels(pixels, ..) => {
+                hash.update("pixels");
+                hash.update(pixels);
+            }
+        }
+        self.logp.iter().flatten().for_each(|v| hash.update(v.to_le_bytes()));
+        hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// World-space x of an image: the same in whatever batch it comes.
+    fn x(&self, i: usize) -> Vec<f32> {
+        let dims = self.shape.dims();
+        let part = i * dims..(i + 1) * dims;
+        match &self.values {
+            Values::World(x) => x[part].to_vec(),
+            Values::Pixels(pixels, preprocessing, how) => preprocessing.map_in(&pixels[part], dims, i, *how),
+        }
+    }
+
+    /// Images of given running numbers with this world's posteriors of them.
+    ///
+    /// # Errors
+    /// When an image has no density in this world, the device fails, or the caller stops.
+    pub fn scored(
+        &self,
+        world: &World,
+        settings: &Settings,
+        indices: &[usize],
+        events: &mut dyn Events<Progress>,
+    ) -> Result<WorldBatch> {
+        let images = self.take(indices)?;
+        let posteriors: Vec<Posterior> = match &self.logp {
+            Some(logp) => {
+                let of = |&i: &usize| logp[i * self.classes..(i + 1) * self.classes].to_vec();
+                indices.iter().map(|i| Posterior::new(of(i), &settings.prior, settings.smoothing)).collect()
+            }
+            None => {
+                let scores = world.score(&images.x, events).map_err(|error| self.named(error, world, indices))?;
+                (0..indices.len()).map(|i| world.posterior(&scores, i, settings)).collect()
+            }
+        };
+        let samples = images.x.chunks_exact(self.shape.dims()).zip(&images.labels).zip(indices).zip(posteriors);
+        let sample = |(((x, &label), &index), posterior): (((&[f32], &ClassId), &usize), Posterior)| Sample {
+            index,
+            source: label,
+            label,
+            x: x.to_vec(),
+            posterior,
+        };
+        Ok(to_world_batch(self.shape, self.classes, &samples.map(sample).collect::<Vec<_>>()))
+    }
+
+    /// An image that has no density is not the fault of one cell but of the dataset: which one, and of what file.
+    fn named(&self, error: Error, world: &World, indices: &[usize]) -> Error {
+        let Error::Input(cause) = error else { return error };
+        let alone = |&i: &usize| world.score(&self.x(i), &mut silent()).err().map(|error| (i, error.to_string()));
+        let cause = match indices.iter().find_map(alone) {
+            Some((i, why)) => format!("image {i} {}", why.strip_prefix("image 0 ").unwrap_or(&why)),
+            None => cause,
+        };
+        Error::file(&self.record.path, cause)
+    }
+}
+
+impl Source for Part {
+    fn take(&self, indices: &[usize]) -> Result<Batch> {
+        Ok(Batch {
+            x: indices.iter().flat_map(|&i| self.x(i)).collect(),
+            labels: indices.iter().map(|&i| self.labels[i]).collect(),
+            posterior: Vec::new(),
+        })
+    }
+}

@@ -1,0 +1,244 @@
+//! Images on disk with all that is known about them, made once and read by whoever needs them.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use super::images::{Batch, Images};
+use crate::data::{ImageShape, Input, WorldBatch, add_npz_in_pieces, read_npz};
+use crate::error::{Error, Result};
+use crate::events::{Events, Progress};
+use crate::oracle::posterior::Posterior;
+use crate::oracle::world::{SampleSpec, Settings, World, to_world_batch};
+use crate::units::{ClassId, Seed};
+
+/// Images of a part, at least: what is lost, at most, when a process is killed.
+const PART: usize = 256;
+
+/// A file of images to come. Large ones are made in parts beside it, so that an interrupted one goes on where it stopped.
+#[derive(Debug, Clone, Copy)]
+pub struct Pool<'a> {
+    /// The file.
+    pub file: &'a Path,
+    /// Shape of every image.
+    pub shape: ImageShape,
+    /// How many.
+    pub n: usize,
+    /// How many are made at a time.
+    pub batch: usize,
+}
+
+/// Makes the images of a range, at most a batch, and tells how many of them are done.
+type Produce<'a> = dyn FnMut(Range<usize>, &mut dyn Events<Progress>) -> Result<WorldBatch> + 'a;
+
+impl Pool<'_> {
+    /// Draws the first images of a world under a seed, unless the file is there.
+    ///
+    /// The posteriors are those of the images before x is rounded to 32 bits, as `sample` writes them: the labels are drawn from
+    /// them, so that cross-entropy and accuracy have no bias, and their mean entropy is the world's own. What a classifier cannot
+    /// see because of the rounding counts as epistemic; [`World::rounded`] says whether there is any of it.
+    ///
+    /// # Errors
+    /// As [`Self::fill`].
+    pub fn draw(
+        &self,
+        world: &World,
+        settings: &Settings,
+        seed: Seed,
+        events: &mut dyn Events<Progress>,
+    ) -> Result<()> {
+        let (spec, classes) = (SampleSpec { n: self.n, class: None, seed }, world.class_names().len());
+        self.fill(events, &mut |range, _| {
+            let indices: Vec<usize> = range.collect();
+            Ok(to_world_batch(self.shape, classes, &world.sample_indices(&spec, settings, &indices)?))
+        })
+    }
+
+    /// Fills the file with what `produce` makes of one range after another, unless it is there. Several processes may do so at
+    /// once: all of them then read what the first of them has made.
+    ///
+    /// # Errors
+    /// When a file cannot be written, or the caller stops; finished parts stay and are not made again.
+    pub fn fill(&self, events: &mut dyn Events<Progress>, produce: &mut Produce<'_>) -> Result<()> {
+        let parts = self.file.with_extension("parts");
+        let done = self.gather(&parts, events, produce);
+        if matches!(done, Err(Error::Cancelled)) || !self.file.exists() {
+            return done;
+        }
+        // Whatever went wrong: another process has finished the file, and perhaps taken the parts away under this one.
+        match std::fs::remove_dir_all(&parts) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => tracing::warn!("{}: {e}", parts.display()),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn gather(&self, parts: &Path, events: &mut dyn Events<Progress>, produce: &mut Produce<'_>) -> Result<()> {
+        if self.file.exists() {
+            return Ok(());
+        }
+        let each = PART.next_multiple_of(self.batch);
+        if self.n <= each {
+            return self.write(self.file, 0..self.n, events, produce);
+        }
+        std::fs::create_dir_all(parts).map_err(|e| Error::io(parts, e))?;
+        let ranges = || (0..self.n).step_by(each).map(|first| first..self.n.min(first + each));
+        let part = |range: &Range<usize>| parts.join(format!("{:08}.npz", range.start));
+        for range in ranges() {
+            if self.file.exists() {
+                return Ok(());
+            }
+            let file = part(&range);
+            if file.exists() {
+                events.report(Progress { done: range.end, total: self.n })?;
+            } else {
+                self.write(&file, range, events, produce)?;
+            }
+        }
+        add_npz_in_pieces(self.file, self.shape, self.n, |sink| {
+            ranges().try_for_each(|range| sink(&self.read_part(part(&range), range.len())?))
+        })
+    }
+
+    /// Makes a range of images into one file.
+    fn write(
+        &self,
+        file: &Path,
+        range: Range<usize>,
+        events: &mut dyn Events<Progress>,
+        produce: &mut Produce<'_>,
+    ) -> Result<()> {
+        add_npz_in_pieces(file, self.shape, range.len(), |sink| {
+            for first in range.clone().step_by(self.batch) {
+                let piece = first..range.end.min(first + self.batch);
+                let mut within = |p: Progress| events.emit(Progress { done: first + p.done, total: self.n });
+                let images = produce(piece.clone(), &mut within)?;
+                sink(&images)?;
+                events.report(Progress { done: piece.end, total: self.n })?;
+            }
+            Ok(())
+        })
+    }
+
+    fn read_part(&self, file: PathBuf, n: usize) -> Result<WorldBatch> {
+        match read_npz(&file)? {
+            Input::World(batch) if batch.shape == self.shape && batch.len() == n => Ok(batch),
+            _ => Err(other_images(&file)),
+        }
+    }
+}
+
+fn other_images(file: &Path) -> Error {
+    Error::file(file, "holds other images than this run needs; remove it and they are made again")
+}
+
+/// Reads what [`Pool::fill`] wrote. Posteriors are computed again from the stored log-likelihoods in f64, so that whoever writes and
+/// whoever reads has the same images to the bit.
+///
+/// # Errors
+/// When the file holds other images than `n` of `shape`, or cannot be read.
+pub fn read_pool(file: &Path, settings: &Settings, n: usize, shape: ImageShape) -> Result<Images> {
+    let Input::World(batch) = read_npz(file)? else { return Err(other_images(file)) };
+    let (true, Some(labels), Some(logp)) = (batch.shape == shape && batch.len() == n, &batch.y, &batch.logp) else {
+        return Err(other_images(file));
+    };
+    let posterior = logp
+        .chunks_exact(batch.classes)
+        .flat_map(|logp| Posterior::new(logp.to_vec(), &settings.prior, settings.smoothing).probabilities);
+    let all =
+        Batch { labels: labels.iter().map(|&y| y as ClassId).collect(), posterior: posterior.collect(), x: batch.x };
+    Ok(Images { shape, classes: batch.classes, all })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::ControlFlow;
+
+    use super::*;
+    use crate::events::silent;
+
+    const SHAPE: ImageShape = ImageShape { channels: 1, height: 1, width: 2 };
+    const N: usize = 1000;
+
+    /// Image i is (i, −i), of class i mod 3, and a third as likely in each class.
+    fn images(range: Range<usize>) -> WorldBatch {
+        let n = range.len();
+        WorldBatch {
+            shape: SHAPE,
+            x: range.clone().flat_map(|i| [i as f32, -(i as f32)]).collect(),
+            classes: 3,
+            y: Some(range.clone().map(|i| (i % 3) as i64).collect()),
+            posterior: Some(vec![1.0 / 3.0; 3 * n]),
+            logp: Some(range.flat_map(|i| [-(i as f64) / 7.0; 3]).collect()),
+            aleatoric: Some(vec![3f64.ln(); n]),
+        }
+    }
+
+    /// Fills a pool whose caller stops after so many ranges; how many were made.
+    fn fill(file: &Path, stop_after: usize) -> (usize, Result<()>) {
+        let pool = Pool { file, shape: SHAPE, n: N, batch: 60 };
+        let (mut told, mut made) = (0, 0);
+        let mut stop = |_: Progress| {
+            told += 1;
+            if told >= stop_after { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let done = pool.fill(&mut stop, &mut |range, _| {
+            made += 1;
+            Ok(images(range))
+        });
+        (made, done)
+    }
+
+    #[test]
+    fn an_interrupted_pool_goes_on_where_it_stopped_to_the_same_bytes() {
+        let folder = tempfile::tempdir().unwrap();
+        let (whole, broken) = (folder.path().join("whole.npz"), folder.path().join("broken.npz"));
+        let (all, done) = fill(&whole, usize::MAX);
+        done.unwrap();
+        assert_eq!(all, 17, "300 images a part of 5 ranges, 100 in the last one of 2");
+        let (first, stopped) = fill(&broken, 8);
+        assert!(matches!(stopped, Err(Error::Cancelled)) && first == 8);
+        assert!(!broken.exists() && folder.path().join("broken.parts/00000000.npz").exists());
+        // The first part, of five ranges, is not made again.
+        let (rest, done) = fill(&broken, usize::MAX);
+        done.unwrap();
+        assert_eq!(rest, all - 5);
+        assert_eq!(std::fs::read(&broken).unwrap(), std::fs::read(&whole).unwrap());
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2, "no parts are left");
+        assert_eq!(fill(&broken, usize::MAX).0, 0);
+        let one = folder.path().join("one.npz");
+        add_npz_in_pieces(&one, SHAPE, N, |sink| sink(&images(0..N))).unwrap();
+        assert_eq!(std::fs::read(&one).unwrap(), std::fs::read(&whole).unwrap(), "parts change the file");
+    }
+
+    #[test]
+    fn a_pool_that_another_process_finishes_is_that_processs() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("pool.npz");
+        let pool = Pool { file: &file, shape: SHAPE, n: N, batch: 60 };
+        let mut made = 0;
+        // In the middle of the second part the file is there, and the parts are gone.
+        let done = pool.fill(&mut silent(), &mut |range, _| {
+            made += 1;
+            if made == 7 {
+                fill(&file, usize::MAX).1.unwrap();
+            }
+            Ok(images(range))
+        });
+        done.unwrap();
+        assert!(made <= 10 && !file.with_extension("parts").exists());
+        let settings = Settings::default_for(3);
+        assert_eq!(read_pool(&file, &settings, N, SHAPE).unwrap().all.x[2 * 999], 999.0);
+    }
+
+    #[test]
+    fn a_part_of_other_images_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("pool.npz");
+        fill(&file, 8).1.unwrap_err();
+        let part = folder.path().join("pool.parts/00000000.npz");
+        std::fs::remove_file(&part).unwrap();
+        add_npz_in_pieces(&part, SHAPE, 2, |sink| sink(&images(0..2))).unwrap();
+        let why = fill(&file, usize::MAX).1.unwrap_err().to_string();
+        assert!(why.contains("00000000.npz") && why.contains("remove it"), "{why}");
+    }
+}

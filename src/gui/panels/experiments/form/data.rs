@@ -1,0 +1,79 @@
+//! Which images an experiment trains on: the world's own, or those of a dataset.
+
+use std::path::Path;
+
+use eframe::egui::{ComboBox, Ui};
+
+use super::super::super::Cx;
+use super::{path, placed};
+use crate::experiment::{DataSpec, ExperimentSpec};
+use crate::gui::background::Purpose;
+use crate::gui::widgets::hint;
+
+/// The paths, as they are being edited.
+#[derive(Default)]
+pub struct DataFields {
+    /// The training images.
+    pub train: String,
+    /// The test images; empty for what is usual.
+    test: String,
+}
+
+impl DataFields {
+    /// Those of a spec.
+    pub fn of(spec: &ExperimentSpec) -> Self {
+        let text = |path: &Path| path.display().to_string();
+        let data = spec.data.as_ref();
+        let test = data.and_then(|data| data.test.as_deref()).map(text);
+        Self { train: data.map(|data| text(&data.train)).unwrap_or_default(), test: test.unwrap_or_default() }
+    }
+
+    /// The fields. The spec says whether there is a dataset; the paths become its own with [`Self::ready`].
+    pub fn show(&mut self, ui: &mut Ui, cx: &mut Cx, spec: &mut ExperimentSpec) {
+        ui.horizontal_wrapped(|ui| {
+            let label = ui.label("Training images").on_hover_text("What the classifiers learn from.");
+            let words = ["this world", "a dataset…"];
+            let combo =
+                ComboBox::from_id_salt("training images").selected_text(words[usize::from(spec.data.is_some())]);
+            let shown = combo.show_ui(ui, |ui| {
+                if ui.selectable_label(spec.data.is_none(), words[0]).clicked() {
+                    spec.data = None;
+                }
+                if ui.selectable_label(spec.data.is_some(), words[1]).clicked() {
+                    spec.data.get_or_insert_with(DataSpec::default);
+                }
+            });
+            shown.response.labelled_by(label.id);
+        });
+        if spec.data.is_none() {
+            return;
+        }
+        ui.horizontal_wrapped(|ui| path(ui, cx, "Dataset (folder or .npz)", &mut self.train, Purpose::RunData));
+        ui.horizontal_wrapped(|ui| path(ui, cx, "Test images (may be empty)", &mut self.test, Purpose::RunTestData));
+        hint(
+            ui,
+            "Labels are the dataset's, posteriors the world's opinion of its images. Without test images: its test split, or \
+             samples of the world.",
+        );
+    }
+
+    /// Puts a path that came from the desktop's dialog into its field.
+    pub fn picked(&mut self, purpose: Purpose, path: &Path) -> bool {
+        let field = match purpose {
+            Purpose::RunData => &mut self.train,
+            Purpose::RunTestData => &mut self.test,
+            _ => return false,
+        };
+        *field = path.display().to_string();
+        true
+    }
+
+    /// The paths as a spec has them, or what is missing.
+    pub fn ready(&self) -> Result<DataSpec, String> {
+        if self.train.trim().is_empty() {
+            return Err("Name the dataset, or take this world's own images.".into());
+        }
+        let test = Some(self.test.trim()).filter(|test| !test.is_empty()).map(placed).transpose()?;
+        Ok(DataSpec { train: placed(&self.train)?, test })
+    }
+}

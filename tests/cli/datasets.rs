@@ -1,0 +1,201 @@
+//! Runs on a dataset in place of the world's own images.
+
+use std::path::Path;
+
+use bayescope::data::{Input, WorldBatch, read_npz, write_npz};
+use bayescope::experiment::ExperimentSpec;
+use serde_json::{Value, json};
+
+use crate::experiments::{Grid, summary};
+use crate::run::{fail, json, succeed, text};
+
+const REST: &str = "[data]\ntrain = 'train.npz'\n[grid]\narchitectures = ['linear']\ntrain_sizes = [50, 200]\nseeds = [0, 1]\n\
+                    labels = ['drawn', 'posterior']\n[test]\nimages = 100\nwatched = 50\n[training]\nepochs = 3\n\
+                    learning_rate = 1e-2\n";
+
+fn read(path: &Path) -> WorldBatch {
+    match read_npz(path).unwrap() {
+        Input::World(batch) => batch,
+        Input::Pixels(_) => panic!("{} holds pixels", path.display()),
+    }
+}
+
+/// Writes the training images that the world of a spec draws itself under the grid's first seed.
+fn sample(grid: &Grid, oracle: &str, n: usize, name: &str) -> WorldBatch {
+    let spec = ExperimentSpec::read(&grid.spec).unwrap();
+    let (seed, out) = (spec.train_seed(0).0.to_string(), grid.path(name));
+    let (tau, n) = (spec.world.tau.get().to_string(), n.to_string());
+    let args = ["sample", oracle, "--n", &n, "--seed", &seed, "--tau", &tau, "--out", text(&out), "--device", "cpu"];
+    succeed(&args);
+    read(&out)
+}
+
+fn oracle(grid: &Grid) -> String {
+    ExperimentSpec::read(&grid.spec).unwrap().world.oracle
+}
+
+#[test]
+fn the_worlds_own_images_as_a_dataset_have_the_worlds_own_posteriors() {
+    let grid = Grid::new(REST);
+    let given = sample(&grid, &oracle(&grid), 200, "train.npz");
+    let found = grid.run(&grid.path("data"));
+    // Sorted, all 200 images are used: those of both seeds.
+    let scored = read(&grid.path("data/pool/train.npz"));
+    assert_eq!((&scored.x, &scored.y, &scored.logp), (&given.x, &given.y, &given.logp));
+    assert_eq!(found["data"]["train"]["images"], 200);
+    assert!(found["data"]["test"].is_null() && found["rounding"].is_null());
+    let told = succeed(&["summary", text(&grid.path("data"))]);
+    assert!(told.contains("train.npz (200 world-space images)") && told.contains("samples of the world"), "{told}");
+
+    // The same run on the world itself: the same images, in another order, and the same test images.
+    grid.change("[data]\ntrain = 'train.npz'\n", "");
+    let own = grid.run(&grid.path("own"));
+    let drawn = read(&grid.path("own/pool/train-0.npz"));
+    assert_eq!((&scored.x, &scored.y, &scored.logp), (&drawn.x, &drawn.y, &drawn.logp));
+    let tests = ["data", "own"].map(|run| std::fs::read(grid.path(run).join("pool/test.npz")).unwrap());
+    assert!(tests[0] == tests[1]);
+    assert!(own["data"].is_null() && own["cells"][0]["id"] != found["cells"][0]["id"]);
+    let near = |a: &Value, b: &Value| (a.as_f64().unwrap() - b.as_f64().unwrap()).abs() < 0.1;
+    for (a, b) in own["cells"].as_array().unwrap().iter().zip(found["cells"].as_array().unwrap()) {
+        assert_eq!(a["cell"], b["cell"]);
+        assert!(near(&a["measured"]["epistemic"]["value"], &b["measured"]["epistemic"]["value"]), "{a}\n{b}");
+    }
+}
+
+#[test]
+fn a_run_on_data_goes_on_without_scoring_again_and_refuses_other_data() {
+    let grid = Grid::new(REST);
+    sample(&grid, &oracle(&grid), 200, "train.npz");
+    let [whole, broken] = ["whole", "broken"].map(|name| grid.path(name));
+    grid.run(&whole);
+    succeed(&["plan", text(&grid.spec), "--out", text(&broken), "--device", "cpu"]);
+    succeed(&["run", "--plan", text(&broken), "--task", "1", "--of", "3", "--device", "cpu"]);
+    let pool = broken.join("pool/train.npz");
+    let before = std::fs::metadata(&pool).unwrap().modified().unwrap();
+    succeed(&["resume", text(&broken), "--device", "cpu"]);
+    assert_eq!(std::fs::metadata(&pool).unwrap().modified().unwrap(), before, "scored twice");
+    assert!(summary(&whole) == summary(&broken));
+
+    // Other images under the old name are another run.
+    std::fs::remove_dir_all(broken.join("cells")).unwrap();
+    let mut other = read(&grid.path("train.npz"));
+    other.x[0] += 1.0;
+    write_npz(&grid.path("train.npz"), &other).unwrap();
+    let why = fail(1, &["resume", text(&broken), "--device", "cpu"]);
+    assert!(why.contains("data.json") && why.contains("train.npz") && why.contains("another folder"), "{why}");
+}
+
+#[test]
+fn labels_alone_need_no_posteriors() {
+    let grid = Grid::new(&REST.replace("labels = ['drawn', 'posterior']\n", ""));
+    sample(&grid, &oracle(&grid), 200, "train.npz");
+    let run = grid.path("run");
+    let found = grid.run(&run);
+    assert_eq!(found["finished"], 4);
+    assert!(run.join("pool/test.npz").exists() && !run.join("pool/train.npz").exists());
+    // Told the labels only, a classifier gives the same whether posteriors are known or not.
+    grid.change("seeds = [0, 1]\n", "seeds = [0, 1]\nlabels = ['posterior', 'drawn']\n");
+    let both = grid.run(&grid.path("both"));
+    let drawn = |found: &Value| -> Vec<Value> {
+        let cells = found["cells"].as_array().unwrap().iter();
+        cells.filter(|cell| cell["cell"]["labels"] == "drawn").cloned().collect()
+    };
+    assert_eq!(drawn(&found), drawn(&both));
+}
+
+#[test]
+fn stored_likelihoods_are_trusted_only_with_proof() {
+    let grid = Grid::new(&REST.replace("'train.npz'", "'set'"));
+    std::fs::create_dir(grid.path("set")).unwrap();
+    let train = grid.path("set/train.npz");
+    let true_ones = sample(&grid, &oracle(&grid), 200, "set/train.npz");
+    let mut batch = true_ones.clone();
+    batch.logp.iter_mut().flatten().for_each(|l| *l -= 1.0);
+    write_npz(&train, &batch).unwrap();
+    let info = json(&["oracle", "info", &oracle(&grid), "--json"]);
+    let weights = info["weights_sha256"].as_str().unwrap();
+    let bytes = std::fs::read(&train).unwrap();
+    let proof = |tau: f64, hash: &str| {
+        let manifest = json!({ "weights_sha256": weights, "tau": tau, "files": { "train.npz": hash } });
+        std::fs::write(grid.path("set/dataset.json"), manifest.to_string()).unwrap();
+    };
+    let hash = bayescope::oracle::folder::sha256(&bytes);
+    let logp = |run: &str| {
+        let found = grid.run(&grid.path(run));
+        let of = found["data"]["train"]["of_this_world"].as_bool().unwrap();
+        (of, read(&grid.path(run).join("pool/train.npz")).logp.unwrap())
+    };
+    let scored = true_ones.logp.unwrap();
+    assert_eq!(logp("no-proof"), (false, scored.clone()));
+    proof(1.5, &hash);
+    assert_eq!(logp("other-tau"), (false, scored.clone()));
+    proof(1.0, &hash.replace('a', "b"));
+    assert_eq!(logp("other-file"), (false, scored));
+    proof(1.0, &hash);
+    assert_eq!(logp("proof"), (true, batch.logp.unwrap()));
+}
+
+#[test]
+fn pictures_enter_as_posterior_maps_them_in() {
+    let folder = tempfile::tempdir().unwrap();
+    let rest = REST.replace("'train.npz'", "'set/train'\ntest = 'set/test'").replace("[50, 200]", "[20, 60]");
+    let grid = Grid::of(folder, "mnist", &rest.replace("images = 100\nwatched = 50", "images = 40\nwatched = 40"));
+    for (part, n, seed) in [("train", "60", "1"), ("test", "40", "2")] {
+        let out = grid.path(&format!("set/{part}"));
+        succeed(&["sample", "mnist", "--n", n, "--seed", seed, "--out", text(&out), "--device", "cpu"]);
+    }
+    let run = grid.path("run");
+    let found = grid.run(&run);
+    let told = succeed(&["summary", text(&run)]);
+    assert!(told.contains("this world's opinion") && told.contains("8-bit images, mapped in"), "{told}");
+    let pool = read(&run.join("pool/train.npz"));
+    let posterior = json(&["posterior", "mnist", text(&grid.path("set/train")), "--device", "cpu", "--json"]);
+    let images = posterior["images"].as_array().unwrap();
+    assert_eq!((images.len(), pool.len()), (60, 60));
+    for (i, image) in images.iter().enumerate() {
+        assert_eq!(image["label"].as_i64().unwrap(), pool.y.as_ref().unwrap()[i]);
+        for (k, logp) in image["log_likelihood"].as_array().unwrap().iter().enumerate() {
+            let ours = pool.logp.as_ref().unwrap()[10 * i + k];
+            assert!((logp.as_f64().unwrap() - ours).abs() < 1e-6 * ours.abs(), "image {i}, class {k}");
+        }
+    }
+    assert_eq!(found["data"]["test"]["images"], 40);
+}
+
+#[test]
+fn what_does_not_fit_is_refused_before_anything_is_computed() {
+    let grid = Grid::new(REST);
+    let good = sample(&grid, &oracle(&grid), 200, "train.npz");
+    let run = grid.path("run");
+    let refused = |batch: &WorldBatch, words: &[&str]| {
+        write_npz(&grid.path("train.npz"), batch).unwrap();
+        for args in [&["run", text(&grid.spec), "--out", text(&run)][..], &["plan", text(&grid.spec)][..]] {
+            let why = fail(1, &[args, &["--device", "cpu"]].concat());
+            assert!(words.iter().all(|word| why.contains(word)), "{why}");
+        }
+        assert!(!run.exists());
+    };
+    let few = |n: usize| WorldBatch {
+        x: good.x[..n * 16].to_vec(),
+        y: good.y.as_ref().map(|y| y[..n].to_vec()),
+        posterior: None,
+        logp: None,
+        aleatoric: None,
+        ..good.clone()
+    };
+    refused(&few(199), &["train.npz", "has 199 training images", "grid.train_sizes asks for 200"]);
+    refused(&WorldBatch { y: None, ..few(200) }, &["train.npz", "no labels"]);
+    let wide = bayescope::data::ImageShape { channels: 1, height: 2, width: 8 };
+    refused(&WorldBatch { shape: wide, ..few(200) }, &["train.npz", "1×2×8", "1×4×4"]);
+    let three = WorldBatch { classes: 3, posterior: Some(vec![1.0 / 3.0; 600]), ..few(200) };
+    refused(&three, &["train.npz", "3 classes", "this world 2"]);
+    refused(&WorldBatch { y: Some(vec![2; 200]), classes: 0, ..few(200) }, &["class 2", "end at 1"]);
+    grid.change("'train.npz'", "'train.npz'\ntest = 'nowhere.npz'");
+    refused(&few(200), &["nowhere.npz"]);
+    std::fs::copy(grid.path("train.npz"), grid.path("nowhere.npz")).unwrap();
+    grid.change("images = 100", "images = 201");
+    refused(&few(200), &["nowhere.npz", "has 200 test images", "test.images asks for 201"]);
+    grid.change("images = 201", "images = 200");
+    let plan = succeed(&["plan", text(&grid.spec), "--device", "cpu"]);
+    assert!(plan.contains("train.npz (200 world-space images)"), "{plan}");
+}
