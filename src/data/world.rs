@@ -1,14 +1,13 @@
 //! A batch of world-space images with what is known about them, and its npz file.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::Path;
 
 use npyz::zip::{CompressionMethod, DateTime, ZipWriter, write::FileOptions};
 
 use super::ImageShape;
 use super::npy::MAGIC;
-use super::write::{Present, place_file};
+use super::write::{Out, Present, place_file};
 use crate::error::{Error, Result};
 
 /// How far above 1 a probability in f32 may lie, as sums of exponentials in f32 do.
@@ -197,7 +196,7 @@ impl WorldBatch {
     }
 }
 
-pub(super) type Zip<'a, 'b> = ZipWriter<&'a mut BufWriter<&'b mut File>>;
+pub(super) type Zip<'a, 'b> = ZipWriter<&'a mut Out<'b>>;
 
 fn write_numbers(zip: &mut Zip<'_, '_>, batch: &WorldBatch, n: usize) -> io::Result<()> {
     let k = batch.classes;

@@ -1,13 +1,14 @@
 //! Writing whole files: a reader sees the old file or the complete new one, never a part.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use image::{ExtendedColorType, ImageEncoder, codecs::png::PngEncoder};
 use tempfile::NamedTempFile;
 
 use super::ImageShape;
+use super::parts::affixes;
 use crate::error::{Error, Result};
 
 /// Largest side of a PNG written here, in pixels.
@@ -15,6 +16,50 @@ const MAX_SIDE: usize = 1 << 16;
 /// Pixels between the images of a contact sheet, and their value: white.
 const GAP: usize = 2;
 const GAP_VALUE: u8 = 255;
+
+/// A file on its way to the disk, buffered.
+pub(super) type Out<'a> = BufWriter<Disk<'a>>;
+
+/// A file that keeps the system's first refusal, which formats wrap until nobody can tell a full disk from a broken archive. After
+/// it nothing is written any more, and nobody else complains: the file is lost, and archives that end themselves when they are
+/// dropped would say so again.
+pub(super) struct Disk<'a> {
+    file: &'a mut File,
+    refusal: Option<io::Error>,
+}
+
+impl Disk<'_> {
+    fn keep<T>(&mut self, done: io::Result<T>) -> io::Result<T> {
+        if let Err(e) = &done
+            && e.kind() != io::ErrorKind::Interrupted
+        {
+            self.refusal = Some(e.raw_os_error().map_or_else(|| e.kind().into(), io::Error::from_raw_os_error));
+        }
+        done
+    }
+}
+
+impl Write for Disk<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.refusal.is_some() {
+            return Ok(bytes.len());
+        }
+        let done = self.file.write(bytes);
+        self.keep(done)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let done = self.file.flush();
+        self.keep(done)
+    }
+}
+
+impl Seek for Disk<'_> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let done = self.file.seek(to);
+        self.keep(done)
+    }
+}
 
 /// Writes a file through a temporary one in the same folder: `fill` writes, then fsync, rename over `path`, and fsync of
 /// the folder. When anything fails, `path` is as it was and nothing is left behind.
@@ -36,7 +81,7 @@ pub(super) enum Present {
 }
 
 /// [`write_atomically`] for formats that seek.
-pub(super) fn replace_file(path: &Path, fill: impl FnOnce(&mut BufWriter<&mut File>) -> io::Result<()>) -> Result<()> {
+pub(super) fn replace_file(path: &Path, fill: impl FnOnce(&mut Out<'_>) -> io::Result<()>) -> Result<()> {
     place_file(path, Present::Replaced, fill)
 }
 
@@ -44,7 +89,7 @@ pub(super) fn replace_file(path: &Path, fill: impl FnOnce(&mut BufWriter<&mut Fi
 pub(super) fn place_file(
     path: &Path,
     present: Present,
-    fill: impl FnOnce(&mut BufWriter<&mut File>) -> io::Result<()>,
+    fill: impl FnOnce(&mut Out<'_>) -> io::Result<()>,
 ) -> Result<()> {
     let folder = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -52,10 +97,13 @@ pub(super) fn place_file(
     };
     let replace = || -> io::Result<()> {
         let mut temp = temporary_beside(path, folder)?;
-        let mut buffer = BufWriter::new(temp.as_file_mut());
-        fill(&mut buffer)?;
-        buffer.flush()?;
+        let mut buffer = BufWriter::new(Disk { file: temp.as_file_mut(), refusal: None });
+        let filled = fill(&mut buffer).and_then(|()| buffer.flush());
+        if let Some(refusal) = buffer.get_mut().refusal.take() {
+            return Err(refusal);
+        }
         drop(buffer);
+        filled?;
         temp.as_file().sync_all()?;
         let kept = if present == Present::Kept { add(temp, path)? } else { Some(temp) };
         if let Some(temp) = kept {
@@ -79,9 +127,9 @@ fn add(temp: NamedTempFile, path: &Path) -> io::Result<Option<NamedTempFile>> {
 /// A hidden temporary file with the permissions an ordinary new file would get.
 fn temporary_beside(path: &Path, folder: &Path) -> io::Result<NamedTempFile> {
     let name = path.file_name().ok_or_else(|| io::Error::other("is not the name of a file"))?;
-    let prefix = format!(".{}.", name.to_string_lossy());
+    let (prefix, suffix) = affixes(&name.to_string_lossy());
     let mut builder = tempfile::Builder::new();
-    builder.prefix(&prefix).suffix(".part");
+    builder.prefix(&prefix).suffix(suffix);
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
@@ -195,6 +243,17 @@ mod tests {
         let nowhere = folder.path().join("missing").join("file");
         let cause = write_atomically(&nowhere, |_| Ok(())).unwrap_err().to_string();
         assert!(cause.contains("missing"), "{cause}");
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_full_disk_is_said_once_and_as_what_it_is() {
+        let mut full = File::options().write(true).open("/dev/full").unwrap();
+        let mut disk = Disk { file: &mut full, refusal: None };
+        assert_eq!(disk.write_all(&[0; 100]).unwrap_err().kind(), io::ErrorKind::StorageFull);
+        // What an archive does when it is dropped is for nobody.
+        disk.write_all(&[0; 100]).unwrap();
+        assert_eq!(disk.refusal.unwrap().kind(), io::ErrorKind::StorageFull);
     }
 
     #[test]

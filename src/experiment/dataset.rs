@@ -88,7 +88,7 @@ impl PartRecord {
         let Self { path, images, dequantisation, of_this_world, .. } = self;
         let kind = match (dequantisation, of_this_world) {
             (Some(_), _) => "8-bit images, mapped in",
-            (None, true) => "samples of this world",
+            (None, true) => "images of this world at this τ, by their dataset.json",
             (None, false) => "world-space images",
         };
         format!("{path} ({images} {kind})")
@@ -185,7 +185,8 @@ impl Part {
         // Stored likelihoods are in the order of the dataset's own classes: another order is not sorted here but scored anew.
         let ordered = numbers.iter().enumerate().all(|(i, k)| i == *k);
         let proof = |manifest: &Manifest| manifest.proves(place.weights_sha256, place.tau);
-        let of_this_world = ordered && manifest.as_ref().map(proof).transpose()?.unwrap_or(false);
+        let stored = matches!(values, Values::World(_));
+        let of_this_world = stored && ordered && manifest.as_ref().map(proof).transpose()?.unwrap_or(false);
         let logp = logp.filter(|_| of_this_world);
         let dequantisation = match &values {
             Values::World(_) => None,

@@ -133,6 +133,7 @@ pub fn execute(
         let Share { task, of } = share;
         return Err(Error::input(format!("there is no task {task} of {of}: tasks count from 0")));
     }
+    folder.sweep();
     let mine: Vec<&Planned> = share.of(&folder.plan).collect();
     let open: Vec<&Planned> = mine.iter().copied().filter(|planned| !folder.finished(&planned.id)).collect();
     events.report(RunEvent::Planned { cells: mine.len(), finished: mine.len() - open.len() })?;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use super::metrics::{self, Line};
 use super::pools;
 use super::status::Status;
-use crate::data::write_atomically;
+use crate::data::{sweep_parts, write_atomically};
 use crate::error::{Error, Result};
 use crate::experiment::{Cell, CellResult, Data, DataRecord, ExperimentSpec, Files, Summary};
 use crate::oracle::rounding::Rounding;
@@ -148,6 +148,20 @@ impl RunFolder {
     /// File of how many images of a pool do not carry their posterior.
     pub(super) fn pool_rounding(&self, name: &str) -> PathBuf {
         self.path.join("pool").join(format!("{name}.rounding.json"))
+    }
+
+    /// Removes what killed processes left unfinished: whole files are never among it.
+    pub fn sweep(&self) {
+        let inner = |name: &str| {
+            let entries = std::fs::read_dir(self.path.join(name)).into_iter().flatten();
+            entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_dir())
+        };
+        let folders =
+            [self.path.clone(), self.path.join("pool")].into_iter().chain(inner("pool")).chain(inner("cells"));
+        let swept: usize = folders.map(|folder| sweep_parts(&folder)).sum();
+        if swept > 0 {
+            tracing::info!("{}: {swept} files that killed processes left unfinished are removed", self.path.display());
+        }
     }
 
     /// What a cell gave, once it is finished.

@@ -3,7 +3,9 @@
 //! ```text
 //! RUN/run.toml                    the spec, written first
 //! RUN/plan.jsonl                  one cell a line
-//! RUN/pool/*.npz                  images of the world, drawn once
+//! RUN/data.json                   the dataset, where the images are not all the world's
+//! RUN/pool/*.npz                  images with their posteriors, made once; parts of large ones in *.parts until they are whole
+//! RUN/pool/*.rounding.json        how many of them do not carry their posterior, for the rounding of x
 //! RUN/cells/ID/metrics.jsonl      one line every few steps and after watched epochs, append-only
 //! RUN/cells/ID/status.json        state, step, ETA, heartbeat
 //! RUN/cells/ID/last.safetensors   the state to go on from

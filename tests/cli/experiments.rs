@@ -9,6 +9,7 @@ use statrs::distribution::{Continuous, ContinuousCDF, Normal};
 
 use crate::common::{fill, tiny};
 use crate::run::{bayescope, fail, json, succeed, text};
+use crate::slurm::temporary_files;
 
 /// A spec in a folder of its own.
 pub struct Grid {
@@ -153,6 +154,9 @@ fn twenty_kills_change_nothing() {
     assert!(resumed >= 10, "only {resumed} kills hit a cell in the middle");
     succeed(&args);
     assert_eq!(summary(&killed), summary(&whole));
+    if cfg!(target_os = "linux") {
+        assert_eq!(temporary_files(&killed), 0, "what the killed have left is not swept");
+    }
 }
 
 #[test]

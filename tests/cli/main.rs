@@ -5,6 +5,7 @@ mod bayes;
 mod common;
 mod datasets;
 mod experiments;
+mod faults;
 mod looking;
 mod reference;
 mod run;

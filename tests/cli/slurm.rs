@@ -29,7 +29,8 @@ fn results(run: &Path) -> Vec<Vec<u8>> {
     ["summary.json", "summary.csv"].iter().chain(&pools).map(|name| std::fs::read(run.join(name)).unwrap()).collect()
 }
 
-fn temporary_files(run: &Path) -> usize {
+/// Temporary files in a run folder.
+pub fn temporary_files(run: &Path) -> usize {
     let folders = [run.to_owned(), run.join("pool")].into_iter();
     let cells = std::fs::read_dir(run.join("cells")).unwrap().map(|entry| entry.unwrap().path());
     let names = folders.chain(cells).flat_map(|folder| std::fs::read_dir(folder).unwrap());

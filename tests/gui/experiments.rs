@@ -4,7 +4,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use bayescope::events::Progress;
-use bayescope::experiment::{CellEvent, CellResult, ExperimentSpec, PRESETS, Watched};
+use bayescope::experiment::{
+    CellEvent, CellResult, DataRecord, DataSpec, ExperimentSpec, Mapped, PRESETS, PartRecord, Watched,
+};
+use bayescope::flow::preprocess::Dequantisation;
 use bayescope::gui::{App, Look, Prefs};
 use bayescope::measure::{Bootstrap, Measured, measure};
 use bayescope::run::{Estimate, RunEvent, RunFolder, State, Status};
@@ -131,6 +134,43 @@ fn an_experiment_is_estimated_and_started_with_edited_numbers() {
     assert_eq!(harness.state().prefs().runs, [Path::new("/runs/mine")]);
     assert_eq!(fake.watched().folders, [Path::new("/runs/mine")]);
     assert!(shows(&harness, "Cancel run") && shows(&harness, "waiting"));
+}
+
+#[test]
+fn an_experiment_is_started_on_a_dataset_and_its_run_says_so() {
+    let (mut harness, fake) = panel();
+    rewrite(&mut harness, "Folder of the experiment", "/runs/mine");
+    let images = |harness: &mut Harness<'_, App>| {
+        harness.get_by_role_and_label(Role::ComboBox, "Training images").scroll_to_me();
+        harness.run_steps(6);
+        harness.get_by_role_and_label(Role::ComboBox, "Training images").click();
+        harness.run_steps(4);
+    };
+    images(&mut harness);
+    click(&mut harness, "a dataset…");
+    assert!(shows(&harness, "Name the dataset"));
+    rewrite(&mut harness, "Dataset (folder or .npz)", "/data/digits");
+    click(&mut harness, "Start experiment");
+    let jobs = fake.jobs();
+    let [(_, Job::Experiment { spec: Some(spec), .. })] = jobs.as_slice() else { panic!("{jobs:?}") };
+    assert_eq!(spec.data, Some(DataSpec { train: "/data/digits".into(), test: None }));
+
+    // A run on a dataset says of what its figures are.
+    let place = tempfile::tempdir().unwrap();
+    run(place.path(), "digits", 3);
+    let part = |path: &str, dequantisation| PartRecord {
+        path: path.into(),
+        images: 9000,
+        sha256: "0123".into(),
+        dequantisation,
+        classes: Mapped::ByName,
+        of_this_world: false,
+    };
+    let pixels = part("/data/digits/test", Some(Dequantisation::MidPoint));
+    let data = DataRecord { train: part("/data/digits/train", None), test: Some(pixels) };
+    std::fs::write(place.path().join("data.json"), serde_json::to_string(&data).unwrap()).unwrap();
+    open(&mut harness, &fake, place.path());
+    assert!(shows(&harness, "this world's opinion of them") && shows(&harness, "/data/digits/train (9000 world-space"));
 }
 
 fn step(fake: &Fake, id: JobId, folder: &RunFolder, said: CellEvent) {

@@ -46,6 +46,9 @@ pub fn carry_out(
 fn conduct(desk: &Desk, spec: &ExperimentSpec, path: &Path, sink: &mut Sink<'_>) -> Result<Summary> {
     let place = Place::open(desk, spec, sink)?;
     let (world, weights) = place.world();
+    if let Some(data) = &spec.data {
+        sink.progress(Progress { done: 0, total: 1 }, format!("reading {}", data.train.display()));
+    }
     let data = Data::open(spec, world, weights)?;
     let folder = RunFolder::create(path, spec, weights, data.as_ref())?;
     let settings = spec.world.settings(world.class_names().len())?;

@@ -1,0 +1,95 @@
+//! Temporary files: whose they are, and which of them nobody will ever finish.
+
+use std::path::Path;
+use std::time::Duration;
+
+/// What their names end in.
+const SUFFIX: &str = ".part";
+/// A temporary file that is older was left by a process that is gone, wherever it ran.
+const ABANDONED: Duration = Duration::from_secs(24 * 3600);
+/// Characters of a machine's name in a file name.
+const HOST: usize = 32;
+
+/// Beginning and end of the name of a temporary file for `name`: hidden, and telling machine and process.
+pub(super) fn affixes(name: &str) -> (String, &'static str) {
+    (format!(".{name}.{}.{}.", host(), std::process::id()), SUFFIX)
+}
+
+/// This machine's name, as its system tells it.
+pub fn host_name() -> Option<String> {
+    // Linux tells it in a file.
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").ok()?;
+    Some(name.trim().to_owned()).filter(|name| !name.is_empty())
+}
+
+fn host() -> String {
+    let name = host_name().unwrap_or_else(|| "unknown".into());
+    name.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').take(HOST).collect()
+}
+
+/// Removes the temporary files right in a folder that a killed process of this machine has left, and those older than a day. What
+/// cannot be looked at or removed stays: it costs room, nothing else. Returns how many went.
+pub fn sweep_parts(folder: &Path) -> usize {
+    let Ok(entries) = std::fs::read_dir(folder) else { return 0 };
+    let dead = entries.filter_map(Result::ok).filter(|entry| {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let old = || entry.metadata().ok()?.modified().ok()?.elapsed().ok();
+        is_part(&name) && (writer_is_gone(&name) || old().is_some_and(|age| age > ABANDONED))
+    });
+    dead.filter(|entry| std::fs::remove_file(entry.path()).is_ok()).count()
+}
+
+fn is_part(name: &str) -> bool {
+    name.starts_with('.') && name.ends_with(SUFFIX)
+}
+
+/// Whether the process that a name tells of ran on this machine, and runs no more. Nobody can tell where the system does not list
+/// its processes.
+fn writer_is_gone(name: &str) -> bool {
+    let mut words = name.trim_end_matches(SUFFIX).rsplit('.').skip(1);
+    let process = words.next().and_then(|word| word.parse::<u32>().ok());
+    let (Some(process), Some(machine)) = (process, words.next()) else { return false };
+    let processes = Path::new("/proc");
+    machine == host() && processes.join("self").exists() && !processes.join(process.to_string()).exists()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{File, FileTimes};
+    use std::time::SystemTime;
+
+    use super::*;
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn only_what_nobody_will_finish_is_swept() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mine, machine) = (std::process::id(), host());
+        // Larger than any process can be called.
+        let gone = u32::MAX;
+        let of = |machine: &str, process: u32| format!(".a.b.npz.{machine}.{process}.Xy12Zq.part");
+        let old = of("elsewhere", 7);
+        let kept = [of(&machine, mine), of("elsewhere", gone), ".a.npz.Xy12Zq.part".into(), "a.npz".into()];
+        for name in kept.iter().chain([&of(&machine, gone), &old]) {
+            File::create(folder.path().join(name)).unwrap();
+        }
+        let long_ago = FileTimes::new().set_modified(SystemTime::now() - 2 * ABANDONED);
+        File::options().write(true).open(folder.path().join(&old)).unwrap().set_times(long_ago).unwrap();
+        assert_eq!(sweep_parts(folder.path()), 2);
+        let mut left: Vec<String> = std::fs::read_dir(folder.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+            .collect();
+        let mut kept = kept.to_vec();
+        (left.sort(), kept.sort());
+        assert_eq!(left, kept);
+        assert_eq!(sweep_parts(&folder.path().join("nowhere")), 0);
+    }
+
+    #[test]
+    fn a_name_tells_its_writer() {
+        let (prefix, suffix) = affixes("test.npz");
+        let name = format!("{prefix}Xy12Zq{suffix}");
+        assert!(is_part(&name) && !writer_is_gone(&name), "{name}");
+    }
+}
