@@ -81,7 +81,8 @@ mod tests {
             .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
             .collect();
         let mut kept = kept.to_vec();
-        (left.sort(), kept.sort());
+        left.sort();
+        kept.sort();
         assert_eq!(left, kept);
         assert_eq!(sweep_parts(&folder.path().join("nowhere")), 0);
     }

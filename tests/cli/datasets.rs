@@ -199,3 +199,15 @@ fn what_does_not_fit_is_refused_before_anything_is_computed() {
     let plan = succeed(&["plan", text(&grid.spec), "--device", "cpu"]);
     assert!(plan.contains("train.npz (200 world-space images)"), "{plan}");
 }
+
+#[test]
+fn an_image_that_the_world_cannot_hold_is_named_once_for_all_cells() {
+    let rest = REST.replace("[50, 200]", "[20, 30]").replace("images = 100\nwatched = 50", "images = 20\nwatched = 20");
+    let grid = Grid::of(tempfile::tempdir().unwrap(), "mnist", &rest);
+    let mut batch = sample(&grid, "mnist", 30, "train.npz");
+    batch.x[17 * 32 * 32] = 5.0;
+    write_npz(&grid.path("train.npz"), &batch).unwrap();
+    let why = fail(1, &["run", text(&grid.spec), "--out", text(&grid.path("run")), "--device", "cpu"]);
+    let complaint = why.lines().find(|line| line.contains("train.npz")).unwrap();
+    assert!(complaint.contains("image 17 has values outside") && !why.contains("cells could not"), "{why}");
+}

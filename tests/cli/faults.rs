@@ -104,7 +104,15 @@ fn a_killed_process_leaves_its_images_and_its_rubbish_goes() {
     let host: String = host.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').take(32).collect();
     let rubbish = killed.join(format!("pool/.train-0.npz.{host}.{}.abcdef.part", child.id()));
     std::fs::write(&rubbish, "half of it").unwrap();
-    succeed(&args);
+    // Two go on at once: both make the same parts, and one of them finishes first.
+    let tasks = ["0", "1"].map(|task| {
+        let args = ["run", "--plan", text(&killed), "--task", task, "--of", "2", "--device", "cpu"];
+        bayescope(&args).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+    });
+    for task in tasks {
+        let output = task.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
     assert!(summary(&whole) == summary(&killed));
     let pools = [&whole, &killed].map(|run| std::fs::read(run.join("pool/test.npz")).unwrap());
     assert!(pools[0] == pools[1] && !parts.exists());
