@@ -9,6 +9,7 @@ mod presets;
 mod spec;
 mod summary;
 mod train;
+mod worst;
 
 pub use bench::{TrainBench, bench_training};
 pub use cell::{Cell, CellResult, Files};
@@ -17,3 +18,4 @@ pub use presets::{PRESETS, Preset};
 pub use spec::{ExperimentSpec, GridSpec, TestSpec, WorldSpec};
 pub use summary::{Law, Summary};
 pub use train::{CellEvent, Job, Watched, run_cell};
+pub use worst::{WORST, WORST_FILE, Worst, WorstImage};
