@@ -2,10 +2,14 @@
 
 use std::path::Path;
 
-use bayescope::experiment::{CellEvent, ExperimentSpec};
+use bayescope::data::ImageShape;
+use bayescope::experiment::{CellEvent, ExperimentSpec, read_pool};
+use bayescope::oracle::world::Settings;
 use bayescope::run::{RunEvent, RunFolder};
-use bayescope::worker::protocol::{Event, Job, Outcome};
+use bayescope::units::Smoothing;
+use bayescope::worker::protocol::{Event, InspectRequest, Job, Outcome, Subject};
 use bayescope::worker::runs::{Found, WatchRequest, look};
+use bayescope::worker::worst::WorstRequest;
 
 use super::common::reference::path;
 use super::{Bench, request};
@@ -66,6 +70,84 @@ fn an_experiment_runs_while_the_window_is_served_and_can_be_stopped_and_resumed(
     let outcome = bench.outcome(third);
     assert!(matches!(outcome, Outcome::Done(_)), "{outcome:?}");
     assert_eq!(summary(&whole), summary(&stopped), "a stop changed the run");
+}
+
+#[test]
+fn worst_images_come_with_the_posteriors_of_the_pool_even_while_a_job_is_held() {
+    let mut bench = Bench::new();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run");
+    let job = bench.worker.submit(job(&path));
+    assert!(matches!(bench.outcome(job), Outcome::Done(_)));
+    let run = RunFolder::open(&path).unwrap();
+    let knobs = run.spec.world.settings(10).unwrap();
+    let shape = ImageShape { channels: 1, height: 32, width: 32 };
+    let pool = read_pool(&run.pool("test").unwrap(), &knobs, 100, shape).unwrap();
+    let world = bayescope::oracle::library::find("mnist").unwrap().info().unwrap().weights_sha256;
+    let ask = |cell: &str, world: &str| {
+        let (folder, cell, oracle) = (path.clone(), cell.to_owned(), "mnist".to_owned());
+        WorstRequest { folder, cell, oracle, world: world.to_owned() }
+    };
+    // An experiment may hold the worker for hours.
+    let long =
+        Job::Save { spec: super::spec(100_000), indices: vec![], settings: knobs.clone(), path: path.join("a.npz") };
+    let held = bench.worker.submit(long);
+    bench.until(|event| matches!(event, Event::JobProgress { .. }).then_some(()));
+    bench.worker.set_paused(held, true);
+    let id = &run.plan[0].id;
+    let asked = bench.worker.open_worst(ask(id, &world));
+    let external = |event: &Event| match event {
+        Event::External { ids, tiles, settings, own_knobs, verdicts, labelled: true, .. } => {
+            Some((ids.clone(), tiles.clone(), settings.clone(), *own_knobs, verdicts.clone()))
+        }
+        _ => None,
+    };
+    let (ids, tiles, settings, own, verdicts) = bench.until(external);
+    assert!(matches!(bench.outcome(asked), Outcome::Done(_)));
+    assert_eq!((tiles.len(), &settings, own, &verdicts), (64, &knobs, true, &run.worst(id).unwrap().images));
+    for ((tile, verdict), name) in tiles.iter().zip(&verdicts).zip(&ids) {
+        let i = verdict.image;
+        assert_eq!(tile.posterior.probabilities, pool.all.posterior[10 * i..10 * (i + 1)]);
+        assert_eq!((tile.posterior.probabilities.as_slice(), tile.label), (verdict.p.as_slice(), pool.all.labels[i]));
+        assert!(name.contains(&i.to_string()));
+    }
+    let inspect = |bench: &mut Bench, generation, settings: &Settings| {
+        let (subject, settings, taus) = (Subject::External(5), settings.clone(), Vec::new());
+        bench.worker.inspect(InspectRequest { generation, subject, settings, taus, look: None });
+        bench.wait(|bench| bench.worker.take_inspection())
+    };
+    assert_eq!(inspect(&mut bench, 1, &knobs).tile.posterior, tiles[5].posterior);
+    // At other knobs the image itself is scored. T leaves p(x|y) as it is, and nothing was quantised: it is what the pool has, up
+    // to the rounding of x.
+    let smooth = Settings { smoothing: Smoothing::new(3.0).unwrap(), ..knobs.clone() };
+    let smoother = inspect(&mut bench, 2, &smooth).tile.posterior;
+    assert!(smoother.entropy_nats > tiles[5].posterior.entropy_nats);
+    for (again, pool) in smoother.log_likelihood.iter().zip(&tiles[5].posterior.log_likelihood) {
+        assert!((again - pool).abs() < 0.05, "{again} {pool}");
+    }
+    let failed = |bench: &mut Bench, request: WorstRequest| {
+        let id = bench.worker.open_worst(request);
+        match bench.outcome(id) {
+            Outcome::Failed(why) => why,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert!(failed(&mut bench, ask(id, "another")).contains("other weights"));
+    let elsewhere = WorstRequest { oracle: "digits".into(), ..ask(id, "another") };
+    assert!(failed(&mut bench, elsewhere).contains("open mnist first"));
+    assert!(failed(&mut bench, ask("nothing", &world)).contains("no cell nothing"));
+    std::fs::remove_file(run.cell(id).join("worst.json")).unwrap();
+    assert!(failed(&mut bench, ask(id, &world)).contains("before worst images were kept"));
+    std::fs::remove_file(run.pool("test").unwrap()).unwrap();
+    assert!(failed(&mut bench, ask(&run.plan[1].id, &world)).contains("test.npz"));
+    bench.worker.cancel(held);
+    assert_eq!(bench.outcome(held), Outcome::Cancelled);
+    let again = bench.worker.submit(Job::RateAgain { settings: smooth });
+    let (_, tiles, _, own, _) = bench.until(external);
+    assert!(matches!(bench.outcome(again), Outcome::Done(_)) && !own);
+    for (one, many) in smoother.probabilities.iter().zip(&tiles[5].posterior.probabilities) {
+        assert!((one - many).abs() < 1e-4, "{one} {many}");
+    }
 }
 
 #[test]

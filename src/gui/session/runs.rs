@@ -3,11 +3,14 @@
 
 use std::path::{Path, PathBuf};
 
+use super::Session;
 use super::jobs::{Jobs, State as JobState};
+use super::log::Level;
 use crate::experiment::{Cell, CellEvent, ExperimentSpec, Watched};
 use crate::run::{Estimate, Line, RunEvent, State};
 use crate::worker::protocol::{JobId, Outcome};
 use crate::worker::runs::{CellLook, Found, Look};
+use crate::worker::worst::WorstRequest;
 
 /// Points kept of what a cell says between two looks.
 const LIVE: usize = 4000;
@@ -18,8 +21,21 @@ pub struct Runs {
     list: Vec<RunView>,
     /// How long the experiment in the form will take.
     pub estimate: Option<EstimateView>,
+    /// The worst images that were asked for last.
+    pub worst: Option<WorstView>,
     /// Something has begun or ended: the watcher should not wait for its time.
     pub look_now: bool,
+}
+
+/// Worst images of a cell that were asked for.
+#[derive(Debug)]
+pub struct WorstView {
+    /// The job that fetches them.
+    pub job: JobId,
+    /// Which.
+    pub request: WorstRequest,
+    /// Why there are none.
+    pub trouble: Option<String>,
 }
 
 /// How long an experiment will take.
@@ -112,6 +128,15 @@ impl EstimateView {
     }
 }
 
+impl Session {
+    /// The worst images of a cell were asked for.
+    pub fn asks_worst(&mut self, id: JobId, request: WorstRequest) {
+        self.jobs.add(id, request.title());
+        self.log.add(Level::Info, request.title());
+        self.runs.worst = Some(WorstView { job: id, request, trouble: None });
+    }
+}
+
 impl Runs {
     /// The runs, in the order they became known.
     pub fn iter(&self) -> impl Iterator<Item = &RunView> {
@@ -156,6 +181,9 @@ impl Runs {
             (run.job, run.live) = (None, None);
             self.look_now = true;
             run.trouble.clone_from(&why);
+        }
+        if let Some(worst) = self.worst.as_mut().filter(|worst| worst.job == job) {
+            worst.trouble.clone_from(&why);
         }
         if let Some(estimate) = self.estimate.as_mut().filter(|estimate| estimate.job == job) {
             match (&estimate.rows, outcome) {

@@ -8,6 +8,7 @@ mod law;
 mod law_plot;
 mod reliability;
 mod table;
+mod worst;
 
 use eframe::egui::{self, Ui};
 
@@ -94,7 +95,7 @@ impl ExperimentsPanel {
         course::show(ui, cx, run, &mut self.log_loss);
         law::show(ui, cx, run, &mut self.shown);
         match reliability::chosen(found, cx.view.cell.as_deref()) {
-            Some(result) => reliability::show(ui, result),
+            Some(result) => reliability::show(ui, cx, run, result),
             None => {
                 heading(ui, "Reliability", None);
                 hint(
