@@ -1,14 +1,11 @@
 //! `bayescope summary RUN --worst CELL`: the test images a classifier knows least of.
 
-use std::path::Path;
-
 use serde::Serialize;
 
 use super::{print_json, print_text};
 use crate::error::Result;
 use crate::experiment::{Cell, Worst, WorstImage};
-use crate::oracle::folder::{DESCRIPTION, OracleInfo};
-use crate::oracle::library;
+use crate::oracle::folder::glance;
 use crate::run::RunFolder;
 
 /// Classes named of each image, at most.
@@ -26,7 +23,7 @@ struct Report<'a> {
 /// Lists them.
 pub fn worst(folder: &RunFolder, id: &str, json: bool) -> Result<()> {
     let (worst, cell) = (folder.worst(id)?, folder.planned(id)?.cell);
-    let classes = class_names(&folder.spec.world.oracle);
+    let classes = glance(&folder.spec.world.oracle).map(|info| info.class_names);
     if json {
         return print_json(&Report { cell: &cell, classes: classes.as_deref(), worst: &worst });
     }
@@ -46,13 +43,4 @@ pub fn worst(folder: &RunFolder, id: &str, json: bool) -> Result<()> {
 fn beliefs(one: &WorstImage, name: &dyn Fn(usize) -> String) -> String {
     let belief = |class: usize| format!("{}: p={:.4} q={:.4}", name(class), one.p[class], one.q[class]);
     one.leading(CLASSES).into_iter().map(belief).collect::<Vec<_>>().join("  ")
-}
-
-/// Names of an oracle's classes, where they can be had without its weights.
-fn class_names(oracle: &str) -> Option<Vec<String>> {
-    if let Some(bundled) = library::find(oracle) {
-        return bundled.info().ok().map(|info| info.class_names);
-    }
-    let text = std::fs::read(Path::new(oracle).join(DESCRIPTION)).ok()?;
-    serde_json::from_slice::<OracleInfo>(&text).ok().map(|info| info.class_names)
 }

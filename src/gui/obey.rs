@@ -267,6 +267,10 @@ impl App {
                 self.commands.push(Command::SaveCurveTo(first));
                 self.prompt = None;
             }
+            Purpose::SavePoints(_) => {
+                self.commands.push(Command::Run(RunCommand::SavePointsTo(first)));
+                self.prompt = None;
+            }
             Purpose::SaveWalk => {
                 self.commands.push(Command::SaveWalkTo(first));
                 self.prompt = None;

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use eframe::egui::{self, Id, Modal, RichText};
 
 use super::app::App;
-use super::background::Errand;
+use super::background::{self, Errand};
 use super::command::{Command, quote};
 use super::panels;
 use super::prefs::Prefs;
+use super::prompt::{Kind, Prompt};
 use super::session::log::Level;
 use super::session::runs::{EstimateView, Standing};
 use super::theme::Theme;
@@ -42,6 +43,10 @@ pub enum RunCommand {
     Worst(PathBuf, String),
     /// The same, once the oracle of that name is open.
     WorstIn(String, PathBuf, String),
+    /// Ask where to save the points of a plot: the file's text, and what it would be called.
+    SavePoints(String, &'static str),
+    /// Save them there.
+    SavePointsTo(PathBuf),
 }
 
 /// What came back from a thread.
@@ -55,6 +60,8 @@ enum Done {
 pub struct RunDesk {
     errands: Vec<Errand<Result<Done, String>>>,
     asked: Option<PathBuf>,
+    /// Points of a plot, while it is asked where they go.
+    points: Option<String>,
     /// The oracle that is being opened, and the run and cell whose worst images are shown then.
     pub(super) worst_next: Option<(String, PathBuf, String)>,
 }
@@ -126,6 +133,15 @@ impl App {
             }
             RunCommand::CopyCommand(spec, folder) => self.copy_run_command(ctx, *spec, folder),
             RunCommand::Worst(folder, cell) => self.open_worst(folder, cell),
+            RunCommand::SavePoints(text, name) => {
+                self.runs.points = Some(text);
+                self.prompt = Some(Prompt::new(Kind::SavePoints(name)));
+            }
+            RunCommand::SavePointsTo(path) => {
+                if let Some(text) = self.runs.points.take() {
+                    self.saving = background::save_text(ctx, path, text);
+                }
+            }
             RunCommand::WorstIn(oracle, folder, cell) => {
                 self.commands.push(Command::OpenOracle(oracle.clone()));
                 self.runs.worst_next = Some((oracle, folder, cell));

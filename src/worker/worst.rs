@@ -94,7 +94,7 @@ fn read(id: JobId, request: &WorstRequest) -> Result<Handed> {
     let WorstImages { planned, worst, shape, x, settings, posteriors } = folder.worst_images(cell)?;
     let (label, n) = (planned.cell.label(), worst.images.len());
     let images = Outside {
-        name: format!("{label}: the {n} of {} test images with the largest KL(p || q)", worst.tested),
+        name: format!("{label}: {n} worst of {} test images by KL", worst.tested),
         ids: worst.images.iter().map(|one| format!("Test image {}", one.image)).collect(),
         labels: Some(worst.images.iter().map(|one| one.label).collect()),
         x,

@@ -64,6 +64,8 @@ pub struct RunView {
     pub live: Option<Live>,
     /// What the last job here failed of.
     pub trouble: Option<String>,
+    /// Grows whenever something of the above changes.
+    pub revision: u64,
 }
 
 /// A cell in training, between two looks.
@@ -154,7 +156,7 @@ impl Runs {
         for folder in folders {
             if self.get(folder).is_none() {
                 let (folder, job, look, live, trouble) = (folder.clone(), None, None, None, None);
-                self.list.push(RunView { folder, job, look, live, trouble });
+                self.list.push(RunView { folder, job, look, live, trouble, revision: 0 });
             }
         }
     }
@@ -167,6 +169,7 @@ impl Runs {
         }
         if let Some(run) = self.list.iter_mut().find(|run| run.folder == folder) {
             (run.job, run.live, run.trouble) = (Some(job), None, None);
+            run.revision += 1;
             self.look_now = true;
         }
     }
@@ -179,6 +182,7 @@ impl Runs {
         };
         if let Some(run) = self.list.iter_mut().find(|run| run.job == Some(job)) {
             (run.job, run.live) = (None, None);
+            run.revision += 1;
             self.look_now = true;
             run.trouble.clone_from(&why);
         }
@@ -206,6 +210,7 @@ impl Runs {
             // Between plan and first look of a new run there is nothing to complain about.
             if look.found.is_ok() || run.job.is_none() {
                 run.look = Some(look.found);
+                run.revision += 1;
             }
         }
     }
@@ -213,6 +218,7 @@ impl Runs {
     /// An experiment reports.
     pub fn take(&mut self, job: JobId, event: RunEvent) {
         let Some(run) = self.list.iter_mut().find(|run| run.job == Some(job)) else { return };
+        run.revision += 1;
         let (planned, said, eta_secs) = match event {
             RunEvent::Cell { planned, said, eta_secs } => (planned, said, eta_secs),
             RunEvent::Finished(_) | RunEvent::Failed { .. } => return run.live = None,

@@ -3,6 +3,7 @@
 use eframe::egui::{self, RichText, Ui};
 
 use super::super::Cx;
+use super::csv;
 use super::law_plot::{self, Series, Shown};
 use crate::classifier::Labels;
 use crate::experiment::Law;
@@ -28,7 +29,13 @@ pub fn show(ui: &mut Ui, cx: &mut Cx, run: &RunView, shown: &mut Shown) {
         );
         return;
     }
-    shown.choose(ui);
+    ui.horizontal_wrapped(|ui| {
+        shown.choose(ui);
+        if csv::button(ui, "Save the scaling plot as CSV") {
+            let text = csv::law(&runs, &series, *shown);
+            cx.commands.push(Command::Run(RunCommand::SavePoints(text, "scaling.csv")));
+        }
+    });
     keys(ui, &series);
     let clicked = law_plot::show(ui, &series, &floors(&runs), *shown, cx.view.cell.as_deref());
     hint(ui, "Click a point to see the test images on which that classifier is farthest from the truth.");

@@ -29,9 +29,12 @@ const LEAST: f64 = 1e-6;
 /// Which parts are drawn.
 #[derive(Debug, Clone, Copy)]
 pub struct Shown {
-    total: bool,
-    aleatoric: bool,
-    epistemic: bool,
+    /// Cross-entropy.
+    pub total: bool,
+    /// Its floor.
+    pub aleatoric: bool,
+    /// KL and its law.
+    pub epistemic: bool,
 }
 
 impl Default for Shown {
@@ -43,11 +46,9 @@ impl Default for Shown {
 impl Shown {
     /// Check boxes for the parts.
     pub fn choose(&mut self, ui: &mut Ui) {
-        ui.horizontal_wrapped(|ui| {
-            ui.checkbox(&mut self.total, "cross-entropy L (squares)");
-            ui.checkbox(&mut self.aleatoric, "aleatoric A (dashed)");
-            ui.checkbox(&mut self.epistemic, "epistemic KL (circles, law with 95 % band)");
-        });
+        ui.checkbox(&mut self.total, "cross-entropy L (squares)");
+        ui.checkbox(&mut self.aleatoric, "aleatoric A (dashed)");
+        ui.checkbox(&mut self.epistemic, "epistemic KL (circles, law with 95 % band)");
     }
 }
 
@@ -171,6 +172,7 @@ pub fn show(
             plot.text(text.color(theme.mismatch()).anchor(anchor).allow_hover(false));
         }
     });
+    whiskers(ui, &marks, &response.transform);
     let name = "Loss over the number of training images";
     response.response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, name));
     let pointer = response.response.hover_pos().or(response.response.interact_pointer_pos())?;
@@ -219,15 +221,20 @@ fn law(plot: &mut PlotUi<'_>, one: &Series<'_>) {
     plot.line(Line::new(name, PlotPoints::from(middle)).color(one.colour).width(2.0).allow_hover(false));
 }
 
-/// Every seed's value with its interval, of one part of one classifier.
+/// The intervals of all points. Thousands of lines in the plot itself would each cost it a name, a list and a search.
+fn whiskers(ui: &Ui, marks: &[Mark<'_>], transform: &PlotTransform) {
+    let shape = |mark: &Mark<'_>| {
+        let Estimate { interval, .. } = mark.figure;
+        let end = |end: f64| transform.position_from_point(&PlotPoint::new(mark.at[0], place(end)));
+        let stroke = egui::Stroke::new(1.0, mark.series.colour.gamma_multiply(0.6));
+        egui::Shape::line_segment([end(interval.low), end(interval.high)], stroke)
+    };
+    ui.painter().with_clip_rect(transform.frame().intersect(ui.clip_rect())).extend(marks.iter().map(shape));
+}
+
+/// The values of one part of one classifier.
 fn points(plot: &mut PlotUi<'_>, marks: &[Mark<'_>]) {
     let Some(Mark { series, part, .. }) = marks.first() else { return };
-    for mark in marks {
-        let Estimate { interval, .. } = mark.figure;
-        let ends = [interval.low, interval.high].map(|end| [mark.at[0], place(end)]);
-        let whisker = Line::new(String::new(), PlotPoints::from(ends.to_vec()));
-        plot.line(whisker.color(series.colour.gamma_multiply(0.6)).width(1.0).allow_hover(false));
-    }
     let places: Vec<[f64; 2]> = marks.iter().map(|mark| mark.at).collect();
     let (shape, filled) = if *part == "KL" { (MarkerShape::Circle, true) } else { (MarkerShape::Square, false) };
     let points = Points::new(format!("{}, {part}", series.name), PlotPoints::from(places));

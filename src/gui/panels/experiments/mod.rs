@@ -2,6 +2,7 @@
 
 mod cells;
 mod course;
+mod csv;
 mod decimate;
 mod form;
 mod law;
@@ -15,6 +16,7 @@ use eframe::egui::{self, Ui};
 use super::{Cx, Panel};
 use crate::gui::session::runs::RunView;
 use crate::gui::widgets::{empty_state, heading, hint};
+use course::Course;
 use form::Form;
 use law_plot::Shown;
 
@@ -26,7 +28,7 @@ pub const ID: &str = "experiments";
 pub struct ExperimentsPanel {
     form: Form,
     shown: Shown,
-    log_loss: bool,
+    course: Course,
     /// The cell the list of cells has scrolled to.
     followed: Option<String>,
     /// The form is to open, something was put into it; or to close, the run is to be seen.
@@ -92,7 +94,7 @@ impl ExperimentsPanel {
             return;
         };
         cells::show(ui, cx, (run, found), &mut self.followed);
-        course::show(ui, cx, run, &mut self.log_loss);
+        self.course.show(ui, cx, run);
         law::show(ui, cx, run, &mut self.shown);
         match reliability::chosen(found, cx.view.cell.as_deref()) {
             Some(result) => reliability::show(ui, cx, run, result),

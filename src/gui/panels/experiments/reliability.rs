@@ -6,9 +6,11 @@ use egui_plot::{
 };
 
 use super::super::Cx;
-use super::worst;
+use super::{csv, worst};
 use crate::experiment::CellResult;
+use crate::gui::command::Command;
 use crate::gui::format;
+use crate::gui::runs::RunCommand;
 use crate::gui::session::runs::RunView;
 use crate::gui::theme::{Badge, Theme};
 use crate::gui::widgets::{fact, facts, heading, still_plot};
@@ -38,6 +40,10 @@ pub fn show(ui: &mut Ui, cx: &mut Cx, run: &RunView, result: &CellResult) {
     ui.horizontal_wrapped(|ui| {
         ui.label(format!("{}, {} test images", result.cell.label(), format::count(result.measured.n)));
         worst::button(ui, cx, run, &result.id);
+        if csv::button(ui, "Save the reliability diagram as CSV") {
+            let text = csv::reliability(run, result);
+            cx.commands.push(Command::Run(RunCommand::SavePoints(text, "reliability.csv")));
+        }
     });
     worst::trouble(ui, cx, run);
     ui.horizontal_top(|ui| {
