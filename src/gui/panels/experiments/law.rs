@@ -29,16 +29,16 @@ pub fn show(ui: &mut Ui, cx: &mut Cx, run: &RunView, shown: &mut Shown) {
         );
         return;
     }
-    ui.horizontal_wrapped(|ui| {
-        shown.choose(ui);
+    ui.horizontal_wrapped(|ui| shown.choose(ui));
+    keys(ui, &series);
+    let clicked = law_plot::show(ui, &series, &floors(&runs), *shown, cx.view.cell.as_deref());
+    ui.horizontal(|ui| {
         if csv::button(ui, "Save the scaling plot as CSV") {
             let text = csv::law(&runs, &series, *shown);
             cx.commands.push(Command::Run(RunCommand::SavePoints(text, "scaling.csv")));
         }
+        hint(ui, "Click a point to see the test images on which that classifier is farthest from the truth.");
     });
-    keys(ui, &series);
-    let clicked = law_plot::show(ui, &series, &floors(&runs), *shown, cx.view.cell.as_deref());
-    hint(ui, "Click a point to see the test images on which that classifier is farthest from the truth.");
     for one in &series {
         sentences(ui, one);
     }

@@ -45,7 +45,7 @@ pub fn show(ui: &mut Ui, cx: &mut Cx, run: &RunView, result: &CellResult) {
             cx.commands.push(Command::Run(RunCommand::SavePoints(text, "reliability.csv")));
         }
     });
-    worst::trouble(ui, cx, run);
+    worst::trouble(ui, cx, run, &result.id);
     ui.horizontal_top(|ui| {
         diagram(ui, result);
         ui.vertical(|ui| figures(ui, result));

@@ -5,7 +5,7 @@ use eframe::egui::{self, Button, RichText, Ui};
 use super::super::Cx;
 use crate::gui::command::Command;
 use crate::gui::runs::RunCommand;
-use crate::gui::session::runs::RunView;
+use crate::gui::session::runs::{RunView, WorstView};
 use crate::gui::theme::Theme;
 
 /// The button of a finished cell.
@@ -19,9 +19,11 @@ pub fn button(ui: &mut Ui, cx: &mut Cx, run: &RunView, cell: &str) {
     }
 }
 
-/// Why the worst images that were asked for last cannot be shown; where another oracle is open, the way to the run's.
-pub fn trouble(ui: &mut Ui, cx: &mut Cx, run: &RunView) {
-    let worst = cx.session.runs.worst.as_ref().filter(|worst| worst.request.folder == run.folder);
+/// Why the worst images of a cell cannot be shown, if they were asked for last; where another oracle is open, the way to the
+/// run's.
+pub fn trouble(ui: &mut Ui, cx: &mut Cx, run: &RunView, cell: &str) {
+    let of = |worst: &&WorstView| worst.request.folder == run.folder && worst.request.cell == cell;
+    let worst = cx.session.runs.worst.as_ref().filter(of);
     let Some((worst, why)) = worst.and_then(|worst| Some((worst, worst.trouble.as_ref()?))) else { return };
     ui.add(egui::Label::new(RichText::new(why).color(Theme::of(ui).warning())).wrap());
     let Some(oracle) = run.found().map(|found| &found.spec.world.oracle) else { return };
