@@ -11,10 +11,14 @@ mod fake;
 mod look;
 #[path = "gui/looking.rs"]
 mod looking;
+#[path = "gui/plots.rs"]
+mod plots;
 #[path = "gui/training.rs"]
 mod training;
 #[path = "gui/walk.rs"]
 mod walk;
+#[path = "gui/worst.rs"]
+mod worst;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -16,6 +16,7 @@ mod scale;
 mod slurm;
 mod walk;
 mod watch;
+mod worst;
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -211,7 +211,11 @@ fn figures(result: &CellResult) -> String {
 
 /// `bayescope summary`.
 pub fn summary(args: &SummaryArgs) -> Result<()> {
-    let summary = RunFolder::open(&args.run)?.summary()?;
+    let folder = RunFolder::open(&args.run)?;
+    if let Some(cell) = &args.worst {
+        return super::worst::worst(&folder, cell, args.json);
+    }
+    let summary = folder.summary()?;
     if args.csv { super::print_text(&summary.csv()) } else { report(&summary, args.json) }
 }
 

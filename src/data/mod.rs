@@ -21,7 +21,7 @@ mod write;
 pub use cifar::{read_cifar10, read_cifar100};
 pub use folder::{read_folder, read_image_files};
 pub use idx::read_idx;
-pub use npz::read_npz;
+pub use npz::{read_logp, read_npz};
 pub use open::{open, open_dataset, open_split, open_test};
 pub use parts::{host_name, sweep_parts};
 pub use stream::NpzImages;

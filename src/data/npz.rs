@@ -31,6 +31,15 @@ pub fn read_npz(path: &Path) -> Result<Input> {
     read_npz_split(path, Split::Train)
 }
 
+/// Array `logp` of an archive of world-space images: log p(x|y) in nats, total, [N, K], and K. The images are not read.
+///
+/// # Errors
+/// Names the file and what is missing or wrong in it.
+pub fn read_logp(path: &Path) -> Result<(Vec<f64>, usize)> {
+    let found = Archive::open(path)?.floats("logp", 2)?;
+    found.ok_or_else(|| Error::file(path, "array logp: missing"))
+}
+
 /// [`read_npz`] of one split: `x_test` and its kin where the archive has them, else what there is.
 pub(super) fn read_npz_split(path: &Path, split: Split) -> Result<Input> {
     let mut archive = Archive::open(path)?;

@@ -11,6 +11,7 @@ mod presets;
 mod spec;
 mod summary;
 mod train;
+mod worst;
 
 pub use bench::{TrainBench, bench_training};
 pub use cell::{Cell, CellResult, Files};
@@ -21,3 +22,4 @@ pub use presets::{PRESETS, Preset};
 pub use spec::{DataSpec, ExperimentSpec, GridSpec, TestSpec, WorldSpec};
 pub use summary::{Law, Summary};
 pub use train::{CellEvent, Job, Watched, run_cell};
+pub use worst::{WORST, WORST_FILE, Worst, WorstImage};

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::cell::{Cell, CellResult};
 use super::checkpoint::{self, State};
 use super::images::{Batch, Images, Source};
+use super::worst::{Keeper, Worst};
 use crate::classifier::{Classifier, ClassifierConfig, Normalisation, Trainee, TrainingSpec};
 use crate::data::ImageShape;
 use crate::error::{Error, Result};
@@ -220,7 +221,7 @@ impl<'a> Run<'a> {
     }
 
     fn watch(&self, epoch: usize) -> Result<Watched> {
-        let images = per_image(&self.trainee.classifier(), &self.scale, self.job.test, self.job.watched)?;
+        let images = per_image(&self.trainee.classifier(), &self.scale, self.job.test, self.job.watched, None)?;
         let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
         Ok(Watched {
             step: self.state.step,
@@ -233,8 +234,12 @@ impl<'a> Run<'a> {
         })
     }
 
+    /// The figures of the finished classifier. Its worst images are written first: a finished cell always has them.
     fn measure(&self) -> Result<Measured> {
-        let images = per_image(&self.trainee.classifier(), &self.scale, self.job.test, self.job.test.len())?;
+        let (test, mut keeper) = (self.job.test, Keeper::default());
+        let images = per_image(&self.trainee.classifier(), &self.scale, test, test.len(), Some(&mut keeper))?;
+        let worst = Worst { id: self.job.id.to_owned(), tested: images.len(), images: keeper.finish(&images, test) };
+        worst.write(self.job.folder)?;
         // The same resampled images for every cell, so that differences between cells are not blurred by it.
         images.measured(&Bootstrap::new(Seed(0).split("measured")))
     }
@@ -246,8 +251,14 @@ fn is_watched(epoch: usize, epochs: usize) -> bool {
     epoch == epochs || epoch <= 10 || mark(epoch) > mark(epoch - 1)
 }
 
-/// A classifier's answers on the first `count` test images.
-fn per_image(classifier: &Classifier, scale: &Scale, test: &Images, count: usize) -> Result<PerImage> {
+/// A classifier's answers on the first `count` test images; a keeper sees them in full.
+fn per_image(
+    classifier: &Classifier,
+    scale: &Scale,
+    test: &Images,
+    count: usize,
+    mut keeper: Option<&mut Keeper>,
+) -> Result<PerImage> {
     let (dims, k) = (test.shape.dims(), test.classes);
     let mut images = PerImage::new(k)?;
     let count = count.min(test.len());
@@ -257,7 +268,11 @@ fn per_image(classifier: &Classifier, scale: &Scale, test: &Images, count: usize
         scale.apply(&mut x);
         let logits: Vec<f32> = classifier.logits(&x, TEST_BATCH)?.into_iter().map(|v| v as f32).collect();
         let (posterior, labels) = (&test.all.posterior[first * k..end * k], &test.all.labels[first..end]);
-        images.extend(posterior, &log_softmax(&logits, k), labels)?;
+        let log_q = log_softmax(&logits, k);
+        images.extend(posterior, &log_q, labels)?;
+        if let Some(keeper) = &mut keeper {
+            keeper.look(&images, first, &log_q);
+        }
     }
     Ok(images)
 }

@@ -26,6 +26,8 @@ pub enum Purpose {
     Save,
     /// A file to save the curve E(τ) to.
     SaveCurve,
+    /// A file to save the points of a plot to, and what it would be called.
+    SavePoints(&'static str),
     /// A file to save a walk to.
     SaveWalk,
     /// The spec of a training run.
@@ -110,8 +112,12 @@ pub fn browse(ctx: &egui::Context, purpose: Purpose) -> Errand<Chosen> {
             let answer = dialog.set_title("Choose a spec").add_filter("TOML", &["toml"]).pick_file();
             Errand::start(ctx, "file dialog", move || (purpose, one(block_on(answer))))
         }
-        Purpose::SaveCurve => {
-            let dialog = dialog.set_title("Save the curve").set_file_name("bayes-error.csv");
+        Purpose::SaveCurve | Purpose::SavePoints(_) => {
+            let (title, name) = match purpose {
+                Purpose::SavePoints(name) => ("Save the points of the plot", name),
+                _ => ("Save the curve", "bayes-error.csv"),
+            };
+            let dialog = dialog.set_title(title).set_file_name(name);
             let answer = dialog.add_filter("Comma-separated values", &["csv"]).save_file();
             Errand::start(ctx, "file dialog", move || (purpose, one(block_on(answer))))
         }

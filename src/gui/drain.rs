@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 use eframe::egui;
 
 use super::app::App;
-use super::prefs::MAX_TAU;
+use super::prefs::{MAX_TAU, Sort};
 use super::session::Effect;
 use super::view::{Click, Source};
 use super::{format, panels};
+use crate::oracle::world::Settings;
 
 /// Longest time spent on the engine's events before a frame is painted.
 const DRAIN: Duration = Duration::from_millis(4);
@@ -52,9 +53,13 @@ impl App {
                 if self.view.source == Source::Outside && self.session.external.is_none() {
                     self.view.show(Source::World);
                 }
+                self.open_worst_next();
             }
-            Effect::Outside { same: true } if self.view.source == Source::Outside => self.wishes.look_again(),
-            Effect::Outside { .. } => {
+            Effect::Outside { same: true, .. } if self.view.source == Source::Outside => self.wishes.look_again(),
+            Effect::Outside { knobs, .. } => {
+                if let Some(knobs) = knobs {
+                    self.take_knobs(&knobs);
+                }
                 self.view.show(Source::Outside);
                 self.view.forget_selection();
                 self.view.click(0, Click::Only);
@@ -71,6 +76,7 @@ impl App {
                 self.wishes.accept(&self.prefs);
             }
             Effect::OracleRefused => {
+                self.runs.worst_next = None;
                 self.prefs.oracle.clone_from(&self.session.oracle_name);
                 self.wishes.accept(&self.prefs);
             }
@@ -81,6 +87,15 @@ impl App {
                 self.wishes.accept(&self.prefs);
             }
         }
+    }
+
+    /// Images that were drawn at knobs of their own are shown at these, in the order they came in; undo takes both back.
+    fn take_knobs(&mut self, knobs: &Settings) {
+        let prefs = &mut self.prefs;
+        prefs.tau = knobs.tau.get().min(MAX_TAU);
+        prefs.smoothing = knobs.smoothing.get();
+        prefs.prior = knobs.prior.probabilities().to_vec();
+        (prefs.sort, prefs.descending) = (Sort::Index, false);
     }
 
     /// Inspects the first sample of the session, so that the inspector shows what it is for.

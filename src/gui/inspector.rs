@@ -12,6 +12,7 @@ use super::prefs::Prefs;
 use super::running::RunningSection;
 use super::session::Session;
 use super::theme::{BAR_HEIGHT, Badge, Theme};
+use super::verdict;
 use super::view::{Source, View};
 use super::widgets::{badge, fact, facts, heading, hint};
 use crate::data::ImageShape;
@@ -81,6 +82,9 @@ impl Inspector {
         egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
             ui.label(RichText::new(name(session, cx.view.source, index)).size(15.0).strong());
             self.summary(ui, cx, index, stamp, shape, tile);
+            if let Some(verdict) = verdict::of(session, cx.view.source, index) {
+                verdict::show(ui, session, verdict);
+            }
             posterior(ui, cx, &tile.posterior);
             self.evidence.show(ui, cx, &tile.posterior);
             if cx.view.source == Source::World {

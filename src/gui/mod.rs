@@ -27,6 +27,7 @@ mod runs;
 mod session;
 mod theme;
 mod top_bar;
+mod verdict;
 mod view;
 mod widgets;
 mod wishes;

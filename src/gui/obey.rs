@@ -10,7 +10,7 @@ use super::command::{
     Command, Opened, bayes_error_command, posterior_command, sample_command, sort_paths, tau_command,
 };
 use super::prompt::{Kind, Prompt};
-use super::runs::RunCommand;
+use super::runs::{RunCommand, worst_command};
 use super::session::log::Level;
 use super::view::Source;
 use super::wishes::submit;
@@ -236,6 +236,13 @@ impl App {
     }
 
     fn copy_command(&mut self, ctx: &egui::Context) {
+        let judged = self.session.external.as_ref().is_some_and(|external| !external.verdicts.is_empty());
+        if let Some(worst) = self.session.runs.worst.as_ref().filter(|_| judged && self.view.source == Source::Outside)
+        {
+            let text = worst_command(&worst.request);
+            let done = format!("Copied: {text}");
+            return self.copy(ctx, text, &done);
+        }
         if self.view.source == Source::Outside && self.session.external_paths.is_empty() {
             let why = "These images have no files: the panel Walk copies the command that makes them.";
             return self.session.notify(Level::Warning, why);
@@ -258,6 +265,10 @@ impl App {
             }
             Purpose::SaveCurve => {
                 self.commands.push(Command::SaveCurveTo(first));
+                self.prompt = None;
+            }
+            Purpose::SavePoints(_) => {
+                self.commands.push(Command::Run(RunCommand::SavePointsTo(first)));
                 self.prompt = None;
             }
             Purpose::SaveWalk => {

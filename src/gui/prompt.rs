@@ -6,6 +6,7 @@ use eframe::egui::{self, Id, Key, Modal, TextEdit};
 
 use super::background::Purpose;
 use super::command::Command;
+use super::runs::RunCommand;
 use super::widgets::hint;
 
 /// Which path is asked for.
@@ -24,6 +25,8 @@ pub enum Kind {
     SaveWalk,
     /// Where to save the curve E(τ).
     SaveCurve,
+    /// Where to save the points of a plot, in a file that would be called so.
+    SavePoints(&'static str),
 }
 
 /// A question that is open.
@@ -42,6 +45,7 @@ impl Prompt {
             Kind::Save { .. } => "samples.npz".into(),
             Kind::SaveCurve => "bayes-error.csv".into(),
             Kind::SaveWalk => "walk.npz".into(),
+            Kind::SavePoints(name) => name.into(),
         };
         Self { kind, text, fresh: true }
     }
@@ -81,6 +85,7 @@ impl Prompt {
             Kind::Open => &[("Browse files…", Purpose::OpenFiles), ("Browse folders…", Purpose::OpenFolder)],
             Kind::Save { .. } => &[("Browse…", Purpose::Save)],
             Kind::SaveCurve => &[("Browse…", Purpose::SaveCurve)],
+            Kind::SavePoints(name) => &[("Browse…", Purpose::SavePoints(name))],
             Kind::SaveWalk => &[("Browse…", Purpose::SaveWalk)],
         };
         for (text, purpose) in choices {
@@ -119,6 +124,12 @@ impl Prompt {
                 "Comma-separated: τ, E, its 95 % interval, ln E, method.",
                 "Save",
             ),
+            Kind::SavePoints(_) => (
+                "Save the points of the plot".into(),
+                "Comma-separated, a line for every point with its 95 % interval; lines that begin with # say of which run, spec \
+                 and world.",
+                "Save",
+            ),
             Kind::SaveWalk => (
                 "Save the walk".into(),
                 ".npz holds world-space float images, positions and exact posteriors; .png is a contact sheet for the \
@@ -139,6 +150,7 @@ impl Prompt {
             Kind::Open => Command::OpenPaths(vec![path]),
             Kind::Save { .. } => Command::SaveTo(path),
             Kind::SaveCurve => Command::SaveCurveTo(path),
+            Kind::SavePoints(_) => Command::Run(RunCommand::SavePointsTo(path)),
             Kind::SaveWalk => Command::SaveWalkTo(path),
         }
     }

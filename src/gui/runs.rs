@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use eframe::egui::{self, Id, Modal, RichText};
 
 use super::app::App;
-use super::background::Errand;
+use super::background::{self, Errand};
 use super::command::{Command, quote};
 use super::panels;
 use super::prefs::Prefs;
+use super::prompt::{Kind, Prompt};
 use super::session::log::Level;
 use super::session::runs::{EstimateView, Standing};
 use super::theme::Theme;
@@ -17,6 +18,7 @@ use crate::device::DeviceChoice;
 use crate::experiment::{ExperimentSpec, PRESETS};
 use crate::run::RunFolder;
 use crate::worker::protocol::Job;
+use crate::worker::worst::WorstRequest;
 
 /// Something about a run.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,6 +39,14 @@ pub enum RunCommand {
     Delete(PathBuf),
     /// The experiment as a command line, to the clipboard; its spec goes to the folder first.
     CopyCommand(Box<ExperimentSpec>, PathBuf),
+    /// Show the worst images of a cell in the gallery.
+    Worst(PathBuf, String),
+    /// The same, once the oracle of that name is open.
+    WorstIn(String, PathBuf, String),
+    /// Ask where to save the points of a plot: the file's text, and what it would be called.
+    SavePoints(String, &'static str),
+    /// Save them there.
+    SavePointsTo(PathBuf),
 }
 
 /// What came back from a thread.
@@ -50,6 +60,10 @@ enum Done {
 pub struct RunDesk {
     errands: Vec<Errand<Result<Done, String>>>,
     asked: Option<PathBuf>,
+    /// Points of a plot, while it is asked where they go.
+    points: Option<String>,
+    /// The oracle that is being opened, and the run and cell whose worst images are shown then.
+    pub(super) worst_next: Option<(String, PathBuf, String)>,
 }
 
 impl RunDesk {
@@ -71,6 +85,11 @@ pub fn default_folder(name: &str, taken: &[PathBuf]) -> PathBuf {
 /// The command that goes on with a run.
 pub fn resume_command(folder: &Path, prefs: &Prefs) -> String {
     format!("bayescope resume {}{}", quote(&folder.display().to_string()), device(prefs.device))
+}
+
+/// The command that lists the worst images of a cell.
+pub fn worst_command(request: &WorstRequest) -> String {
+    format!("bayescope summary {} --worst {}", quote(&request.folder.display().to_string()), quote(&request.cell))
 }
 
 fn run_command(spec: &str, folder: &Path, choice: DeviceChoice) -> String {
@@ -113,6 +132,38 @@ impl App {
                 self.runs.errands.push(Errand::start(ctx, "delete a run", work));
             }
             RunCommand::CopyCommand(spec, folder) => self.copy_run_command(ctx, *spec, folder),
+            RunCommand::Worst(folder, cell) => self.open_worst(folder, cell),
+            RunCommand::SavePoints(text, name) => {
+                self.runs.points = Some(text);
+                self.prompt = Some(Prompt::new(Kind::SavePoints(name)));
+            }
+            RunCommand::SavePointsTo(path) => {
+                if let Some(text) = self.runs.points.take() {
+                    self.saving = background::save_text(ctx, path, text);
+                }
+            }
+            RunCommand::WorstIn(oracle, folder, cell) => {
+                self.commands.push(Command::OpenOracle(oracle.clone()));
+                self.runs.worst_next = Some((oracle, folder, cell));
+            }
+        }
+    }
+
+    fn open_worst(&mut self, folder: PathBuf, cell: String) {
+        let Some(info) = &self.session.oracle else {
+            return self.session.notify(Level::Warning, "There is no world yet: open an oracle first.");
+        };
+        let (oracle, world) = (self.session.oracle_name.clone(), info.weights_sha256.clone());
+        let request = WorstRequest { folder, cell, oracle, world };
+        let id = self.engine.open_worst(request.clone());
+        self.session.asks_worst(id, request);
+    }
+
+    /// An oracle has opened: if it is the one that was waited for, the images are asked for.
+    pub(super) fn open_worst_next(&mut self) {
+        let wanted = self.runs.worst_next.take_if(|(oracle, ..)| *oracle == self.session.oracle_name);
+        if let Some((_, folder, cell)) = wanted.filter(|_| self.session.oracle.is_some()) {
+            self.open_worst(folder, cell);
         }
     }
 

@@ -169,12 +169,17 @@ impl RunFolder {
     /// # Errors
     /// Names a result that is there and cannot be read.
     pub fn result(&self, id: &str) -> Result<Option<CellResult>> {
-        read_json(&self.cell(id).join(RESULT))
+        read_json(&self.result_path(id))
+    }
+
+    /// Where a cell's result is once it is finished.
+    pub fn result_path(&self, id: &str) -> PathBuf {
+        self.cell(id).join(RESULT)
     }
 
     /// Whether a cell is finished.
     pub fn finished(&self, id: &str) -> bool {
-        self.cell(id).join(RESULT).exists()
+        self.result_path(id).exists()
     }
 
     /// Finishes a cell.
@@ -182,7 +187,7 @@ impl RunFolder {
     /// # Errors
     /// Names the file.
     pub fn finish(&self, result: &CellResult) -> Result<()> {
-        write_json(&self.cell(&result.id).join(RESULT), result)
+        write_json(&self.result_path(&result.id), result)
     }
 
     /// Where a cell stands; `None` where it was never begun.

@@ -9,6 +9,7 @@
 //! RUN/cells/ID/metrics.jsonl      one line every few steps and after watched epochs, append-only
 //! RUN/cells/ID/status.json        state, step, ETA, heartbeat
 //! RUN/cells/ID/last.safetensors   the state to go on from
+//! RUN/cells/ID/worst.json         the test images on which the classifier is farthest from the truth
 //! RUN/cells/ID/result.json        written last: the cell is finished
 //! RUN/summary.json, summary.csv   written whenever a cell finishes
 //! ```
@@ -26,8 +27,10 @@ mod pools;
 pub mod slurm;
 mod stage;
 mod status;
+mod worst;
 
 pub use execute::{Computer, Estimate, RunEvent, Share, estimate, execute};
 pub use folder::{Planned, RunFolder};
 pub use metrics::{Line, read as read_metrics};
 pub use status::{State, Status};
+pub use worst::WorstImages;

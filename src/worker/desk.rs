@@ -46,7 +46,7 @@ impl Line {
         let shared = &self.shared;
         let looks = shared.inspect_request.is_full() || shared.evidence_request.is_full();
         let asked = shared.gallery_request.is_full() || looks;
-        asked || shared.aside.is_full() || !self.queue.is_empty() || self.stopping()
+        asked || shared.aside.is_full() || shared.handed.is_full() || !self.queue.is_empty() || self.stopping()
     }
 
     pub fn stopping(&self) -> bool {
@@ -155,7 +155,7 @@ fn settle_world(
     let world = info.clone().build(weights, &chosen.device, Precision::F32, chosen.batch)?.world;
     line.shared.bayes.open(world.flow().shared_base());
     line.send(Event::Oracle(Arc::new(info.clone())));
-    interactive.forget();
+    interactive.enter(&info.weights_sha256);
     // What was measured before holds from the first picture on.
     if let Some(flow) = world.flow().class_map()
         && let Some(known) = strategies::remembered(&info.weights_sha256, &chosen.report.used.label(), FIRST_PIECE)

@@ -5,6 +5,7 @@
 mod gallery;
 mod inspect;
 mod kept;
+mod outside;
 
 use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
@@ -18,12 +19,12 @@ use crate::error::{Error, Result};
 use crate::events::Events;
 use crate::flow::Decoding;
 use crate::flow::tarflow::Look;
-use crate::oracle::classify::Classified;
 use crate::oracle::walk::Walk;
 use crate::oracle::world::{Sample, SampleSpec, Settings, World};
 use gallery::Gallery;
 use inspect::Inspecting;
 use kept::Kept;
+pub use outside::{Handed, Outside};
 
 /// A piece of work that cannot be stopped should take about this long, so that a newer request never waits longer.
 const PIECE: Duration = Duration::from_millis(40);
@@ -37,9 +38,11 @@ pub struct Interactive {
     gallery: RefCell<Option<Gallery>>,
     inspecting: RefCell<Option<Inspecting>>,
     explaining: RefCell<Option<EvidenceRequest>>,
-    external: RefCell<Option<Classified>>,
+    external: RefCell<Option<Outside>>,
     walk: RefCell<Option<Arc<Walk>>>,
     kept: RefCell<Kept>,
+    /// SHA-256 of the open oracle's weights.
+    world: RefCell<String>,
     piece: Cell<usize>,
     /// What one sample cost lately.
     cost: Cell<Duration>,
@@ -55,6 +58,7 @@ impl Default for Interactive {
             external: RefCell::new(None),
             walk: RefCell::new(None),
             kept: RefCell::default(),
+            world: RefCell::default(),
             piece: Cell::new(FIRST_PIECE),
             cost: Cell::new(Duration::ZERO),
             served: Cell::new(false),
@@ -90,8 +94,9 @@ fn unless(stop: bool) -> ControlFlow<()> {
 }
 
 impl Interactive {
-    /// Forgets what belonged to another world.
-    pub fn forget(&self) {
+    /// Forgets what belonged to another world, or to this one on another device; the one of these weights is open now.
+    pub fn enter(&self, weights_sha256: &str) {
+        *self.world.borrow_mut() = weights_sha256.to_owned();
         *self.gallery.borrow_mut() = None;
         *self.inspecting.borrow_mut() = None;
         *self.explaining.borrow_mut() = None;
@@ -106,22 +111,6 @@ impl Interactive {
     /// Whether a gallery of this world has come to its end.
     pub fn served(&self) -> bool {
         self.served.get()
-    }
-
-    /// Keeps images from outside for the inspector.
-    pub fn keep(&self, classified: Classified) {
-        *self.external.borrow_mut() = Some(classified);
-    }
-
-    /// The images from outside.
-    pub fn external(&self) -> Option<Classified> {
-        self.external.borrow().clone()
-    }
-
-    /// One of them, world space.
-    pub fn external_image(&self, index: usize, dims: usize) -> Option<Vec<f32>> {
-        let external = self.external.borrow();
-        external.as_ref()?.x.chunks_exact(dims).nth(index).map(<[f32]>::to_vec)
     }
 
     /// Keeps a walk, or none.
@@ -141,6 +130,7 @@ impl Interactive {
 
     /// Does one piece of what is asked for; returns whether more is waiting. `urgent` stops it at its next report.
     pub fn serve(&self, line: &Line, world: Option<&World>, urgent: &dyn Fn() -> bool) -> bool {
+        self.receive(line, world);
         let Some(world) = world else { return false };
         let place = Place { line, world, urgent };
         if let Some(request) = line.shared.inspect_request.take() {
@@ -254,21 +244,6 @@ fn tile(world: &World, sample: &Sample) -> Tile {
         label: sample.label,
         pixels: world.flow().pixels().picture(&sample.x),
         posterior: Arc::new(sample.posterior.clone()),
-        look: None,
-    }
-}
-
-/// Image `i` from outside under the given knobs.
-pub fn external_tile(world: &World, classified: &Classified, i: usize, settings: &Settings) -> Tile {
-    let posterior = world.posterior(&classified.scores, i, settings);
-    let label = classified.labels.as_ref().map_or(posterior.decision, |labels| labels[i]);
-    let dims = world.shape().dims();
-    Tile {
-        index: i,
-        source: label,
-        label,
-        pixels: world.flow().pixels().picture(&classified.x[i * dims..(i + 1) * dims]),
-        posterior: Arc::new(posterior),
         look: None,
     }
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::Control;
 use super::desk::{Desk, Line, Opened, open_so_far};
-use super::interactive::{Interactive, external_tile};
+use super::interactive::Interactive;
 use super::protocol::{Event, Job, JobId, Outcome};
 use crate::device::Chosen;
 use crate::error::{Error, Result};
@@ -19,7 +19,7 @@ use crate::oracle::classify::read_input;
 use crate::oracle::export::save_samples;
 use crate::oracle::look::save_pictures_with;
 use crate::oracle::train::{ORACLE, TrainEvent, train_oracle};
-use crate::oracle::world::{Settings, World};
+use crate::oracle::world::World;
 
 /// Progress is told at most this often.
 const TELL_EVERY: Duration = Duration::from_millis(50);
@@ -66,7 +66,7 @@ fn perform(line: &Line, desk: &mut Desk, id: JobId, control: &Arc<Control>, job:
             let world = world_of(desk)?;
             let mut sink = Sink::new(line, &desk.interactive, Some(world), id, control);
             let classified = world.classify(read_input(&paths)?, None, &mut sink)?;
-            Ok(tell_external(line, desk, world, classified, &settings))
+            desk.interactive.tell(line, world, classified.into(), &settings, false)
         }
         Job::Save { spec, indices, settings, path } => {
             let world = world_of(desk)?;
@@ -100,35 +100,13 @@ fn perform(line: &Line, desk: &mut Desk, id: JobId, control: &Arc<Control>, job:
         Job::Walk(request) => walk::set_out(line, desk, id, control, &request),
         Job::SaveWalk { path } => walk::save(desk, &path),
         Job::SendWalk { settings } => walk::send(line, desk, id, control, &settings),
-        Job::RateAgain { settings } => walk::rate_again(line, desk, &settings),
+        Job::RateAgain { settings } => walk::rate_again(line, desk, id, control, &settings),
     }
 }
 
 fn world_of(desk: &Desk) -> Result<&World> {
     let opened: Option<&Opened> = desk.opened.as_ref();
     opened.map(|opened| &opened.world).ok_or_else(|| Error::input("no oracle is open; open one first"))
-}
-
-/// Sends images from outside to the window and keeps them for its inspector.
-fn tell_external(
-    line: &Line,
-    desk: &Desk,
-    world: &World,
-    classified: crate::oracle::classify::Classified,
-    settings: &Settings,
-) -> String {
-    let n = classified.ids.len();
-    let tiles = (0..n).map(|i| external_tile(world, &classified, i, settings)).collect();
-    line.send(Event::External {
-        name: classified.name.clone(),
-        shape: world.shape(),
-        ids: classified.ids.clone(),
-        tiles,
-        labelled: classified.labels.is_some(),
-    });
-    let sentence = format!("posteriors of {n} image{} from {}", if n == 1 { "" } else { "s" }, classified.name);
-    desk.interactive.keep(classified);
-    sentence
 }
 
 /// A job's line to the window: progress out; cancel, pause and interactive requests in.

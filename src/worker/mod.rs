@@ -1,6 +1,7 @@
 //! The one named thread that owns the device. Faces hand it jobs and slider-driven requests; it answers with events and
 //! pictures. A panic on the thread becomes an event, and a fresh worker opens the same oracle again. Bayes errors need no
-//! device: two light threads of their own ([`bayes`]) answer them meanwhile. A third looks at run folders ([`runs`]).
+//! device: two light threads of their own ([`bayes`]) answer them meanwhile. A third looks at run folders ([`runs`]), a fourth
+//! reads images from them ([`worst`]).
 
 pub mod bayes;
 mod desk;
@@ -10,6 +11,7 @@ pub mod protocol;
 pub mod runs;
 mod slot;
 pub mod walk;
+pub mod worst;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -21,12 +23,14 @@ use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 use crate::device::DeviceChoice;
 use bayes::Board;
 use bayes::protocol::Question;
+use interactive::Handed;
 use protocol::{
     Event, EvidenceMap, EvidenceRequest, GalleryRequest, GalleryUpdate, InspectRequest, Inspection, Job, JobId,
     Outcome, RunningPosterior,
 };
 use runs::WatchRequest;
 use slot::Slot;
+use worst::WorstRequest;
 
 /// Jobs that may wait at once.
 const QUEUE: usize = 64;
@@ -54,6 +58,8 @@ struct Shared {
     running: Slot<RunningPosterior>,
     /// A job that does not wait in the queue: the run whose best epoch is wanted.
     aside: Slot<(JobId, PathBuf)>,
+    /// Images that another thread has read, for the window.
+    handed: Slot<Handed>,
     controls: Mutex<HashMap<JobId, Arc<Control>>>,
     bayes: Board,
     watch: Slot<WatchRequest>,
@@ -74,6 +80,7 @@ impl Shared {
             evidence: Slot::default(),
             running: Slot::default(),
             aside: Slot::default(),
+            handed: Slot::default(),
             controls: Mutex::default(),
             bayes,
             watch: Slot::default(),
@@ -104,6 +111,7 @@ impl Shared {
 pub struct Worker {
     shared: Arc<Shared>,
     jobs: Sender<(JobId, Job)>,
+    worst: Sender<(JobId, WorstRequest)>,
     events: Receiver<Event>,
     own_events: Sender<Event>,
     next_id: AtomicU64,
@@ -117,24 +125,36 @@ impl Worker {
         let (watch_bell, hear_watch) = bounded(1);
         let (board, bells) = Board::new();
         let (jobs, queue) = bounded(QUEUE);
+        let (worst, asked) = bounded(QUEUE);
         let (sender, events) = bounded(EVENTS);
         let shared = Arc::new(Shared::new([bell, watch_bell], board, wake));
         bayes::start(&shared, bells, &sender);
         runs::watcher::start(&shared, hear_watch, &sender);
+        worst::start(&shared, asked, &sender);
         let line = desk::Line { shared: shared.clone(), queue, ringing, events: sender.clone() };
         let spawned =
             std::thread::Builder::new().name("worker".into()).spawn(move || desk::work(&line, device, oracle));
         if let Err(error) = spawned {
             let _ = sender.try_send(Event::Failed(format!("the system gave no thread to compute on: {error}")));
         }
-        Self { shared, jobs, events, own_events: sender, next_id: AtomicU64::new(1) }
+        Self { shared, jobs, worst, events, own_events: sender, next_id: AtomicU64::new(1) }
     }
 
     /// Queues a job and returns at once.
     pub fn submit(&self, job: Job) -> JobId {
+        self.queue(&self.jobs, job)
+    }
+
+    /// Asks for the worst images of a cell, and returns at once: they come as images from outside do. Does not wait in the queue
+    /// of jobs.
+    pub fn open_worst(&self, request: WorstRequest) -> JobId {
+        self.queue(&self.worst, request)
+    }
+
+    fn queue<T>(&self, queue: &Sender<(JobId, T)>, wanted: T) -> JobId {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         self.shared.control(id);
-        if let Err(error) = self.jobs.try_send((id, job)) {
+        if let Err(error) = queue.try_send((id, wanted)) {
             let why = match error {
                 TrySendError::Full(_) => "too many jobs are waiting; let some finish first",
                 TrySendError::Disconnected(_) => "the worker has stopped; start the program again",

@@ -13,7 +13,7 @@ use super::walk::{WalkNews, WalkRequest};
 use crate::data::ImageShape;
 use crate::device::{DeviceChoice, DeviceReport};
 use crate::events::Progress;
-use crate::experiment::ExperimentSpec;
+use crate::experiment::{ExperimentSpec, WorstImage};
 use crate::flow::Evidence;
 use crate::flow::tarflow::Look;
 use crate::oracle::folder::OracleInfo;
@@ -362,6 +362,12 @@ pub enum Event {
         tiles: Vec<Tile>,
         /// Whether `label` is a label.
         labelled: bool,
+        /// The knobs their posteriors are of.
+        settings: Settings,
+        /// Whether these knobs are the images' own, those they were drawn at: the window takes them over.
+        own_knobs: bool,
+        /// What a classifier says of each; empty where none was asked.
+        verdicts: Vec<WorstImage>,
     },
     /// A walk came further.
     Walk {

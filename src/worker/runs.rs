@@ -10,6 +10,7 @@ use crate::classifier::{Architecture, Labels};
 use crate::error::Result;
 use crate::experiment::{ExperimentSpec, Summary};
 use crate::measure::PowerLaw;
+use crate::oracle::folder::glance;
 use crate::run::{Line, Planned, RunFolder, State, Status};
 
 /// Points at which a law's band is computed.
@@ -66,6 +67,8 @@ pub struct Results {
     pub summary: Summary,
     /// The laws, drawn.
     pub curves: Vec<LawCurve>,
+    /// SHA-256 of the weights of the run's oracle, where that is at hand and still the one the run was planned on.
+    pub world: Option<String>,
 }
 
 /// A fitted law over the numbers of training images that were run.
@@ -149,7 +152,9 @@ fn results(folder: &RunFolder) -> Result<Results> {
         Some(LawCurve { architecture: law.architecture, labels: law.labels, points: curve(fits.law()) })
     });
     let curves = drawn.collect();
-    Ok(Results { summary, curves })
+    let world = glance(&folder.spec.world.oracle).map(|info| info.weights_sha256);
+    let world = world.filter(|world| folder.is_on(world).unwrap_or(false));
+    Ok(Results { summary, curves, world })
 }
 
 /// The law from the smallest to the largest N that was run, evenly in log N.

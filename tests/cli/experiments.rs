@@ -125,6 +125,55 @@ fn cells_give_the_same_in_any_order_and_division() {
 }
 
 #[test]
+fn the_worst_images_of_a_cell_are_listed_and_old_runs_say_how_to_get_them() {
+    let grid = Grid::new(
+        "[grid]\narchitectures = ['linear', 'mlp-500']\ntrain_sizes = [40]\nseeds = [0]\n[test]\nimages = 300\n\
+         [training]\nepochs = 3\nlearning_rate = 1e-2\n",
+    );
+    let run = grid.path("run");
+    let found = grid.run(&run);
+    for cell in found["cells"].as_array().unwrap() {
+        let id = cell["id"].as_str().unwrap();
+        let worst = json(&["summary", text(&run), "--worst", id, "--json"]);
+        assert_eq!((&worst["id"], &worst["tested"], &worst["cell"]), (&cell["id"], &Value::from(300), &cell["cell"]));
+        let images = worst["images"].as_array().unwrap();
+        assert_eq!(images.len(), 64);
+        let kl = |image: &Value| image["kl"].as_f64().unwrap();
+        let of = |image: &Value, what: &str| -> Vec<f64> {
+            image[what].as_array().unwrap().iter().map(|p| p.as_f64().unwrap()).collect()
+        };
+        for image in images {
+            let (p, q) = (of(image, "p"), of(image, "q"));
+            let again: f64 = p.iter().zip(&q).filter(|(p, _)| **p > 0.0).map(|(p, q)| p * (p / q).ln()).sum();
+            assert!((again - kl(image)).abs() < 1e-12, "{image}");
+        }
+        assert!(images.is_sorted_by(|a, b| kl(a) >= kl(b)));
+        // The mean over all is below that of the worst, and above what the worst alone add up to.
+        let mean = cell["measured"]["epistemic"]["value"].as_f64().unwrap();
+        let sum: f64 = images.iter().map(kl).sum();
+        assert!(sum / 300.0 <= mean + 1e-12 && mean <= (sum + (300.0 - 64.0) * kl(&images[63])) / 300.0 + 1e-12);
+        let listed = succeed(&["summary", text(&run), "--worst", id]);
+        assert_eq!(listed.lines().count(), 2 + 64);
+        assert!(listed.contains(&format!("{:.4}", kl(&images[0]))) && listed.contains("q=0."), "{listed}");
+    }
+    let id = found["cells"][0]["id"].as_str().unwrap();
+    let cell = run.join("cells").join(id);
+    let bytes = std::fs::read(cell.join("worst.json")).unwrap();
+    std::fs::remove_file(cell.join("worst.json")).unwrap();
+    let before = summary(&run);
+    let why = fail(1, &["summary", text(&run), "--worst", id]);
+    assert!(why.contains("before worst images were kept") && why.contains("resume"), "{why}");
+    // What it says to do helps, and changes nothing else.
+    std::fs::remove_file(cell.join("result.json")).unwrap();
+    let why = fail(1, &["summary", text(&run), "--worst", id]);
+    assert!(why.contains("is not finished"), "{why}");
+    succeed(&["resume", text(&run), "--device", "cpu"]);
+    assert_eq!((std::fs::read(cell.join("worst.json")).unwrap(), summary(&run)), (bytes, before));
+    let why = fail(1, &["summary", text(&run), "--worst", "nothing"]);
+    assert!(why.contains("no cell nothing") && why.contains("plan"), "{why}");
+}
+
+#[test]
 fn twenty_kills_change_nothing() {
     let rest = "[grid]\narchitectures = ['mlp-500', 'convnet']\ntrain_sizes = [300, 600]\nseeds = [0]\n\
                 [test]\nimages = 300\nwatched = 50\n[training]\nepochs = 40\nlearning_rate = 1e-3\n\

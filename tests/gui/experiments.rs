@@ -22,7 +22,7 @@ use super::fake::Fake;
 use super::{full, shows};
 
 /// A classifier that mixes the truth with guessing: its KL is about `share`² of that of guessing.
-fn measured(share: f64) -> Measured {
+pub fn measured(share: f64) -> Measured {
     let images = 60;
     let p: Vec<f64> =
         (0..images).flat_map(|i| [0.05 + 0.9 * i as f64 / images as f64; 1].map(|p| [p, 1.0 - p])).flatten().collect();
@@ -31,7 +31,7 @@ fn measured(share: f64) -> Measured {
     measure(&p, &log_q, &labels, 2, &Bootstrap::with_replicates(Seed(0), 1000).unwrap()).unwrap()
 }
 
-fn spec(name: &str) -> ExperimentSpec {
+pub fn spec(name: &str) -> ExperimentSpec {
     let text = format!(
         "name = '{name}'\n[world]\noracle = 'mnist'\n[grid]\narchitectures = ['linear', 'convnet']\n\
          train_sizes = [100, 200, 400, 800]\nseeds = [0, 1]\n[training]\nepochs = 2"
@@ -41,7 +41,11 @@ fn spec(name: &str) -> ExperimentSpec {
 
 /// A run folder whose first cells are finished.
 pub fn run(path: &Path, name: &str, finished: usize) -> RunFolder {
-    let folder = RunFolder::create(path, &spec(name), "0123", None).unwrap();
+    run_of(path, &spec(name), finished)
+}
+
+pub fn run_of(path: &Path, spec: &ExperimentSpec, finished: usize) -> RunFolder {
+    let folder = RunFolder::create(path, spec, "0123", None).unwrap();
     for planned in folder.plan.iter().take(finished) {
         let cell = planned.cell;
         let share = 0.9 * (cell.train_size as f64).powf(-0.25) * (1.0 + 0.03 * cell.seed as f64);
@@ -68,20 +72,20 @@ pub fn open(harness: &mut Harness<'_, App>, fake: &Fake, path: &Path) {
     glance(harness, fake, path);
 }
 
-fn glance(harness: &mut Harness<'_, App>, fake: &Fake, path: &Path) {
+pub fn glance(harness: &mut Harness<'_, App>, fake: &Fake, path: &Path) {
     let cell = fake.watched().cell.filter(|(folder, _)| folder == path).map(|(_, cell)| cell);
     fake.send(Event::Looked(Box::new(look(path, cell.as_deref(), None))));
     harness.run_steps(4);
 }
 
-fn click(harness: &mut Harness<'_, App>, label: &str) {
+pub fn click(harness: &mut Harness<'_, App>, label: &str) {
     harness.get_by_label(label).scroll_to_me();
     harness.run_steps(6);
     harness.get_by_label(label).click();
     harness.run_steps(4);
 }
 
-fn rewrite(harness: &mut Harness<'_, App>, label: &str, text: &str) {
+pub fn rewrite(harness: &mut Harness<'_, App>, label: &str, text: &str) {
     harness.get_by_role_and_label(Role::TextInput, label).scroll_to_me();
     harness.run_steps(6);
     harness.get_by_role_and_label(Role::TextInput, label).focus();
@@ -93,7 +97,7 @@ fn rewrite(harness: &mut Harness<'_, App>, label: &str, text: &str) {
 }
 
 /// A window with the panel in front.
-fn panel() -> (Harness<'static, App>, Fake) {
+pub fn panel() -> (Harness<'static, App>, Fake) {
     let (mut harness, fake) = full();
     harness.get_by_role_and_label(Role::Button, "Experiments").click();
     harness.run_steps(4);

@@ -17,6 +17,7 @@ use bayescope::oracle::library;
 use bayescope::oracle::posterior::{Posterior, Prior};
 use bayescope::oracle::running::Running;
 use bayescope::oracle::train::{StepLoss, TrainEvent};
+use bayescope::oracle::world::Settings;
 use bayescope::units::Smoothing;
 use bayescope::worker::bayes::protocol::Question;
 use bayescope::worker::protocol::{
@@ -24,6 +25,7 @@ use bayescope::worker::protocol::{
     RunningPosterior, Subject, Tile,
 };
 use bayescope::worker::runs::WatchRequest;
+use bayescope::worker::worst::WorstRequest;
 use egui_kittest::Harness;
 
 pub const SHAPE: ImageShape = ImageShape { channels: 1, height: 32, width: 32 };
@@ -38,6 +40,7 @@ struct State {
     pauses: Vec<(JobId, bool)>,
     cancelled: Vec<JobId>,
     checkpoints: Vec<PathBuf>,
+    worst: Vec<(JobId, WorstRequest)>,
     events: VecDeque<Event>,
     gallery: Option<GalleryUpdate>,
     inspection: Option<Inspection>,
@@ -72,7 +75,16 @@ pub fn tile(index: usize, tau: f64) -> Tile {
 pub fn external(n: usize) -> Event {
     let tiles = (0..n).map(|i| Tile { label: tile(i, 1.0).posterior.decision, ..tile(i, 1.0) }).collect();
     let ids = (0..n).map(|i| format!("outside-{i}.png")).collect();
-    Event::External { name: "folder".into(), shape: SHAPE, ids, tiles, labelled: false }
+    Event::External {
+        name: "folder".into(),
+        shape: SHAPE,
+        ids,
+        tiles,
+        labelled: false,
+        settings: Settings::default_for(10),
+        own_knobs: false,
+        verdicts: Vec::new(),
+    }
 }
 
 pub fn evaluation(nll: f64) -> Evaluation {
@@ -277,6 +289,11 @@ impl Fake {
         self.state().checkpoints.clone()
     }
 
+    /// Worst images that were asked for.
+    pub fn worst(&self) -> Vec<(JobId, WorstRequest)> {
+        self.state().worst.clone()
+    }
+
     /// Which run folders are watched.
     pub fn watched(&self) -> WatchRequest {
         self.state().watched.clone()
@@ -317,6 +334,13 @@ impl Engine for Fake {
         let mut state = self.state();
         state.checkpoints.push(run);
         700 + state.checkpoints.len() as JobId
+    }
+
+    fn open_worst(&self, request: WorstRequest) -> JobId {
+        let mut state = self.state();
+        let id = 800 + state.worst.len() as JobId;
+        state.worst.push((id, request));
+        id
     }
 
     fn watch(&self, request: WatchRequest) {

@@ -2,10 +2,14 @@
 
 use std::path::Path;
 
-use bayescope::experiment::{CellEvent, ExperimentSpec};
+use bayescope::data::ImageShape;
+use bayescope::experiment::{CellEvent, ExperimentSpec, read_pool};
+use bayescope::oracle::world::Settings;
 use bayescope::run::{RunEvent, RunFolder};
-use bayescope::worker::protocol::{Event, Job, Outcome};
+use bayescope::units::Smoothing;
+use bayescope::worker::protocol::{Event, InspectRequest, Job, Outcome, Subject};
 use bayescope::worker::runs::{Found, WatchRequest, look};
+use bayescope::worker::worst::WorstRequest;
 
 use super::common::reference::path;
 use super::{Bench, request};
@@ -68,6 +72,106 @@ fn an_experiment_runs_while_the_window_is_served_and_can_be_stopped_and_resumed(
     assert_eq!(summary(&whole), summary(&stopped), "a stop changed the run");
 }
 
+/// A finished run in a folder, and the request for the worst images of one of its cells.
+fn finished(bench: &mut Bench, path: &Path) -> (RunFolder, WorstRequest) {
+    let id = bench.worker.submit(job(path));
+    assert!(matches!(bench.outcome(id), Outcome::Done(_)));
+    let run = RunFolder::open(path).unwrap();
+    let world = bayescope::oracle::library::find("mnist").unwrap().info().unwrap().weights_sha256;
+    let (folder, cell, oracle) = (path.to_owned(), run.plan[0].id.clone(), "mnist".to_owned());
+    (run, WorstRequest { folder, cell, oracle, world })
+}
+
+#[test]
+fn worst_images_come_with_the_posteriors_of_the_pool_even_while_a_job_is_held() {
+    let mut bench = Bench::new();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run");
+    let (run, request) = finished(&mut bench, &path);
+    let knobs = run.spec.world.settings(10).unwrap();
+    let shape = ImageShape { channels: 1, height: 32, width: 32 };
+    let pool = read_pool(&run.pool("test").unwrap(), &knobs, 100, shape).unwrap();
+    // An experiment may hold the worker for hours.
+    let (spec, indices, settings, long) = (super::spec(100_000), vec![], knobs.clone(), path.join("a.npz"));
+    let held = bench.worker.submit(Job::Save { spec, indices, settings, path: long });
+    bench.until(|event| matches!(event, Event::JobProgress { .. }).then_some(()));
+    bench.worker.set_paused(held, true);
+    let asked = bench.worker.open_worst(request.clone());
+    let external = |event: &Event| match event {
+        Event::External { ids, tiles, settings, own_knobs, verdicts, labelled: true, .. } => {
+            Some((ids.clone(), tiles.clone(), settings.clone(), *own_knobs, verdicts.clone()))
+        }
+        _ => None,
+    };
+    let (ids, tiles, settings, own, verdicts) = bench.until(external);
+    assert!(matches!(bench.outcome(asked), Outcome::Done(_)));
+    let kept = run.worst(&request.cell).unwrap().images;
+    assert_eq!((tiles.len(), &settings, own, &verdicts), (64, &knobs, true, &kept));
+    for ((tile, verdict), name) in tiles.iter().zip(&verdicts).zip(&ids) {
+        let i = verdict.image;
+        assert_eq!(tile.posterior.probabilities, pool.all.posterior[10 * i..10 * (i + 1)]);
+        assert_eq!((tile.posterior.probabilities.as_slice(), tile.label), (verdict.p.as_slice(), pool.all.labels[i]));
+        assert!(name.contains(&i.to_string()));
+    }
+    let inspect = |bench: &mut Bench, generation, settings: &Settings| {
+        let (subject, settings, taus) = (Subject::External(5), settings.clone(), Vec::new());
+        bench.worker.inspect(InspectRequest { generation, subject, settings, taus, look: None });
+        bench.wait(|bench| bench.worker.take_inspection()).tile.posterior
+    };
+    assert_eq!(inspect(&mut bench, 1, &knobs), tiles[5].posterior);
+    // At other knobs the image itself is scored. T leaves p(x|y) as it is, and nothing was quantised: it is what the pool has, up
+    // to the rounding of x.
+    let smooth = Settings { smoothing: Smoothing::new(3.0).unwrap(), ..knobs };
+    let smoother = inspect(&mut bench, 2, &smooth);
+    assert!(smoother.entropy_nats > tiles[5].posterior.entropy_nats);
+    for (again, pool) in smoother.log_likelihood.iter().zip(&tiles[5].posterior.log_likelihood) {
+        assert!((again - pool).abs() < 0.05, "{again} {pool}");
+    }
+    bench.worker.cancel(held);
+    assert_eq!(bench.outcome(held), Outcome::Cancelled);
+    let again = bench.worker.submit(Job::RateAgain { settings: smooth });
+    let (_, tiles, _, own, _) = bench.until(external);
+    assert!(matches!(bench.outcome(again), Outcome::Done(_)) && !own);
+    assert!(smoother.distance(&tiles[5].posterior) < 1e-4);
+}
+
+#[test]
+fn worst_images_that_cannot_come_say_why() {
+    let mut bench = Bench::new();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run");
+    let (run, request) = finished(&mut bench, &path);
+    let failed = |bench: &mut Bench, request: WorstRequest| {
+        let id = bench.worker.open_worst(request);
+        match bench.outcome(id) {
+            Outcome::Failed(why) => why,
+            other => panic!("{other:?}"),
+        }
+    };
+    let elsewhere = WorstRequest { world: "another".into(), ..request.clone() };
+    assert!(failed(&mut bench, elsewhere.clone()).contains("other weights"));
+    assert!(failed(&mut bench, WorstRequest { oracle: "digits".into(), ..elsewhere }).contains("open mnist first"));
+    let nothing = WorstRequest { cell: "nothing".into(), ..request.clone() };
+    assert!(failed(&mut bench, nothing).contains("no cell nothing"));
+    // What was read while another oracle was being opened is not shown in it.
+    let other = bench.worker.submit(Job::OpenOracle(path_of_another()));
+    assert!(matches!(bench.outcome(other), Outcome::Done(_)));
+    assert!(failed(&mut bench, request.clone()).contains("another oracle was opened"));
+    std::fs::remove_file(run.cell(&request.cell).join("worst.json")).unwrap();
+    assert!(failed(&mut bench, request.clone()).contains("before worst images were kept"));
+    // Images of another pool are not taken for those the cell was measured on.
+    let (next, pool) = (WorstRequest { cell: run.plan[1].id.clone(), ..request }, run.pool("test").unwrap());
+    std::fs::copy(run.pool("train-0").unwrap(), &pool).unwrap();
+    assert!(failed(&mut bench, next.clone()).contains("is not the pool this cell was measured on"));
+    std::fs::remove_file(pool).unwrap();
+    assert!(failed(&mut bench, next).contains("test.npz: is missing"));
+}
+
+/// An oracle that is not the bundled one.
+fn path_of_another() -> String {
+    path("tarflow/config1.pth").display().to_string()
+}
+
 #[test]
 fn a_run_is_watched_whoever_works_on_it() {
     let mut bench = Bench::new();
@@ -95,7 +199,7 @@ fn a_run_is_watched_whoever_works_on_it() {
 #[test]
 fn what_is_wrong_with_an_experiment_is_named_and_times_are_estimated() {
     // The window shows another world than that of the experiments.
-    let mut bench = Bench::on(&path("tarflow/config1.pth").display().to_string());
+    let mut bench = Bench::on(&path_of_another());
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");
     let failed = |bench: &mut Bench, job: Job| {

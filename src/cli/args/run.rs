@@ -125,6 +125,10 @@ pub struct SummaryArgs {
     /// Print one line of comma-separated values a cell.
     #[arg(long)]
     pub csv: bool,
+    /// List the test images on which this cell's classifier is farthest from the truth: their running numbers, KL(p‖q), p and
+    /// q. `bayescope plan RUN` lists the cells.
+    #[arg(long, value_name = "CELL_ID", conflicts_with = "csv")]
+    pub worst: Option<String>,
 }
 
 /// Arguments of `watch`.

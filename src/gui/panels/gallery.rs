@@ -13,6 +13,7 @@ use crate::gui::looks;
 use crate::gui::prefs::{Sort, THUMBNAILS};
 use crate::gui::session::gallery::{Arrangement, DraftSlot, Gallery, Slot};
 use crate::gui::theme::{Badge, TILE_GAP, Theme, UNTINTED};
+use crate::gui::verdict;
 use crate::gui::view::{Click, Source};
 use crate::gui::widgets::{badge, empty_state, hint};
 
@@ -129,8 +130,14 @@ fn count_line(cx: &Cx, arrangement: &Arrangement) -> String {
             let progress = cx.session.gallery.progress();
             text += &format!(" · {} of {} computed", format::count(progress.done), format::count(progress.total));
         }
-        (Source::Outside, Some(external)) if !external.labelled => {
-            text = format!("showing {} of {} · no labels given, shown by decision", order.len(), total);
+        (Source::Outside, Some(external)) => {
+            let shown =
+                if order.len() == *total { String::new() } else { format!("showing {} of {total} · ", order.len()) };
+            let labels = match external.labelled {
+                true => format!("{} where label ≠ Bayes decision", format::count(*mismatches)),
+                false => "no labels given, shown by decision".into(),
+            };
+            text = format!("{} · {shown}{labels}", external.name);
         }
         _ => {}
     }
@@ -258,6 +265,9 @@ fn paint(
             (None, Some(slot)) => {
                 let strip = Rect::from_min_max(pos2(rect.min.x, rect.max.y - 3.0), rect.max);
                 ui.painter().rect_filled(strip, 0.0, theme.class(slot.tile.label, classes));
+                if let Some(verdict) = verdict::of(cx.session, cx.view.source, index) {
+                    verdict::caption(ui, rect, verdict);
+                }
                 outline(ui, theme, rect, slot.tile.label != slot.tile.posterior.decision, chosen);
                 describe(response, cx, index, slot)
             }
@@ -322,8 +332,10 @@ fn describe(response: Response, cx: &Cx, index: usize, slot: &Slot) -> Response 
         (Source::Outside, Some(external)) => external.ids.get(index).cloned().unwrap_or_default(),
         _ => format!("Sample {index}"),
     };
+    let verdict = verdict::of(cx.session, cx.view.source, index);
     response.widget_info(|| {
-        let text = format!("{name}, label {}, decision {}", class(slot.tile.label), class(posterior.decision));
+        let kl = verdict.map_or(String::new(), |verdict| format!(", KL {} nats", format::sig4(verdict.kl)));
+        let text = format!("{name}{kl}, label {}, decision {}", class(slot.tile.label), class(posterior.decision));
         WidgetInfo::selected(egui::Role::Button, true, cx.view.selection.contains(&index), text)
     });
     response.on_hover_ui(|ui| {
@@ -337,6 +349,9 @@ fn describe(response: Response, cx: &Cx, index: usize, slot: &Slot) -> Response 
         }
         if let Some(looked) = &slot.tile.look {
             hint(ui, format!("picture: {}; every figure is that of the sample itself", looks::describe(&looked.look)));
+        }
+        if let Some(verdict) = verdict {
+            verdict::words(cx.session, verdict).into_iter().for_each(|line| drop(ui.label(line)));
         }
         hint(ui, "strip: colour of the label");
     })

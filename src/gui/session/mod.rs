@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::device::DeviceReport;
+use crate::experiment::WorstImage;
 use crate::oracle::folder::OracleInfo;
 use crate::oracle::precision::PrecisionReport;
 use crate::oracle::train::SO_FAR;
@@ -41,6 +42,8 @@ pub struct External {
     pub gallery: Gallery,
     /// Whether labels are labels; otherwise they repeat the decision.
     pub labelled: bool,
+    /// What a classifier says of each; empty where none was asked.
+    pub verdicts: Vec<WorstImage>,
     /// The knobs their posteriors were computed at; unknown after the engine lost them.
     pub settings: Option<Settings>,
 }
@@ -96,11 +99,10 @@ pub struct Session {
     opening: Option<(JobId, String)>,
     switching: Option<JobId>,
     adopting: Option<JobId>,
-    classified_at: Option<Settings>,
 }
 
 /// What an event means for the requests in flight.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
     /// Nothing.
     None,
@@ -110,6 +112,8 @@ pub enum Effect {
     Outside {
         /// Whether they are the same.
         same: bool,
+        /// Their own knobs, where they were drawn at some.
+        knobs: Option<Settings>,
     },
     /// The base temperature τ of a target Bayes error was found.
     SetTau(f64),
@@ -153,19 +157,12 @@ impl Session {
         match job {
             Job::OpenOracle(name) => self.opening = Some((id, name.clone())),
             Job::UseDevice(_) => self.switching = Some(id),
-            Job::Classify { paths, settings } => {
-                self.external_paths.clone_from(paths);
-                self.classified_at = Some(settings.clone());
-            }
+            Job::Classify { paths, .. } => self.external_paths.clone_from(paths),
             Job::Train { spec, folder } => {
                 self.train = TrainHistory::begin(id, spec.training.epochs, folder.clone());
             }
             // These images have no files.
-            Job::SendWalk { settings } => {
-                self.external_paths.clear();
-                self.classified_at = Some(settings.clone());
-            }
-            Job::RateAgain { settings } => self.classified_at = Some(settings.clone()),
+            Job::SendWalk { .. } => self.external_paths.clear(),
             Job::Experiment { folder, .. } => self.runs.begin(id, folder),
             Job::Walk(request) => self.walk = Some(WalkHistory::begin(id, (**request).clone())),
             _ => {}
@@ -207,14 +204,18 @@ impl Session {
             Event::Estimated { id, estimates } => self.runs.estimated(id, estimates),
             Event::Looked(look) => self.runs.looked(*look),
             Event::Bayes(answer) => return self.take_bayes(*answer),
-            Event::External { name, shape, ids, tiles, labelled } => {
+            Event::External { name, shape, ids, tiles, labelled, settings, own_knobs, verdicts } => {
                 self.log.add(Level::Info, format!("{name}: {} images, exact posteriors", tiles.len()));
                 self.clock += 1 << 32;
                 let gallery = Gallery::from_tiles(shape, tiles, self.clock);
                 let same = self.external.as_ref().is_some_and(|old| old.ids == ids && old.name == name);
-                let settings = self.classified_at.clone();
-                self.external = Some(External { name, ids, gallery, labelled, settings });
-                return Effect::Outside { same };
+                let knobs = own_knobs.then(|| settings.clone());
+                if own_knobs {
+                    // They lie in a run folder, not in files of their own.
+                    self.external_paths.clear();
+                }
+                self.external = Some(External { name, ids, gallery, labelled, settings: Some(settings), verdicts });
+                return Effect::Outside { same: same && !own_knobs, knobs };
             }
             Event::Precision(report) => self.precision = Some(report),
             Event::Note(note) => self.log.add(Level::Info, note),

@@ -3,11 +3,14 @@
 
 use std::path::{Path, PathBuf};
 
+use super::Session;
 use super::jobs::{Jobs, State as JobState};
+use super::log::Level;
 use crate::experiment::{Cell, CellEvent, ExperimentSpec, Watched};
 use crate::run::{Estimate, Line, RunEvent, State};
 use crate::worker::protocol::{JobId, Outcome};
 use crate::worker::runs::{CellLook, Found, Look};
+use crate::worker::worst::WorstRequest;
 
 /// Points kept of what a cell says between two looks.
 const LIVE: usize = 4000;
@@ -18,8 +21,21 @@ pub struct Runs {
     list: Vec<RunView>,
     /// How long the experiment in the form will take.
     pub estimate: Option<EstimateView>,
+    /// The worst images that were asked for last.
+    pub worst: Option<WorstView>,
     /// Something has begun or ended: the watcher should not wait for its time.
     pub look_now: bool,
+}
+
+/// Worst images of a cell that were asked for.
+#[derive(Debug)]
+pub struct WorstView {
+    /// The job that fetches them.
+    pub job: JobId,
+    /// Which.
+    pub request: WorstRequest,
+    /// Why there are none.
+    pub trouble: Option<String>,
 }
 
 /// How long an experiment will take.
@@ -48,6 +64,8 @@ pub struct RunView {
     pub live: Option<Live>,
     /// What the last job here failed of.
     pub trouble: Option<String>,
+    /// Grows whenever something of the above changes.
+    pub revision: u64,
 }
 
 /// A cell in training, between two looks.
@@ -112,6 +130,15 @@ impl EstimateView {
     }
 }
 
+impl Session {
+    /// The worst images of a cell were asked for.
+    pub fn asks_worst(&mut self, id: JobId, request: WorstRequest) {
+        self.jobs.add(id, request.title());
+        self.log.add(Level::Info, request.title());
+        self.runs.worst = Some(WorstView { job: id, request, trouble: None });
+    }
+}
+
 impl Runs {
     /// The runs, in the order they became known.
     pub fn iter(&self) -> impl Iterator<Item = &RunView> {
@@ -129,7 +156,7 @@ impl Runs {
         for folder in folders {
             if self.get(folder).is_none() {
                 let (folder, job, look, live, trouble) = (folder.clone(), None, None, None, None);
-                self.list.push(RunView { folder, job, look, live, trouble });
+                self.list.push(RunView { folder, job, look, live, trouble, revision: 0 });
             }
         }
     }
@@ -142,6 +169,7 @@ impl Runs {
         }
         if let Some(run) = self.list.iter_mut().find(|run| run.folder == folder) {
             (run.job, run.live, run.trouble) = (Some(job), None, None);
+            run.revision += 1;
             self.look_now = true;
         }
     }
@@ -154,8 +182,12 @@ impl Runs {
         };
         if let Some(run) = self.list.iter_mut().find(|run| run.job == Some(job)) {
             (run.job, run.live) = (None, None);
+            run.revision += 1;
             self.look_now = true;
             run.trouble.clone_from(&why);
+        }
+        if let Some(worst) = self.worst.as_mut().filter(|worst| worst.job == job) {
+            worst.trouble.clone_from(&why);
         }
         if let Some(estimate) = self.estimate.as_mut().filter(|estimate| estimate.job == job) {
             match (&estimate.rows, outcome) {
@@ -178,6 +210,7 @@ impl Runs {
             // Between plan and first look of a new run there is nothing to complain about.
             if look.found.is_ok() || run.job.is_none() {
                 run.look = Some(look.found);
+                run.revision += 1;
             }
         }
     }
@@ -185,6 +218,7 @@ impl Runs {
     /// An experiment reports.
     pub fn take(&mut self, job: JobId, event: RunEvent) {
         let Some(run) = self.list.iter_mut().find(|run| run.job == Some(job)) else { return };
+        run.revision += 1;
         let (planned, said, eta_secs) = match event {
             RunEvent::Cell { planned, said, eta_secs } => (planned, said, eta_secs),
             RunEvent::Finished(_) | RunEvent::Failed { .. } => return run.live = None,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::super::protocol::{InspectRequest, Inspection, RunningPosterior, Subject};
-use super::{Interactive, Place, external_tile, gone, put, tile, unless};
+use super::{Interactive, Place, gone, put, tile, unless};
 use crate::error::{Error, Result};
 use crate::flow::{Decoding, Scores};
 use crate::oracle::running::Running;
@@ -120,7 +120,7 @@ impl Interactive {
                 let external = self.external.borrow();
                 let classified = external.as_ref().filter(|c| *index < c.ids.len());
                 let classified = classified.ok_or_else(gone)?;
-                (external_tile(world, classified, *index, settings), None)
+                (classified.tile(world, *index, settings)?, None)
             }
         };
         let (generation, subject, shape) = (*generation, subject.clone(), world.shape());

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{Sink, tell_external, world_of};
+use super::{Sink, world_of};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::oracle::classify::Classified;
@@ -60,13 +60,19 @@ pub fn send(line: &Line, desk: &Desk, id: JobId, control: &Control, settings: &S
     let [a, b] = [walk.start, walk.target].map(|class| &world.class_names()[class]);
     let ids = points.into_iter().map(|(id, _)| id).collect();
     let classified = Classified { name: format!("walk from {a} to {b}"), ids, labels: None, x, scores };
-    Ok(tell_external(line, desk, world, classified, settings))
+    interactive.tell(line, world, classified.into(), settings, false)
 }
 
 /// Posteriors of the images from outside once more, from the statistics that are kept.
-pub fn rate_again(line: &Line, desk: &Desk, settings: &Settings) -> Result<String> {
-    let classified = desk.interactive.external().ok_or_else(gone)?;
-    Ok(tell_external(line, desk, world_of(desk)?, classified, settings))
+pub fn rate_again(line: &Line, desk: &Desk, id: JobId, control: &Control, settings: &Settings) -> Result<String> {
+    let (world, interactive) = (world_of(desk)?, &desk.interactive);
+    let mut images = interactive.external().ok_or_else(gone)?;
+    images.prepare(world, settings, &mut Sink::new(line, interactive, Some(world), id, control))?;
+    // Others may have come while these were scored.
+    if !interactive.holds(&images) {
+        return Ok("other images were opened meanwhile".into());
+    }
+    interactive.tell(line, world, images, settings, false)
 }
 
 fn no_walk() -> Error {

@@ -1,13 +1,18 @@
 //! How the training of a cell goes: its loss, the watched test images, and the floor below which no loss can lie.
 
+use std::path::PathBuf;
+
 use eframe::egui::{self, Align2, Ui};
 use egui_plot::{HLine, HoverPosition, Line, LineStyle, PlotPoint, PlotPoints, PlotUi, Points, Text};
 
 use super::super::Cx;
 use super::super::bayes::axis::Scale;
+use super::csv;
 use super::decimate::decimate;
 use crate::classifier::Labels;
+use crate::gui::command::Command;
 use crate::gui::format;
+use crate::gui::runs::RunCommand;
 use crate::gui::session::runs::{CourseView, RunView};
 use crate::gui::theme::Theme;
 use crate::gui::widgets::{heading, hint, still_plot, swatch};
@@ -16,26 +21,74 @@ use crate::gui::widgets::{heading, hint, still_plot, swatch};
 const TEST: &str = "test cross-entropy";
 const KL: &str = "its epistemic KL";
 
-/// The plot, or what to wait for.
-pub fn show(ui: &mut Ui, cx: &Cx, run: &RunView, log: &mut bool) {
-    heading(ui, "Training of one cell", None);
-    let Some(course) = run.course(cx.view.cell.as_deref()) else {
-        hint(ui, "No cell has begun: its loss appears here step by step.");
-        return;
-    };
-    ui.horizontal_wrapped(|ui| {
-        ui.label(course.cell.label());
-        ui.checkbox(log, "log loss");
-        if course.train.is_empty() {
-            hint(ui, "No step has been written down yet.");
-        }
-    });
-    let of_run = run.found().and_then(|found| found.results.summary.aleatoric);
-    let floor = course.watched.last().map(|watched| watched.aleatoric).or(of_run.map(|a| a.value));
-    plot(ui, &course, floor, Scale::new(*log));
+/// What the plot shows. A course may be long: it is put together and thinned again only when something of it has changed.
+#[derive(Default)]
+pub struct Course {
+    log: bool,
+    kept: Option<Kept>,
 }
 
-fn plot(ui: &mut Ui, course: &CourseView, floor: Option<f64>, y: Scale) {
+/// A course and what it was made of.
+struct Kept {
+    folder: PathBuf,
+    revision: u64,
+    chosen: Option<String>,
+    columns: usize,
+    course: CourseView,
+    /// Its training curve, thinned to the columns.
+    train: Vec<[f64; 2]>,
+}
+
+impl Course {
+    /// The course of a cell as it is now, for a plot of so many columns.
+    fn of(&mut self, run: &RunView, chosen: Option<&str>, columns: usize) -> Option<&Kept> {
+        let fresh = |kept: &Kept| {
+            let place = (kept.folder.as_path(), kept.chosen.as_deref()) == (run.folder.as_path(), chosen);
+            place && (kept.revision, kept.columns) == (run.revision, columns)
+        };
+        if !self.kept.as_ref().is_some_and(fresh) {
+            let course = run.course(chosen);
+            self.kept = course.map(|course| Kept {
+                folder: run.folder.clone(),
+                revision: run.revision,
+                chosen: chosen.map(str::to_owned),
+                columns,
+                train: decimate(&course.train, columns),
+                course,
+            });
+        }
+        self.kept.as_ref()
+    }
+
+    /// The plot, or what to wait for.
+    pub fn show(&mut self, ui: &mut Ui, cx: &mut Cx, run: &RunView) {
+        heading(ui, "Training of one cell", None);
+        let columns = ui.available_width().max(1.0) as usize;
+        let mut log = self.log;
+        let Some(kept) = self.of(run, cx.view.cell.as_deref(), columns) else {
+            hint(ui, "No cell has begun: its loss appears here step by step.");
+            return;
+        };
+        let course = &kept.course;
+        ui.horizontal_wrapped(|ui| {
+            ui.label(course.cell.label());
+            ui.checkbox(&mut log, "log loss");
+            if csv::button(ui, "Save the course of the training as CSV") {
+                let text = csv::course(run, course);
+                cx.commands.push(Command::Run(RunCommand::SavePoints(text, "training.csv")));
+            }
+            if course.train.is_empty() {
+                hint(ui, "No step has been written down yet.");
+            }
+        });
+        let of_run = run.found().and_then(|found| found.results.summary.aleatoric);
+        let floor = course.watched.last().map(|watched| watched.aleatoric).or(of_run.map(|a| a.value));
+        plot(ui, kept, floor, Scale::new(log));
+        self.log = log;
+    }
+}
+
+fn plot(ui: &mut Ui, Kept { course, train, .. }: &Kept, floor: Option<f64>, y: Scale) {
     let theme = Theme::of(ui);
     let label = move |at: &HoverPosition<'_>| match at {
         HoverPosition::NearDataPoint { plot_name, position, .. } => {
@@ -47,8 +100,7 @@ fn plot(ui: &mut Ui, course: &CourseView, floor: Option<f64>, y: Scale) {
     let place = |points: Vec<[f64; 2]>| -> Vec<[f64; 2]> {
         points.into_iter().map(|[x, v]| [x, y.place(v.max(1e-12))]).collect()
     };
-    let columns = ui.available_width().max(1.0) as usize;
-    let train = place(decimate(&course.train, columns));
+    let train = place(train.clone());
     let watched = |value: fn(&crate::experiment::Watched) -> f64| {
         place(course.watched.iter().map(|w| [w.step as f64, value(w)]).collect())
     };

@@ -3,16 +3,19 @@
 use eframe::egui::{self, RichText, Ui};
 
 use super::super::Cx;
+use super::csv;
 use super::law_plot::{self, Series, Shown};
 use crate::classifier::Labels;
 use crate::experiment::Law;
+use crate::gui::command::Command;
+use crate::gui::runs::RunCommand;
 use crate::gui::session::runs::RunView;
 use crate::gui::theme::{Badge, Theme};
 use crate::gui::widgets::{heading, hint, swatch};
 use crate::measure::{Forecast, PowerLaw};
 
 /// The plot and the sentences, of the run that is shown and those compared with it.
-pub fn show(ui: &mut Ui, cx: &Cx, run: &RunView, shown: &mut Shown) {
+pub fn show(ui: &mut Ui, cx: &mut Cx, run: &RunView, shown: &mut Shown) {
     let about =
         "A, L and KL are means over the test images with 95 % intervals; bands are 95 % intervals of the fitted curve.";
     heading(ui, "Scaling with the number of training images", Some((Badge::Estimated, about)));
@@ -26,11 +29,27 @@ pub fn show(ui: &mut Ui, cx: &Cx, run: &RunView, shown: &mut Shown) {
         );
         return;
     }
-    shown.choose(ui);
+    ui.horizontal_wrapped(|ui| shown.choose(ui));
     keys(ui, &series);
-    law_plot::show(ui, &series, &floors(&runs), *shown);
+    let clicked = law_plot::show(ui, &series, &floors(&runs), *shown, cx.view.cell.as_deref());
+    ui.horizontal(|ui| {
+        if csv::button(ui, "Save the scaling plot as CSV") {
+            let text = csv::law(&runs, &series, *shown);
+            cx.commands.push(Command::Run(RunCommand::SavePoints(text, "scaling.csv")));
+        }
+        hint(ui, "Click a point to see the test images on which that classifier is farthest from the truth.");
+    });
     for one in &series {
         sentences(ui, one);
+    }
+    if let Some((folder, cell)) = clicked {
+        if folder != run.folder {
+            // A point of a run drawn beside: it is shown, and this one beside it.
+            cx.view.compared.insert(run.folder.clone());
+            cx.view.run = Some(folder.clone());
+        }
+        cx.view.cell = Some(cell.clone());
+        cx.commands.push(Command::Run(RunCommand::Worst(folder, cell)));
     }
 }
 
@@ -47,6 +66,7 @@ fn series<'a>(ui: &Ui, runs: &[&'a RunView]) -> Vec<Series<'a>> {
             let same = |a, l| a == law.architecture && l == law.labels;
             let cells = results.summary.cells.iter().filter(|r| same(r.cell.architecture, r.cell.labels)).collect();
             all.push(Series {
+                folder: &run.folder,
                 name: format!("{}{told}{of}", law.architecture.label()),
                 colour: theme.curve(all.len()),
                 law,

@@ -1,14 +1,16 @@
 //! Loss against the number of training images, both logarithmic: cross-entropy, its aleatoric floor, its epistemic part with
 //! the fitted law and its band.
 
+use std::path::{Path, PathBuf};
+
 use eframe::egui::{self, Align2, Color32, RichText, Ui};
 use egui_plot::{
-    FilledArea, HLine, HoverPosition, Line, LineStyle, MarkerShape, PlotBounds, PlotPoint, PlotPoints, PlotUi, Points,
-    Text,
+    FilledArea, HLine, HoverPosition, Line, LineStyle, MarkerShape, PlotBounds, PlotPoint, PlotPoints, PlotTransform,
+    PlotUi, Points, Text,
 };
 
 use super::super::bayes::axis::Scale;
-use crate::experiment::{CellResult, Law};
+use crate::experiment::{Cell, CellResult, Law};
 use crate::gui::format;
 use crate::gui::theme::Theme;
 use crate::gui::widgets::still_plot;
@@ -19,15 +21,20 @@ use crate::worker::runs::LawCurve;
 const MARGIN: f64 = 0.07;
 /// Points of one N but of different classifiers stand so far apart, log₁₀: none hides another.
 const ASIDE: f64 = 0.01;
+/// A click this near to a point is meant for it, points.
+const REACH: f32 = 12.0;
 /// A KL of 0 has no place on a logarithmic axis: it is drawn here, nats.
 const LEAST: f64 = 1e-6;
 
 /// Which parts are drawn.
 #[derive(Debug, Clone, Copy)]
 pub struct Shown {
-    total: bool,
-    aleatoric: bool,
-    epistemic: bool,
+    /// Cross-entropy.
+    pub total: bool,
+    /// Its floor.
+    pub aleatoric: bool,
+    /// KL and its law.
+    pub epistemic: bool,
 }
 
 impl Default for Shown {
@@ -39,16 +46,16 @@ impl Default for Shown {
 impl Shown {
     /// Check boxes for the parts.
     pub fn choose(&mut self, ui: &mut Ui) {
-        ui.horizontal_wrapped(|ui| {
-            ui.checkbox(&mut self.total, "cross-entropy L (squares)");
-            ui.checkbox(&mut self.aleatoric, "aleatoric A (dashed)");
-            ui.checkbox(&mut self.epistemic, "epistemic KL (circles, law with 95 % band)");
-        });
+        ui.checkbox(&mut self.total, "cross-entropy L (squares)");
+        ui.checkbox(&mut self.aleatoric, "aleatoric A (dashed)");
+        ui.checkbox(&mut self.epistemic, "epistemic KL (circles, law with 95 % band)");
     }
 }
 
 /// The cells of one architecture of one run.
 pub struct Series<'a> {
+    /// Folder of the run.
+    pub folder: &'a Path,
     /// What it is called.
     pub name: String,
     /// Its colour.
@@ -61,20 +68,72 @@ pub struct Series<'a> {
     pub cells: Vec<&'a CellResult>,
 }
 
-/// The plot.
-pub fn show(ui: &mut Ui, series: &[Series<'_>], floors: &[(String, f64)], shown: Shown) {
-    let theme = Theme::of(ui);
-    let mut sizes: Vec<usize> = series.iter().flat_map(|one| &one.cells).map(|cell| cell.cell.train_size).collect();
-    sizes.sort_unstable();
-    sizes.dedup();
-    let label = move |at: &HoverPosition<'_>| match at {
-        HoverPosition::NearDataPoint { plot_name, position, .. } => {
-            let off = |n: &&usize| ((**n as f64).log10() - position.x).abs();
-            let n = sizes.iter().min_by(|a, b| off(a).total_cmp(&off(b)))?;
-            let nats = format::sig4(Scale::Log.value(position.y));
-            Some(format!("{plot_name}\nN = {}\n{nats} nats", format::count(*n)))
+/// A point of the plot.
+struct Mark<'a> {
+    /// Where it stands.
+    at: [f64; 2],
+    series: &'a Series<'a>,
+    cell: &'a CellResult,
+    /// KL or L.
+    part: &'static str,
+    figure: Estimate,
+}
+
+impl Mark<'_> {
+    fn words(&self) -> String {
+        let Estimate { value, interval } = self.figure;
+        let [value, low, high] = [value, interval.low, interval.high].map(format::sig4);
+        let Self { part, series, cell, .. } = self;
+        let Cell { train_size, seed, .. } = cell.cell;
+        let n = format::count(train_size);
+        format!(
+            "{}\nN = {n}, seed {seed}\n{part} = {value} [{low}, {high}] nats\nClick for its worst images",
+            series.name
+        )
+    }
+}
+
+/// All points that are drawn, those of one classifier together.
+fn marks<'a>(series: &'a [Series<'a>], shown: Shown) -> Vec<Mark<'a>> {
+    type Part = (bool, &'static str, fn(&Measured) -> Estimate);
+    let parts: [Part; 2] = [(shown.epistemic, "KL", |m| m.epistemic), (shown.total, "L", |m| m.cross_entropy)];
+    let mut all = Vec::new();
+    for (i, one) in series.iter().enumerate() {
+        let aside = ASIDE * (i as f64 - (series.len() - 1) as f64 / 2.0);
+        for (_, part, of) in parts.into_iter().filter(|(shown, ..)| *shown) {
+            all.extend(one.cells.iter().map(|cell| {
+                let figure = of(&cell.measured);
+                let at = [(cell.cell.train_size as f64).log10() + aside, place(figure.value)];
+                Mark { at, series: one, cell, part, figure }
+            }));
         }
-        HoverPosition::Elsewhere { .. } => None,
+    }
+    all
+}
+
+/// The mark nearest to a place of the screen, if it is near enough to be meant.
+fn nearest<'a, 'b>(marks: &'b [Mark<'a>], to: egui::Pos2, transform: &PlotTransform) -> Option<&'b Mark<'a>> {
+    let off = |mark: &Mark<'_>| {
+        let [x, y] = mark.at;
+        transform.position_from_point(&PlotPoint::new(x, y)).distance(to)
+    };
+    let near = marks.iter().map(|mark| (off(mark), mark)).filter(|(off, _)| *off <= REACH);
+    near.min_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, mark)| mark)
+}
+
+/// The plot; the run and the cell of a point that was clicked.
+pub fn show(
+    ui: &mut Ui,
+    series: &[Series<'_>],
+    floors: &[(String, f64)],
+    shown: Shown,
+    chosen: Option<&str>,
+) -> Option<(PathBuf, String)> {
+    let theme = Theme::of(ui);
+    let marks = marks(series, shown);
+    let label = |at: &HoverPosition<'_>| {
+        let HoverPosition::NearDataPoint { position, .. } = at else { return None };
+        marks.iter().find(|mark| mark.at == [position.x, position.y]).map(Mark::words)
     };
     let plot = still_plot("scaling law", theme)
         .height(300.0)
@@ -86,18 +145,18 @@ pub fn show(ui: &mut Ui, series: &[Series<'_>], floors: &[(String, f64)], shown:
         .y_axis_formatter(|mark, _| Scale::Log.label(&mark))
         .label_formatter(label);
     let bounds = bounds(series, floors, shown);
+    // No classifier has this colour.
+    let contrast = ui.visuals().strong_text_color();
     let response = plot.show(ui, |plot| {
         plot.set_plot_bounds(bounds);
         // Bands lie under all points.
         series.iter().filter(|_| shown.epistemic).for_each(|one| law(plot, one));
-        for (i, one) in series.iter().enumerate() {
-            let aside = ASIDE * (i as f64 - (series.len() - 1) as f64 / 2.0);
-            if shown.epistemic {
-                points(plot, (one, aside), "KL", |m| m.epistemic, MarkerShape::Circle);
-            }
-            if shown.total {
-                points(plot, (one, aside), "L", |m| m.cross_entropy, MarkerShape::Square);
-            }
+        for of_one in marks.chunk_by(|a, b| std::ptr::eq(a.series, b.series) && a.part == b.part) {
+            points(plot, of_one);
+        }
+        for mark in marks.iter().filter(|mark| chosen == Some(mark.cell.id.as_str())) {
+            let ring = Points::new("chosen cell", PlotPoints::from(vec![mark.at])).radius(7.0).filled(false);
+            plot.points(ring.color(contrast).shape(MarkerShape::Circle).allow_hover(false));
         }
         for (i, (of, floor)) in floors.iter().enumerate().filter(|(_, (_, floor))| shown.aleatoric && *floor > 0.0) {
             let at = floor.log10();
@@ -113,8 +172,13 @@ pub fn show(ui: &mut Ui, series: &[Series<'_>], floors: &[(String, f64)], shown:
             plot.text(text.color(theme.mismatch()).anchor(anchor).allow_hover(false));
         }
     });
+    whiskers(ui, &marks, &response.transform);
     let name = "Loss over the number of training images";
     response.response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, name));
+    let pointer = response.response.hover_pos().or(response.response.interact_pointer_pos())?;
+    let mark = nearest(&marks, pointer, &response.transform)?;
+    ui.set_cursor_icon(egui::CursorIcon::PointingHand);
+    response.response.clicked().then(|| (mark.series.folder.to_owned(), mark.cell.id.clone()))
 }
 
 fn place(value: f64) -> f64 {
@@ -157,22 +221,22 @@ fn law(plot: &mut PlotUi<'_>, one: &Series<'_>) {
     plot.line(Line::new(name, PlotPoints::from(middle)).color(one.colour).width(2.0).allow_hover(false));
 }
 
-/// Every seed's value with its interval, a little aside.
-fn points(
-    plot: &mut PlotUi<'_>,
-    (one, aside): (&Series<'_>, f64),
-    part: &str,
-    of: fn(&Measured) -> Estimate,
-    shape: MarkerShape,
-) {
-    let mut places = Vec::with_capacity(one.cells.len());
-    for (i, cell) in one.cells.iter().enumerate() {
-        let (x, figure) = ((cell.cell.train_size as f64).log10() + aside, of(&cell.measured));
-        let ends = [figure.interval.low, figure.interval.high].map(|end| [x, place(end)]);
-        let whisker = Line::new(format!("{} {part} interval {i}", one.name), PlotPoints::from(ends.to_vec()));
-        plot.line(whisker.color(one.colour.gamma_multiply(0.6)).width(1.0).allow_hover(false));
-        places.push([x, place(figure.value)]);
-    }
-    let marks = Points::new(format!("{}, {part}", one.name), PlotPoints::from(places));
-    plot.points(marks.color(one.colour).radius(3.5).shape(shape).filled(shape == MarkerShape::Circle));
+/// The intervals of all points. Thousands of lines in the plot itself would each cost it a name, a list and a search.
+fn whiskers(ui: &Ui, marks: &[Mark<'_>], transform: &PlotTransform) {
+    let shape = |mark: &Mark<'_>| {
+        let Estimate { interval, .. } = mark.figure;
+        let end = |end: f64| transform.position_from_point(&PlotPoint::new(mark.at[0], place(end)));
+        let stroke = egui::Stroke::new(1.0, mark.series.colour.gamma_multiply(0.6));
+        egui::Shape::line_segment([end(interval.low), end(interval.high)], stroke)
+    };
+    ui.painter().with_clip_rect(transform.frame().intersect(ui.clip_rect())).extend(marks.iter().map(shape));
+}
+
+/// The values of one part of one classifier.
+fn points(plot: &mut PlotUi<'_>, marks: &[Mark<'_>]) {
+    let Some(Mark { series, part, .. }) = marks.first() else { return };
+    let places: Vec<[f64; 2]> = marks.iter().map(|mark| mark.at).collect();
+    let (shape, filled) = if *part == "KL" { (MarkerShape::Circle, true) } else { (MarkerShape::Square, false) };
+    let points = Points::new(format!("{}, {part}", series.name), PlotPoints::from(places));
+    plot.points(points.color(series.colour).radius(3.5).shape(shape).filled(filled));
 }

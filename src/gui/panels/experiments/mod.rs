@@ -2,12 +2,14 @@
 
 mod cells;
 mod course;
+mod csv;
 mod decimate;
 mod form;
 mod law;
 mod law_plot;
 mod reliability;
 mod table;
+mod worst;
 
 use eframe::egui::{self, RichText, Ui};
 
@@ -15,6 +17,7 @@ use super::{Cx, Panel};
 use crate::gui::session::runs::RunView;
 use crate::gui::theme::Theme;
 use crate::gui::widgets::{empty_state, heading, hint};
+use course::Course;
 use form::Form;
 use law_plot::Shown;
 
@@ -26,7 +29,7 @@ pub const ID: &str = "experiments";
 pub struct ExperimentsPanel {
     form: Form,
     shown: Shown,
-    log_loss: bool,
+    course: Course,
     /// The cell the list of cells has scrolled to.
     followed: Option<String>,
     /// The form is to open, something was put into it; or to close, the run is to be seen.
@@ -95,10 +98,10 @@ impl ExperimentsPanel {
         for caveat in found.results.summary.caveats() {
             ui.add(egui::Label::new(RichText::new(caveat).color(Theme::of(ui).warning())).wrap());
         }
-        course::show(ui, cx, run, &mut self.log_loss);
+        self.course.show(ui, cx, run);
         law::show(ui, cx, run, &mut self.shown);
         match reliability::chosen(found, cx.view.cell.as_deref()) {
-            Some(result) => reliability::show(ui, result),
+            Some(result) => reliability::show(ui, cx, run, result),
             None => {
                 heading(ui, "Reliability", None);
                 hint(

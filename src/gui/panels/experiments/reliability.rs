@@ -5,8 +5,13 @@ use egui_plot::{
     Corner, GridInput, GridMark, HoverPosition, Legend, Line, LineStyle, MarkerShape, PlotBounds, PlotPoints, Points,
 };
 
+use super::super::Cx;
+use super::{csv, worst};
 use crate::experiment::CellResult;
+use crate::gui::command::Command;
 use crate::gui::format;
+use crate::gui::runs::RunCommand;
+use crate::gui::session::runs::RunView;
 use crate::gui::theme::{Badge, Theme};
 use crate::gui::widgets::{fact, facts, heading, still_plot};
 use crate::measure::Estimate;
@@ -29,10 +34,18 @@ fn estimate(value: Estimate, unit: &str) -> String {
 }
 
 /// The diagram and the figures of a cell.
-pub fn show(ui: &mut Ui, result: &CellResult) {
+pub fn show(ui: &mut Ui, cx: &mut Cx, run: &RunView, result: &CellResult) {
     let about = "Each figure with its 95 % interval over the test images.";
     heading(ui, "Reliability", Some((Badge::Estimated, about)));
-    ui.label(format!("{}, {} test images", result.cell.label(), format::count(result.measured.n)));
+    ui.horizontal_wrapped(|ui| {
+        ui.label(format!("{}, {} test images", result.cell.label(), format::count(result.measured.n)));
+        worst::button(ui, cx, run, &result.id);
+        if csv::button(ui, "Save the reliability diagram as CSV") {
+            let text = csv::reliability(run, result);
+            cx.commands.push(Command::Run(RunCommand::SavePoints(text, "reliability.csv")));
+        }
+    });
+    worst::trouble(ui, cx, run, &result.id);
     ui.horizontal_top(|ui| {
         diagram(ui, result);
         ui.vertical(|ui| figures(ui, result));
@@ -45,7 +58,7 @@ fn figures(ui: &mut Ui, result: &CellResult) {
     facts(ui, "cell facts", |ui| {
         fact(ui, "Cross-entropy L", estimate(m.cross_entropy, "nats"), "Mean -Σ p(y|x) log q(y|x).");
         fact(ui, "Aleatoric A", estimate(m.aleatoric, "nats"), "Mean entropy of the exact posterior: unavoidable.");
-        fact(ui, "Epistemic KL", estimate(m.epistemic, "nats"), "Mean KL(p‖q): what it has yet to learn.");
+        fact(ui, "Epistemic KL", estimate(m.epistemic, "nats"), "Mean KL(p || q): what it has yet to learn.");
         fact(ui, "Expected accuracy", estimate(m.expected_accuracy, "%"), "Mean p(argmax q).");
         fact(ui, "Bayes accuracy", estimate(m.bayes_accuracy, "%"), "Mean max p, of the same images.");
         fact(ui, "ECE", estimate(m.ece, "%"), "Against drawn labels, 15 bins of equal width.");

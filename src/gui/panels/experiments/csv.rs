@@ -1,0 +1,119 @@
+//! The points of the plots as comma-separated values. Comment lines say of which run, spec and world they are.
+
+use std::fmt::{Display, Write};
+
+use eframe::egui::Ui;
+
+use super::law_plot::{Series, Shown};
+use crate::experiment::CellResult;
+use crate::gui::session::runs::{CourseView, RunView};
+use crate::measure::Estimate;
+
+/// The button of a plot; `name` is what it does, in full. Whether it was clicked.
+pub fn button(ui: &mut Ui, name: &str) -> bool {
+    let button = ui.button("Save CSV…").on_hover_text("Its points with their intervals, to a file");
+    button.accessible_name(name).clicked()
+}
+
+/// A field, in quotes where it needs them.
+fn field(text: &str) -> String {
+    match text.contains([',', '"', '\n']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text.to_owned(),
+    }
+}
+
+/// A line of fields. Writing to a string cannot fail.
+fn line(text: &mut String, fields: &[&dyn Display]) {
+    let fields: Vec<String> = fields.iter().map(|one| field(&one.to_string())).collect();
+    let _ = writeln!(text, "{}", fields.join(","));
+}
+
+/// Which program, plot, runs, specs and worlds.
+fn provenance(plot: &str, runs: &[&RunView]) -> String {
+    let mut text = format!("# bayescope {}\n# plot: {plot}\n", env!("CARGO_PKG_VERSION"));
+    for run in runs {
+        let _ = writeln!(text, "# run: {}", run.folder.display());
+        let Some(found) = run.found() else { continue };
+        let world = &found.spec.world;
+        let hash = found.results.world.as_ref().map_or("weights not at hand".into(), |hash| format!("SHA-256 {hash}"));
+        let prior = match world.prior.is_empty() {
+            true => "uniform".to_owned(),
+            false => format!("{:?}", world.prior),
+        };
+        let _ = writeln!(text, "# spec: {}", found.spec.name);
+        let (tau, smoothing, seed) = (world.tau.get(), world.smoothing.get(), world.seed);
+        let _ = writeln!(
+            text,
+            "# world: {} ({hash}), tau {tau}, posterior smoothing {smoothing}, class prior {prior}, seed {seed}",
+            world.oracle
+        );
+    }
+    text
+}
+
+/// The law plot: of every cell what is shown, the laws with their bands, the floors. Nats per image against N.
+pub fn law(runs: &[&RunView], series: &[Series<'_>], shown: Shown) -> String {
+    let mut text = provenance("loss over the number of training images, nats per image", runs);
+    text += "series,part,cell,seed,train_images,nats,low_95,high_95\n";
+    for one in series {
+        for CellResult { id, cell, measured, .. } in one.cells.iter().copied() {
+            let parts = [("KL", shown.epistemic, measured.epistemic), ("L", shown.total, measured.cross_entropy)];
+            for (part, _, Estimate { value, interval }) in parts.into_iter().filter(|(_, shown, _)| *shown) {
+                let (n, seed, low, high) = (cell.train_size, cell.seed, interval.low, interval.high);
+                line(&mut text, &[&one.name, &part, id, &seed, &n, &value, &low, &high]);
+            }
+        }
+        for [n, value, low, high] in one.curve.iter().filter(|_| shown.epistemic).flat_map(|curve| &curve.points) {
+            line(&mut text, &[&one.name, &"law of KL", &"", &"", n, value, low, high]);
+        }
+    }
+    for run in runs.iter().filter(|_| shown.aleatoric) {
+        if let Some(Estimate { value, interval }) = run.found().and_then(|found| found.results.summary.aleatoric) {
+            line(&mut text, &[&run.name(), &"aleatoric A", &"", &"", &"", &value, &interval.low, &interval.high]);
+        }
+    }
+    text
+}
+
+/// The course of a cell's training, every point of it; single figures have no interval.
+pub fn course(run: &RunView, course: &CourseView) -> String {
+    let mut text = provenance("training of one cell, nats per image", &[run]);
+    let _ = writeln!(text, "# cell: {}", course.cell.label());
+    text += "series,step,nats,low_95,high_95\n";
+    for [step, loss] in &course.train {
+        line(&mut text, &[&"training cross-entropy", step, loss, &"", &""]);
+    }
+    for watched in &course.watched {
+        let figures = [
+            ("test cross-entropy", watched.cross_entropy),
+            ("test KL", watched.epistemic),
+            ("aleatoric A of the watched images", watched.aleatoric),
+        ];
+        figures.iter().for_each(|(name, value)| line(&mut text, &[name, &watched.step, value, &"", &""]));
+    }
+    text
+}
+
+/// The reliability diagram of a cell.
+pub fn reliability(run: &RunView, result: &CellResult) -> String {
+    let mut text = provenance("share of right decisions over confidence", &[run]);
+    let _ = writeln!(text, "# cell: {} ({}), {} test images", result.id, result.cell.label(), result.measured.n);
+    text += "series,confidence,share_right,low_95,high_95,images\n";
+    for bin in result.measured.reliability.bins.iter() {
+        let (x, Estimate { value, interval }) = (bin.mean_confidence, bin.hit_rate);
+        line(&mut text, &[&"drawn labels", &x, &value, &interval.low, &interval.high, &bin.count]);
+        line(&mut text, &[&"exact posterior", &x, &bin.exact_rate, &"", &"", &bin.count]);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn names_with_commas_stay_one_field() {
+        let mut text = String::new();
+        super::line(&mut text, &[&"MLP, \"told\" p", &0.1, &""]);
+        assert_eq!(text, "\"MLP, \"\"told\"\" p\",0.1,\n");
+    }
+}

@@ -1,0 +1,118 @@
+//! The worst images of a finished cell, read from a run folder: what the classifier says of them, and the images themselves.
+
+use super::folder::{Planned, RunFolder, read_json};
+use crate::data::{ImageShape, NpzImages, read_logp};
+use crate::error::{Error, Result};
+use crate::experiment::{Files, WORST_FILE, Worst};
+use crate::oracle::posterior::Posterior;
+use crate::oracle::world::Settings;
+
+/// How far a posterior of the pool may be from the one a cell was measured against: another machine's exp and log differ by
+/// rounding.
+const SAME: f64 = 1e-9;
+
+/// The worst images of a cell, in the order of [`Worst::images`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct WorstImages {
+    /// The cell.
+    pub planned: Planned,
+    /// What its classifier says of them.
+    pub worst: Worst,
+    /// Shape of each image.
+    pub shape: ImageShape,
+    /// World-space values, NCHW.
+    pub x: Vec<f32>,
+    /// The knobs they were drawn at.
+    pub settings: Settings,
+    /// Their exact posteriors at those knobs, as in the pool.
+    pub posteriors: Vec<Posterior>,
+}
+
+impl RunFolder {
+    /// A cell of the plan.
+    ///
+    /// # Errors
+    /// When the plan has no such cell.
+    pub fn planned(&self, id: &str) -> Result<&Planned> {
+        let run = self.path.display();
+        let unknown = || Error::input(format!("{run} has no cell {id}: `bayescope plan {run}` lists its cells"));
+        self.plan.iter().find(|planned| planned.id == id).ok_or_else(unknown)
+    }
+
+    /// The worst test images of a finished cell, without the images themselves.
+    ///
+    /// # Errors
+    /// When there is no such cell, it is not finished, or it was measured by a version that kept none; says what helps.
+    pub fn worst(&self, id: &str) -> Result<Worst> {
+        let label = self.planned(id)?.cell.label();
+        let path = self.cell(id).join(WORST_FILE);
+        if !self.finished(id) {
+            return Err(Error::input(format!("{label} is not finished: its worst images are known when it is")));
+        }
+        if let Some(worst) = read_json::<Worst>(&path)? {
+            return match worst.id == id {
+                true => Ok(worst),
+                false => Err(Error::file(&path, format!("belongs to cell {}, not to {id}", worst.id))),
+            };
+        }
+        let (result, run) = (self.result_path(id), self.path.display());
+        Err(Error::input(format!(
+            "{label} was measured before worst images were kept; remove {} and run `bayescope resume {run}`: it is measured \
+             again from its last checkpoint, without training",
+            result.display()
+        )))
+    }
+
+    /// Whether this run is one on the oracle of these weights, told by the hash of a cell.
+    ///
+    /// # Errors
+    /// Names a weight file of the spec that cannot be read.
+    pub fn is_on(&self, weights_sha256: &str) -> Result<bool> {
+        // A cell that depends on no other file needs none to be read.
+        let plain = |planned: &&Planned| !self.spec.pretrained.contains_key(&planned.cell.architecture);
+        let data = self.data.clone();
+        let (files, planned) = match self.plan.iter().find(plain) {
+            Some(planned) => {
+                (Files { oracle: weights_sha256.to_owned(), pretrained: Default::default(), data }, planned)
+            }
+            None => match self.plan.first() {
+                Some(planned) => (Files::of(&self.spec, weights_sha256, data.as_ref())?, planned),
+                None => return Ok(false),
+            },
+        };
+        Ok(planned.cell.id(&self.spec, &files)? == planned.id)
+    }
+
+    /// The worst test images of a finished cell with their pictures; of the pool only these are read.
+    ///
+    /// # Errors
+    /// As [`Self::worst`]; names a pool that is missing, damaged or of other images.
+    pub fn worst_images(&self, id: &str) -> Result<WorstImages> {
+        let worst = self.worst(id)?;
+        let file = self.pool("test")?;
+        if !file.exists() {
+            let why = "is missing: without the run's test images there is nothing to show; run the spec again in another folder";
+            return Err(Error::file(&file, why));
+        }
+        let pool = NpzImages::open(&file)?.ok_or_else(|| Error::file(&file, "holds no world-space images"))?;
+        let (logp, classes) = read_logp(&file)?;
+        let settings = self.spec.world.settings(classes)?;
+        let (mut x, mut posteriors) = (Vec::new(), Vec::new());
+        for one in &worst.images {
+            let other = || {
+                let why = format!("is not the pool this cell was measured on: image {} is another", one.image);
+                Error::file(&file, why)
+            };
+            let logp = logp.chunks_exact(classes.max(1)).nth(one.image).filter(|_| one.image < pool.len());
+            let posterior = Posterior::new(logp.ok_or_else(other)?.to_vec(), &settings.prior, settings.smoothing);
+            let near = |(a, b): (&f64, &f64)| (a - b).abs() <= SAME;
+            if one.p.len() != classes || !posterior.probabilities.iter().zip(&one.p).all(near) {
+                return Err(other());
+            }
+            x.extend(pool.read(one.image..one.image + 1)?);
+            posteriors.push(posterior);
+        }
+        let (planned, shape) = (self.planned(id)?.clone(), pool.shape());
+        Ok(WorstImages { planned, worst, shape, x, settings, posteriors })
+    }
+}

@@ -1,0 +1,106 @@
+//! The worst images of a cell on their way to the gallery. Reading waits for a disk, and an experiment may hold the worker for
+//! hours: a light thread of its own reads, and the worker takes the images over between two steps of whatever it does.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crossbeam_channel::{Receiver, Sender};
+
+use super::Shared;
+use super::desk::panic_message;
+use super::interactive::{Handed, Outside};
+use super::protocol::{Event, JobId, Outcome};
+use crate::error::{Error, Result};
+use crate::run::{RunFolder, WorstImages};
+
+/// Asks for the worst images of a cell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorstRequest {
+    /// The run folder.
+    pub folder: PathBuf,
+    /// The cell's ID.
+    pub cell: String,
+    /// Name of the open oracle.
+    pub oracle: String,
+    /// SHA-256 of its weights: images of another world have no posterior in this one.
+    pub world: String,
+}
+
+impl WorstRequest {
+    /// A short name for the list of jobs.
+    pub fn title(&self) -> String {
+        format!("Worst images of cell {}", self.cell)
+    }
+}
+
+/// Starts the thread.
+pub(super) fn start(shared: &Arc<Shared>, queue: Receiver<(JobId, WorstRequest)>, events: &Sender<Event>) {
+    let (shared, told) = (shared.clone(), events.clone());
+    let work = move || {
+        while let Ok((id, request)) = queue.recv() {
+            answer(&shared, &told, id, &request);
+        }
+    };
+    if let Err(error) = std::thread::Builder::new().name("worst images".into()).spawn(work) {
+        let _ = events.try_send(Event::Failed(format!("the system gave no thread to read runs on: {error}")));
+    }
+}
+
+/// Reads what is asked for and hands it to the worker, who ends the job; or ends it here.
+fn answer(shared: &Shared, events: &Sender<Event>, id: JobId, request: &WorstRequest) {
+    let send = |event: Event| {
+        let _ = events.send(event);
+        (shared.wake)();
+    };
+    let end = |id: JobId, outcome: Outcome| {
+        shared.forget(id);
+        send(Event::JobEnded { id, outcome });
+    };
+    let cancelled = || shared.control(id).cancelled.load(Ordering::Relaxed);
+    if cancelled() {
+        return end(id, Outcome::Cancelled);
+    }
+    send(Event::JobStarted { id });
+    let read = catch_unwind(AssertUnwindSafe(|| read(id, request))).unwrap_or_else(|panic| {
+        Err(Error::Numeric(format!("reading failed inside: {}", panic_message(panic.as_ref()))))
+    });
+    match read {
+        _ if cancelled() => end(id, Outcome::Cancelled),
+        Err(error) => end(id, Outcome::Failed(error.to_string())),
+        Ok(handed) => {
+            if let Some(older) = shared.handed.swap(handed) {
+                end(older.id, Outcome::Cancelled);
+            }
+            shared.ring();
+        }
+    }
+}
+
+fn read(id: JobId, request: &WorstRequest) -> Result<Handed> {
+    let WorstRequest { folder, cell, oracle, world } = request;
+    let folder = RunFolder::open(folder)?;
+    if !folder.is_on(world)? {
+        let of = &folder.spec.world.oracle;
+        let why = match of == oracle {
+            true => {
+                format!("{of} has other weights now than when this run was planned: its images are not of that world")
+            }
+            false => format!("these images are of the world {of}, and {oracle} is open: open {of} first"),
+        };
+        return Err(Error::input(why));
+    }
+    let WorstImages { planned, worst, shape, x, settings, posteriors } = folder.worst_images(cell)?;
+    let (label, n) = (planned.cell.label(), worst.images.len());
+    let images = Outside {
+        name: format!("{label}: {n} worst of {} test images by KL", worst.tested),
+        ids: worst.images.iter().map(|one| format!("Test image {}", one.image)).collect(),
+        labels: Some(worst.images.iter().map(|one| one.label).collect()),
+        x,
+        known: Some((settings.clone(), posteriors)),
+        scores: None,
+        verdicts: worst.images,
+    };
+    Ok(Handed { id, world: world.clone(), shape, settings, images })
+}
