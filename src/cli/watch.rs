@@ -79,7 +79,10 @@ fn text(look: &Look<'_>) -> String {
         };
         let loss = match cell.last {
             Some(Line::Train { loss, .. }) => format!(", training loss {loss:.4} nats"),
-            Some(Line::Watched(w)) => format!(", KL {:.4} nats on the watched images", w.epistemic),
+            Some(Line::Watched(w)) => {
+                let half = w.half_widths.map_or(String::new(), |half| format!(" ± {:.4}", half.epistemic));
+                format!(", KL {:.4}{half} nats on the watched images", w.epistemic)
+            }
             None => String::new(),
         };
         let eta = status.eta_secs.filter(|_| status.state == State::Running && !cell.stale);

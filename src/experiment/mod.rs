@@ -11,6 +11,7 @@ mod presets;
 mod spec;
 mod summary;
 mod train;
+mod watched;
 mod worst;
 
 pub use bench::{TrainBench, bench_training};
@@ -21,5 +22,6 @@ pub use pool::{Pool, read_pool};
 pub use presets::{PRESETS, Preset};
 pub use spec::{DataSpec, ExperimentSpec, GridSpec, TestSpec, WorldSpec};
 pub use summary::{Law, Summary};
-pub use train::{CellEvent, Job, Watched, run_cell};
+pub use train::{CellEvent, Job, run_cell};
+pub use watched::{HalfWidths, Watched};
 pub use worst::{WORST, WORST_FILE, Worst, WorstImage};

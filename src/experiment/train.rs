@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 use burn::tensor::Device;
 use rand::RngExt;
 use rand::seq::SliceRandom;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::cell::{Cell, CellResult};
 use super::checkpoint::{self, State};
 use super::images::{Batch, Images, Source};
+use super::watched::Watched;
 use super::worst::{Keeper, Worst};
 use crate::classifier::{Classifier, ClassifierConfig, Normalisation, Trainee, TrainingSpec};
 use crate::data::ImageShape;
@@ -56,25 +57,6 @@ pub enum CellEvent {
         /// Steps done.
         step: usize,
     },
-}
-
-/// A classifier in the middle of its training.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Watched {
-    /// Steps done.
-    pub step: usize,
-    /// Epochs done.
-    pub epoch: usize,
-    /// Mean training loss over the epoch, nats.
-    pub train_loss: f64,
-    /// Cross-entropy on the watched images, nats.
-    pub cross_entropy: f64,
-    /// Its aleatoric part: the same for every classifier.
-    pub aleatoric: f64,
-    /// Its epistemic part.
-    pub epistemic: f64,
-    /// Expected accuracy Σ_i p_i(argmax q_i)/n.
-    pub expected_accuracy: f64,
 }
 
 /// What a cell needs.
@@ -222,16 +204,7 @@ impl<'a> Run<'a> {
 
     fn watch(&self, epoch: usize) -> Result<Watched> {
         let images = per_image(&self.trainee.classifier(), &self.scale, self.job.test, self.job.watched, None)?;
-        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
-        Ok(Watched {
-            step: self.state.step,
-            epoch,
-            train_loss: self.state.last_loss,
-            cross_entropy: mean(&images.cross_entropy),
-            aleatoric: mean(&images.entropy),
-            epistemic: mean(&images.kl),
-            expected_accuracy: mean(&images.expected),
-        })
+        Ok(Watched::of(&images, self.state.step, epoch, self.state.last_loss))
     }
 
     /// The figures of the finished classifier. Its worst images are written first: a finished cell always has them.

@@ -68,9 +68,29 @@ pub fn wilson(hits: usize, n: usize) -> Interval {
     Interval { low, high }
 }
 
+/// Mean of independent `values` and half the width of its 95 % interval, 1.96 s/√n: quick, for what is watched on the way; what
+/// is kept has a bootstrap. The half width of fewer than two values is infinite.
+pub fn mean(values: &[f64]) -> (f64, f64) {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n.max(1.0);
+    if values.len() < 2 {
+        return (mean, f64::INFINITY);
+    }
+    let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    (mean, Z95 * (variance / n).sqrt())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_mean_and_its_half_width() {
+        // s² = 5/3 of 1, 2, 3, 4.
+        let (value, half) = mean(&[1.0, 2.0, 3.0, 4.0]);
+        assert!((value - 2.5).abs() < 1e-15 && (half - Z95 * (5.0 / 12.0f64).sqrt()).abs() < 1e-15);
+        assert_eq!(mean(&[2.0]), (2.0, f64::INFINITY));
+    }
 
     #[test]
     fn wilson_gives_the_published_values() {

@@ -3,8 +3,9 @@
 #[path = "../common/mod.rs"]
 mod common;
 
-use bayescope::classifier::{Architecture, Classifier, ClassifierConfig, Pass};
+use bayescope::classifier::{Architecture, Classifier, ClassifierConfig, Pass, Trainee, TrainingSpec};
 use bayescope::data::ImageShape;
+use bayescope::device::{DeviceChoice, choose};
 use bayescope::flow::Precision;
 use bayescope::flow::weights::{HostTensor, Weights};
 use bayescope::units::Seed;
@@ -56,12 +57,11 @@ impl Reference {
         Weights(table.iter().filter_map(array).collect())
     }
 
-    fn logits(&self, weights: Weights, precision: Precision) -> Vec<f64> {
-        let device = Device::flex();
-        let network = Classifier::from_weights(&self.config, weights, &device, precision).unwrap();
+    fn logits(&self, weights: Weights, precision: Precision, device: &Device) -> Vec<f64> {
+        let network = Classifier::from_weights(&self.config, weights, device, precision).unwrap();
         assert_eq!(network.parameters() as u64, self.json["trainable_params"].as_u64().unwrap());
         let images = Filled::described(&self.json["input"], self.seed).values;
-        let logits = network.forward(network.upload(&images, &device), &mut Pass::evaluation());
+        let logits = network.forward(network.upload(&images, device), &mut Pass::evaluation());
         logits.try_into_vec_as::<f64>().unwrap()
     }
 }
@@ -77,11 +77,54 @@ fn every_architecture_gives_torchvisions_logits() {
         let exact = Tolerance::Absolute(1e-8 * golden.iter().fold(0.0_f64, |most, v| most.max(v.abs())));
         let single = Tolerance::Absolute(if file == "alexnet" { 2e-5 } else { 1e-5 });
         for (precision, limit) in [(Precision::F64, exact), (Precision::F32, single)] {
-            let ours = reference.logits(weights.clone(), precision);
+            let ours = reference.logits(weights.clone(), precision, &Device::flex());
             table.compare(&format!("{file} {precision:?}"), &ours, &golden, limit);
         }
     }
     table.finish();
+}
+
+/// Convolutions and normalisations take other paths there than on the CPU.
+#[test]
+fn every_architecture_on_a_graphics_adapter() {
+    let chosen = match choose(DeviceChoice::Wgpu(None)) {
+        Ok(chosen) => chosen,
+        Err(error) => return println!("skipped: {error}"),
+    };
+    let mut table = Table::new(format!("logits on {}", chosen.report.used.name));
+    for (file, architecture) in NETWORKS {
+        let started = std::time::Instant::now();
+        let reference = Reference::read(file, architecture);
+        let ours = reference.logits(reference.weights(), Precision::F32, &chosen.device);
+        let limit = Tolerance::Absolute(if file == "alexnet" { 4e-5 } else { 2e-5 });
+        table.compare(file, &ours, &numbers(&reference.json["logits"]), limit);
+        println!("{file} took {:?}", started.elapsed());
+    }
+    table.finish();
+}
+
+#[test]
+fn a_graphics_adapter_trains_as_the_cpu_does() {
+    let chosen = match choose(DeviceChoice::Wgpu(None)) {
+        Ok(chosen) => chosen,
+        Err(error) => return println!("skipped: {error}"),
+    };
+    let shape = ImageShape { channels: 3, height: 32, width: 32 };
+    let n = 4;
+    let images: Vec<f32> = (0..n * shape.dims()).map(|i| ((i * 7919) % 1009) as f32 / 504.5 - 1.0).collect();
+    let targets: Vec<f32> = (0..n * 3).map(|i| if i % 3 == (i / 3) % 3 { 1.0 } else { 0.0 }).collect();
+    for architecture in [Architecture::Convnet, Architecture::ResNet18, Architecture::VitSmall] {
+        let config = ClassifierConfig { architecture, shape, classes: 3, resize: None };
+        let steps = |device: &Device| {
+            let spec = TrainingSpec { shards: 1, ..TrainingSpec::default() };
+            let mut trainee = Trainee::new(&config, &spec, Seed(1), device).unwrap();
+            (0..3).map(|step| trainee.step(&images, &targets, 1e-3, step).unwrap()).collect::<Vec<_>>()
+        };
+        let (host, adapter) = (steps(&Device::flex()), steps(&chosen.device));
+        for (a, b) in host.iter().zip(&adapter) {
+            println!("{architecture:?}: {a:?} {b:?}");
+        }
+    }
 }
 
 #[test]

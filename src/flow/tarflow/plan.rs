@@ -18,8 +18,12 @@ use crate::error::Result;
 use crate::flow::weights::Weights;
 
 /// Modules tried for a tough block, and for the others.
-const TOUGH_MODULES: [usize; 4] = [2, 4, 8, 16];
-const EASY_MODULES: [usize; 2] = [1, 2];
+const TOUGH_MODULES: [usize; 6] = [1, 2, 4, 6, 8, 16];
+const EASY_MODULES: [usize; 3] = [1, 2, 3];
+/// Every way that is left is timed so often; the fastest time counts, for what disturbs a run only ever slows it.
+const RUNS: usize = 4;
+/// A way this many times slower than the fastest is not timed again.
+const BEATEN: f64 = 1.3;
 /// A block whose share of the sum of all CRM is this many times the average is tough.
 const TOUGH_SHARE: f64 = 1.5;
 /// Jacobi must gain at least this much over the loop to be chosen: timings waver.
@@ -66,20 +70,10 @@ struct Calibration<'a> {
 }
 
 impl Calibration<'_> {
-    /// Solves the block `runs` times after one that does not count; milliseconds of the fastest and the last result.
-    fn time(&self, strategy: Strategy, runs: usize) -> Result<(f64, Vec<f64>, usize)> {
-        let mut fastest = f64::INFINITY;
-        let mut last = (Vec::new(), 0);
-        for run in 0..=runs {
-            let started = Instant::now();
-            let solved = self.engine.invert(self.block, &self.z, self.conditions, strategy, None, &mut |_| Ok(()))?;
-            let took = started.elapsed().as_secs_f64() * 1e3;
-            if run > 0 {
-                fastest = fastest.min(took);
-            }
-            last = (solved.x, solved.rounds);
-        }
-        Ok((fastest, last.0, last.1))
+    /// x and rounds.
+    fn solve(&self, strategy: Strategy) -> Result<(Vec<f64>, usize)> {
+        let solved = self.engine.invert(self.block, &self.z, self.conditions, strategy, None, &mut |_| Ok(()))?;
+        Ok((solved.x, solved.rounds))
     }
 
     /// Spectral norm of the mean over images of `values` [N, T, P].
@@ -104,8 +98,8 @@ impl Calibration<'_> {
     fn igm(&self, guess: Guess) -> Result<f64> {
         // A tolerance no change exceeds: one round, then it stops.
         let once = Strategy::Jacobi { modules: 1, guess, tolerance: f64::INFINITY };
-        let solved = self.engine.invert(self.block, &self.z, self.conditions, once, None, &mut |_| Ok(()))?;
-        let error: Vec<f64> = solved.x.iter().zip(&self.x).map(|(a, b)| a - b).collect();
+        let (x, _) = self.solve(once)?;
+        let error: Vec<f64> = x.iter().zip(&self.x).map(|(a, b)| a - b).collect();
         Ok(self.norm_of_mean(&error))
     }
 }
@@ -124,34 +118,36 @@ pub fn measure(
     tolerance: f64,
     report: &mut dyn FnMut(usize) -> Result<()>,
 ) -> Result<Vec<BlockPlan>> {
-    const RUNS: usize = 2;
     let mut calibrations = Vec::with_capacity(config.blocks);
     let mut z = z.to_vec();
     for block in (0..config.blocks).rev() {
         let mut calibration = Calibration { engine, config, block, z, x: Vec::new(), conditions };
-        let (loop_ms, x, _) = calibration.time(Strategy::Loop, RUNS)?;
+        let (x, _) = calibration.solve(Strategy::Loop)?;
         z = x.clone();
         calibration.x = x;
         let crm = calibration.crm(norms.get(block).copied().unwrap_or_default())?;
         let igm = [calibration.igm(Guess::Z)?, calibration.igm(Guess::Zero)?];
-        calibrations.push((calibration, loop_ms, crm, igm));
+        calibrations.push((calibration, crm, igm));
     }
-    let average = calibrations.iter().map(|c| c.2).sum::<f64>() / config.blocks as f64;
+    let average = calibrations.iter().map(|c| c.1).sum::<f64>() / config.blocks as f64;
     let mut plans = Vec::with_capacity(config.blocks);
-    for (calibration, loop_ms, crm, igm) in &calibrations {
+    for (calibration, crm, igm) in &calibrations {
         // A guess that diverges at once has no metric; then the other one is taken.
         let guess = if igm[1] < igm[0] || !igm[0].is_finite() { Guess::Zero } else { Guess::Z };
         let modules: &[usize] = if *crm > TOUGH_SHARE * average { &TOUGH_MODULES } else { &EASY_MODULES };
-        let jacobi = fastest_jacobi(calibration, guess, modules, tolerance, RUNS)?;
-        let gains = jacobi.filter(|(ms, _, _)| *ms < GAIN * loop_ms);
+        let mut ways = vec![Way { strategy: Strategy::Loop, rounds: 0, ms: f64::INFINITY }];
+        ways.extend(exact_jacobis(calibration, guess, modules, tolerance)?);
+        race(calibration, &mut ways)?;
+        let loop_ms = ways[0].ms;
+        let jacobi = ways[1..].iter().min_by(|a, b| a.ms.total_cmp(&b.ms));
         plans.push(BlockPlan {
-            strategy: gains.map_or(Strategy::Loop, |(_, _, strategy)| strategy),
+            strategy: jacobi.filter(|way| way.ms < GAIN * loop_ms).map_or(Strategy::Loop, |way| way.strategy),
             crm: *crm,
             igm: *igm,
-            loop_ms: *loop_ms,
-            jacobi: jacobi.map(|(_, _, strategy)| strategy),
-            jacobi_ms: jacobi.map(|(ms, _, _)| ms),
-            rounds: jacobi.map(|(_, rounds, _)| rounds),
+            loop_ms,
+            jacobi: jacobi.map(|way| way.strategy),
+            jacobi_ms: jacobi.map(|way| way.ms),
+            rounds: jacobi.map(|way| way.rounds),
         });
         report(plans.len())?;
     }
@@ -159,29 +155,42 @@ pub fn measure(
     Ok(plans)
 }
 
-/// Milliseconds, rounds and strategy of the fastest GS-Jacobi whose x is within `tolerance` of the loop's.
-fn fastest_jacobi(
-    calibration: &Calibration<'_>,
-    guess: Guess,
-    modules: &[usize],
-    tolerance: f64,
-    runs: usize,
-) -> Result<Option<(f64, usize, Strategy)>> {
+/// A way to invert a block.
+struct Way {
+    strategy: Strategy,
+    rounds: usize,
+    /// Milliseconds of its fastest run.
+    ms: f64,
+}
+
+/// GS-Jacobi with each number of modules, its x within `tolerance` of the loop's. Not timed yet.
+fn exact_jacobis(calibration: &Calibration<'_>, guess: Guess, modules: &[usize], tolerance: f64) -> Result<Vec<Way>> {
     let most = calibration.config.tokens() - 1;
-    let mut fastest: Option<(f64, usize, Strategy)> = None;
+    let mut ways = Vec::new();
     for &modules in modules.iter().filter(|&&modules| modules <= most) {
         // The last change is not the error: where it promises too much, ask for less of it.
         for stop in [tolerance, 0.1 * tolerance, 0.01 * tolerance] {
             let strategy = Strategy::Jacobi { modules, guess, tolerance: stop };
-            let (ms, x, rounds) = calibration.time(strategy, runs)?;
+            let (x, rounds) = calibration.solve(strategy)?;
             // Written so that a NaN is too far off.
             if x.iter().zip(&calibration.x).all(|(a, b)| (a - b).abs() <= tolerance) {
-                if fastest.is_none_or(|(best, _, _)| ms < best) {
-                    fastest = Some((ms, rounds, strategy));
-                }
+                ways.push(Way { strategy, rounds, ms: f64::INFINITY });
                 break;
             }
         }
     }
-    Ok(fastest)
+    Ok(ways)
+}
+
+/// Times the ways in turn, so that what disturbs the machine for a while disturbs them all.
+fn race(calibration: &Calibration<'_>, ways: &mut [Way]) -> Result<()> {
+    for _ in 0..RUNS {
+        let fastest = ways.iter().map(|way| way.ms).fold(f64::INFINITY, f64::min);
+        for way in ways.iter_mut().filter(|way| way.ms == f64::INFINITY || way.ms <= BEATEN * fastest) {
+            let started = Instant::now();
+            calibration.solve(way.strategy)?;
+            way.ms = way.ms.min(started.elapsed().as_secs_f64() * 1e3);
+        }
+    }
+    Ok(())
 }

@@ -2,24 +2,31 @@
 
 use std::path::PathBuf;
 
-use eframe::egui::{self, Align2, Ui};
-use egui_plot::{HLine, HoverPosition, Line, LineStyle, PlotPoint, PlotPoints, PlotUi, Points, Text};
+use eframe::egui::{self, Align2, Color32, Ui};
+use egui_plot::{FilledArea, HLine, HoverPosition, Line, LineStyle, PlotPoint, PlotPoints, PlotUi, Points, Text};
 
 use super::super::Cx;
 use super::super::bayes::axis::Scale;
 use super::csv;
 use super::decimate::decimate;
 use crate::classifier::Labels;
+use crate::experiment::Watched;
 use crate::gui::command::Command;
 use crate::gui::format;
 use crate::gui::runs::RunCommand;
 use crate::gui::session::runs::{CourseView, RunView};
 use crate::gui::theme::Theme;
 use crate::gui::widgets::{heading, hint, still_plot, swatch};
+use crate::measure::Estimate;
 
 /// Names of the curves of the watched test images.
 const TEST: &str = "test cross-entropy";
 const KL: &str = "its epistemic KL";
+/// A band is drawn down to this share of its curve on a logarithmic scale.
+const LEAST_SHARE: f64 = 0.05;
+
+/// A number and its 95 % interval, where that is known.
+type Figure = (f64, Option<[f64; 2]>);
 
 /// What the plot shows. A course may be long: it is put together and thinned again only when something of it has changed.
 #[derive(Default)]
@@ -82,13 +89,14 @@ impl Course {
             }
         });
         let of_run = run.found().and_then(|found| found.results.summary.aleatoric);
-        let floor = course.watched.last().map(|watched| watched.aleatoric).or(of_run.map(|a| a.value));
+        let of_run = of_run.map(|Estimate { value, interval }| (value, Some([interval.low, interval.high])));
+        let floor = course.watched.last().map(Watched::aleatoric).or(of_run);
         plot(ui, kept, floor, Scale::new(log));
         self.log = log;
     }
 }
 
-fn plot(ui: &mut Ui, Kept { course, train, .. }: &Kept, floor: Option<f64>, y: Scale) {
+fn plot(ui: &mut Ui, Kept { course, train, .. }: &Kept, floor: Option<Figure>, y: Scale) {
     let theme = Theme::of(ui);
     let label = move |at: &HoverPosition<'_>| match at {
         HoverPosition::NearDataPoint { plot_name, position, .. } => {
@@ -97,14 +105,8 @@ fn plot(ui: &mut Ui, Kept { course, train, .. }: &Kept, floor: Option<f64>, y: S
         }
         HoverPosition::Elsewhere { .. } => None,
     };
-    let place = |points: Vec<[f64; 2]>| -> Vec<[f64; 2]> {
-        points.into_iter().map(|[x, v]| [x, y.place(v.max(1e-12))]).collect()
-    };
-    let train = place(train.clone());
-    let watched = |value: fn(&crate::experiment::Watched) -> f64| {
-        place(course.watched.iter().map(|w| [w.step as f64, value(w)]).collect())
-    };
-    let (test, kl) = (watched(|w| w.cross_entropy), watched(|w| w.epistemic));
+    let train: Vec<[f64; 2]> = train.iter().map(|[x, v]| [*x, placed(y, *v)]).collect();
+    let curves = [Curve::new(TEST, course, Watched::cross_entropy, y), Curve::new(KL, course, Watched::epistemic, y)];
     let told = match course.cell.labels {
         Labels::Drawn => "training cross-entropy",
         _ => "training cross-entropy, as told",
@@ -113,6 +115,9 @@ fn plot(ui: &mut Ui, Kept { course, train, .. }: &Kept, floor: Option<f64>, y: S
         for (i, name) in [told, TEST, KL].into_iter().enumerate() {
             swatch(ui, theme.curve(i));
             ui.label(name);
+        }
+        if course.watched.iter().any(|watched| watched.half_widths.is_some()) {
+            hint(ui, "bands: 95 % intervals");
         }
     });
     let plot = still_plot(("course", y == Scale::Log), theme)
@@ -126,15 +131,12 @@ fn plot(ui: &mut Ui, Kept { course, train, .. }: &Kept, floor: Option<f64>, y: S
         .label_formatter(label);
     let plot = if y == Scale::Linear { plot.include_y(0.0) } else { plot };
     let shown = plot.show(ui, |plot| {
-        let line = |name: &str, points: Vec<[f64; 2]>| Line::new(name.to_owned(), PlotPoints::from(points));
-        plot.line(line(told, train).color(theme.curve(0).gamma_multiply(0.55)).width(1.0));
-        plot.line(line(TEST, test.clone()).color(theme.curve(1)).width(2.0));
-        let marks = Points::new(TEST, PlotPoints::from(test));
-        plot.points(marks.color(theme.curve(1)).radius(2.5).allow_hover(false));
-        plot.line(line(KL, kl.clone()).color(theme.curve(2)).width(2.0));
-        let marks = Points::new(KL, PlotPoints::from(kl));
-        plot.points(marks.color(theme.curve(2)).radius(2.5).allow_hover(false));
-        if let Some(floor) = floor.filter(|floor| *floor > 0.0) {
+        let line = Line::new(told, PlotPoints::from(train));
+        plot.line(line.color(theme.curve(0).gamma_multiply(0.55)).width(1.0));
+        for (curve, colour) in curves.into_iter().zip([theme.curve(1), theme.curve(2)]) {
+            curve.draw(plot, colour);
+        }
+        if let Some(floor) = floor.filter(|(value, _)| *value > 0.0) {
             floor_line(plot, floor, y, theme);
         }
     });
@@ -142,12 +144,57 @@ fn plot(ui: &mut Ui, Kept { course, train, .. }: &Kept, floor: Option<f64>, y: S
     shown.response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, name.as_str()));
 }
 
+/// Where a value stands; a logarithm has no place for 0.
+fn placed(y: Scale, value: f64) -> f64 {
+    y.place(value.max(1e-12))
+}
+
+/// A curve of the watched images and its band.
+struct Curve {
+    name: &'static str,
+    line: Vec<[f64; 2]>,
+    /// Steps, and the ends of the intervals there.
+    band: [Vec<f64>; 3],
+}
+
+impl Curve {
+    fn new(name: &'static str, course: &CourseView, value: fn(&Watched) -> Figure, y: Scale) -> Self {
+        let mut curve = Self { name, line: Vec::new(), band: Default::default() };
+        for watched in &course.watched {
+            let (step, (value, interval)) = (watched.step as f64, value(watched));
+            curve.line.push([step, placed(y, value)]);
+            if let Some([low, high]) = interval {
+                let [steps, lows, highs] = &mut curve.band;
+                steps.push(step);
+                // On a logarithmic scale a band down to 0 would press all curves to the top.
+                lows.push(placed(y, if y == Scale::Log { low.max(LEAST_SHARE * value) } else { low }));
+                highs.push(placed(y, high));
+            }
+        }
+        curve
+    }
+
+    fn draw(self, plot: &mut PlotUi<'_>, colour: Color32) {
+        let Self { name, line, band: [steps, lows, highs] } = self;
+        if steps.len() > 1 {
+            let band = FilledArea::new(format!("{name}, band"), &steps, &lows, &highs);
+            plot.add(band.fill_color(colour.gamma_multiply(0.22)).allow_hover(false));
+        }
+        plot.line(Line::new(name, PlotPoints::from(line.clone())).color(colour).width(2.0));
+        plot.points(Points::new(name, PlotPoints::from(line)).color(colour).radius(2.5).allow_hover(false));
+    }
+}
+
 /// What no loss on the test images can fall below, with its name on it.
-fn floor_line(plot: &mut PlotUi<'_>, floor: f64, y: Scale, theme: Theme) {
+fn floor_line(plot: &mut PlotUi<'_>, (floor, interval): Figure, y: Scale, theme: Theme) {
     let (at, colour) = (y.place(floor), theme.mismatch());
     let line = HLine::new("aleatoric floor", at).color(colour).width(1.5);
     plot.hline(line.style(LineStyle::dashed_loose()).allow_hover(false));
-    let text = egui::RichText::new(format!("aleatoric floor A = {} nats", format::sig4(floor))).small();
+    let interval = interval.map_or_else(String::new, |ends| {
+        let [low, high] = ends.map(format::sig4);
+        format!(" [{low}, {high}]")
+    });
+    let text = egui::RichText::new(format!("aleatoric floor A = {}{interval} nats", format::sig4(floor))).small();
     // At the left: training begins high above.
     let text = Text::new("aleatoric floor", PlotPoint::new(0.0, at), text).color(colour);
     plot.text(text.anchor(Align2::LEFT_TOP).allow_hover(false));

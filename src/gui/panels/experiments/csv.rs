@@ -86,11 +86,14 @@ pub fn course(run: &RunView, course: &CourseView) -> String {
     }
     for watched in &course.watched {
         let figures = [
-            ("test cross-entropy", watched.cross_entropy),
-            ("test KL", watched.epistemic),
-            ("aleatoric A of the watched images", watched.aleatoric),
+            ("test cross-entropy", watched.cross_entropy()),
+            ("test KL", watched.epistemic()),
+            ("aleatoric A of the watched images", watched.aleatoric()),
         ];
-        figures.iter().for_each(|(name, value)| line(&mut text, &[name, &watched.step, value, &"", &""]));
+        for (name, (value, interval)) in figures {
+            let [low, high] = interval.map_or_else(Default::default, |ends| ends.map(|end| end.to_string()));
+            line(&mut text, &[&name, &watched.step, &value, &low, &high]);
+        }
     }
     text
 }
