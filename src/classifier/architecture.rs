@@ -101,22 +101,31 @@ impl Architecture {
         }
     }
 
+    /// Side of a Vision Transformer's patches.
+    pub(super) fn patch(self) -> Option<usize> {
+        match self {
+            Self::VitB16 => Some(VitConfig::B_16.patch),
+            Self::VitSmall => Some(VitConfig::SMALL.patch),
+            _ => None,
+        }
+    }
+
     /// Whether images of a side can enter.
     ///
     /// # Errors
     /// Says what is needed.
     pub(super) fn check_side(self, side: usize) -> Result<(), String> {
-        let patches = |patch: usize| match side.is_multiple_of(patch) && side > 0 {
-            true => Ok(()),
-            false => Err(format!("sides that are multiples of {patch}")),
-        };
+        if let Some(patch) = self.patch() {
+            return match side.is_multiple_of(patch) && side > 0 {
+                true => Ok(()),
+                false => Err(format!("sides that are multiples of {patch}")),
+            };
+        }
         let at_least = |least: usize| match side >= least {
             true => Ok(()),
             false => Err(format!("sides of at least {least}")),
         };
         match self {
-            Self::VitB16 => patches(VitConfig::B_16.patch),
-            Self::VitSmall => patches(VitConfig::SMALL.patch),
             Self::AlexNet => at_least(63),
             Self::ConvNext => at_least(32),
             Self::Convnet => at_least(6),

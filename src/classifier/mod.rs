@@ -167,7 +167,7 @@ impl Classifier {
     }
 
     /// A network from arrays of another task, such as torchvision's of ImageNet: the head is drawn anew where it is missing or for
-    /// another number of classes.
+    /// another number of classes, and a Vision Transformer's positions are resampled where they are of images of another size.
     ///
     /// # Errors
     /// Names an array that is missing, misshapen or too many.
@@ -183,6 +183,13 @@ impl Classifier {
         let other_classes = |name: &str| weights.shape(name).is_some_and(|shape| shape[0] != config.classes);
         if other_classes(&format!("{head}.bias")) {
             weights.0.retain(|name, _| !name.starts_with(&format!("{head}.")));
+        }
+        if let Some(patch) = config.architecture.patch()
+            && let Some(positions) = weights.0.remove(vit::POSITIONS)
+        {
+            let ImageShape { height, width, .. } = config.input();
+            let positions = vit::resample_positions(positions, [height / patch, width / patch])?;
+            weights.0.insert(vit::POSITIONS.into(), positions);
         }
         Self::make(config, weights, Some((seed, head)), device, precision)
     }

@@ -5,12 +5,17 @@
 //! ```
 
 use burn::module::{Module, Param};
-use burn::tensor::Tensor;
 use burn::tensor::activation::{gelu, softmax};
+use burn::tensor::module::interpolate;
+use burn::tensor::ops::{InterpolateMode, InterpolateOptions};
+use burn::tensor::{Device, Tensor, TensorData};
 
 use super::layers::{Conv, LayerNorm, Linear, linear_map};
 use super::maker::{Init, Made, Maker};
 use crate::data::ImageShape;
+use crate::error::Result;
+use crate::flow::parameters::to_host;
+use crate::flow::weights::HostTensor;
 
 const EPS: f64 = 1e-6;
 
@@ -100,7 +105,7 @@ impl VisionTransformer {
         Ok(Self {
             class_token: maker.param("class_token", [1, 1, c], zero)?,
             conv_proj: maker.biased_conv("conv_proj", conv_shape, (patch, 0), [from_patches, zero])?,
-            pos_embedding: maker.param("encoder.pos_embedding", [1, tokens, c], Init::Normal(0.02))?,
+            pos_embedding: maker.param(POSITIONS, [1, tokens, c], Init::Normal(0.02))?,
             layers: (0..layers).map(|l| layer(maker, config, l)).collect::<Made<_>>()?,
             ln: maker.layer_norm("encoder.ln", c, EPS)?,
             head: maker.linear("heads.head", [classes, c], [zero; 2])?,
@@ -118,6 +123,31 @@ impl VisionTransformer {
         // Only the class token is read, so only it is normalised.
         self.head.forward(self.ln.forward(x.narrow(1, 0, 1).reshape([n, c])))
     }
+}
+
+/// Name of the positions among a Vision Transformer's arrays.
+pub const POSITIONS: &str = "encoder.pos_embedding";
+
+/// Positions [1, T + 1, C] of a network for other, square images, for a grid of `rows` by `columns` patches: resampled bicubically
+/// with the corners kept, as torchvision's `interpolate_embeddings` does. As they are where they fit or are no square grid.
+///
+/// # Errors
+/// Never on the CPU, where it is computed.
+pub fn resample_positions(positions: HostTensor, [rows, columns]: [usize; 2]) -> Result<HostTensor> {
+    let [1, tokens, c] = positions.shape[..] else { return Ok(positions) };
+    let patches = tokens.saturating_sub(1);
+    let side = patches.isqrt();
+    if patches == rows * columns || side < 2 || side * side != patches {
+        return Ok(positions);
+    }
+    let (class, grid) = positions.values.split_at(c);
+    let data = TensorData::new(grid.to_vec(), [1, side, side, c]);
+    let grid: Tensor<4> = Tensor::from_data(data, &Device::flex());
+    let bicubic = InterpolateOptions::new(InterpolateMode::Bicubic).with_align_corners(true);
+    let grid = interpolate(grid.permute([0, 3, 1, 2]), bicubic.with_output_size([rows, columns]));
+    // [1, C, rows, columns] → [1, rows, columns, C]
+    let grid = to_host(grid.permute([0, 2, 3, 1]))?.into_iter().map(|v| v as f32);
+    Ok(HostTensor::new([1, rows * columns + 1, c], class.iter().copied().chain(grid).collect()))
 }
 
 fn layer(maker: &mut Maker<'_>, config: VitConfig, l: usize) -> Made<Layer> {
@@ -145,4 +175,27 @@ fn layer(maker: &mut Maker<'_>, config: VitConfig, l: usize) -> Made<Layer> {
         ln_2: maker.layer_norm(&format!("{name}.ln_2"), c, EPS)?,
         mlp,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_are_resampled_as_torch_resamples() {
+        // A class token and a grid of 3 × 3 whose rows are 1, 2 and 4, in two channels, the second the negative of the first.
+        let rows = [1.0, 2.0, 4.0f32];
+        let values: Vec<f32> = [9.0, -9.0].into_iter().chain(rows.iter().flat_map(|v| [*v, -v].repeat(3))).collect();
+        let positions = HostTensor::new([1, 10, 2], values);
+        let larger = resample_positions(positions.clone(), [5, 2]).unwrap();
+        assert_eq!(larger.shape, [1, 11, 2]);
+        // Half way between two points torch weighs four of them by −3/32, 19/32, 19/32 and −3/32, the border repeated.
+        let expected = [1.0, 1.3125, 2.0, 3.09375, 4.0].into_iter().flat_map(|v| [v, -v].repeat(2));
+        let expected: Vec<f32> = [9.0, -9.0].into_iter().chain(expected).collect();
+        assert!(larger.values.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-6), "{:?}", larger.values);
+        assert_eq!(resample_positions(positions.clone(), [3, 3]).unwrap(), positions);
+        // Eight patches are no square.
+        let odd = HostTensor::new([1, 9, 1], vec![0.5; 9]);
+        assert_eq!(resample_positions(odd.clone(), [4, 4]).unwrap(), odd);
+    }
 }

@@ -22,9 +22,14 @@ pub fn host_name() -> Option<String> {
     Some(name.trim().to_owned()).filter(|name| !name.is_empty())
 }
 
+/// This machine and, for containers share a name and yet count their processes apart, this space of process numbers.
 fn host() -> String {
-    let name = host_name().unwrap_or_else(|| "unknown".into());
-    name.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').take(HOST).collect()
+    let plain = |text: &str, most: usize| -> String {
+        text.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').take(most).collect()
+    };
+    let name = plain(&host_name().unwrap_or_else(|| "unknown".into()), HOST);
+    let space = std::fs::read_link("/proc/self/ns/pid").map(|link| plain(&link.to_string_lossy(), HOST));
+    space.map_or_else(|_| name.clone(), |space| format!("{name}-{space}"))
 }
 
 /// Removes the temporary files right in a folder that a killed process of this machine has left, and those older than a day. What

@@ -146,6 +146,14 @@ fn weights_of_another_task_keep_all_but_the_head() {
             _ => assert_eq!(array, &weights.0[name], "{name}"),
         }
     }
+    // Images of another size: the positions are resampled, everything else stays.
+    let side = config.shape.height + 32;
+    let wider = ClassifierConfig { shape: ImageShape { width: side, ..config.shape }, ..config };
+    let wider = Classifier::from_pretrained(&wider, file.clone(), Seed(1), &Device::flex(), Precision::F32).unwrap();
+    let tokens = (config.shape.height / 16) * (side / 16) + 1;
+    let wider = wider.to_weights().unwrap();
+    assert_eq!(wider.0["encoder.pos_embedding"].shape, [1, tokens, 768]);
+    assert_eq!(wider.0["conv_proj.weight"], weights.0["conv_proj.weight"]);
     let mut short = file;
     short.0.remove("encoder.ln.weight");
     let message = pretrained(short).map(drop).unwrap_err().to_string();
