@@ -12,7 +12,7 @@ const HOST: usize = 32;
 
 /// Beginning and end of the name of a temporary file for `name`: hidden, and telling machine and process.
 pub(super) fn affixes(name: &str) -> (String, &'static str) {
-    (format!(".{name}.{}.{}.", host(), std::process::id()), SUFFIX)
+    (format!(".{name}.{}.{}.", machine(), std::process::id()), SUFFIX)
 }
 
 /// This machine's name, as its system tells it.
@@ -23,7 +23,7 @@ pub fn host_name() -> Option<String> {
 }
 
 /// This machine and, for containers share a name and yet count their processes apart, this space of process numbers.
-fn host() -> String {
+pub fn machine() -> String {
     let plain = |text: &str, most: usize| -> String {
         text.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').take(most).collect()
     };
@@ -53,9 +53,9 @@ fn is_part(name: &str) -> bool {
 fn writer_is_gone(name: &str) -> bool {
     let mut words = name.trim_end_matches(SUFFIX).rsplit('.').skip(1);
     let process = words.next().and_then(|word| word.parse::<u32>().ok());
-    let (Some(process), Some(machine)) = (process, words.next()) else { return false };
+    let (Some(process), Some(name_of_machine)) = (process, words.next()) else { return false };
     let processes = Path::new("/proc");
-    machine == host() && processes.join("self").exists() && !processes.join(process.to_string()).exists()
+    name_of_machine == machine() && processes.join("self").exists() && !processes.join(process.to_string()).exists()
 }
 
 #[cfg(test)]
@@ -69,13 +69,13 @@ mod tests {
     #[cfg(target_os = "linux")]
     fn only_what_nobody_will_finish_is_swept() {
         let folder = tempfile::tempdir().unwrap();
-        let (mine, machine) = (std::process::id(), host());
+        let (mine, here) = (std::process::id(), machine());
         // Larger than any process can be called.
         let gone = u32::MAX;
         let of = |machine: &str, process: u32| format!(".a.b.npz.{machine}.{process}.Xy12Zq.part");
         let old = of("elsewhere", 7);
-        let kept = [of(&machine, mine), of("elsewhere", gone), ".a.npz.Xy12Zq.part".into(), "a.npz".into()];
-        for name in kept.iter().chain([&of(&machine, gone), &old]) {
+        let kept = [of(&here, mine), of("elsewhere", gone), ".a.npz.Xy12Zq.part".into(), "a.npz".into()];
+        for name in kept.iter().chain([&of(&here, gone), &old]) {
             File::create(folder.path().join(name)).unwrap();
         }
         let long_ago = FileTimes::new().set_modified(SystemTime::now() - 2 * ABANDONED);

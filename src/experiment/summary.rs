@@ -91,14 +91,22 @@ impl Summary {
 
     /// What has to be said about the images, where they are not the world's own or do not carry their posterior.
     pub fn caveats(&self) -> Vec<String> {
-        let rounded = |(name, rounding): (&String, &Rounding)| {
-            let counted = rounding.describe()?;
-            Some(format!(
-                "images {name}: {counted}. Figures are with the posteriors before rounding, from which the labels are drawn: L and \
-                 accuracy are exact for them, and what rounding hides from a classifier counts as epistemic"
-            ))
+        let counted = |(name, rounding): (&String, &Rounding)| {
+            let which = match name.strip_prefix("train-") {
+                Some(seed) => format!("training images of seed {seed}"),
+                None => format!("{name} images"),
+            };
+            (rounding.rounded > 0).then(|| rounding.count(&which))
         };
-        self.data.iter().flat_map(DataRecord::sentences).chain(self.rounding.iter().filter_map(rounded)).collect()
+        let counted: Vec<String> = self.rounding.iter().filter_map(counted).collect();
+        let rounded = (!counted.is_empty()).then(|| {
+            let sentence = Rounding::sentence(&counted.join(", "));
+            format!(
+                "Rounding: {sentence}. Figures are with the posteriors before rounding, from which the labels are drawn: L and \
+                 accuracy are exact for them, and what rounding hides from a classifier counts as epistemic"
+            )
+        });
+        self.data.iter().flat_map(DataRecord::sentences).chain(rounded).collect()
     }
 
     /// One line a cell.

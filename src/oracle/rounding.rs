@@ -31,13 +31,21 @@ impl Rounding {
 
     /// In words, where there is something to say.
     pub fn describe(&self) -> Option<String> {
+        (self.rounded > 0).then(|| Self::sentence(&self.count("images")))
+    }
+
+    /// How many of which, and how far at most.
+    pub fn count(&self, which: &str) -> String {
         let Self { images, rounded, max_drift } = self;
-        (*rounded > 0).then(|| {
-            format!(
-                "posteriors computed again from the stored 32-bit x differ by more than {ROUNDING_TOLERANCE} for {rounded} of \
-                 {images} images (at most {max_drift:.3}), where pixels saturate"
-            )
-        })
+        format!("{rounded} of {images} {which} (at most {max_drift:.3})")
+    }
+
+    /// What is said of those that were counted.
+    pub fn sentence(counted: &str) -> String {
+        format!(
+            "posteriors computed again from the stored 32-bit x differ by more than {ROUNDING_TOLERANCE} for {counted}, where \
+             pixels saturate"
+        )
     }
 }
 

@@ -31,6 +31,9 @@ const NETWORKS: [(&str, Architecture); 11] = [
     ("swin_t", Architecture::SwinT),
 ];
 
+/// Bytes a buffer of Mesa's software Vulkan may hold.
+const SOFTWARE_BUFFER: usize = 128 << 20;
+
 struct Reference {
     json: Value,
     seed: u64,
@@ -93,12 +96,18 @@ fn every_architecture_on_a_graphics_adapter() {
     };
     let mut table = Table::new(format!("logits on {}", chosen.report.used.name));
     for (file, architecture) in NETWORKS {
-        let started = std::time::Instant::now();
         let reference = Reference::read(file, architecture);
-        let ours = reference.logits(reference.weights(), Precision::F32, &chosen.device);
+        let weights = reference.weights();
+        let largest = weights.0.values().map(|array| 4 * array.values.len()).max().unwrap_or(0);
+        if chosen.report.used.software && largest > SOFTWARE_BUFFER {
+            println!(
+                "skipped: {file} has an array of {largest} bytes, more than a buffer of a software adapter may hold"
+            );
+            continue;
+        }
+        let ours = reference.logits(weights, Precision::F32, &chosen.device);
         let limit = Tolerance::Absolute(if file == "alexnet" { 4e-5 } else { 2e-5 });
         table.compare(file, &ours, &numbers(&reference.json["logits"]), limit);
-        println!("{file} took {:?}", started.elapsed());
     }
     table.finish();
 }
@@ -118,11 +127,17 @@ fn a_graphics_adapter_trains_as_the_cpu_does() {
         let steps = |device: &Device| {
             let spec = TrainingSpec { shards: 1, ..TrainingSpec::default() };
             let mut trainee = Trainee::new(&config, &spec, Seed(1), device).unwrap();
-            (0..3).map(|step| trainee.step(&images, &targets, 1e-3, step).unwrap()).collect::<Vec<_>>()
+            (0..2).map(|step| trainee.step(&images, &targets, 1e-3, step).unwrap()).collect::<Vec<_>>()
         };
         let (host, adapter) = (steps(&Device::flex()), steps(&chosen.device));
-        for (a, b) in host.iter().zip(&adapter) {
-            println!("{architecture:?}: {a:?} {b:?}");
+        for (step, (host, adapter)) in host.iter().zip(&adapter).enumerate() {
+            println!("{architecture:?}, step {step}: {host:?} on the CPU, {adapter:?}");
+            // The first step sees the same weights. AdamW then divides gradients by themselves, noise and all, and statistics of four
+            // images magnify what comes of it.
+            let limit = if step == 0 { 1e-4 } else { 5e-2 };
+            let near = |a: f64, b: f64| (a - b).abs() <= limit * a.abs().max(1e-3);
+            assert!(near(host.cross_entropy, adapter.cross_entropy), "{architecture:?}, step {step}");
+            assert!(near(host.grad_norm, adapter.grad_norm), "{architecture:?}, step {step}");
         }
     }
 }
