@@ -160,7 +160,7 @@ impl Part {
     fn new(place: &Place<'_>, path: &Path, split: Split, input: Input) -> Result<Self> {
         let bad = |cause: String| Error::file(path, cause);
         let unlabelled = || bad(format!("its {split} images have no labels, and a classifier is told one for each"));
-        let (world, manifest) = (place.world, Manifest::beside(path, split)?);
+        let (world, manifest) = (place.world, Manifest::beside(path, split));
         let names = manifest.as_ref().map(|manifest| manifest.class_names.clone()).unwrap_or_default();
         let (shape, values, labels, names, counted, logp) = match input {
             Input::Pixels(images) => {

@@ -43,21 +43,7 @@ pub fn run(line: &Line, desk: &mut Desk, id: JobId, job: Job) {
 
 fn perform(line: &Line, desk: &mut Desk, id: JobId, control: &Arc<Control>, job: Job) -> Result<String> {
     match job {
-        Job::OpenOracle(name) => {
-            let mut told: Option<Instant> = None;
-            let mut reading = |progress: Progress| {
-                // Bytes; nothing else is served while the world changes.
-                if told.is_none_or(|told| told.elapsed() >= TELL_EVERY) {
-                    told = Some(Instant::now());
-                    let note = format!("{} of {} MB", progress.done >> 20, progress.total >> 20);
-                    line.send(Event::JobProgress { id, progress, note });
-                }
-                let stop = line.stopping() || control.cancelled.load(Ordering::Relaxed);
-                if stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-            };
-            desk.open(line, &name, &mut reading)?;
-            Ok(format!("{name} is open"))
-        }
+        Job::OpenOracle(name) => open_oracle(line, desk, id, control, &name),
         Job::UseDevice(choice) => {
             desk.move_to(line, choice)?;
             Ok(format!("computing on {}", desk.chosen.report.used.name))
@@ -102,6 +88,22 @@ fn perform(line: &Line, desk: &mut Desk, id: JobId, control: &Arc<Control>, job:
         Job::SendWalk { settings } => walk::send(line, desk, id, control, &settings),
         Job::RateAgain { settings } => walk::rate_again(line, desk, id, control, &settings),
     }
+}
+
+fn open_oracle(line: &Line, desk: &mut Desk, id: JobId, control: &Control, name: &str) -> Result<String> {
+    let mut told: Option<Instant> = None;
+    let mut reading = |progress: Progress| {
+        // Bytes; nothing else is served while the world changes.
+        if told.is_none_or(|told| told.elapsed() >= TELL_EVERY) {
+            told = Some(Instant::now());
+            let note = format!("{} of {} MB", progress.done >> 20, progress.total >> 20);
+            line.send(Event::JobProgress { id, progress, note });
+        }
+        let stop = line.stopping() || control.cancelled.load(Ordering::Relaxed);
+        if stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    desk.open(line, name, &mut reading)?;
+    Ok(format!("{name} is open"))
 }
 
 fn world_of(desk: &Desk) -> Result<&World> {

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use bayescope::data::ImageShape;
 use bayescope::experiment::{CellEvent, ExperimentSpec, read_pool};
+use bayescope::oracle::posterior::Posterior;
 use bayescope::oracle::world::Settings;
 use bayescope::run::{RunEvent, RunFolder};
 use bayescope::units::Smoothing;
@@ -116,17 +117,26 @@ fn worst_images_come_with_the_posteriors_of_the_pool_even_while_a_job_is_held() 
     let inspect = |bench: &mut Bench, generation, settings: &Settings| {
         let (subject, settings, taus) = (Subject::External(5), settings.clone(), Vec::new());
         bench.worker.inspect(InspectRequest { generation, subject, settings, taus, look: None });
-        bench.wait(|bench| bench.worker.take_inspection()).tile.posterior
+        bench.wait(|bench| bench.worker.take_inspection())
     };
-    assert_eq!(inspect(&mut bench, 1, &knobs), tiles[5].posterior);
+    let inspection = inspect(&mut bench, 1, &knobs);
+    assert_eq!(inspection.tile.posterior, tiles[5].posterior);
+    // The pool's posteriors are those before x was rounded: the inspector is told what the stored x makes of it.
+    let moved = inspection.rounding.unwrap();
     // At other knobs the image itself is scored. T leaves p(x|y) as it is, and nothing was quantised: it is what the pool has, up
     // to the rounding of x.
-    let smooth = Settings { smoothing: Smoothing::new(3.0).unwrap(), ..knobs };
-    let smoother = inspect(&mut bench, 2, &smooth);
+    let smooth = Settings { smoothing: Smoothing::new(3.0).unwrap(), ..knobs.clone() };
+    let inspection = inspect(&mut bench, 2, &smooth);
+    assert_eq!(inspection.rounding, None, "it was computed from x as it is stored");
+    let smoother = inspection.tile.posterior;
     assert!(smoother.entropy_nats > tiles[5].posterior.entropy_nats);
     for (again, pool) in smoother.log_likelihood.iter().zip(&tiles[5].posterior.log_likelihood) {
         assert!((again - pool).abs() < 0.05, "{again} {pool}");
     }
+    let before = &tiles[5].posterior.probabilities;
+    let stored = Posterior::new(smoother.log_likelihood.clone(), &knobs.prior, knobs.smoothing).probabilities;
+    let expected = stored.iter().zip(before).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+    assert!(expected > 0.0 && (moved - expected).abs() < 1e-12, "{moved} {expected}");
     bench.worker.cancel(held);
     assert_eq!(bench.outcome(held), Outcome::Cancelled);
     let again = bench.worker.submit(Job::RateAgain { settings: smooth });

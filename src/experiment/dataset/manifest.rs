@@ -31,22 +31,19 @@ pub struct Manifest {
 
 impl Manifest {
     /// The one beside the archive of a split in a dataset folder, or beside an archive. One that cannot be read proves nothing.
-    ///
-    /// # Errors
-    /// Never: a dataset needs none.
-    pub fn beside(path: &Path, split: Split) -> Result<Option<Self>> {
+    pub fn beside(path: &Path, split: Split) -> Option<Self> {
         let archive = if path.is_dir() { path.join(format!("{split}.npz")) } else { path.to_owned() };
         let npz = archive.extension().is_some_and(|e| e.eq_ignore_ascii_case("npz"));
         let file = archive.with_file_name(NAME);
-        let Some(text) = std::fs::read(&file).ok().filter(|_| npz && archive.is_file()) else { return Ok(None) };
+        let text = std::fs::read(&file).ok().filter(|_| npz && archive.is_file())?;
         match serde_json::from_slice::<Self>(&text) {
-            Ok(manifest) => Ok(Some(Self { archive, ..manifest })),
+            Ok(manifest) => Some(Self { archive, ..manifest }),
             Err(error) => {
                 tracing::warn!(
                     "{}: {error}; the images beside it are taken as those of no known world",
                     file.display()
                 );
-                Ok(None)
+                None
             }
         }
     }

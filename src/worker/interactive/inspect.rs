@@ -120,7 +120,7 @@ impl Interactive {
                 let external = self.external.borrow();
                 let classified = external.as_ref().filter(|c| *index < c.ids.len());
                 let classified = classified.ok_or_else(gone)?;
-                (classified.tile(world, *index, settings)?, None)
+                (classified.tile(world, *index, settings)?, classified.rounding(world, *index, settings)?)
             }
         };
         let (generation, subject, shape) = (*generation, subject.clone(), world.shape());

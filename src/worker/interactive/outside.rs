@@ -7,7 +7,7 @@ use super::super::protocol::{Event, JobId, Outcome, Tile};
 use super::Interactive;
 use crate::data::ImageShape;
 use crate::error::{Error, Result};
-use crate::events::{Events, Progress};
+use crate::events::{Events, Progress, silent};
 use crate::experiment::WorstImage;
 use crate::flow::Scores;
 use crate::oracle::classify::Classified;
@@ -76,6 +76,17 @@ impl Outside {
             Some(scores) => Ok(world.posterior(scores, i, settings)),
             None => Ok(world.posterior(&world.flow().score(self.image(world, i))?, 0, settings)),
         }
+    }
+
+    /// How far the posterior that came with image `i` moves when it is computed again from its 32-bit x; none where it did not come
+    /// with the image but from x.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn rounding(&self, world: &World, i: usize, settings: &Settings) -> Result<Option<f64>> {
+        let Some(posterior) = self.known(settings).and_then(|known| known.get(i)) else { return Ok(None) };
+        let moved = world.rounded(self.image(world, i), &posterior.probabilities, settings, &mut silent())?;
+        Ok(Some(moved.max_drift))
     }
 
     fn image(&self, world: &World, i: usize) -> &[f32] {
