@@ -11,13 +11,14 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("data", &["error", "units"]),
     ("simd", &[]),
     ("flow", &["error", "units", "events", "simd", "data"]),
+    ("figure", &["error"]),
     ("gradients", &["error", "simd"]),
     ("oracle", &["error", "units", "events", "device", "gradients", "data", "flow"]),
     ("classifier", &["error", "units", "gradients", "data", "flow"]),
     ("bayes", &["error", "units", "events", "simd", "flow", "oracle"]),
     ("measure", &["error", "units", "events"]),
-    ("experiment", &["error", "units", "events", "data", "flow", "oracle", "measure", "classifier"]),
-    ("run", &["error", "units", "events", "data", "flow", "oracle", "classifier", "experiment"]),
+    ("experiment", &["error", "units", "events", "data", "flow", "oracle", "bayes", "measure", "classifier", "figure"]),
+    ("run", &["error", "units", "events", "data", "figure", "flow", "oracle", "classifier", "experiment"]),
 ];
 
 /// Rooms that may import all that compute, and those named with them.
@@ -33,6 +34,7 @@ const ENGINE: &[&str] = &[
     "bayes",
     "measure",
     "classifier",
+    "figure",
     "experiment",
     "run",
 ];

@@ -16,6 +16,8 @@ pub enum Labels {
     Posterior,
     /// The class of largest posterior (BLC §4.2, its one-hot baseline).
     Argmax,
+    /// The drawn label with ε of its weight spread evenly over all classes (Szegedy et al. 2016, label smoothing).
+    Smoothed,
 }
 
 impl Labels {
@@ -25,7 +27,13 @@ impl Labels {
             Self::Drawn => "drawn",
             Self::Posterior => "posterior",
             Self::Argmax => "argmax",
+            Self::Smoothed => "smoothed",
         }
+    }
+
+    /// Whether they are made of exact posteriors.
+    pub fn ask_the_world(self) -> bool {
+        matches!(self, Self::Posterior | Self::Argmax)
     }
 
     /// In words.
@@ -34,6 +42,7 @@ impl Labels {
             Self::Drawn => "drawn labels",
             Self::Posterior => "exact posteriors",
             Self::Argmax => "most probable classes",
+            Self::Smoothed => "smoothed labels",
         }
     }
 }
@@ -96,9 +105,19 @@ pub struct TrainingSpec {
     pub resize: Option<usize>,
     /// Format of the products of convolutions and linear maps.
     pub products: Products,
+    /// ε of smoothed labels. Not written where it is the usual 0.1, so that cells of older runs keep their names.
+    #[serde(skip_serializing_if = "is_usual")]
+    pub label_smoothing: f64,
     /// Pieces a batch is cut into that run side by side: the cores of a CPU, 1 on a GPU. Part of the spec because batch
     /// normalisation sees one piece at a time and sums in another order round differently.
     pub shards: usize,
+}
+
+/// The ε of Szegedy et al. (2016).
+const LABEL_SMOOTHING: f64 = 0.1;
+
+fn is_usual(smoothing: &f64) -> bool {
+    *smoothing == LABEL_SMOOTHING
 }
 
 impl Default for TrainingSpec {
@@ -118,6 +137,7 @@ impl Default for TrainingSpec {
             input: Normalisation::Standard,
             resize: None,
             products: Products::F32,
+            label_smoothing: LABEL_SMOOTHING,
             shards: 1,
         }
     }
@@ -140,6 +160,7 @@ impl TrainingSpec {
             (share(self.warm_up), "training.warm_up is a share of all steps, between 0 and 1"),
             (share(self.final_rate), "training.final_rate must lie between 0 and 1"),
             (self.max_grad_norm >= 0.0, "training.max_grad_norm must be ≥ 0"),
+            ((0.0..1.0).contains(&self.label_smoothing), "training.label_smoothing must lie in [0, 1)"),
         ];
         match checks.iter().find(|(fine, _)| !fine) {
             Some((_, complaint)) => Err(Error::input(*complaint)),

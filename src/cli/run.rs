@@ -148,7 +148,7 @@ struct Watch {
 
 impl Watch {
     fn cell(&mut self, planned: &Planned, said: &CellEvent, eta_secs: Option<f64>) {
-        let label = planned.cell.label();
+        let label = planned.label();
         match said {
             CellEvent::Started { steps, resumed_at, parameters } => {
                 let on = if *resumed_at > 0 { format!(", going on at step {resumed_at}") } else { String::new() };
@@ -187,7 +187,7 @@ impl Events<RunEvent> for Watch {
             }
             RunEvent::Failed { planned, why } => {
                 self.cells.0 += 1;
-                self.bar.line(&format!("  {} failed: {why}", planned.cell.label()));
+                self.bar.line(&format!("  {} failed: {why}", planned.label()));
             }
             RunEvent::Summary(_) => {}
         }
@@ -324,8 +324,7 @@ pub fn plan(args: &PlanArgs) -> Result<()> {
                 Some(_) => open_data(&spec, &open_world(&spec, None, &args.device)?.0)?.map(|data| data.record()),
                 None => None,
             };
-            let planned = |cell: crate::experiment::Cell| Planned { id: String::new(), cell };
-            let plan = spec.cells().into_iter().map(planned).collect();
+            let plan = Planned::all(&spec, |_| Ok(String::new()))?;
             show_plan(&RunFolder { path: std::path::PathBuf::new(), spec, plan, data }, args, false)
         }
     }
@@ -341,7 +340,10 @@ fn show_plan(folder: &RunFolder, args: &PlanArgs, laid_down: bool) -> Result<()>
         false => None,
     };
     if args.json {
-        let cell = |planned: &Planned| serde_json::json!({ "id": planned.id, "cell": planned.cell });
+        let cell = |planned: &Planned| match &planned.under {
+            Some(under) => serde_json::json!({ "id": planned.id, "cell": planned.cell, "under": under }),
+            None => serde_json::json!({ "id": planned.id, "cell": planned.cell }),
+        };
         let run = laid_down.then(|| folder.path.display().to_string());
         let cells = folder.plan.iter().map(cell).collect();
         let (spec, data) = (&folder.spec, folder.data.as_ref());
@@ -351,9 +353,9 @@ fn show_plan(folder: &RunFolder, args: &PlanArgs, laid_down: bool) -> Result<()>
     for sentence in folder.data.iter().flat_map(DataRecord::sentences) {
         text += &format!("  {sentence}\n");
     }
-    for Planned { id, cell } in &folder.plan {
-        let finished = laid_down && folder.finished(id);
-        text += &format!("  {id:16} {}{}\n", cell.label(), if finished { " · finished" } else { "" });
+    for planned in &folder.plan {
+        let finished = laid_down && folder.finished(&planned.id);
+        text += &format!("  {:16} {}{}\n", planned.id, planned.label(), if finished { " · finished" } else { "" });
     }
     for Estimate { architecture, parameters, cells, steps, step_secs, seconds } in estimates.iter().flatten() {
         text += &format!(

@@ -88,7 +88,7 @@ fn text(look: &Look<'_>) -> String {
         let eta = status.eta_secs.filter(|_| status.state == State::Running && !cell.stale);
         let left = eta.map_or(String::new(), |secs| format!(", {} left", duration(secs)));
         let why = status.message.as_deref().map_or(String::new(), |why| format!(": {why}"));
-        let (label, host) = (cell.planned.cell.label(), &status.host);
+        let (label, host) = (cell.planned.label(), &status.host);
         text += &format!("  {label}: {state} on {host}, step {} of {}{loss}{left}{why}\n", status.step, status.steps);
     }
     text

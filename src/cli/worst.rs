@@ -22,16 +22,16 @@ struct Report<'a> {
 
 /// Lists them.
 pub fn worst(folder: &RunFolder, id: &str, json: bool) -> Result<()> {
-    let (worst, cell) = (folder.worst(id)?, folder.planned(id)?.cell);
+    let (worst, planned) = (folder.worst(id)?, folder.planned(id)?);
     let classes = glance(&folder.spec.world.oracle).map(|info| info.class_names);
     if json {
-        return print_json(&Report { cell: &cell, classes: classes.as_deref(), worst: &worst });
+        return print_json(&Report { cell: &planned.cell, classes: classes.as_deref(), worst: &worst });
     }
     let name = |class: usize| match classes.as_ref().and_then(|names| names.get(class)) {
         Some(name) => name.clone(),
         None => format!("class {class}"),
     };
-    let (label, n) = (cell.label(), worst.images.len());
+    let (label, n) = (planned.label(), worst.images.len());
     let mut text = format!("{label}: the {n} of {} test images with the largest KL(p‖q)\n", worst.tested);
     text += &format!("{:>7} {:>9}  {:<12} exact p and the classifier's q\n", "image", "KL nats", "drawn label");
     for one in &worst.images {

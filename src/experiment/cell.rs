@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::dataset::DataRecord;
+use super::kinds::Found;
 use super::spec::ExperimentSpec;
 use crate::classifier::{Architecture, Labels};
 use crate::error::{Error, Result};
@@ -26,6 +27,13 @@ pub struct Cell {
     pub labels: Labels,
     /// Of the training images drawn, the start and the order.
     pub seed: u64,
+    /// Which of the experiment's conditions (temperatures, shifts, strategies), from 0; 0 where it has none.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub condition: usize,
+}
+
+fn is_first(condition: &usize) -> bool {
+    *condition == 0
 }
 
 /// Changes when the same spec would give other numbers than before.
@@ -66,14 +74,18 @@ impl Cell {
             "format": FORMAT,
             "weights": files.oracle,
             "pretrained": files.pretrained.get(&self.architecture),
-            "tau": world.tau,
+            "tau": spec.tau(self.condition),
             "smoothing": world.smoothing,
             "prior": world.prior,
             "world_seed": world.seed,
-            "cell": self,
+            // A condition counts by its content, not by its place in the list.
+            "cell": Self { condition: 0, ..*self },
             "test": spec.test,
             "training": spec.training_of(self.architecture)?,
         });
+        if let Some(condition) = spec.experiment.content(self.condition) {
+            content["experiment"] = condition;
+        }
         // Not there at all without a dataset, so that the cells of the world's own images keep their names.
         if let Some(DataRecord { train, test }) = &files.data {
             content["data"] = serde_json::json!([train.sha256, test.as_ref().map(|test| &test.sha256)]);
@@ -82,9 +94,9 @@ impl Cell {
         Ok(sha256(&text)[..16].to_owned())
     }
 
-    /// In words.
+    /// In words, without its condition.
     pub fn label(&self) -> String {
-        let Self { architecture, train_size, labels, seed } = self;
+        let Self { architecture, train_size, labels, seed, .. } = self;
         let told = if *labels == Labels::Drawn { String::new() } else { format!(", {}", labels.label()) };
         format!("{} on {train_size} images{told}, seed {seed}", architecture.label())
     }
@@ -105,6 +117,9 @@ pub struct CellResult {
     pub train_loss: f64,
     /// The finished classifier on the test images.
     pub measured: Measured,
+    /// What only this kind of experiment finds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub found: Option<Found>,
 }
 
 #[cfg(test)]

@@ -18,14 +18,19 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// What a classifier is told, [N, K].
-    pub fn targets(&self, told: Labels, classes: usize) -> Vec<f32> {
+    /// What a classifier is told, [N, K]; `smoothing` is the ε of smoothed labels.
+    pub fn targets(&self, told: Labels, classes: usize, smoothing: f64) -> Vec<f32> {
         let one_hot = |class: ClassId| (0..classes).map(move |k| if k == class { 1.0 } else { 0.0 });
         let posteriors = self.posterior.chunks_exact(classes);
         match told {
             Labels::Drawn => self.labels.iter().flat_map(|&label| one_hot(label)).collect(),
             Labels::Posterior => self.posterior.iter().map(|&p| p as f32).collect(),
             Labels::Argmax => posteriors.flat_map(|p| one_hot(largest(p))).collect(),
+            Labels::Smoothed => {
+                let (of_label, of_all) = (1.0 - smoothing, smoothing / classes as f64);
+                let hard = self.labels.iter().flat_map(|&label| one_hot(label));
+                hard.map(|t| (of_label * f64::from(t) + of_all) as f32).collect()
+            }
         }
     }
 }
@@ -83,7 +88,7 @@ pub struct WorldImages<'a> {
     /// The world.
     pub world: &'a World,
     /// Its knobs.
-    pub settings: &'a Settings,
+    pub settings: Settings,
     /// Seed of the images.
     pub seed: Seed,
 }
@@ -93,7 +98,7 @@ impl Source for WorldImages<'_> {
         let spec = SampleSpec { n: indices.len(), class: None, seed: self.seed };
         let mut batch = Batch { x: Vec::new(), labels: Vec::new(), posterior: Vec::new() };
         for piece in indices.chunks(self.world.batch()) {
-            for sample in self.world.sample_indices(&spec, self.settings, piece)? {
+            for sample in self.world.sample_indices(&spec, &self.settings, piece)? {
                 batch.x.extend(&sample.x);
                 batch.labels.push(sample.label);
                 batch.posterior.extend(&sample.posterior.probabilities);

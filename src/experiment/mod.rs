@@ -1,27 +1,45 @@
 //! Experiments on a world: functions from a serde spec to events. The unit of work is a cell, one classifier trained and measured;
 //! what a cell gives depends on its content alone, not on the order or the machine's mishaps.
 
+mod active;
 mod bench;
 mod cell;
 mod checkpoint;
 mod dataset;
+mod finding;
+mod graders;
 mod images;
+mod kinds;
 mod pool;
 mod presets;
+mod self_validation;
+mod shift;
+mod soft_labels;
 mod spec;
 mod summary;
+mod temperature;
 mod train;
+mod trained;
+mod truth;
 mod watched;
 mod worst;
 
+pub use active::{ActiveSpec, Bought, Round, Strategy};
 pub use bench::{TrainBench, bench_training};
 pub use cell::{Cell, CellResult, Files};
 pub use dataset::{Data, DataRecord, Mapped, Part, PartRecord};
+pub use finding::Finding;
+pub use graders::{Graded, GradersSpec};
 pub use images::{Batch, Images, Source, View, WorldImages};
+pub use kinds::{Experiment, Found, Place, carry_out};
 pub use pool::{Pool, read_pool};
 pub use presets::{PRESETS, Preset};
+pub use shift::{BaseShift, ShiftSetting, ShiftSpec, Shifted};
 pub use spec::{DataSpec, ExperimentSpec, GridSpec, TestSpec, WorldSpec};
 pub use summary::{Law, Summary};
-pub use train::{CellEvent, Job, run_cell};
+pub use temperature::TemperatureSpec;
+pub use train::{CellEvent, Job, run_cell, train_cell};
+pub use trained::Trained;
+pub use truth::Truth;
 pub use watched::{HalfWidths, Watched};
 pub use worst::{WORST, WORST_FILE, Worst, WorstImage};

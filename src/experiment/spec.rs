@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::cell::Cell;
+use super::kinds::Experiment;
 use crate::classifier::{Architecture, Labels, TrainingSpec};
 use crate::error::{Error, Result};
 use crate::oracle::posterior::Prior;
 use crate::oracle::world::Settings;
 use crate::units::{Seed, Smoothing, Tau};
 
-/// Classifiers trained on growing numbers of samples of one world (BLC §4.1).
+/// An experiment: classifiers trained on samples of a world, a cell each.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExperimentSpec {
@@ -24,6 +25,9 @@ pub struct ExperimentSpec {
     /// How far from Bayes, in nats of KL, is near enough: the summary predicts the N that gets there.
     #[serde(default = "near")]
     pub distance: f64,
+    /// Which experiment of the papers.
+    #[serde(default, skip_serializing_if = "Experiment::is_scaling")]
+    pub experiment: Experiment,
     /// Where the images come from, and the truth about them.
     pub world: WorldSpec,
     /// A dataset that takes the place of the world's own images; the truth about them stays the world's.
@@ -210,6 +214,7 @@ impl ExperimentSpec {
             return Err(Error::input(*complaint));
         }
         self.training.validate()?;
+        self.experiment.validate(self)?;
         for architecture in self.overrides.keys().chain(self.pretrained.keys()) {
             if !architectures.contains(architecture) {
                 let label = architecture.label();
@@ -242,18 +247,45 @@ impl ExperimentSpec {
         sizes.sort_unstable();
         let mut cells = Vec::new();
         for &train_size in &sizes {
-            for &architecture in architectures {
-                for &labels in labels {
-                    cells.extend(seeds.iter().map(|&seed| Cell { architecture, train_size, labels, seed }));
+            for condition in 0..self.experiment.conditions().len().max(1) {
+                for &architecture in architectures {
+                    for &labels in labels {
+                        let cell = |&seed: &u64| Cell { architecture, train_size, labels, seed, condition };
+                        cells.extend(seeds.iter().map(cell));
+                    }
                 }
             }
         }
         cells
     }
 
-    /// Largest number of training images of a cell.
+    /// Optimisation steps of a cell, all its trainings together.
+    ///
+    /// # Errors
+    /// Names the override that is wrong.
+    pub fn steps(&self, cell: &Cell) -> Result<usize> {
+        let training = self.training_of(cell.architecture)?;
+        let of = |images: usize| training.epochs * training.steps(images);
+        Ok(self.experiment.trained_on(cell).into_iter().map(of).sum())
+    }
+
+    /// The knobs of the world under a condition.
+    ///
+    /// # Errors
+    /// When the prior does not fit.
+    pub fn settings(&self, condition: usize, classes: usize) -> Result<Settings> {
+        let settings = self.world.settings(classes)?;
+        Ok(Settings { tau: self.tau(condition), ..settings })
+    }
+
+    /// Base temperature τ under a condition.
+    pub fn tau(&self, condition: usize) -> Tau {
+        self.experiment.tau(condition).unwrap_or(self.world.tau)
+    }
+
+    /// Training images drawn under one of the grid's seeds: what the largest cell needs.
     pub fn largest(&self) -> usize {
-        self.grid.train_sizes.iter().copied().max().unwrap_or(0)
+        self.experiment.pool(self.grid.train_sizes.iter().copied().max().unwrap_or(0))
     }
 
     /// Seed of the training images under one of the grid's seeds.
@@ -263,7 +295,7 @@ impl ExperimentSpec {
 
     /// Whether some classifiers are told more of their training images than a label.
     pub fn needs_posteriors(&self) -> bool {
-        self.grid.labels.iter().any(|labels| *labels != Labels::Drawn)
+        self.experiment.needs_posteriors() || self.grid.labels.iter().any(|labels| labels.ask_the_world())
     }
 
     /// Seed of the test images.

@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::cell::{Cell, CellResult};
 use super::dataset::DataRecord;
+use super::finding::Finding;
 use super::spec::ExperimentSpec;
+use super::truth::Truth;
 use crate::classifier::{Architecture, Labels};
 use crate::error::Result;
 use crate::measure::{Comparison, Estimate, Forecast, Point, compare, more_data};
@@ -23,7 +25,8 @@ pub struct Summary {
     pub planned: usize,
     /// Cells finished.
     pub finished: usize,
-    /// Mean entropy of the exact posteriors of the test images, nats: the floor of every classifier's cross-entropy.
+    /// Mean entropy of the exact posteriors of the test images, nats: the floor of every classifier's cross-entropy. That of the first
+    /// cell, as what follows, where conditions have test images of their own.
     pub aleatoric: Option<Estimate>,
     /// Mean largest posterior of the test images: what no classifier's expected accuracy exceeds.
     pub bayes_accuracy: Option<Estimate>,
@@ -38,6 +41,9 @@ pub struct Summary {
     pub identity_error: f64,
     /// How the epistemic part falls with N, for every architecture and kind of labels.
     pub laws: Vec<Law>,
+    /// What the kind of experiment makes of its cells; absent in plain grids.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finding: Option<Finding>,
     /// The finished cells, in the order of the plan.
     pub cells: Vec<CellResult>,
 }
@@ -61,14 +67,17 @@ pub struct Law {
 }
 
 impl Summary {
-    /// From the results of a spec's finished cells, in the order of the plan; what else is known of the images is to be added.
+    /// From the results of a spec's finished cells, in the order of the plan, and the Bayes error under each condition where it is known;
+    /// what else is known of the images is to be added.
     ///
     /// # Errors
     /// Never for results this program wrote.
-    pub fn of(spec: &ExperimentSpec, cells: Vec<CellResult>) -> Result<Self> {
+    pub fn of(spec: &ExperimentSpec, cells: Vec<CellResult>, truths: &[Option<Truth>]) -> Result<Self> {
         let first = cells.first().map(|result| &result.measured);
         let mut laws = Vec::new();
-        for &architecture in &spec.grid.architectures {
+        // Cells under several conditions follow no one law.
+        let architectures = if spec.experiment.is_scaling() { &spec.grid.architectures[..] } else { &[] };
+        for &architecture in architectures {
             for &labels in &spec.grid.labels {
                 let of = |cell: &Cell| cell.architecture == architecture && cell.labels == labels;
                 let points = cells.iter().filter(|result| of(&result.cell)).map(point);
@@ -85,6 +94,7 @@ impl Summary {
             rounding: BTreeMap::new(),
             identity_error: cells.iter().map(|result| result.measured.identity_error).fold(0.0, f64::max),
             laws,
+            finding: Finding::of(spec, &cells, truths),
             cells,
         })
     }
@@ -116,8 +126,8 @@ impl Summary {
              epistemic_nats,epistemic_low,epistemic_high,accuracy,expected_accuracy,bayes_accuracy,gap,ece,\
              exact_calibration_error\n",
         );
-        for CellResult { id, cell, parameters, steps, train_loss, measured: m } in &self.cells {
-            let Cell { architecture, train_size, labels, seed } = cell;
+        for CellResult { id, cell, parameters, steps, train_loss, measured: m, .. } in &self.cells {
+            let Cell { architecture, train_size, labels, seed, .. } = cell;
             let (architecture, labels) = (architecture.name(), labels.name());
             let figures = [
                 *train_loss,

@@ -11,20 +11,17 @@ use serde::Serialize;
 use super::cell::{Cell, CellResult};
 use super::checkpoint::{self, State};
 use super::images::{Batch, Images, Source};
+use super::trained::{Scale, Trained, measure};
 use super::watched::Watched;
-use super::worst::{Keeper, Worst};
-use crate::classifier::{Classifier, ClassifierConfig, Normalisation, Trainee, TrainingSpec};
+use crate::classifier::{ClassifierConfig, Trainee, TrainingSpec};
 use crate::data::ImageShape;
 use crate::error::{Error, Result};
 use crate::events::Events;
 use crate::flow::weights::Weights;
-use crate::measure::{Bootstrap, Measured, PerImage, log_softmax};
 use crate::units::Seed;
 
 /// Name of a cell's state in its folder.
 pub const LAST: &str = "last.safetensors";
-/// Images in one pass over the test images.
-const TEST_BATCH: usize = 256;
 /// Images by which the scale of the input is set, at most.
 const SCALE_IMAGES: usize = 1000;
 
@@ -88,6 +85,14 @@ pub struct Job<'a> {
 /// # Errors
 /// A network that does not fit the images, a full disk, a failing device, or [`Error::Cancelled`], after a checkpoint.
 pub fn run_cell(job: &Job<'_>, events: &mut dyn Events<CellEvent>) -> Result<CellResult> {
+    train_cell(job, events).map(|(result, _)| result)
+}
+
+/// [`run_cell`], with the trained classifier, to be asked about other images.
+///
+/// # Errors
+/// As [`run_cell`].
+pub fn train_cell(job: &Job<'_>, events: &mut dyn Events<CellEvent>) -> Result<(CellResult, Trained)> {
     std::fs::create_dir_all(job.folder).map_err(|e| Error::io(job.folder, e))?;
     let mut run = Run::open(job)?;
     let total = run.total;
@@ -101,9 +106,11 @@ pub fn run_cell(job: &Job<'_>, events: &mut dyn Events<CellEvent>) -> Result<Cel
             return Err(error);
         }
     }
-    let measured = run.measure()?;
+    let trained = run.trained();
+    let measured = measure(job, &trained)?;
     let (id, cell, steps) = (job.id.to_owned(), job.cell, total);
-    Ok(CellResult { id, cell, parameters, steps, train_loss: run.state.last_loss, measured })
+    let train_loss = run.state.last_loss;
+    Ok((CellResult { id, cell, parameters, steps, train_loss, measured, found: None }, trained))
 }
 
 struct Run<'a> {
@@ -182,7 +189,7 @@ impl<'a> Run<'a> {
         let seed = self.seed.split("augmentation").split(&epoch.to_string());
         augment(&mut batch, shape, training, chosen, seed);
         self.scale.apply(&mut batch.x);
-        let targets = batch.targets(cell.labels, self.job.test.classes);
+        let targets = batch.targets(cell.labels, self.job.test.classes, training.label_smoothing);
         let loss = self.trainee.step(&batch.x, &targets, rate, self.state.step)?;
         if loss.cross_entropy.is_finite() && loss.grad_norm.is_finite() {
             return Ok(loss.cross_entropy);
@@ -203,18 +210,13 @@ impl<'a> Run<'a> {
     }
 
     fn watch(&self, epoch: usize) -> Result<Watched> {
-        let images = per_image(&self.trainee.classifier(), &self.scale, self.job.test, self.job.watched, None)?;
+        let images = self.trained().per_image(self.job.test, self.job.watched)?;
         Ok(Watched::of(&images, self.state.step, epoch, self.state.last_loss))
     }
 
-    /// The figures of the finished classifier. Its worst images are written first: a finished cell always has them.
-    fn measure(&self) -> Result<Measured> {
-        let (test, mut keeper) = (self.job.test, Keeper::default());
-        let images = per_image(&self.trainee.classifier(), &self.scale, test, test.len(), Some(&mut keeper))?;
-        let worst = Worst { id: self.job.id.to_owned(), tested: images.len(), images: keeper.finish(&images, test) };
-        worst.write(self.job.folder)?;
-        // The same resampled images for every cell, so that differences between cells are not blurred by it.
-        images.measured(&Bootstrap::new(Seed(0).split("measured")))
+    /// The classifier as it is now.
+    fn trained(&self) -> Trained {
+        Trained::new(self.trainee.classifier(), self.scale.clone())
     }
 }
 
@@ -222,74 +224,6 @@ impl<'a> Run<'a> {
 fn is_watched(epoch: usize, epochs: usize) -> bool {
     let mark = |epoch: usize| (10.0 * (epoch as f64).log10()).floor();
     epoch == epochs || epoch <= 10 || mark(epoch) > mark(epoch - 1)
-}
-
-/// A classifier's answers on the first `count` test images; a keeper sees them in full.
-fn per_image(
-    classifier: &Classifier,
-    scale: &Scale,
-    test: &Images,
-    count: usize,
-    mut keeper: Option<&mut Keeper>,
-) -> Result<PerImage> {
-    let (dims, k) = (test.shape.dims(), test.classes);
-    let mut images = PerImage::new(k)?;
-    let count = count.min(test.len());
-    for first in (0..count).step_by(TEST_BATCH) {
-        let end = count.min(first + TEST_BATCH);
-        let mut x = test.all.x[first * dims..end * dims].to_vec();
-        scale.apply(&mut x);
-        let logits: Vec<f32> = classifier.logits(&x, TEST_BATCH)?.into_iter().map(|v| v as f32).collect();
-        let (posterior, labels) = (&test.all.posterior[first * k..end * k], &test.all.labels[first..end]);
-        let log_q = log_softmax(&logits, k);
-        images.extend(posterior, &log_q, labels)?;
-        if let Some(keeper) = &mut keeper {
-            keeper.look(&images, first, &log_q);
-        }
-    }
-    Ok(images)
-}
-
-/// x ↦ (x − shift_c)·factor_c for each channel.
-struct Scale {
-    channels: Vec<(f32, f32)>,
-    /// Pixels of a channel.
-    pixels: usize,
-}
-
-/// ImageNet's means and standard deviations of red, green and blue between 0 and 1.
-const IMAGENET: [(f32, f32); 3] = [(0.485, 0.229), (0.456, 0.224), (0.406, 0.225)];
-
-impl Scale {
-    fn of(how: Normalisation, shape: ImageShape, images: impl FnOnce() -> Result<Batch>) -> Result<Self> {
-        let pixels = shape.height * shape.width;
-        let channels = match how {
-            Normalisation::AsIs => vec![(0.0, 1.0); shape.channels],
-            Normalisation::Imagenet => {
-                (0..shape.channels).map(|c| IMAGENET[c % 3]).map(|(mean, std)| (mean, std.recip())).collect()
-            }
-            Normalisation::Standard => {
-                let x = images()?.x;
-                let of = |c: usize| x.chunks_exact(pixels).skip(c).step_by(shape.channels).flatten().copied();
-                (0..shape.channels).map(|c| standard(of(c))).collect()
-            }
-        };
-        Ok(Self { channels, pixels })
-    }
-
-    fn apply(&self, x: &mut [f32]) {
-        for (plane, (shift, factor)) in x.chunks_exact_mut(self.pixels).zip(self.channels.iter().cycle()) {
-            plane.iter_mut().for_each(|v| *v = (*v - shift) * factor);
-        }
-    }
-}
-
-/// Mean and reciprocal of the standard deviation; 1 where nothing varies.
-fn standard(values: impl Iterator<Item = f32> + Clone) -> (f32, f32) {
-    let n = values.clone().count().max(1) as f64;
-    let mean = values.clone().map(f64::from).sum::<f64>() / n;
-    let variance = values.map(|v| (f64::from(v) - mean).powi(2)).sum::<f64>() / n;
-    (mean as f32, if variance > 0.0 { variance.sqrt().recip() as f32 } else { 1.0 })
 }
 
 /// Moves and mirrors the images of a step by chance, which depends on the image's number and the epoch's seed alone.
@@ -325,20 +259,6 @@ mod tests {
     use super::*;
 
     const SHAPE: ImageShape = ImageShape { channels: 2, height: 2, width: 3 };
-
-    #[test]
-    fn a_standard_scale_gives_mean_0_and_variance_1_by_channel() {
-        let x: Vec<f32> = (0..48).map(|i| if (i / 6) % 2 == 0 { i as f32 } else { 5.0 }).collect();
-        let batch = Batch { x: x.clone(), labels: vec![], posterior: vec![] };
-        let scale = Scale::of(Normalisation::Standard, SHAPE, || Ok(batch)).unwrap();
-        let mut x = x;
-        scale.apply(&mut x);
-        let first: Vec<f32> = x.chunks(12).flat_map(|image| image[..6].to_vec()).collect();
-        let (mean, factor) = standard(first.into_iter());
-        assert!(mean.abs() < 1e-6 && (factor - 1.0).abs() < 1e-6);
-        // A channel that does not vary is only moved.
-        assert!(x.chunks(12).all(|image| image[6..].iter().all(|v| *v == 0.0)));
-    }
 
     #[test]
     fn images_move_and_turn_as_told() {

@@ -2,6 +2,7 @@
 //! this one, which may not be entered from here.)
 
 use serde::{Deserialize, Serialize};
+use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// Half the width of a 95 % interval of a normal variable, in standard deviations.
 pub(super) const Z95: f64 = 1.959_963_984_540_054;
@@ -80,9 +81,29 @@ pub fn mean(values: &[f64]) -> (f64, f64) {
     (mean, Z95 * (variance / n).sqrt())
 }
 
+/// Mean of a few independent values and half the width of Student's 95 % interval, t s/√n: for the spread of repeated trainings. The
+/// half width of fewer than two values is infinite.
+pub fn over_seeds(values: &[f64]) -> (f64, f64) {
+    let (mean, half) = mean(values);
+    let freedom = values.len().saturating_sub(1) as f64;
+    match StudentsT::new(0.0, 1.0, freedom) {
+        Ok(t) => (mean, half / Z95 * t.inverse_cdf(0.975)),
+        // No freedom: one value says nothing about its spread.
+        Err(_) => (mean, f64::INFINITY),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn few_values_have_students_interval() {
+        // t of 2 degrees of freedom is 4.302653; s = 1 of 1, 2, 3.
+        let (value, half) = over_seeds(&[1.0, 2.0, 3.0]);
+        assert!((value - 2.0).abs() < 1e-15 && (half - 4.302_652_73 / 3f64.sqrt()).abs() < 1e-7, "{half}");
+        assert_eq!(over_seeds(&[2.0]), (2.0, f64::INFINITY));
+    }
 
     #[test]
     fn a_mean_and_its_half_width() {

@@ -13,7 +13,7 @@ use super::status::{State, Status};
 use crate::classifier::{Architecture, ClassifierConfig, Trainee};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
-use crate::experiment::{CellEvent, CellResult, Data, Job, Summary, run_cell};
+use crate::experiment::{CellEvent, CellResult, Data, Job, Place, Summary, carry_out};
 use crate::flow::weights::Weights;
 use crate::oracle::world::{Settings, World};
 use crate::units::Seed;
@@ -196,7 +196,7 @@ impl Run<'_> {
             training,
             pretrained: pretrained.as_ref(),
             train: train.as_ref(),
-            test: self.pools.test()?,
+            test: self.pools.test(&cell)?,
             watched: spec.test.watched,
             folder: &path,
             every: self.computer.every,
@@ -204,7 +204,12 @@ impl Run<'_> {
         };
         let mut diary =
             Diary { planned, path: path.clone(), writer: None, steps: 0, begun: None, told: None, error: None };
-        let result = run_cell(&job, &mut |said: CellEvent| diary.note(said, events));
+        let place = Place {
+            world: self.computer.world,
+            settings: &self.pools.settings(cell.condition),
+            truth: self.pools.truth(&cell),
+        };
+        let result = carry_out(&spec.experiment, &place, &job, &mut |said: CellEvent| diary.note(said, events));
         if let Some(error) = diary.error {
             return Err(error);
         }
@@ -328,9 +333,9 @@ pub fn estimate(folder: &RunFolder, computer: &Computer<'_>) -> Result<Vec<Estim
             }
         }
         let mut steps = Vec::new();
-        for Planned { id, cell } in folder.plan.iter().filter(|planned| planned.cell.architecture == architecture) {
+        for Planned { id, cell, .. } in folder.plan.iter().filter(|planned| planned.cell.architecture == architecture) {
             if !folder.finished(id) {
-                steps.push(training.epochs * training.steps(cell.train_size));
+                steps.push(spec.steps(cell)?);
             }
         }
         let step_secs = timed.as_secs_f64() / TIMED as f64;

@@ -10,7 +10,7 @@ use super::pools;
 use super::status::Status;
 use crate::data::{sweep_parts, write_atomically};
 use crate::error::{Error, Result};
-use crate::experiment::{Cell, CellResult, Data, DataRecord, ExperimentSpec, Files, Summary};
+use crate::experiment::{Cell, CellResult, Data, DataRecord, ExperimentSpec, Files, Summary, Truth};
 use crate::oracle::rounding::Rounding;
 
 const SPEC: &str = "run.toml";
@@ -27,6 +27,27 @@ pub struct Planned {
     /// The cell.
     #[serde(flatten)]
     pub cell: Cell,
+    /// Name of its condition, where the experiment has several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub under: Option<String>,
+}
+
+impl Planned {
+    /// The cells of a spec, their IDs made by `id`.
+    ///
+    /// # Errors
+    /// As `id`.
+    pub fn all(spec: &ExperimentSpec, id: impl Fn(&Cell) -> Result<String>) -> Result<Vec<Self>> {
+        let names = spec.experiment.conditions();
+        let planned = |cell: Cell| Ok(Self { id: id(&cell)?, cell, under: names.get(cell.condition).cloned() });
+        spec.cells().into_iter().map(planned).collect()
+    }
+
+    /// In words.
+    pub fn label(&self) -> String {
+        let under = self.under.as_ref().map_or(String::new(), |under| format!("{under}: "));
+        under + &self.cell.label()
+    }
 }
 
 /// A run on disk.
@@ -52,8 +73,7 @@ impl RunFolder {
         spec.validate()?;
         let data = data.map(Data::record);
         let files = Files::of(spec, weights_sha256, data.as_ref())?;
-        let planned = |cell: Cell| Ok(Planned { id: cell.id(spec, &files)?, cell });
-        let plan = spec.cells().into_iter().map(planned).collect::<Result<Vec<_>>>()?;
+        let plan = Planned::all(spec, |cell| cell.id(spec, &files))?;
         Self::write_spec(path, spec)?;
         if let Some(data) = &data {
             keep_data(&path.join(DATA), data)?;
@@ -115,7 +135,7 @@ impl RunFolder {
             Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(Error::io(path, e)),
             _ => Ok(()),
         };
-        for name in ["cells", "pool"] {
+        for name in ["cells", "pool", "worlds"] {
             let inner = path.join(name);
             gone(&inner, std::fs::remove_dir_all(&inner))?;
         }
@@ -145,6 +165,19 @@ impl RunFolder {
         Ok(pool.join(format!("{name}.npz")))
     }
 
+    /// File of the Bayes error under a condition.
+    pub(super) fn truth_path(&self, condition: usize) -> PathBuf {
+        self.path.join("worlds").join(format!("tau-{}.json", self.spec.tau(condition).get()))
+    }
+
+    /// The Bayes error under a condition, where it was computed.
+    ///
+    /// # Errors
+    /// Names a file that is there and cannot be read.
+    pub fn truth(&self, condition: usize) -> Result<Option<Truth>> {
+        read_json(&self.truth_path(condition))
+    }
+
     /// File of how many images of a pool do not carry their posterior.
     pub(super) fn pool_rounding(&self, name: &str) -> PathBuf {
         self.path.join("pool").join(format!("{name}.rounding.json"))
@@ -156,8 +189,10 @@ impl RunFolder {
             let entries = std::fs::read_dir(self.path.join(name)).into_iter().flatten();
             entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_dir())
         };
-        let folders =
-            [self.path.clone(), self.path.join("pool")].into_iter().chain(inner("pool")).chain(inner("cells"));
+        let folders = [self.path.clone(), self.path.join("pool"), self.path.join("worlds")]
+            .into_iter()
+            .chain(inner("pool"))
+            .chain(inner("cells"));
         let swept: usize = folders.map(|folder| sweep_parts(&folder)).sum();
         if swept > 0 {
             tracing::info!("{}: {swept} files that killed processes left unfinished are removed", self.path.display());
@@ -217,7 +252,9 @@ impl RunFolder {
             let counted: Option<Rounding> = read_json(&self.pool_rounding(&name))?;
             rounding.extend(counted.filter(|counted| counted.rounded > 0).map(|counted| (name, counted)));
         }
-        let found = Summary::of(&self.spec, results.into_iter().flatten().collect())?;
+        let conditions = 0..self.spec.experiment.conditions().len().max(1);
+        let truths = conditions.map(|condition| self.truth(condition)).collect::<Result<Vec<_>>>()?;
+        let found = Summary::of(&self.spec, results.into_iter().flatten().collect(), &truths)?;
         Ok(Summary { data: self.data.clone(), rounding, ..found })
     }
 

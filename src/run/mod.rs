@@ -6,6 +6,7 @@
 //! RUN/data.json                   the dataset, where the images are not all the world's
 //! RUN/pool/*.npz                  images with their posteriors, made once; parts of large ones in *.parts until they are whole
 //! RUN/pool/*.rounding.json        how many of them do not carry their posterior, for the rounding of x
+//! RUN/worlds/*.json               the Bayes error of each of its worlds, where the experiment asks for it
 //! RUN/cells/ID/metrics.jsonl      one line every few steps and after watched epochs, append-only
 //! RUN/cells/ID/status.json        state, step, ETA, heartbeat
 //! RUN/cells/ID/last.safetensors   the state to go on from

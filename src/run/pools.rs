@@ -1,11 +1,14 @@
 //! The images of a run: samples of its world or images of a dataset, made once, kept in its folder, and held while they are used.
 
+use std::collections::BTreeMap;
+
 use super::execute::{Computer, RunEvent};
 use super::folder::{RunFolder, write_json};
 use super::stage::Stage;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
-use crate::experiment::{Cell, Data, Images, Part, Pool, Source, View, WorldImages, read_pool};
+use crate::experiment::{Cell, Data, ExperimentSpec, Images, Part, Pool, Source, Truth, View, WorldImages, read_pool};
+use crate::oracle::world::Settings;
 use crate::units::Seed;
 
 /// Bytes of training images held at once, at most, beside those in use.
@@ -19,21 +22,40 @@ pub struct Pools<'a> {
     folder: &'a RunFolder,
     computer: &'a Computer<'a>,
     stage: Option<Stage>,
-    test: Option<Images>,
-    /// Training images of the world by seed, the last one used at the end.
-    trains: Vec<(u64, Images)>,
+    /// Test images by the name of their file, those last used at the end.
+    tests: Vec<(String, Images)>,
+    /// Training images of the world, likewise.
+    trains: Vec<(String, Images)>,
     /// Which images of a dataset the run trains on, in order, and their posteriors.
     scored: Option<(Vec<usize>, Images)>,
+    truths: BTreeMap<usize, Truth>,
 }
 
 /// Names of the files of images that a run may have.
-pub fn names(folder: &RunFolder) -> impl Iterator<Item = String> {
-    let seeds = folder.spec.grid.seeds.iter().map(|seed| of_seed(*seed));
-    [TEST, TRAIN].map(str::to_owned).into_iter().chain(seeds)
+pub fn names(folder: &RunFolder) -> Vec<String> {
+    let spec = &folder.spec;
+    let mut names = vec![TRAIN.to_owned()];
+    for condition in 0..spec.experiment.conditions().len().max(1) {
+        names.push(test_name(spec, condition));
+        names.extend(spec.grid.seeds.iter().map(|&seed| train_name(spec, condition, seed)));
+    }
+    names.sort_unstable();
+    names.dedup();
+    names
 }
 
-fn of_seed(seed: u64) -> String {
-    format!("{TRAIN}-{seed}")
+/// What the names of a condition's images end in, where its world is another one.
+fn of_world(spec: &ExperimentSpec, condition: usize) -> String {
+    spec.experiment.tau(condition).map_or(String::new(), |tau| format!("-tau-{}", tau.get()))
+}
+
+/// Name of the test images under a condition.
+pub(super) fn test_name(spec: &ExperimentSpec, condition: usize) -> String {
+    format!("{TEST}{}", of_world(spec, condition))
+}
+
+fn train_name(spec: &ExperimentSpec, condition: usize, seed: u64) -> String {
+    format!("{TRAIN}-{seed}{}", of_world(spec, condition))
 }
 
 impl<'a> Pools<'a> {
@@ -46,7 +68,8 @@ impl<'a> Pools<'a> {
             return Err(Error::file(&folder.path, "the dataset of this run was not opened"));
         }
         let stage = computer.stage.clone().map(Stage::new);
-        Ok(Self { folder, computer, stage, test: None, trains: Vec::new(), scored: None })
+        let (tests, trains) = (Vec::new(), Vec::new());
+        Ok(Self { folder, computer, stage, tests, trains, scored: None, truths: BTreeMap::new() })
     }
 
     /// Makes the images ready that a cell needs. Training images of the world that are seen once are drawn when they are needed.
@@ -55,13 +78,8 @@ impl<'a> Pools<'a> {
     /// When the disk or the device fails, or the caller stops.
     pub fn prepare(&mut self, cell: &Cell, streamed: bool, events: &mut dyn Events<RunEvent>) -> Result<()> {
         let (spec, computer) = (&self.folder.spec, self.computer);
-        if self.test.is_none() {
-            let (seed, n) = (spec.test_seed(), spec.test.images);
-            self.test = Some(match computer.data.as_ref().and_then(|data| data.test.as_ref()) {
-                Some(part) => self.score(TEST, part, &part.order(seed, n), events)?,
-                None => self.draw(TEST, seed, n, events)?,
-            });
-        }
+        self.hold_test(cell.condition, events)?;
+        self.hold_truth(cell.condition, events)?;
         match &computer.data {
             Some(Data { train, .. }) if spec.needs_posteriors() && self.scored.is_none() => {
                 let orders = spec.grid.seeds.iter().map(|&seed| train.order(spec.train_seed(seed), spec.largest()));
@@ -72,17 +90,24 @@ impl<'a> Pools<'a> {
                 self.scored = Some((needed, images));
                 Ok(())
             }
-            None if !streamed => self.hold(cell.seed, events),
+            None if !streamed => self.hold(cell, events),
             _ => Ok(()),
         }
     }
 
-    /// The test images.
+    /// The test images of a cell that was prepared.
     ///
     /// # Errors
-    /// When they were not prepared.
-    pub fn test(&self) -> Result<&Images> {
-        self.test.as_ref().ok_or_else(|| Error::input("no test images"))
+    /// When it was not.
+    pub fn test(&self, cell: &Cell) -> Result<&Images> {
+        let name = test_name(&self.folder.spec, cell.condition);
+        let held = self.tests.iter().find(|(held, _)| *held == name).map(|(_, images)| images);
+        held.ok_or_else(|| Error::input("no test images"))
+    }
+
+    /// The Bayes error of a cell that was prepared, where the experiment wants it.
+    pub fn truth(&self, cell: &Cell) -> Option<&Truth> {
+        self.truths.get(&cell.condition)
     }
 
     /// The training images of a cell that was prepared.
@@ -95,39 +120,90 @@ impl<'a> Pools<'a> {
             let place = |i: usize| needed.partition_point(|other| *other < i);
             return Box::new(View { of: images, at: order.into_iter().map(place).collect() });
         }
-        match self.trains.iter().find(|(held, _)| *held == cell.seed && !streamed) {
+        let name = train_name(spec, cell.condition, cell.seed);
+        match self.trains.iter().find(|(held, _)| *held == name && !streamed) {
             Some((_, images)) => Box::new(images),
-            None => Box::new(WorldImages { world: self.computer.world, settings: &self.computer.settings, seed }),
+            None => Box::new(WorldImages { world: self.computer.world, settings: self.settings(cell.condition), seed }),
         }
     }
 
-    fn hold(&mut self, seed: u64, events: &mut dyn Events<RunEvent>) -> Result<()> {
-        if let Some(at) = self.trains.iter().position(|(held, _)| *held == seed) {
-            let images = self.trains.remove(at);
-            self.trains.push(images);
+    /// The knobs of the world under a condition.
+    pub fn settings(&self, condition: usize) -> Settings {
+        Settings { tau: self.folder.spec.tau(condition), ..self.computer.settings.clone() }
+    }
+
+    fn hold_test(&mut self, condition: usize, events: &mut dyn Events<RunEvent>) -> Result<()> {
+        let spec = &self.folder.spec;
+        let name = test_name(spec, condition);
+        if last(&mut self.tests, &name) {
             return Ok(());
         }
-        let bytes = |images: &Images| 4 * images.all.x.len();
-        while self.trains.iter().map(|(_, images)| bytes(images)).sum::<usize>() > HELD_BYTES {
-            self.trains.remove(0);
-        }
-        let spec = &self.folder.spec;
-        let images = self.draw(&of_seed(seed), spec.train_seed(seed), spec.largest(), events)?;
-        self.trains.push((seed, images));
+        make_room(&mut self.tests);
+        let (seed, n) = (spec.test_seed(), spec.test.images);
+        let images = match self.computer.data.as_ref().and_then(|data| data.test.as_ref()) {
+            Some(part) => self.score(&name, part, &part.order(seed, n), events)?,
+            None => self.draw(&name, condition, seed, n, events)?,
+        };
+        self.tests.push((name, images));
         Ok(())
     }
 
-    fn draw(&mut self, name: &str, seed: Seed, n: usize, events: &mut dyn Events<RunEvent>) -> Result<Images> {
-        let Computer { world, settings, .. } = self.computer;
-        self.made(name, n, true, events, |pool, events| {
+    /// Computes the Bayes error under a condition, unless it is not wanted or on disk.
+    fn hold_truth(&mut self, condition: usize, events: &mut dyn Events<RunEvent>) -> Result<()> {
+        let spec = &self.folder.spec;
+        if !spec.experiment.wants_bayes_error() || self.truths.contains_key(&condition) {
+            return Ok(());
+        }
+        let truth = match self.folder.truth(condition)? {
+            Some(truth) => truth,
+            None => {
+                let settings = self.settings(condition);
+                let what = format!("the Bayes error at τ = {}", settings.tau.get());
+                let mut tell = |progress: Progress| events.emit(RunEvent::Scoring { what: what.clone(), progress });
+                let seed = Seed(spec.world.seed).split("bayes error");
+                let truth = Truth::of(self.computer.world, &settings, seed, &mut tell)?;
+                let path = self.folder.truth_path(condition);
+                if let Some(folder) = path.parent() {
+                    std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
+                }
+                write_json(&path, &truth)?;
+                truth
+            }
+        };
+        self.truths.insert(condition, truth);
+        Ok(())
+    }
+
+    fn hold(&mut self, cell: &Cell, events: &mut dyn Events<RunEvent>) -> Result<()> {
+        let spec = &self.folder.spec;
+        let name = train_name(spec, cell.condition, cell.seed);
+        if last(&mut self.trains, &name) {
+            return Ok(());
+        }
+        make_room(&mut self.trains);
+        let images = self.draw(&name, cell.condition, spec.train_seed(cell.seed), spec.largest(), events)?;
+        self.trains.push((name, images));
+        Ok(())
+    }
+
+    fn draw(
+        &mut self,
+        name: &str,
+        condition: usize,
+        seed: Seed,
+        n: usize,
+        events: &mut dyn Events<RunEvent>,
+    ) -> Result<Images> {
+        let (world, settings) = (self.computer.world, self.settings(condition));
+        self.made(name, n, (true, &settings), events, |pool, events| {
             let mut tell = |progress: Progress| events.emit(RunEvent::Drawing { what: name.to_owned(), progress });
-            pool.draw(world, settings, seed, &mut tell)
+            pool.draw(world, &settings, seed, &mut tell)
         })
     }
 
     fn score(&mut self, name: &str, part: &Part, at: &[usize], events: &mut dyn Events<RunEvent>) -> Result<Images> {
         let Computer { world, settings, .. } = self.computer;
-        self.made(name, at.len(), part.of_this_world(), events, |pool, events| {
+        self.made(name, at.len(), (part.of_this_world(), settings), events, |pool, events| {
             let mut tell = |progress: Progress| events.emit(RunEvent::Scoring { what: name.to_owned(), progress });
             pool.fill(&mut tell, &mut |range, within| part.scored(world, settings, &at[range], within))
         })
@@ -138,11 +214,11 @@ impl<'a> Pools<'a> {
         &mut self,
         name: &str,
         n: usize,
-        sampled: bool,
+        (sampled, settings): (bool, &Settings),
         events: &mut dyn Events<RunEvent>,
         make: impl FnOnce(Pool<'_>, &mut dyn Events<RunEvent>) -> Result<()>,
     ) -> Result<Images> {
-        let Computer { world, settings, .. } = self.computer;
+        let world = self.computer.world;
         let file = self.folder.pool(name)?;
         make(Pool { file: &file, shape: world.shape(), n, batch: world.batch() }, events)?;
         let near = self.stage.as_mut().map_or_else(|| file.clone(), |stage| stage.near(&file));
@@ -154,5 +230,22 @@ impl<'a> Pools<'a> {
             write_json(&counted, &world.rounded(&images.all.x, &images.all.posterior, settings, &mut tell)?)?;
         }
         Ok(images)
+    }
+}
+
+/// Moves the images of a name to the end of a list; whether they are in it.
+fn last(held: &mut Vec<(String, Images)>, name: &str) -> bool {
+    let at = held.iter().position(|(held, _)| held == name);
+    let images = at.map(|at| held.remove(at));
+    let found = images.is_some();
+    held.extend(images);
+    found
+}
+
+/// Lets those go that were not used for longest, until there is room for others.
+fn make_room(held: &mut Vec<(String, Images)>) {
+    let bytes = |images: &Images| 4 * images.all.x.len();
+    while held.iter().map(|(_, images)| bytes(images)).sum::<usize>() > HELD_BYTES {
+        held.remove(0);
     }
 }

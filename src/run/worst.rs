@@ -1,6 +1,7 @@
 //! The worst images of a finished cell, read from a run folder: what the classifier says of them, and the images themselves.
 
 use super::folder::{Planned, RunFolder, read_json};
+use super::pools::test_name;
 use crate::data::{ImageShape, NpzImages, read_logp};
 use crate::error::{Error, Result};
 use crate::experiment::{Files, WORST_FILE, Worst};
@@ -44,7 +45,7 @@ impl RunFolder {
     /// # Errors
     /// When there is no such cell, it is not finished, or it was measured by a version that kept none; says what helps.
     pub fn worst(&self, id: &str) -> Result<Worst> {
-        let label = self.planned(id)?.cell.label();
+        let label = self.planned(id)?.label();
         let path = self.cell(id).join(WORST_FILE);
         if !self.finished(id) {
             return Err(Error::input(format!("{label} is not finished: its worst images are known when it is")));
@@ -89,14 +90,15 @@ impl RunFolder {
     /// As [`Self::worst`]; names a pool that is missing, damaged or of other images.
     pub fn worst_images(&self, id: &str) -> Result<WorstImages> {
         let worst = self.worst(id)?;
-        let file = self.pool("test")?;
+        let condition = self.planned(id)?.cell.condition;
+        let file = self.pool(&test_name(&self.spec, condition))?;
         if !file.exists() {
             let why = "is missing: without the run's test images there is nothing to show; run the spec again in another folder";
             return Err(Error::file(&file, why));
         }
         let pool = NpzImages::open(&file)?.ok_or_else(|| Error::file(&file, "holds no world-space images"))?;
         let (logp, classes) = read_logp(&file)?;
-        let settings = self.spec.world.settings(classes)?;
+        let settings = self.spec.settings(condition, classes)?;
         let (mut x, mut posteriors) = (Vec::new(), Vec::new());
         for one in &worst.images {
             let other = || {

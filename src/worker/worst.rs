@@ -92,7 +92,7 @@ fn read(id: JobId, request: &WorstRequest) -> Result<Handed> {
         return Err(Error::input(why));
     }
     let WorstImages { planned, worst, shape, x, settings, posteriors } = folder.worst_images(cell)?;
-    let (label, n) = (planned.cell.label(), worst.images.len());
+    let (label, n) = (planned.label(), worst.images.len());
     let images = Outside {
         name: format!("{label}: {n} worst of {} test images by KL", worst.tested),
         ids: worst.images.iter().map(|one| format!("Test image {}", one.image)).collect(),

@@ -96,10 +96,10 @@ fn large(path: &Path) -> Found {
             one.interval = Interval { low: low * factor, high: high * factor };
         }
         let (parameters, steps, train_loss) = (7850, 8, 0.3);
-        CellResult { id: planned.id.clone(), cell, parameters, steps, train_loss, measured }
+        CellResult { id: planned.id.clone(), cell, parameters, steps, train_loss, measured, found: None }
     };
     let results: Vec<CellResult> = folder.plan.iter().enumerate().map(result).collect();
-    let summary = Summary::of(&folder.spec, results).unwrap();
+    let summary = Summary::of(&folder.spec, results, &[]).unwrap();
     let curves = summary.laws.iter().filter_map(|law| {
         let fitted = law.fits.as_ref()?.law();
         let points = (0..48).map(|i| 100.0 * 1.13f64.powi(i)).map(|n| {

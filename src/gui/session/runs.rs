@@ -73,6 +73,8 @@ pub struct RunView {
 pub struct Live {
     /// The cell's ID.
     pub id: String,
+    /// In words.
+    pub label: String,
     /// The cell.
     pub cell: Cell,
     /// Steps done.
@@ -117,6 +119,8 @@ pub enum Standing {
 pub struct CourseView {
     /// The cell.
     pub cell: Cell,
+    /// In words.
+    pub label: String,
     /// Training loss, nats, against steps.
     pub train: Vec<[f64; 2]>,
     /// The watched test images.
@@ -227,9 +231,9 @@ impl Runs {
             }
         };
         if let CellEvent::Started { steps, resumed_at, .. } = said {
-            let (id, cell, step) = (planned.id, planned.cell, resumed_at);
+            let (label, id, cell, step) = (planned.label(), planned.id, planned.cell, resumed_at);
             let (loss, watched) = (Vec::new(), Vec::new());
-            run.live = Some(Live { id, cell, step, steps, eta_secs: None, loss, watched });
+            run.live = Some(Live { id, label, cell, step, steps, eta_secs: None, loss, watched });
             return;
         }
         let Some(live) = run.live.as_mut().filter(|live| live.id == planned.id) else { return };
@@ -309,9 +313,15 @@ impl RunView {
             (None, Some(read)) => &read.cell,
             (None, None) => return None,
         };
-        let of_plan = || found?.cells.iter().find(|cell| cell.planned.id == *id).map(|cell| cell.planned.cell);
-        let cell = live.map(|live| live.cell).or_else(of_plan)?;
-        let mut course = CourseView { cell, train: Vec::new(), watched: Vec::new() };
+        let of_plan = || {
+            found?
+                .cells
+                .iter()
+                .find(|cell| cell.planned.id == *id)
+                .map(|cell| (cell.planned.cell, cell.planned.label()))
+        };
+        let (cell, label) = live.map(|live| (live.cell, live.label.clone())).or_else(of_plan)?;
+        let mut course = CourseView { cell, label, train: Vec::new(), watched: Vec::new() };
         for line in read.filter(|read| read.cell == *id).map_or(&[][..], |read| &read.lines) {
             match line {
                 Line::Train { step, loss, .. } => course.train.push([*step as f64, *loss]),

@@ -72,8 +72,7 @@ pub fn estimate_time(
     let (world, _) = place.world();
     let there = RunFolder::open(path).ok().filter(|folder| folder.spec == *spec);
     let folder = there.unwrap_or_else(|| {
-        let planned = |cell| Planned { id: String::new(), cell };
-        let plan = spec.cells().into_iter().map(planned).collect();
+        let plan = Planned::all(spec, |_| Ok(String::new())).unwrap_or_default();
         RunFolder { path: PathBuf::new(), spec: spec.clone(), plan, data: None }
     });
     let settings = spec.world.settings(world.class_names().len())?;
@@ -131,9 +130,8 @@ impl<'a, 'b> Told<'a, 'b> {
     fn new(sink: &'a mut Sink<'b>, folder: &RunFolder) -> Result<Self> {
         let mut steps = HashMap::new();
         let mut before = 0;
-        for Planned { id, cell } in &folder.plan {
-            let training = folder.spec.training_of(cell.architecture)?;
-            let of_cell = training.epochs * training.steps(cell.train_size);
+        for Planned { id, cell, .. } in &folder.plan {
+            let of_cell = folder.spec.steps(cell)?;
             before += if folder.finished(id) { of_cell } else { 0 };
             steps.insert(id.clone(), of_cell);
         }
@@ -168,7 +166,7 @@ impl Events<RunEvent> for Told<'_, '_> {
                 self.progress(0, &format!("scoring images {what}: {} of {}", progress.done, progress.total));
             }
             RunEvent::Cell { planned, said: CellEvent::Step { step, loss, .. }, .. } => {
-                self.progress(*step, &format!("{}: step {step}, loss {loss:.4} nats", planned.cell.label()));
+                self.progress(*step, &format!("{}: step {step}, loss {loss:.4} nats", planned.label()));
                 if self.told.is_none_or(|told| told.elapsed() >= STEP_EVERY) {
                     self.told = Some(Instant::now());
                     self.pass_on(event);

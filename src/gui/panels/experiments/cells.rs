@@ -70,7 +70,7 @@ fn column(ui: &mut Ui, width: f32, content: impl FnOnce(&mut Ui)) {
 fn row(ui: &mut Ui, cx: &mut Cx, (run, found): (&RunView, &Found), cell: &CellLook, first: f32) {
     let id = &cell.planned.id;
     let chosen = cx.view.cell.as_ref() == Some(id);
-    let label = cell.planned.cell.label();
+    let label = cell.planned.label();
     column(ui, first, |ui| {
         let button = ui.add(Button::selectable(chosen, label.as_str()).truncate());
         if button.accessible_name(format!("Cell: {label}")).clicked() {

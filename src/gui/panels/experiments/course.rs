@@ -78,7 +78,7 @@ impl Course {
         };
         let course = &kept.course;
         ui.horizontal_wrapped(|ui| {
-            ui.label(course.cell.label());
+            ui.label(&course.label);
             ui.checkbox(&mut log, "log loss");
             if csv::button(ui, "Save the course of the training as CSV") {
                 let text = csv::course(run, course);
@@ -140,7 +140,7 @@ fn plot(ui: &mut Ui, Kept { course, train, .. }: &Kept, floor: Option<Figure>, y
             floor_line(plot, floor, y, theme);
         }
     });
-    let name = format!("Training of {}", course.cell.label());
+    let name = format!("Training of {}", course.label);
     shown.response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, name.as_str()));
 }
 

@@ -79,7 +79,7 @@ pub fn law(runs: &[&RunView], series: &[Series<'_>], shown: Shown) -> String {
 /// The course of a cell's training, every point of it; single figures have no interval.
 pub fn course(run: &RunView, course: &CourseView) -> String {
     let mut text = provenance("training of one cell, nats per image", &[run]);
-    let _ = writeln!(text, "# cell: {}", course.cell.label());
+    let _ = writeln!(text, "# cell: {}", course.label);
     text += "series,step,nats,low_95,high_95\n";
     for [step, loss] in &course.train {
         line(&mut text, &[&"training cross-entropy", step, loss, &"", &""]);

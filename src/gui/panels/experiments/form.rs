@@ -227,11 +227,7 @@ fn absolute(path: PathBuf) -> std::result::Result<PathBuf, String> {
 /// How much there is to do.
 fn size(ui: &mut Ui, spec: &ExperimentSpec) {
     let cells = spec.cells();
-    let steps = cells.iter().filter_map(|cell| {
-        let training = spec.training_of(cell.architecture).ok()?;
-        Some(training.epochs * training.steps(cell.train_size))
-    });
-    let steps: usize = steps.sum();
+    let steps: usize = cells.iter().filter_map(|cell| spec.steps(cell).ok()).sum();
     hint(ui, format!("{} cells, {} optimisation steps in all.", format::count(cells.len()), format::count(steps)));
 }
 

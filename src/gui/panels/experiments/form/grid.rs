@@ -10,7 +10,7 @@ use crate::experiment::ExperimentSpec;
 use crate::gui::widgets::hint;
 
 /// All kinds of labels.
-const LABELS: [Labels; 3] = [Labels::Drawn, Labels::Posterior, Labels::Argmax];
+const LABELS: [Labels; 4] = [Labels::Drawn, Labels::Posterior, Labels::Argmax, Labels::Smoothed];
 
 /// Numbers as a user edits them.
 pub fn list<N: ToString>(numbers: &[N]) -> String {

@@ -1,0 +1,73 @@
+//! What the cells of an experiment say together, and its figures and tables.
+
+use serde::{Deserialize, Serialize};
+
+use super::active::Bargains;
+use super::cell::CellResult;
+use super::graders::Grades;
+use super::kinds::Experiment;
+use super::self_validation::Nearness;
+use super::shift::Damage;
+use super::soft_labels::Gains;
+use super::spec::ExperimentSpec;
+use super::temperature::Sweep;
+use super::truth::Truth;
+use crate::figure::{Figure, Table};
+
+/// What the finished cells of an experiment say together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Finding {
+    /// Errors over the temperature.
+    Temperature(Sweep),
+    /// Errors beside the Bayes error.
+    SelfValidation(Nearness),
+    /// What exact labels gain.
+    SoftLabels(Gains),
+    /// What shifts cost.
+    Shift(Damage),
+    /// What strategies gain.
+    ActiveLearning(Bargains),
+    /// What estimators are worth.
+    Graders(Grades),
+}
+
+impl Finding {
+    /// From the finished cells, and the Bayes error under each condition where it is known; none for the plain grid, whose laws are the
+    /// summary's own.
+    pub fn of(spec: &ExperimentSpec, cells: &[CellResult], truths: &[Option<Truth>]) -> Option<Self> {
+        match &spec.experiment {
+            Experiment::Scaling => None,
+            Experiment::Temperature(own) => Some(Self::Temperature(Sweep::of(spec, own, cells, truths))),
+            Experiment::SelfValidation => Some(Self::SelfValidation(Nearness::of(spec, cells, truths))),
+            Experiment::SoftLabels => Some(Self::SoftLabels(Gains::of(spec, cells))),
+            Experiment::Shift(own) => Some(Self::Shift(Damage::of(spec, own, cells))),
+            Experiment::ActiveLearning(own) => Some(Self::ActiveLearning(Bargains::of(spec, own, cells))),
+            Experiment::Graders(own) => Some(Self::Graders(Grades::of(spec, own, cells, truths))),
+        }
+    }
+
+    /// Its figures, those first that answer the question.
+    pub fn figures(&self) -> Vec<Figure> {
+        match self {
+            Self::Temperature(found) => found.figures(),
+            Self::SelfValidation(found) => found.figures(),
+            Self::SoftLabels(found) => found.figures(),
+            Self::Shift(found) => found.figures(),
+            Self::ActiveLearning(found) => found.figures(),
+            Self::Graders(found) => found.figures(),
+        }
+    }
+
+    /// Its tables.
+    pub fn tables(&self) -> Vec<Table> {
+        match self {
+            Self::Temperature(found) => found.tables(),
+            Self::SelfValidation(found) => found.tables(),
+            Self::SoftLabels(found) => found.tables(),
+            Self::Shift(found) => found.tables(),
+            Self::ActiveLearning(found) => found.tables(),
+            Self::Graders(found) => found.tables(),
+        }
+    }
+}

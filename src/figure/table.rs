@@ -1,0 +1,151 @@
+//! Tables: for the eye, for papers, for other programs.
+
+use std::fmt::Write;
+
+use serde::{Deserialize, Serialize};
+
+/// A table.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Table {
+    /// Stem of its files.
+    pub id: String,
+    /// Title.
+    pub title: String,
+    /// What its rows are and how to read them.
+    pub caption: String,
+    /// Columns.
+    pub columns: Vec<Column>,
+    /// Rows, as long as there are columns.
+    pub rows: Vec<Vec<Value>>,
+}
+
+/// A column.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Column {
+    /// Title.
+    pub title: String,
+    /// Unit, where there is one.
+    pub unit: Option<String>,
+    /// Digits behind the point.
+    pub decimals: usize,
+}
+
+/// What stands in a cell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Value {
+    /// Words.
+    Text(String),
+    /// A number, with the ends of its 95 % interval where it has one.
+    Number {
+        /// The number.
+        value: f64,
+        /// Lower end.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        low: Option<f64>,
+        /// Upper end.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        high: Option<f64>,
+    },
+    /// Nothing.
+    Nothing,
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<f64> for Value {
+    fn from(value: f64) -> Self {
+        Self::Number { value, low: None, high: None }
+    }
+}
+
+impl From<Option<f64>> for Value {
+    fn from(value: Option<f64>) -> Self {
+        value.map_or(Self::Nothing, Self::from)
+    }
+}
+
+impl Column {
+    /// A column of words, or of numbers without a unit.
+    pub fn new(title: &str, decimals: usize) -> Self {
+        Self { title: title.to_owned(), unit: None, decimals }
+    }
+
+    /// A column of numbers with a unit.
+    pub fn of(title: &str, unit: &str, decimals: usize) -> Self {
+        Self { unit: Some(unit.to_owned()), ..Self::new(title, decimals) }
+    }
+
+    /// Title and unit.
+    pub fn heading(&self) -> String {
+        match &self.unit {
+            Some(unit) => format!("{} ({unit})", self.title),
+            None => self.title.clone(),
+        }
+    }
+}
+
+impl Value {
+    /// With its interval.
+    pub fn within(value: f64, low: f64, high: f64) -> Self {
+        Self::Number { value, low: Some(low), high: Some(high) }
+    }
+
+    /// As it is read, with so many digits behind the point.
+    pub fn show(&self, decimals: usize) -> String {
+        match self {
+            Self::Text(text) => text.clone(),
+            Self::Nothing => "–".into(),
+            Self::Number { value, low: Some(low), high: Some(high) } => {
+                format!("{value:.decimals$} [{low:.decimals$}, {high:.decimals$}]")
+            }
+            Self::Number { value, .. } => format!("{value:.decimals$}"),
+        }
+    }
+}
+
+impl Table {
+    /// Every cell as it is read.
+    pub fn shown(&self) -> Vec<Vec<String>> {
+        let row = |row: &Vec<Value>| row.iter().zip(&self.columns).map(|(v, column)| v.show(column.decimals)).collect();
+        self.rows.iter().map(row).collect()
+    }
+
+    /// Lines of aligned columns.
+    pub fn text(&self) -> String {
+        let headings: Vec<String> = self.columns.iter().map(Column::heading).collect();
+        let rows = self.shown();
+        let length = |text: &String| text.chars().count();
+        let width = |c: usize| rows.iter().map(|row| length(&row[c])).chain([length(&headings[c])]).max().unwrap_or(0);
+        let widths: Vec<usize> = (0..headings.len()).map(width).collect();
+        let mut text = format!("{}\n", self.title);
+        for row in std::iter::once(&headings).chain(&rows) {
+            let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
+            let _ = writeln!(text, "  {}", cells.collect::<Vec<_>>().join("  ").trim_end());
+        }
+        text
+    }
+
+    /// A Markdown table with its caption.
+    pub fn markdown(&self) -> String {
+        let escape = |text: &String| text.replace('|', "\\|");
+        let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+        let mut text = format!("**{}**\n\n", self.title);
+        text += &line(self.columns.iter().map(|column| escape(&column.heading())).collect());
+        text += &line(self.columns.iter().map(|_| "---".to_owned()).collect());
+        for row in self.shown() {
+            text += &line(row.iter().map(escape).collect());
+        }
+        text + &format!("\n{}\n", self.caption)
+    }
+}
