@@ -2,113 +2,144 @@
 
 mod table;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 pub use table::{Column, Table, Value};
 
-/// A figure.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// One picture with everything a reader needs to judge it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Figure {
-    /// Stem of its files.
+    /// Stem of its file names, e.g. `scaling-kl`.
     pub id: String,
-    /// Title.
+    /// One line above the picture.
     pub title: String,
-    /// What is shown and how to read it.
+    /// A paragraph below it: what is shown, and how to read it.
     pub caption: String,
-    /// Where the numbers come from: names and values.
+    /// Where the numbers come from, in order: world hash, τ, seeds, badge, spec, program version.
     pub provenance: Vec<(String, String)>,
-    /// Horizontal axis.
+    /// The horizontal axis.
     pub x: Axis,
-    /// Vertical axis.
+    /// The vertical axis.
     pub y: Axis,
-    /// What is drawn.
+    /// What is drawn, the first at the bottom.
     pub series: Vec<Series>,
-    /// Reference lines.
-    pub lines: Vec<Rule>,
+    /// Reference lines across the whole picture.
+    pub rules: Vec<Rule>,
 }
 
-/// An axis.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// One axis.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Axis {
-    /// Title.
+    /// What is counted or measured.
     pub title: String,
-    /// Unit, where there is one.
+    /// Its unit, shown in brackets; none for counts and shares.
     pub unit: Option<String>,
-    /// Linear or logarithmic.
+    /// How numbers become places.
     pub scale: Scale,
-    /// Names of the places 0, 1, 2 …; empty where the axis has numbers.
+    /// Names instead of numbers: name i stands at i, and the scale is linear whatever `scale` says. Empty for numbers.
     pub categories: Vec<String>,
-    /// Ends, where they are not those of what is shown.
+    /// The ends of the axis, where they are not to follow from the points. Ends that no axis can have (not finite,
+    /// equal, or not positive on a log axis) are as none.
     pub range: Option<[f64; 2]>,
 }
 
-/// How an axis is divided.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+/// How numbers become places on an axis.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Scale {
-    /// Evenly.
+    /// Equal differences are equal distances.
+    #[default]
     Linear,
-    /// By powers of ten.
+    /// Equal ratios are equal distances; only numbers above zero have a place.
     Log10,
 }
 
-/// How a series is drawn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Style {
-    /// A line.
-    Line,
-    /// Points.
-    Points,
-    /// Points on a line.
-    LinePoints,
-    /// Bars from 0.
-    Bars,
-    /// A line of steps.
-    Steps,
-}
-
-/// Points that belong together.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// Points that belong together and share a name.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Series {
     /// Its name in the legend.
     pub name: String,
     /// How it is drawn.
     pub style: Style,
-    /// Number of its colour: the same thing has the same one in every figure.
+    /// Place in the palette. The same thing has the same colour in every figure.
     pub colour: usize,
-    /// Its points.
+    /// The points, in the order in which a line joins them. A point without a place breaks the line.
     pub points: Vec<Point>,
-    /// Intervals are drawn as a band, not as error bars.
+    /// Draws the intervals as one band instead of as bars.
     pub band: bool,
-    /// Somebody else's numbers: pale and dashed.
+    /// Numbers published elsewhere, laid over ours: pale and dashed, under a heading of their own in the legend.
     pub faint: bool,
-    /// Its line is dashed.
+    /// A dashed line and hollow markers: a fit, a limit, or a second setting of the same thing.
     pub dashed: bool,
 }
 
-/// A point.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// How a series is drawn.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Style {
+    /// A line through the points.
+    #[default]
+    Line,
+    /// Markers.
+    Points,
+    /// Markers joined by a line.
+    LinePoints,
+    /// Bars from zero, or from the bottom of a log axis.
+    Bars,
+    /// A staircase: y holds from its x to the next point's.
+    Steps,
+}
+
+/// A number and its 95 % interval, at a place.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Point {
-    /// Across.
+    /// Place on the x axis: a number, or the index of a category.
+    #[serde(deserialize_with = "number_or_null")]
     pub x: f64,
-    /// Up.
+    /// The number.
+    #[serde(deserialize_with = "number_or_null")]
     pub y: f64,
     /// Lower end of its interval.
     pub low: Option<f64>,
-    /// Upper end.
+    /// Upper end of its interval.
     pub high: Option<f64>,
-    /// What it is called.
+    /// What this point is. Shown under the pointer and in the table, not in the picture, where labels would collide.
     pub label: Option<String>,
 }
 
-/// A reference line.
+/// A straight line across the picture, e.g. the aleatoric floor. An estimated one carries its interval, drawn as a band.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Rule {
-    /// What it says.
-    pub label: String,
-    /// Where it lies.
+    /// Which way it runs.
+    pub way: Way,
+    /// Where: y of a horizontal line, x of a vertical one.
+    #[serde(deserialize_with = "number_or_null")]
     pub at: f64,
-    /// Whether it runs up and down, not across.
-    pub vertical: bool,
+    /// Lower end of its 95 % interval.
+    #[serde(default)]
+    pub low: Option<f64>,
+    /// Upper end of its 95 % interval.
+    #[serde(default)]
+    pub high: Option<f64>,
+    /// Its name in the legend.
+    pub label: String,
+}
+
+/// Which way a reference line runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Way {
+    /// One y for every x.
+    Horizontal,
+    /// One x for every y.
+    Vertical,
+}
+
+/// JSON has no NaN and writes null instead: a number that was lost is read back as lost.
+fn number_or_null<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or(f64::NAN))
 }
