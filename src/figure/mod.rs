@@ -139,6 +139,76 @@ pub enum Way {
     Vertical,
 }
 
+impl Axis {
+    /// A linear axis of numbers.
+    pub fn linear(title: impl Into<String>) -> Self {
+        Self { title: title.into(), ..Self::default() }
+    }
+
+    /// A logarithmic axis of numbers.
+    pub fn log10(title: impl Into<String>) -> Self {
+        Self { title: title.into(), scale: Scale::Log10, ..Self::default() }
+    }
+
+    /// An axis of names.
+    pub fn named(title: impl Into<String>, categories: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        let categories = categories.into_iter().map(Into::into).collect();
+        Self { title: title.into(), categories, ..Self::default() }
+    }
+
+    /// The same axis with a unit.
+    #[must_use]
+    pub fn in_unit(self, unit: impl Into<String>) -> Self {
+        Self { unit: Some(unit.into()), ..self }
+    }
+
+    /// The scale it is drawn on: names stand at equal distances.
+    pub fn shown_scale(&self) -> Scale {
+        if self.categories.is_empty() { self.scale } else { Scale::Linear }
+    }
+
+    /// Title with unit, e.g. `KL(p‖q) [nats]`.
+    pub fn full_title(&self) -> String {
+        self.unit.as_ref().map_or_else(|| self.title.clone(), |unit| format!("{} [{unit}]", self.title))
+    }
+}
+
+impl Scale {
+    /// Whether `value` has a place on an axis of this scale.
+    pub fn has(self, value: f64) -> bool {
+        value.is_finite() && (self == Self::Linear || value > 0.0)
+    }
+
+    /// The place of `value` along the axis: itself, or log₁₀ of it.
+    pub fn place(self, value: f64) -> f64 {
+        match self {
+            Self::Linear => value,
+            Self::Log10 => value.log10(),
+        }
+    }
+
+    /// The number at `place`, the inverse of [`Scale::place`].
+    pub fn value(self, place: f64) -> f64 {
+        match self {
+            Self::Linear => place,
+            Self::Log10 => 10f64.powf(place),
+        }
+    }
+}
+
+impl Point {
+    /// A number at a place, without an interval.
+    pub fn new(x: f64, y: f64) -> Self {
+        Self { x, y, ..Self::default() }
+    }
+
+    /// The same with a 95 % interval.
+    #[must_use]
+    pub fn within(self, low: f64, high: f64) -> Self {
+        Self { low: Some(low), high: Some(high), ..self }
+    }
+}
+
 /// JSON has no NaN and writes null instead: a number that was lost is read back as lost.
 fn number_or_null<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     Ok(Option::deserialize(from)?.unwrap_or(f64::NAN))
