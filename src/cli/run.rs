@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::experiment::{CellEvent, CellResult, Data, DataRecord, ExperimentSpec, Law, PRESETS, Summary};
 use crate::measure::{Forecast, PowerLaw};
-use crate::run::{Computer, Estimate, Planned, RunEvent, RunFolder, Share, estimate, execute};
+use crate::run::{Computer, Estimate, Planned, RunEvent, RunFolder, Share, estimate, execute, write_figures};
 
 /// Where nobody watches a bar, a line about the progress is written this often.
 const LINES: Duration = Duration::from_secs(30);
@@ -216,6 +216,14 @@ pub fn summary(args: &SummaryArgs) -> Result<()> {
         return super::worst::worst(&folder, cell, args.json);
     }
     let summary = folder.summary()?;
+    if let Some(place) = &args.figures {
+        let figures = folder.figures(&summary, folder.world_sha256().as_deref());
+        let written = write_figures(&figures, &summary.tables(), place, &folder.spec.name)?;
+        return match args.json {
+            true => print_json(&written),
+            false => super::print_text(&written.iter().map(|path| format!("{}\n", path.display())).collect::<String>()),
+        };
+    }
     if args.csv { super::print_text(&summary.csv()) } else { report(&summary, args.json) }
 }
 
@@ -255,6 +263,9 @@ fn tell(summary: &Summary) -> Result<()> {
     }
     text.push('\n');
     summary.laws.iter().for_each(|law| text += &law_text(law));
+    if summary.finding.is_some() {
+        summary.tables().iter().for_each(|table| text += &format!("{}\n", table.text()));
+    }
     super::print_text(&text)
 }
 

@@ -70,6 +70,32 @@ impl Experiment {
         }
     }
 
+    /// Its name in specs.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Scaling => "scaling",
+            Self::Temperature(_) => "temperature",
+            Self::SelfValidation => "self-validation",
+            Self::SoftLabels => "soft-labels",
+            Self::Shift(_) => "shift",
+            Self::ActiveLearning(_) => "active-learning",
+            Self::Graders(_) => "graders",
+        }
+    }
+
+    /// What it asks.
+    pub fn question(&self) -> &'static str {
+        match self {
+            Self::Scaling => "How does what is left to learn shrink with more data, and how much data would be enough?",
+            Self::Temperature(_) => "How far above the Bayes error do classifiers stay as the world gets harder?",
+            Self::SelfValidation => "Do classifiers trained on samples of this world come near its Bayes accuracy?",
+            Self::SoftLabels => "What is the whole exact posterior worth as a label, beside one class?",
+            Self::Shift(_) => "Which shift of the training images costs how much, at equal KL?",
+            Self::ActiveLearning(_) => "Which labels are worth buying, and what does knowing the truth add?",
+            Self::Graders(_) => "Which estimators of the Bayes error and of uncertainty can be trusted?",
+        }
+    }
+
     /// Names of its conditions; none where it has none.
     pub fn conditions(&self) -> Vec<String> {
         let temperature = |tau: &Tau| format!("τ = {}", tau.get());

@@ -12,6 +12,7 @@ mod images;
 mod kinds;
 mod pool;
 mod presets;
+mod scaling;
 mod self_validation;
 mod shift;
 mod soft_labels;

@@ -8,10 +8,12 @@ use serde::{Deserialize, Serialize};
 use super::cell::{Cell, CellResult};
 use super::dataset::DataRecord;
 use super::finding::Finding;
+use super::scaling;
 use super::spec::ExperimentSpec;
 use super::truth::Truth;
 use crate::classifier::{Architecture, Labels};
 use crate::error::Result;
+use crate::figure::{Figure, Table};
 use crate::measure::{Comparison, Estimate, Forecast, Point, compare, more_data};
 use crate::oracle::rounding::Rounding;
 use crate::units::Seed;
@@ -117,6 +119,16 @@ impl Summary {
             )
         });
         self.data.iter().flat_map(DataRecord::sentences).chain(rounded).collect()
+    }
+
+    /// Its figures, those first that answer the question.
+    pub fn figures(&self) -> Vec<Figure> {
+        self.finding.as_ref().map_or_else(|| scaling::figures(self), Finding::figures)
+    }
+
+    /// Its tables.
+    pub fn tables(&self) -> Vec<Table> {
+        self.finding.as_ref().map_or_else(|| scaling::tables(self), Finding::tables)
     }
 
     /// One line a cell.

@@ -1,10 +1,34 @@
-//! Figures and tables as data: an experiment makes them, and every face draws the same ones.
-
-mod table;
+//! Figures and tables as data, and their pictures. An experiment's summary makes figures; the command line and the cluster write them as
+//! SVG, PNG and CSV; the window paints the same [`Figure`]. Nothing here touches a disk.
+//!
+//! SVG, PNG and the window come from one list of shapes ([`scene()`]), so they differ in nothing but the encoding. Text is measured and, in
+//! the PNG, drawn with the fonts that egui carries; in the SVG every text states its width, so another font is squeezed or stretched into
+//! the same place.
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+mod bounds;
+mod csv;
+mod labels;
+mod layout;
+mod legend;
+mod palette;
+mod png;
+pub mod scene;
+mod series;
+mod svg;
+mod table;
+mod text;
+mod ticks;
+
+pub use bounds::{Frame, Omitted, Slot, bounds, slots};
+pub use csv::csv;
+pub use layout::scene;
+pub use palette::{COLOURS, Marker, colour, markers};
+pub use png::png;
+pub use svg::svg;
 pub use table::{Column, Table, Value};
+pub use ticks::{Tick, minor_ticks, number, ticks};
 
 /// One picture with everything a reader needs to judge it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -137,6 +161,23 @@ pub enum Way {
     Horizontal,
     /// One x for every y.
     Vertical,
+}
+
+/// How a picture looks.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Look {
+    /// Light on dark.
+    pub dark: bool,
+    /// Width of the whole picture, pixels at scale 1.
+    pub width: f64,
+    /// Height of the area between the axes; title, labels, legend and caption add what they need.
+    pub plot_height: f64,
+}
+
+impl Default for Look {
+    fn default() -> Self {
+        Self { dark: false, width: 800.0, plot_height: 360.0 }
+    }
 }
 
 impl Axis {

@@ -136,6 +136,31 @@ impl Table {
         text
     }
 
+    /// Comma-separated values: title and caption in lines that begin with #, then a line a row; a number with an interval takes three
+    /// fields. Numbers are the shortest that read back to the same f64.
+    pub fn csv(&self) -> String {
+        let mut writer = ::csv::Writer::from_writer(Vec::new());
+        let wide =
+            |c: usize| self.rows.iter().any(|row| matches!(row.get(c), Some(Value::Number { low: Some(_), .. })));
+        let ends = |c: usize, fields: [String; 3]| fields.into_iter().take(if wide(c) { 3 } else { 1 });
+        let headings = self.columns.iter().map(Column::heading).enumerate();
+        let headings =
+            headings.flat_map(|(c, name)| ends(c, [name.clone(), format!("{name} low"), format!("{name} high")]));
+        let end = |end: &Option<f64>| end.map_or_else(String::new, |end| end.to_string());
+        let fields = |(c, value): (usize, &Value)| match value {
+            Value::Text(text) => ends(c, [text.clone(), String::new(), String::new()]),
+            Value::Number { value, low, high } => ends(c, [value.to_string(), end(low), end(high)]),
+            Value::Nothing => ends(c, Default::default()),
+        };
+        // Writing to memory does not fail, and all rows are as long as the headings.
+        let _ = writer.write_record(headings);
+        for row in &self.rows {
+            let _ = writer.write_record(row.iter().enumerate().flat_map(fields));
+        }
+        let rows = writer.into_inner().ok().and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default();
+        format!("# {}\n# {}\n{rows}", self.title, self.caption)
+    }
+
     /// A Markdown table with its caption.
     pub fn markdown(&self) -> String {
         let escape = |text: &String| text.replace('|', "\\|");
@@ -147,5 +172,45 @@ impl Table {
             text += &line(row.iter().map(escape).collect());
         }
         text + &format!("\n{}\n", self.caption)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table() -> Table {
+        Table {
+            id: "t".into(),
+            title: "Errors".into(),
+            caption: "Of two networks.".into(),
+            columns: vec![Column::new("network", 0), Column::of("error", "%", 1), Column::new("note", 2)],
+            rows: vec![
+                vec!["a, b".into(), Value::within(1.25, 1.0, 1.5), Value::Nothing],
+                vec!["c|d".into(), 0.1.into(), Some(2.0).into()],
+            ],
+        }
+    }
+
+    #[test]
+    fn text_is_aligned_and_shows_intervals() {
+        let text = table().text();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[1], "  network  error (%)       note");
+        assert_eq!(lines[2], "  a, b     1.2 [1.0, 1.5]  –");
+        assert_eq!(lines[3], "  c|d      0.1             2.00");
+    }
+
+    #[test]
+    fn comma_separated_values_keep_every_digit_and_every_field() {
+        let text = table().csv();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[2], "network,error (%),error (%) low,error (%) high,note");
+        assert_eq!(lines[3..], ["\"a, b\",1.25,1,1.5,", "c|d,0.1,,,2"]);
+    }
+
+    #[test]
+    fn markdown_escapes_its_own_marks() {
+        assert!(table().markdown().contains("| c\\|d | 0.1 | 2.00 |"));
     }
 }

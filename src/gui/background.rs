@@ -3,7 +3,7 @@
 //! answer takes; the only threads and channels of the window.
 
 use std::future::Future;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::task::{Context, Poll, Wake, Waker};
@@ -14,6 +14,7 @@ use rfd::{AsyncFileDialog, FileHandle};
 
 use crate::data::write_atomically;
 use crate::device::{self, Candidate};
+use crate::run::Format;
 
 /// What a path is wanted for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +29,10 @@ pub enum Purpose {
     SaveCurve,
     /// A file to save the points of a plot to, and what it would be called.
     SavePoints(&'static str),
+    /// Where to save a figure, as what.
+    SaveFigure(Format),
+    /// Where to save all figures of a run.
+    FiguresFolder,
     /// A file to save a walk to.
     SaveWalk,
     /// The spec of a training run.
@@ -104,6 +109,7 @@ pub fn browse(ctx: &egui::Context, purpose: Purpose) -> Errand<Chosen> {
         | Purpose::TrainAgain
         | Purpose::RunFolder
         | Purpose::RunData
+        | Purpose::FiguresFolder
         | Purpose::RunTestData => {
             let answer = dialog.set_title("Choose a folder").pick_folder();
             Errand::start(ctx, "file dialog", move || (purpose, one(block_on(answer))))
@@ -119,6 +125,12 @@ pub fn browse(ctx: &egui::Context, purpose: Purpose) -> Errand<Chosen> {
             };
             let dialog = dialog.set_title(title).set_file_name(name);
             let answer = dialog.add_filter("Comma-separated values", &["csv"]).save_file();
+            Errand::start(ctx, "file dialog", move || (purpose, one(block_on(answer))))
+        }
+        Purpose::SaveFigure(format) => {
+            let extension = format.extension();
+            let dialog = dialog.set_title("Save the figure").set_file_name(format!("figure.{extension}"));
+            let answer = dialog.add_filter(extension.to_uppercase(), &[extension]).save_file();
             Errand::start(ctx, "file dialog", move || (purpose, one(block_on(answer))))
         }
         Purpose::SaveWalk => {
@@ -141,8 +153,17 @@ pub fn list_devices(ctx: &egui::Context) -> Errand<Vec<Candidate>> {
 
 /// Writes a small file; the answer is a sentence, or what went wrong.
 pub fn save_text(ctx: &egui::Context, path: PathBuf, text: String) -> Errand<Result<String, String>> {
+    save_with(ctx, path, move |path| write_atomically(path, |file| file.write_all(text.as_bytes())))
+}
+
+/// Makes and writes what `write` puts at a path; the answer is a sentence, or what went wrong.
+pub fn save_with(
+    ctx: &egui::Context,
+    path: PathBuf,
+    write: impl FnOnce(&Path) -> crate::error::Result<()> + Send + 'static,
+) -> Errand<Result<String, String>> {
     Errand::start(ctx, "save", move || {
-        let written = write_atomically(&path, |file| file.write_all(text.as_bytes()));
+        let written = write(&path);
         written.map(|()| format!("Saved to {}", path.display())).map_err(|error| error.to_string())
     })
 }

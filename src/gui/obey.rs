@@ -267,6 +267,14 @@ impl App {
                 self.commands.push(Command::SaveCurveTo(first));
                 self.prompt = None;
             }
+            Purpose::SaveFigure(_) => {
+                self.commands.push(Command::Run(RunCommand::SaveFigureTo(first)));
+                self.prompt = None;
+            }
+            Purpose::FiguresFolder => {
+                self.commands.push(Command::Run(RunCommand::SaveFiguresTo(first)));
+                self.prompt = None;
+            }
             Purpose::SavePoints(_) => {
                 self.commands.push(Command::Run(RunCommand::SavePointsTo(first)));
                 self.prompt = None;

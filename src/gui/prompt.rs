@@ -8,6 +8,7 @@ use super::background::Purpose;
 use super::command::Command;
 use super::runs::RunCommand;
 use super::widgets::hint;
+use crate::run::Format;
 
 /// Which path is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +28,10 @@ pub enum Kind {
     SaveCurve,
     /// Where to save the points of a plot, in a file that would be called so.
     SavePoints(&'static str),
+    /// Where to save a figure, as what.
+    SaveFigure(Format),
+    /// Into which folder all figures of a run go.
+    SaveFigures,
 }
 
 /// A question that is open.
@@ -40,13 +45,18 @@ impl Prompt {
     /// Asks.
     pub fn new(kind: Kind) -> Self {
         let text = match kind {
-            Kind::Open => String::new(),
+            Kind::SaveFigure(_) | Kind::SaveFigures | Kind::Open => String::new(),
             Kind::Save { look: true, .. } => "pictures.png".into(),
             Kind::Save { .. } => "samples.npz".into(),
             Kind::SaveCurve => "bayes-error.csv".into(),
             Kind::SaveWalk => "walk.npz".into(),
             Kind::SavePoints(name) => name.into(),
         };
+        Self::named(kind, text)
+    }
+
+    /// Asks, with a path that is likely the answer.
+    pub fn named(kind: Kind, text: String) -> Self {
         Self { kind, text, fresh: true }
     }
 
@@ -86,6 +96,8 @@ impl Prompt {
             Kind::Save { .. } => &[("Browse…", Purpose::Save)],
             Kind::SaveCurve => &[("Browse…", Purpose::SaveCurve)],
             Kind::SavePoints(name) => &[("Browse…", Purpose::SavePoints(name))],
+            Kind::SaveFigure(format) => &[("Browse…", Purpose::SaveFigure(format))],
+            Kind::SaveFigures => &[("Browse…", Purpose::FiguresFolder)],
             Kind::SaveWalk => &[("Browse…", Purpose::SaveWalk)],
         };
         for (text, purpose) in choices {
@@ -130,6 +142,22 @@ impl Prompt {
                  and world.",
                 "Save",
             ),
+            Kind::SaveFigure(Format::Csv) => (
+                "Save the points of the figure".into(),
+                "Comma-separated, a line for every point with its interval; lines that begin with # are title, caption and where \
+                 the numbers come from.",
+                "Save",
+            ),
+            Kind::SaveFigure(_) => (
+                "Save the figure".into(),
+                "With caption and where the numbers come from. SVG is a drawing for papers, PNG a picture of twice the size.",
+                "Save",
+            ),
+            Kind::SaveFigures => (
+                "Save all figures and tables".into(),
+                "Into this folder: every figure as SVG, PNG and CSV, every table as CSV, and figures.md, a page with all of them.",
+                "Save",
+            ),
             Kind::SaveWalk => (
                 "Save the walk".into(),
                 ".npz holds world-space float images, positions and exact posteriors; .png is a contact sheet for the \
@@ -151,6 +179,8 @@ impl Prompt {
             Kind::Save { .. } => Command::SaveTo(path),
             Kind::SaveCurve => Command::SaveCurveTo(path),
             Kind::SavePoints(_) => Command::Run(RunCommand::SavePointsTo(path)),
+            Kind::SaveFigure(_) => Command::Run(RunCommand::SaveFigureTo(path)),
+            Kind::SaveFigures => Command::Run(RunCommand::SaveFiguresTo(path)),
             Kind::SaveWalk => Command::SaveWalkTo(path),
         }
     }

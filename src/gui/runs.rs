@@ -14,9 +14,11 @@ use super::session::log::Level;
 use super::session::runs::{EstimateView, Standing};
 use super::theme::Theme;
 use super::wishes::submit;
+use crate::data::write_atomically;
 use crate::device::DeviceChoice;
 use crate::experiment::{ExperimentSpec, PRESETS};
-use crate::run::RunFolder;
+use crate::figure::{Figure, Look};
+use crate::run::{Format, RunFolder, write_figures};
 use crate::worker::protocol::Job;
 use crate::worker::worst::WorstRequest;
 
@@ -47,6 +49,14 @@ pub enum RunCommand {
     SavePoints(String, &'static str),
     /// Save them there.
     SavePointsTo(PathBuf),
+    /// Ask where to save a figure, as what.
+    SaveFigure(Box<Figure>, Format),
+    /// Save it there.
+    SaveFigureTo(PathBuf),
+    /// Ask into which folder all figures and tables of a run go.
+    SaveFigures(PathBuf),
+    /// Save them there.
+    SaveFiguresTo(PathBuf),
 }
 
 /// What came back from a thread.
@@ -62,6 +72,10 @@ pub struct RunDesk {
     asked: Option<PathBuf>,
     /// Points of a plot, while it is asked where they go.
     points: Option<String>,
+    /// A figure, likewise.
+    figure: Option<(Box<Figure>, Format)>,
+    /// The run whose figures are to be saved, likewise.
+    figures_of: Option<PathBuf>,
     /// The oracle that is being opened, and the run and cell whose worst images are shown then.
     pub(super) worst_next: Option<(String, PathBuf, String)>,
 }
@@ -140,6 +154,36 @@ impl App {
             RunCommand::SavePointsTo(path) => {
                 if let Some(text) = self.runs.points.take() {
                     self.saving = background::save_text(ctx, path, text);
+                }
+            }
+            RunCommand::SaveFigure(figure, format) => {
+                let name = format!("{}.{}", figure.id, format.extension());
+                self.runs.figure = Some((figure, format));
+                self.prompt = Some(Prompt::named(Kind::SaveFigure(format), name));
+            }
+            RunCommand::SaveFigureTo(path) => {
+                let dark = Theme::of_window(ctx).is_dark();
+                if let Some((figure, format)) = self.runs.figure.take() {
+                    self.saving = background::save_with(ctx, path, move |path| {
+                        // Printed pages are light, whatever the window is; a picture on the screen is as it was seen.
+                        let look = Look { dark: dark && format == Format::Png, ..Look::default() };
+                        let bytes = format.encode(&figure, &look)?;
+                        write_atomically(path, |file| file.write_all(&bytes))
+                    });
+                }
+            }
+            RunCommand::SaveFigures(folder) => {
+                self.prompt = Some(Prompt::named(Kind::SaveFigures, folder.join("figures").display().to_string()));
+                self.runs.figures_of = Some(folder);
+            }
+            RunCommand::SaveFiguresTo(path) => {
+                let of =
+                    self.runs.figures_of.take().and_then(|folder| self.session.runs.get(&folder)?.found().cloned());
+                if let Some(found) = of {
+                    self.saving = background::save_with(ctx, path, move |path| {
+                        let results = &found.results;
+                        write_figures(&results.figures, &results.tables, path, &found.spec.name).map(drop)
+                    });
                 }
             }
             RunCommand::WorstIn(oracle, folder, cell) => {

@@ -73,6 +73,11 @@ impl Theme {
         Self { dark: ctx.global_style().visuals.dark_mode }
     }
 
+    /// Light on dark.
+    pub fn is_dark(self) -> bool {
+        self.dark
+    }
+
     fn pick(self, light: u32, dark: u32) -> Color32 {
         rgb(if self.dark { dark } else { light })
     }

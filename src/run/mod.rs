@@ -22,6 +22,7 @@
 //! content; of images drawn twice the first stay; a summary is written again until it tells of every finished cell.
 
 mod execute;
+mod figures;
 mod folder;
 mod metrics;
 mod pools;
@@ -31,6 +32,7 @@ mod status;
 mod worst;
 
 pub use execute::{Computer, Estimate, RunEvent, Share, estimate, execute};
+pub use figures::{Format, write_figures};
 pub use folder::{Planned, RunFolder};
 pub use metrics::{Line, read as read_metrics};
 pub use status::{State, Status};

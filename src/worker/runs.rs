@@ -9,8 +9,8 @@ use std::sync::Arc;
 use crate::classifier::{Architecture, Labels};
 use crate::error::Result;
 use crate::experiment::{ExperimentSpec, Summary};
+use crate::figure::{Figure, Table};
 use crate::measure::PowerLaw;
-use crate::oracle::folder::glance;
 use crate::run::{Line, Planned, RunFolder, State, Status};
 
 /// Points at which a law's band is computed.
@@ -67,6 +67,10 @@ pub struct Results {
     pub summary: Summary,
     /// The laws, drawn.
     pub curves: Vec<LawCurve>,
+    /// Its figures, with their provenance.
+    pub figures: Vec<Figure>,
+    /// Its tables.
+    pub tables: Vec<Table>,
     /// SHA-256 of the weights of the run's oracle, where that is at hand and still the one the run was planned on.
     pub world: Option<String>,
 }
@@ -152,9 +156,9 @@ fn results(folder: &RunFolder) -> Result<Results> {
         Some(LawCurve { architecture: law.architecture, labels: law.labels, points: curve(fits.law()) })
     });
     let curves = drawn.collect();
-    let world = glance(&folder.spec.world.oracle).map(|info| info.weights_sha256);
-    let world = world.filter(|world| folder.is_on(world).unwrap_or(false));
-    Ok(Results { summary, curves, world })
+    let world = folder.world_sha256();
+    let (figures, tables) = (folder.figures(&summary, world.as_deref()), summary.tables());
+    Ok(Results { summary, curves, figures, tables, world })
 }
 
 /// The law from the smallest to the largest N that was run, evenly in log N.

@@ -125,6 +125,9 @@ pub struct SummaryArgs {
     /// Print one line of comma-separated values a cell.
     #[arg(long)]
     pub csv: bool,
+    /// Write the run's figures (SVG, PNG, CSV) and tables (CSV, Markdown) into this folder, as far as its cells are finished.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["csv", "worst"])]
+    pub figures: Option<PathBuf>,
     /// List the test images on which this cell's classifier is farthest from the truth: their running numbers, KL(p‖q), p and
     /// q. `bayescope plan RUN` lists the cells.
     #[arg(long, value_name = "CELL_ID", conflicts_with = "csv")]

@@ -4,6 +4,7 @@ mod cells;
 mod course;
 mod csv;
 mod decimate;
+mod findings;
 mod form;
 mod law;
 mod law_plot;
@@ -14,6 +15,7 @@ mod worst;
 use eframe::egui::{self, RichText, Ui};
 
 use super::{Cx, Panel};
+use crate::gui::figures::Gallery;
 use crate::gui::session::runs::RunView;
 use crate::gui::theme::Theme;
 use crate::gui::widgets::{empty_state, heading, hint};
@@ -30,6 +32,7 @@ pub struct ExperimentsPanel {
     form: Form,
     shown: Shown,
     course: Course,
+    figures: Gallery,
     /// The cell the list of cells has scrolled to.
     followed: Option<String>,
     /// The form is to open, something was put into it; or to close, the run is to be seen.
@@ -99,7 +102,11 @@ impl ExperimentsPanel {
             ui.add(egui::Label::new(RichText::new(caveat).color(Theme::of(ui).warning())).wrap());
         }
         self.course.show(ui, cx, run);
-        law::show(ui, cx, run, &mut self.shown);
+        if found.spec.experiment.is_scaling() {
+            law::show(ui, cx, run, &mut self.shown);
+        } else {
+            findings::show(ui, cx, run, &mut self.figures);
+        }
         match reliability::chosen(found, cx.view.cell.as_deref()) {
             Some(result) => reliability::show(ui, cx, run, result),
             None => {

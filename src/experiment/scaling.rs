@@ -1,0 +1,131 @@
+//! Figures of the plain grid (BLC figure 2, table 2): loss against N, its floor, its epistemic part with the fitted law.
+
+use super::cell::CellResult;
+use super::summary::{Law, Summary};
+use crate::classifier::Labels;
+use crate::figure::{Axis, Column, Figure, Point, Rule, Series, Style, Table, Value, Way};
+use crate::measure::{Estimate, Measured, PowerLaw};
+
+/// Points at which a law is drawn.
+const CURVE: usize = 48;
+
+/// Loss against N, and accuracy against N.
+pub fn figures(summary: &Summary) -> Vec<Figure> {
+    if summary.cells.is_empty() {
+        return Vec::new();
+    }
+    vec![loss(summary), accuracy(summary)]
+}
+
+fn loss(summary: &Summary) -> Figure {
+    let mut figure = Figure {
+        id: "scaling-loss".into(),
+        title: "Loss over the number of training images".into(),
+        caption: "Epistemic part KL(p‖q) of each classifier with its fitted law and the law's 95 % band; the aleatoric part, the same for \
+                  all, as a line no loss falls below. Every point is one training run, its bar the 95 % interval over test images."
+            .into(),
+        x: images(),
+        y: Axis::log10("loss per image").in_unit("nats"),
+        ..Figure::default()
+    };
+    for (colour, law) in summary.laws.iter().enumerate() {
+        if let Some(fits) = &law.fits {
+            figure.series.push(Series { colour, ..curve(fits.law(), format!("{}, law of KL", name(law))) });
+        }
+        let parts: [(&str, bool, Part); 2] = [("KL", false, |m| m.epistemic), ("L", true, |m| m.cross_entropy)];
+        for (part, dashed, of) in parts {
+            let (name, points) = (format!("{}, {part}", name(law)), points(summary, law, of));
+            figure.series.push(Series { name, style: Style::Points, colour, points, dashed, ..Series::default() });
+        }
+    }
+    if let Some(Estimate { value: at, interval }) = summary.aleatoric {
+        let (low, high) = (Some(interval.low), Some(interval.high));
+        figure.rules.push(Rule { way: Way::Horizontal, at, low, high, label: "aleatoric A".into() });
+    }
+    figure
+}
+
+fn accuracy(summary: &Summary) -> Figure {
+    let mut figure = Figure {
+        id: "scaling-accuracy".into(),
+        title: "Expected accuracy over the number of training images".into(),
+        caption: "Mean exact posterior of each classifier's decision: its accuracy over all labels that could have been drawn. Bars are 95 % \
+                  intervals over test images; the line is the Bayes decision on the same images."
+            .into(),
+        x: images(),
+        y: Axis::linear("expected accuracy"),
+        ..Figure::default()
+    };
+    for (colour, law) in summary.laws.iter().enumerate() {
+        let points = points(summary, law, |m| m.expected_accuracy);
+        figure.series.push(Series { name: name(law), style: Style::Points, colour, points, ..Series::default() });
+    }
+    if let Some(Estimate { value: at, interval }) = summary.bayes_accuracy {
+        let (low, high) = (Some(interval.low), Some(interval.high));
+        figure.rules.push(Rule { way: Way::Horizontal, at, low, high, label: "Bayes accuracy".into() });
+    }
+    figure
+}
+
+/// The exponents (BLC figure 2d).
+pub fn tables(summary: &Summary) -> Vec<Table> {
+    let row = |law: &Law| -> Option<Vec<Value>> {
+        let law_of = law.fits.as_ref()?.law();
+        let within = |e: Estimate| Value::within(e.value, e.interval.low, e.interval.high);
+        let floor = law_of.floor.map_or(Value::Nothing, within);
+        Some(vec![name(law).into(), within(law_of.alpha), within(law_of.a), floor, law_of.r_squared.into()])
+    };
+    let rows: Vec<_> = summary.laws.iter().filter_map(row).collect();
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    vec![Table {
+        id: "scaling-exponents".into(),
+        title: "Scaling exponents".into(),
+        caption: "KL = a·N^(−α) + floor, least squares in log-log over all N and seeds, with 95 % intervals.".into(),
+        columns: vec![
+            Column::new("classifier", 0),
+            Column::new("α", 3),
+            Column::of("a", "nats", 3),
+            Column::of("floor", "nats", 5),
+            Column::new("R²", 3),
+        ],
+        rows,
+    }]
+}
+
+type Part = fn(&Measured) -> Estimate;
+
+fn images() -> Axis {
+    Axis::log10("training images N")
+}
+
+fn name(law: &Law) -> String {
+    match law.labels {
+        Labels::Drawn => law.architecture.label().to_owned(),
+        told => format!("{}, {}", law.architecture.label(), told.label()),
+    }
+}
+
+/// A part of every cell of a law, a point each.
+fn points(summary: &Summary, law: &Law, of: Part) -> Vec<Point> {
+    let cells = summary.cells.iter().filter(|r| r.cell.architecture == law.architecture && r.cell.labels == law.labels);
+    let point = |result: &CellResult| {
+        let (cell, Estimate { value, interval }) = (&result.cell, of(&result.measured));
+        let label = Some(format!("seed {}", cell.seed));
+        Point { label, ..Point::new(cell.train_size as f64, value).within(interval.low, interval.high) }
+    };
+    cells.map(point).collect()
+}
+
+/// The law from the smallest to the largest N that was run, evenly in log N, with its band.
+fn curve(law: &PowerLaw, name: String) -> Series {
+    let sizes = law.points.iter().map(|point| point.n);
+    let (low, high) = sizes.fold((f64::MAX, 0.0_f64), |(low, high), n| (low.min(n), high.max(n)));
+    let point = |i: usize| {
+        let n = low * (high / low).powf(i as f64 / (CURVE - 1) as f64);
+        let band = law.band(n);
+        Point::new(n, law.value(n)).within(band.low, band.high)
+    };
+    Series { name, style: Style::Line, points: (0..CURVE).map(point).collect(), band: true, ..Series::default() }
+}

@@ -1,0 +1,201 @@
+//! What part of the numbers a figure shows, and what it has to leave out.
+
+use std::fmt;
+
+use super::{Axis, Figure, Point, Scale, Series, Style, Way};
+
+/// The part of the plane a figure shows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Frame {
+    /// Ends of the x axis, ascending.
+    pub x: [f64; 2],
+    /// Ends of the y axis, ascending.
+    pub y: [f64; 2],
+    /// What has no place in it.
+    pub omitted: Omitted,
+}
+
+/// How much of a figure cannot be shown. Its text, empty where nothing is missing, belongs under the picture.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Omitted {
+    /// Points with a coordinate that is not finite.
+    pub not_finite: usize,
+    /// Points at or below zero on a log axis.
+    pub not_positive: usize,
+    /// Points beyond the ends given to an axis, or at no category.
+    pub outside: usize,
+    /// Intervals of shown points that are drawn only up to the edge, or not finite.
+    pub cut: usize,
+    /// Reference lines without a place.
+    pub rules: usize,
+}
+
+/// Where beside its x a series of bars or markers stands, in places of the x axis ([`Scale::place`]).
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Slot {
+    /// Distance from x.
+    pub offset: f64,
+    /// Width of a bar; zero for a series without a place of its own.
+    pub width: f64,
+}
+
+/// Free space between the data and the ends of an axis, as a share of its length.
+const MARGIN: f64 = 0.05;
+/// How far an interval may stretch a log axis beyond the points, decades. One that nearly reaches zero would otherwise
+/// leave the points a corner of the picture.
+const REACH: f64 = 1.0;
+/// Share of the distance between two categories that bars and markers fill.
+const FILLED: f64 = 0.8;
+
+/// The ends of both axes, so that every point with a place and its interval is inside, and a count of what is not.
+pub fn bounds(figure: &Figure) -> Frame {
+    let (x_scale, y_scale) = (figure.x.shown_scale(), figure.y.shown_scale());
+    let (x_fixed, y_fixed) = (fixed(&figure.x), fixed(&figure.y));
+    let mut omitted = Omitted::default();
+    let inside = |fixed: Option<[f64; 2]>, value: f64| fixed.is_none_or(|[low, high]| (low..=high).contains(&value));
+    let mut shown: Vec<(&Series, &Point)> = Vec::new();
+    for (series, point) in
+        figure.series.iter().flat_map(|series| series.points.iter().map(move |point| (series, point)))
+    {
+        match () {
+            () if !(point.x.is_finite() && point.y.is_finite()) => omitted.not_finite += 1,
+            () if !(x_scale.has(point.x) && y_scale.has(point.y)) => omitted.not_positive += 1,
+            () if !(inside(x_fixed, point.x) && inside(y_fixed, point.y)) => omitted.outside += 1,
+            () => shown.push((series, point)),
+        }
+    }
+    let rules = |way| figure.rules.iter().filter(move |rule| rule.way == way).map(|rule| rule.at);
+    let half = slots(figure).iter().fold(0.0_f64, |most, slot| most.max(slot.offset.abs() + slot.width / 2.0));
+    let xs = shown.iter().flat_map(|(_, point)| {
+        let place = x_scale.place(point.x);
+        [x_scale.value(place - half), x_scale.value(place + half)]
+    });
+    let x = x_fixed.unwrap_or_else(|| padded(xs.chain(rules(Way::Vertical)), x_scale, MARGIN / 2.0));
+    let y = y_fixed.unwrap_or_else(|| padded(heights(&shown, y_scale).chain(rules(Way::Horizontal)), y_scale, MARGIN));
+    omitted.cut = shown.iter().filter(|(_, point)| ends(point).any(|end| !(y[0]..=y[1]).contains(&end))).count();
+    omitted.rules = figure.rules.iter().filter(|rule| !beside(rule.way, [x, y]).contains(&rule.at)).count();
+    Frame { x, y, omitted }
+}
+
+/// The numbers a line of this kind can be at.
+fn beside(way: Way, [x, y]: [[f64; 2]; 2]) -> std::ops::RangeInclusive<f64> {
+    match way {
+        Way::Horizontal => y[0]..=y[1],
+        Way::Vertical => x[0]..=x[1],
+    }
+}
+
+fn ends(point: &Point) -> impl Iterator<Item = f64> {
+    point.low.into_iter().chain(point.high)
+}
+
+/// The ends an axis was given, if it can have them; those of the categories.
+fn fixed(axis: &Axis) -> Option<[f64; 2]> {
+    let scale = axis.shown_scale();
+    let asked = axis.range.filter(|[a, b]| scale.has(*a) && scale.has(*b) && a != b);
+    let ascending = asked.map(|[a, b]| [a.min(b), a.max(b)]);
+    let named = (!axis.categories.is_empty()).then(|| [-0.5, axis.categories.len() as f64 - 0.5]);
+    ascending.or(named)
+}
+
+/// Every y the shown points need: their own, the ends of their intervals and the foot of their bars.
+fn heights(shown: &[(&Series, &Point)], scale: Scale) -> impl Iterator<Item = f64> {
+    let places = || shown.iter().map(|(_, point)| scale.place(point.y));
+    let lowest = places().fold(f64::INFINITY, f64::min) - REACH;
+    let highest = places().fold(f64::NEG_INFINITY, f64::max) + REACH;
+    let near =
+        move |end: &f64| scale.has(*end) && (scale == Scale::Linear || (lowest..=highest).contains(&end.log10()));
+    shown.iter().flat_map(move |(series, point)| {
+        let foot = (series.style == Style::Bars && scale == Scale::Linear).then_some(0.0);
+        ends(point).filter(near).chain([point.y]).chain(foot)
+    })
+}
+
+/// The span of `values` with free space on both sides, which never crosses zero where the values do not.
+fn padded(values: impl Iterator<Item = f64>, scale: Scale, margin: f64) -> [f64; 2] {
+    let places = values.filter(|value| scale.has(*value)).map(|value| scale.place(value));
+    let [low, high] = places.fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], at| [low.min(at), high.max(at)]);
+    if low > high {
+        return if scale == Scale::Linear { [0.0, 1.0] } else { [1.0, 10.0] };
+    }
+    let width = (high - low).min(f64::MAX);
+    let free = match scale {
+        _ if width > 1e-9 * low.abs().max(high.abs()) => width * margin,
+        Scale::Linear if low == 0.0 => 0.5,
+        Scale::Linear => low.abs() * 0.1,
+        Scale::Log10 => 0.2,
+    };
+    let [mut start, mut end] = [low - free, high + free].map(|place| place.clamp(f64::MIN / 4.0, f64::MAX / 4.0));
+    if scale == Scale::Linear && low >= 0.0 {
+        start = start.max(0.0);
+    }
+    if scale == Scale::Linear && high <= 0.0 {
+        end = end.min(0.0);
+    }
+    // The smallest and largest f64 have logarithms, but the free space beyond them has no numbers.
+    [start, end].map(|place| scale.value(place)).map(|end| match scale {
+        Scale::Linear => end,
+        Scale::Log10 => end.clamp(f64::MIN_POSITIVE, f64::MAX),
+    })
+}
+
+/// Where each series stands beside its x, in the order of the series. At categories, bars and markers stand side by
+/// side; at numbers, bars do (the width being the smallest distance between two of them) and markers stay in place.
+/// Series of one colour are neighbours, so that published numbers stand next to ours of the same thing.
+pub fn slots(figure: &Figure) -> Vec<Slot> {
+    let named = !figure.x.categories.is_empty();
+    let own = |series: &Series| match series.style {
+        Style::Bars => true,
+        Style::Points | Style::LinePoints => named,
+        Style::Line | Style::Steps => false,
+    };
+    let mut standing: Vec<usize> = (0..figure.series.len()).filter(|&i| own(&figure.series[i])).collect();
+    let first =
+        |&i: &usize| figure.series.iter().position(|series| own(series) && series.colour == figure.series[i].colour);
+    standing.sort_by_key(first);
+    let room = if named { FILLED } else { smallest_gap(figure) };
+    let width = room / standing.len().max(1) as f64;
+    let mut slots = vec![Slot::default(); figure.series.len()];
+    for (place, i) in standing.into_iter().enumerate() {
+        slots[i] = Slot { offset: (place as f64 + 0.5) * width - room / 2.0, width };
+    }
+    slots
+}
+
+/// Smallest distance between the places of two bars on the x axis; one where there are not two.
+fn smallest_gap(figure: &Figure) -> f64 {
+    let scale = figure.x.shown_scale();
+    let bars = figure.series.iter().filter(|series| series.style == Style::Bars);
+    let xs = bars.flat_map(|series| &series.points).map(|point| point.x).filter(|x| scale.has(*x));
+    let mut places: Vec<f64> = xs.map(|x| scale.place(x)).collect();
+    places.sort_by(f64::total_cmp);
+    let gaps = places.windows(2).map(|pair| pair[1] - pair[0]).filter(|gap| *gap > 0.0);
+    let least = gaps.fold(f64::INFINITY, f64::min);
+    if least.is_finite() { least } else { 1.0 }
+}
+
+impl fmt::Display for Omitted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let points = self.not_finite + self.not_positive + self.outside;
+        let count = |n: usize, one: &str, more: &str| format!("{n} {}", if n == 1 { one } else { more });
+        let mut sentences = Vec::new();
+        if points > 0 {
+            let reasons = [
+                (self.not_finite, "not finite"),
+                (self.not_positive, "at or below zero on a log axis"),
+                (self.outside, "outside the axes"),
+            ];
+            let reasons: Vec<_> = reasons.iter().filter(|(n, _)| *n > 0).map(|(n, why)| format!("{n} {why}")).collect();
+            sentences.push(format!("{} not shown: {}.", count(points, "point is", "points are"), reasons.join(", ")));
+        }
+        if self.cut > 0 {
+            sentences
+                .push(format!("{} cut at the edge of the picture.", count(self.cut, "interval is", "intervals are")));
+        }
+        if self.rules > 0 {
+            sentences
+                .push(format!("{} outside the axes.", count(self.rules, "reference line is", "reference lines are")));
+        }
+        f.write_str(&sentences.join(" "))
+    }
+}

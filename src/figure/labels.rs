@@ -1,0 +1,135 @@
+//! Labels of both axes: which there are, how they break and turn, and the room they take.
+
+use super::text::{self, LEADING};
+use super::{Axis, ticks};
+
+/// Font size of labels.
+pub(super) const SIZE: f64 = 12.0;
+/// Distance between an axis and its labels.
+pub(super) const GAP: f64 = 7.0;
+/// Least distance between two labels side by side.
+const APART: f64 = 12.0;
+/// Distance between two numbers that looks right, along and across.
+const SPREAD: [f64; 2] = [80.0, 45.0];
+/// Most lines of an upright name.
+const MOST_LINES: usize = 3;
+/// Widest name beside the y axis, and the widths that turned names below the x axis break at, in order of preference.
+const WIDEST: f64 = 150.0;
+const TURNED: [f64; 4] = [80.0, 110.0, 150.0, 220.0];
+
+/// A label and where it belongs.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Label {
+    /// In the axis' own numbers.
+    pub at: f64,
+    /// Share of the axis before it.
+    pub share: f64,
+    pub lines: Vec<String>,
+}
+
+/// The labels below a horizontal axis.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Row {
+    pub labels: Vec<Label>,
+    /// Degrees they are turned against the clock; 0 is upright.
+    pub angle: f64,
+    /// Room they take below the axis.
+    pub height: f64,
+    /// How far they reach beyond the left and right end of the axis.
+    pub overhang: [f64; 2],
+}
+
+/// Labels of an axis from `range[0]` to `range[1]` with `n` numbers, or all names within, broken at `room`.
+fn labels(axis: &Axis, range: [f64; 2], n: usize, room: f64) -> Vec<Label> {
+    let scale = axis.shown_scale();
+    let [low, high] = range.map(|end| scale.place(end));
+    let label = |at: f64, lines| Label { at, share: (scale.place(at) - low) / (high - low), lines };
+    if axis.categories.is_empty() {
+        return ticks(range, scale, n).into_iter().map(|tick| label(tick.at, vec![tick.label])).collect();
+    }
+    let names = axis.categories.iter().enumerate().map(|(i, name)| (i as f64, name));
+    let inside = names.filter(|(at, _)| (range[0]..=range[1]).contains(at));
+    inside.map(|(at, name)| label(at, text::wrap(name, SIZE, room))).collect()
+}
+
+/// The labels beside a vertical axis of `height`, and the width of the widest.
+pub(super) fn column(axis: &Axis, range: [f64; 2], height: f64) -> (Vec<Label>, f64) {
+    let labels = labels(axis, range, (height / SPREAD[1]) as usize, WIDEST);
+    let width = labels.iter().map(|label| text::widest(&label.lines, SIZE)).fold(0.0, f64::max);
+    (labels, width)
+}
+
+/// The labels below a horizontal axis of `width`: as many numbers as fit, or all names, turned where they must be.
+pub(super) fn row(axis: &Axis, range: [f64; 2], width: f64) -> Row {
+    let most = ((width / SPREAD[0]) as usize).max(2);
+    if axis.categories.is_empty() {
+        let upright = |n: usize| Row::upright(labels(axis, range, n, width), width);
+        return (2..=most).rev().map(upright).find(|row| row.fits(width)).unwrap_or_else(|| upright(2));
+    }
+    let slot = width / (range[1] - range[0]);
+    let broken = |room: f64| labels(axis, range, most, room);
+    let words = axis.categories.iter().flat_map(|name| name.split_whitespace());
+    let longest = words.map(|word| text::width(word, SIZE)).fold(0.0, f64::max);
+    let upright = Row::upright(broken((slot - APART).max(SIZE)), width);
+    if longest <= slot - APART && upright.labels.iter().all(|label| label.lines.len() <= MOST_LINES) {
+        return upright;
+    }
+    let turned = |angle: f64| {
+        TURNED.iter().map(move |&room| (angle, room)).map(|(angle, room)| Row::turned(broken(room), angle, width))
+    };
+    let found = turned(40.0).chain(turned(90.0)).find(|row| row.fits(width));
+    found.unwrap_or_else(|| {
+        // Names closer together than lines of text: every second, third, … stays.
+        let every = (SIZE * LEADING / slot).ceil() as usize;
+        let few = broken(TURNED[3]).into_iter().step_by(every).map(|label| {
+            let lines = vec![label.lines.join(" ")];
+            Label { lines, ..label }
+        });
+        Row::turned(few.collect(), 90.0, width)
+    })
+}
+
+impl Row {
+    fn upright(labels: Vec<Label>, width: f64) -> Self {
+        let lines = labels.iter().map(|label| label.lines.len()).max().unwrap_or(0);
+        let reach = |label: &Label| {
+            let half = text::widest(&label.lines, SIZE) / 2.0;
+            [half - label.share * width, half - (1.0 - label.share) * width]
+        };
+        let overhang = widest_reach(labels.iter().map(reach));
+        Self { labels, angle: 0.0, height: lines as f64 * SIZE * LEADING, overhang }
+    }
+
+    fn turned(labels: Vec<Label>, angle: f64, width: f64) -> Self {
+        let (sin, cos) = angle.to_radians().sin_cos();
+        let depth =
+            |(i, line): (usize, &String)| text::width(line, SIZE) * sin + (i as f64 * LEADING + 1.0) * SIZE * cos;
+        let depths = labels.iter().flat_map(|label| label.lines.iter().enumerate().map(depth));
+        let height = depths.fold(0.0, f64::max);
+        let reach = |label: &Label| {
+            let long = text::widest(&label.lines, SIZE);
+            let half = label.lines.len() as f64 * SIZE * LEADING * sin / 2.0;
+            [long * cos + half - label.share * width, half - (1.0 - label.share) * width]
+        };
+        let overhang = widest_reach(labels.iter().map(reach));
+        Self { labels, angle, height, overhang }
+    }
+
+    /// Whether neighbours keep apart.
+    fn fits(&self, width: f64) -> bool {
+        let sin = self.angle.to_radians().sin();
+        self.labels.windows(2).all(|pair| {
+            let distance = (pair[1].share - pair[0].share) * width;
+            if self.angle == 0.0 {
+                let half = |label: &Label| text::widest(&label.lines, SIZE) / 2.0;
+                return distance >= half(&pair[0]) + half(&pair[1]) + APART;
+            }
+            let lines = pair.iter().map(|label| label.lines.len()).max().unwrap_or(1);
+            distance * sin >= lines as f64 * SIZE * LEADING
+        })
+    }
+}
+
+fn widest_reach(reaches: impl Iterator<Item = [f64; 2]>) -> [f64; 2] {
+    reaches.fold([0.0, 0.0], |[left, right], reach| [left.max(reach[0]), right.max(reach[1])])
+}

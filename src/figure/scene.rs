@@ -1,0 +1,151 @@
+//! A picture as a list of shapes, from which the SVG and the PNG are written. Pixels at scale 1, y downwards.
+
+/// A colour and how much of it covers what is below.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ink {
+    pub rgb: [u8; 3],
+    pub alpha: f64,
+}
+
+impl Ink {
+    pub(super) fn solid(rgb: [u8; 3]) -> Self {
+        Self { rgb, alpha: 1.0 }
+    }
+
+    /// The colour that covers everything and looks as this one does on `ground`.
+    pub(super) fn over(self, ground: Self) -> Self {
+        let mixed = |i: usize| self.alpha * f64::from(self.rgb[i]) + (1.0 - self.alpha) * f64::from(ground.rgb[i]);
+        Self::solid([0, 1, 2].map(|i| mixed(i).round() as u8))
+    }
+
+    /// The same colour, covering only `alpha` of what is below.
+    pub(super) fn pale(self, alpha: f64) -> Self {
+        Self { alpha, ..self }
+    }
+}
+
+/// The colours of everything that is not data.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Theme {
+    pub ground: Ink,
+    pub text: Ink,
+    pub weak: Ink,
+    pub grid: Ink,
+    pub axis: Ink,
+    pub warning: Ink,
+}
+
+impl Theme {
+    pub(super) fn new(dark: bool) -> Self {
+        let pick = |light: [u8; 3], on_dark: [u8; 3]| Ink::solid(if dark { on_dark } else { light });
+        Self {
+            ground: pick([0xff, 0xff, 0xff], [0x18, 0x1b, 0x20]),
+            text: pick([0x1c, 0x20, 0x26], [0xe8, 0xea, 0xee]),
+            weak: pick([0x55, 0x5b, 0x64], [0xa3, 0xab, 0xb6]),
+            grid: pick([0xe6, 0xe8, 0xec], [0x2d, 0x32, 0x3a]),
+            axis: pick([0x8a, 0x91, 0x9b], [0x6b, 0x74, 0x80]),
+            warning: pick([0x8a, 0x5a, 0x00], [0xf2, 0xc1, 0x4e]),
+        }
+    }
+}
+
+/// The line around or along a shape.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Stroke {
+    pub ink: Ink,
+    pub width: f64,
+    /// Lengths of dash and gap.
+    pub dash: Option<[f64; 2]>,
+}
+
+impl Stroke {
+    pub(super) fn new(ink: Ink, width: f64) -> Self {
+        Self { ink, width, dash: None }
+    }
+}
+
+/// Straight lines between points.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Path {
+    pub points: Vec<[f64; 2]>,
+    pub closed: bool,
+    pub fill: Option<Ink>,
+    pub stroke: Option<Stroke>,
+    /// Whether it ends at the edge of the plot.
+    pub clipped: bool,
+    /// What it is, for a pointer that rests on it in the SVG.
+    pub tip: Option<String>,
+}
+
+/// Which part of a line of text is at its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+impl Anchor {
+    /// Share of the text's width that lies before its place.
+    pub(super) fn share(self) -> f64 {
+        match self {
+            Self::Start => 0.0,
+            Self::Middle => 0.5,
+            Self::End => 1.0,
+        }
+    }
+}
+
+/// One line of text.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Text {
+    /// Where the baseline is.
+    pub at: [f64; 2],
+    pub anchor: Anchor,
+    pub size: f64,
+    pub ink: Ink,
+    pub bold: bool,
+    /// Turn about `at`, degrees clockwise.
+    pub angle: f64,
+    pub text: String,
+}
+
+/// One thing to draw.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Shape {
+    Path(Path),
+    Text(Text),
+}
+
+/// A whole picture.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scene {
+    /// Width and height, whole numbers.
+    pub size: [f64; 2],
+    /// Left, top, right and bottom of the plot.
+    pub plot: [f64; 4],
+    pub ground: Ink,
+    pub shapes: Vec<Shape>,
+    /// For those who do not see the picture: its title and what it shows.
+    pub title: String,
+    pub description: String,
+}
+
+impl Scene {
+    pub(super) fn path(&mut self, path: Path) {
+        self.shapes.push(Shape::Path(path));
+    }
+
+    pub(super) fn line(&mut self, ends: [[f64; 2]; 2], stroke: Stroke) {
+        self.path(Path { points: ends.to_vec(), stroke: Some(stroke), ..Path::default() });
+    }
+
+    /// Lines of text below each other, the first baseline at `at`.
+    pub(super) fn block(&mut self, lines: &[String], at: [f64; 2], anchor: Anchor, size: f64, ink: Ink) {
+        for (i, text) in lines.iter().enumerate() {
+            let at = [at[0], at[1] + i as f64 * size * super::text::LEADING];
+            let (text, angle) = (text.clone(), 0.0);
+            self.shapes.push(Shape::Text(Text { at, anchor, size, ink, bold: false, angle, text }));
+        }
+    }
+}

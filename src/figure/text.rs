@@ -1,0 +1,122 @@
+//! Widths, line breaks and outlines of text, in the fonts that egui carries.
+
+use std::sync::LazyLock;
+
+use skrifa::instance::{LocationRef, Size};
+use skrifa::outline::{DrawSettings, OutlinePen};
+use skrifa::{FontRef, GlyphId, MetadataProvider};
+
+/// Fonts in the order in which they are asked for a character; the second has many more signs.
+static FONTS: LazyLock<Vec<FontRef<'static>>> = LazyLock::new(|| {
+    let files = [epaint_default_fonts::UBUNTU_LIGHT, epaint_default_fonts::HACK_REGULAR];
+    files.into_iter().filter_map(|file| FontRef::new(file).ok()).collect()
+});
+
+/// Families for the SVG: the one measured here, then common ones.
+pub(super) const FAMILY: &str = "'Ubuntu Light', Ubuntu, 'Helvetica Neue', Helvetica, Arial, 'DejaVu Sans', sans-serif";
+
+/// Distance between the baselines of two lines, in font sizes.
+pub(super) const LEADING: f64 = 1.3;
+
+/// The font that has `character`, and its glyph there; where none has it, the first font's sign for that.
+fn glyph(character: char) -> Option<(&'static FontRef<'static>, GlyphId)> {
+    // Ubuntu's π is a small п, which reads as n.
+    let asked = if character == 'π' { 1.. } else { 0.. };
+    let found = FONTS.get(asked)?.iter().find_map(|font| Some((font, font.charmap().map(character)?)));
+    found.or_else(|| FONTS.first().map(|font| (font, GlyphId::NOTDEF)))
+}
+
+fn advance(character: char, size: f64) -> f64 {
+    let width = glyph(character)
+        .and_then(|(font, id)| font.glyph_metrics(Size::new(size as f32), LocationRef::default()).advance_width(id));
+    width.map_or(0.0, f64::from)
+}
+
+/// Width of one line of text, in the unit of `size`.
+pub(super) fn width(text: &str, size: f64) -> f64 {
+    text.chars().map(|character| advance(character, size)).sum()
+}
+
+/// Width of the widest of several lines.
+pub(super) fn widest(lines: &[String], size: f64) -> f64 {
+    lines.iter().map(|line| width(line, size)).fold(0.0, f64::max)
+}
+
+/// Breaks text into lines no wider than `room`, between words; a word that is wider alone is broken inside.
+pub(super) fn wrap(text: &str, size: f64, room: f64) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    for word in text.split_whitespace().flat_map(|word| pieces(word, size, room)) {
+        let joined = if line.is_empty() { word.clone() } else { format!("{line} {word}") };
+        if !line.is_empty() && width(&joined, size) > room {
+            lines.push(std::mem::replace(&mut line, word));
+        } else {
+            line = joined;
+        }
+    }
+    if !line.is_empty() {
+        lines.push(line);
+    }
+    lines
+}
+
+/// A word in parts that fit into `room`, at least a character each.
+fn pieces(word: &str, size: f64, room: f64) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut used = 0.0;
+    for character in word.chars() {
+        let more = advance(character, size);
+        if used > 0.0 && used + more > room {
+            parts.push(String::new());
+            used = 0.0;
+        }
+        used += more;
+        if let Some(part) = parts.last_mut() {
+            part.push(character);
+        }
+    }
+    parts
+}
+
+/// The outlines of one line of text that starts at the origin: y downwards, the baseline at 0.
+pub(super) fn outline(text: &str, size: f64) -> Option<tiny_skia::Path> {
+    let mut pen = Pen { path: tiny_skia::PathBuilder::new(), x: 0.0 };
+    for character in text.chars() {
+        let Some((font, id)) = glyph(character) else { continue };
+        if let Some(shape) = font.outline_glyphs().get(id) {
+            let settings = DrawSettings::unhinted(Size::new(size as f32), LocationRef::default());
+            // A glyph whose program is damaged stays empty; the text around it is still read.
+            let _ = shape.draw(settings, &mut pen);
+        }
+        pen.x += advance(character, size) as f32;
+    }
+    pen.path.finish()
+}
+
+/// Collects the outlines of one glyph after another.
+struct Pen {
+    path: tiny_skia::PathBuilder,
+    x: f32,
+}
+
+impl OutlinePen for Pen {
+    fn move_to(&mut self, x: f32, y: f32) {
+        self.path.move_to(self.x + x, -y);
+    }
+
+    fn line_to(&mut self, x: f32, y: f32) {
+        self.path.line_to(self.x + x, -y);
+    }
+
+    fn quad_to(&mut self, cx: f32, cy: f32, x: f32, y: f32) {
+        self.path.quad_to(self.x + cx, -cy, self.x + x, -y);
+    }
+
+    fn curve_to(&mut self, c1x: f32, c1y: f32, c2x: f32, c2y: f32, x: f32, y: f32) {
+        self.path.cubic_to(self.x + c1x, -c1y, self.x + c2x, -c2y, self.x + x, -y);
+    }
+
+    fn close(&mut self) {
+        self.path.close();
+    }
+}

@@ -1,0 +1,81 @@
+//! What the finished cells of a run say together: its figures and tables, to be read and to be taken away.
+
+use eframe::egui::{self, RichText, Ui};
+
+use super::super::Cx;
+use crate::figure::{Figure, Table};
+use crate::gui::command::Command;
+use crate::gui::figures::Gallery;
+use crate::gui::runs::RunCommand;
+use crate::gui::session::runs::RunView;
+use crate::gui::theme::{Badge, Theme};
+use crate::gui::widgets::{heading_with, hint};
+use crate::run::Format;
+
+/// Figures and tables of a run.
+pub fn show(ui: &mut Ui, cx: &mut Cx, run: &RunView, gallery: &mut Gallery) {
+    let Some(found) = run.found() else { return };
+    let results = &found.results;
+    let name = found.spec.experiment.label();
+    heading_with(ui, name, |ui| {
+        crate::gui::widgets::badge(
+            ui,
+            Badge::Estimated,
+            "Every figure says in its caption what its intervals are over",
+        );
+        let any = !results.figures.is_empty();
+        let save = ui.add_enabled(any, egui::Button::new("Save all figures…"));
+        let about = "Every figure as SVG, PNG and CSV, every table as CSV, and a page with all of them, into a folder";
+        if save.on_hover_text(about).on_disabled_hover_text("No cell has finished yet.").clicked() {
+            cx.commands.push(Command::Run(RunCommand::SaveFigures(run.folder.clone())));
+        }
+    });
+    hint(ui, found.spec.experiment.question());
+    if results.figures.is_empty() {
+        hint(ui, "No cell has finished yet: figures appear with the first and fill in as more are done.");
+    }
+    for (i, figure) in results.figures.iter().enumerate() {
+        one(ui, cx, figure, |ui| gallery.show(ui, i, figure));
+    }
+    results.tables.iter().for_each(|table| grid(ui, table));
+}
+
+fn one(ui: &mut Ui, cx: &mut Cx, figure: &Figure, paint: impl FnOnce(&mut Ui)) {
+    ui.add_space(8.0);
+    ui.label(RichText::new(&figure.title).strong());
+    paint(ui);
+    ui.add(egui::Label::new(RichText::new(&figure.caption).small()).wrap());
+    ui.horizontal_wrapped(|ui| {
+        for format in Format::ALL {
+            let word = format.extension().to_uppercase();
+            let button = ui.small_button(format!("Save {word}…"));
+            if button.accessible_name(format!("Save {} as {word}", figure.title)).clicked() {
+                cx.commands.push(Command::Run(RunCommand::SaveFigure(Box::new(figure.clone()), format)));
+            }
+        }
+        let said =
+            figure.provenance.iter().map(|(name, value)| format!("{name}: {value}")).collect::<Vec<_>>().join("\n");
+        ui.label(RichText::new("where from").small().color(Theme::of(ui).weak())).on_hover_text(said);
+    });
+}
+
+fn grid(ui: &mut Ui, table: &Table) {
+    ui.add_space(8.0);
+    ui.label(RichText::new(&table.title).strong());
+    egui::ScrollArea::horizontal().id_salt(("table", &table.id)).show(ui, |ui| {
+        let columns = table.columns.len();
+        egui::Grid::new(&table.id).num_columns(columns).striped(true).spacing([14.0, 2.0]).show(ui, |ui| {
+            for column in &table.columns {
+                ui.label(RichText::new(column.heading()).small().color(Theme::of(ui).weak()));
+            }
+            ui.end_row();
+            for row in table.shown() {
+                for cell in row {
+                    ui.add(egui::Label::new(cell).wrap_mode(egui::TextWrapMode::Extend));
+                }
+                ui.end_row();
+            }
+        });
+    });
+    hint(ui, table.caption.clone());
+}

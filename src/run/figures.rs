@@ -1,0 +1,124 @@
+//! Figures and tables of a run with their provenance, and their files.
+
+use std::path::{Path, PathBuf};
+
+use super::folder::RunFolder;
+use crate::data::write_atomically;
+use crate::error::{Error, Result};
+use crate::experiment::Summary;
+use crate::figure::{Figure, Look, Table, csv, png, svg};
+use crate::oracle::folder::glance;
+
+/// Dots of a PNG for each of the figure's points: sharp in print.
+const PNG_SCALE: f32 = 2.0;
+
+impl RunFolder {
+    /// SHA-256 of the weights of the run's oracle, where that is at hand and still the one the run was planned on.
+    pub fn world_sha256(&self) -> Option<String> {
+        let hash = glance(&self.spec.world.oracle)?.weights_sha256;
+        self.is_on(&hash).unwrap_or(false).then_some(hash)
+    }
+
+    /// The figures of a summary of this run; `world` is [`Self::world_sha256`].
+    pub fn figures(&self, summary: &Summary, world: Option<&str>) -> Vec<Figure> {
+        let mut figures = summary.figures();
+        let provenance = self.provenance(summary, world);
+        for figure in &mut figures {
+            // What a figure says of itself stands; the rest is the run's.
+            let said = |name: &str| figure.provenance.iter().any(|(known, _)| known == name);
+            let more: Vec<_> = provenance.iter().filter(|(name, _)| !said(name)).cloned().collect();
+            figure.provenance.extend(more);
+        }
+        figures
+    }
+
+    fn provenance(&self, summary: &Summary, world: Option<&str>) -> Vec<(String, String)> {
+        let spec = &self.spec;
+        let prior = if spec.world.prior.is_empty() { "uniform".into() } else { format!("{:?}", spec.world.prior) };
+        let mut said = vec![
+            ("run", spec.name.clone()),
+            ("experiment", spec.experiment.name().to_owned()),
+            ("oracle", spec.world.oracle.clone()),
+            ("weights SHA-256", world.unwrap_or("not at hand").to_owned()),
+        ];
+        if spec.experiment.tau(0).is_none() {
+            said.push(("τ", spec.world.tau.get().to_string()));
+        }
+        said.extend([
+            ("T", spec.world.smoothing.get().to_string()),
+            ("class prior π", prior),
+            ("world seed", spec.world.seed.to_string()),
+            ("test images", spec.test.images.to_string()),
+            ("cells", format!("{} of {}", summary.finished, summary.planned)),
+            ("program", format!("bayescope {}", env!("CARGO_PKG_VERSION"))),
+        ]);
+        said.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+}
+
+/// A kind of file a figure can become.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Its points as comma-separated values.
+    Csv,
+    /// A drawing.
+    Svg,
+    /// A picture.
+    Png,
+}
+
+impl Format {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Svg, Self::Png, Self::Csv];
+
+    /// Extension of its files.
+    pub fn extension(self) -> &'static str {
+        match self {
+            Self::Csv => "csv",
+            Self::Svg => "svg",
+            Self::Png => "png",
+        }
+    }
+
+    /// The file of a figure.
+    ///
+    /// # Errors
+    /// When a picture cannot be encoded.
+    pub fn encode(self, figure: &Figure, look: &Look) -> Result<Vec<u8>> {
+        Ok(match self {
+            Self::Csv => csv(figure).into_bytes(),
+            Self::Svg => svg(figure, look).into_bytes(),
+            Self::Png => png(figure, look, PNG_SCALE)?,
+        })
+    }
+}
+
+/// Writes figures and tables into a folder, and a page that shows them all (`figures.md`). The files written.
+///
+/// # Errors
+/// Names the file that cannot be written.
+pub fn write_figures(figures: &[Figure], tables: &[Table], folder: &Path, title: &str) -> Result<Vec<PathBuf>> {
+    std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
+    let mut written = Vec::new();
+    let mut keep = |name: String, bytes: &[u8]| {
+        let path = folder.join(name);
+        write_atomically(&path, |file| file.write_all(bytes))?;
+        written.push(path);
+        Ok::<_, Error>(())
+    };
+    let mut page = format!("# {title}\n");
+    for figure in figures {
+        for format in Format::ALL {
+            keep(format!("{}.{}", figure.id, format.extension()), &format.encode(figure, &Look::default())?)?;
+        }
+        page += &format!("\n## {}\n\n![{}]({}.png)\n\n{}\n", figure.title, figure.title, figure.id, figure.caption);
+        let said = figure.provenance.iter().map(|(name, value)| format!("{name}: {value}"));
+        page += &format!("\n_{}_\n", said.collect::<Vec<_>>().join(" · "));
+    }
+    for table in tables {
+        keep(format!("{}.csv", table.id), table.csv().as_bytes())?;
+        page += &format!("\n{}", table.markdown());
+    }
+    keep("figures.md".into(), page.as_bytes())?;
+    Ok(written)
+}
