@@ -108,6 +108,10 @@ impl ActiveSpec {
 }
 
 impl Strategy {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Random, Self::MaxEntropy, Self::MaxEpistemic, Self::Margin, Self::Bald, Self::MaxAleatoric];
+
     /// In words.
     pub fn label(self) -> &'static str {
         match self {

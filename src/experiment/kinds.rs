@@ -152,6 +152,11 @@ impl Experiment {
         }
     }
 
+    /// Whether images of a dataset can take the place of the world's own.
+    pub fn takes_data(&self) -> bool {
+        matches!(self, Self::Scaling | Self::SelfValidation | Self::SoftLabels)
+    }
+
     /// Whether its training images' exact posteriors are needed whatever the classifiers are told.
     pub fn needs_posteriors(&self) -> bool {
         matches!(self, Self::ActiveLearning(_))

@@ -83,6 +83,14 @@ pub enum BaseShift {
     },
 }
 
+impl BaseShift {
+    /// What it amounts to, nats.
+    pub fn kl(self) -> f64 {
+        let (Self::Mean { kl } | Self::Towards { kl, .. } | Self::Wider { kl } | Self::Narrower { kl }) = self;
+        kl
+    }
+}
+
 /// What the training images of a cell were.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Shifted {

@@ -2,6 +2,7 @@
 
 mod data;
 mod grid;
+mod kind;
 
 use std::path::{Path, PathBuf};
 
@@ -23,6 +24,7 @@ use crate::oracle::library;
 use crate::units::Tau;
 use data::DataFields;
 use grid::{list, numbers};
+use kind::{KindFields, Kinds};
 
 /// The fields, as they are being edited.
 #[derive(Default)]
@@ -34,6 +36,8 @@ pub struct Form {
     sizes: String,
     seeds: String,
     data: DataFields,
+    kinds: Kinds,
+    kind: KindFields,
     /// The folder somebody typed; empty for the usual one.
     folder: String,
     usual: PathBuf,
@@ -71,6 +75,7 @@ impl Form {
                 self.sizes = list(&spec.grid.train_sizes);
                 self.seeds = list(&spec.grid.seeds);
                 self.data = DataFields::of(&spec);
+                self.kind = KindFields::of(&spec);
                 self.start = start.into();
                 self.spec = Some(spec);
                 self.complaint = None;
@@ -91,10 +96,16 @@ impl Form {
         {
             self.load(preset.name, preset.spec());
         }
+        if let Some(preset) = self.spec.as_ref().and_then(|spec| self.kinds.show(ui, spec)) {
+            self.load(preset.name, preset.spec());
+        }
         self.source(ui, cx);
         if let Some(spec) = &mut self.spec {
             world(ui, cx, spec);
-            self.data.show(ui, cx, spec);
+            if spec.experiment.takes_data() {
+                self.data.show(ui, cx, spec);
+            }
+            self.kind.show(ui, spec);
             grid::show(ui, spec, &mut self.sizes, &mut self.seeds);
         }
         self.place(ui, cx);
@@ -111,8 +122,9 @@ impl Form {
             let label = ui.label("Preset");
             let combo = ComboBox::from_id_salt("experiment preset").width(190.0).truncate();
             let mut chosen = None;
+            let kind = self.spec.as_ref().map_or("", |spec| spec.experiment.name());
             let response = combo.selected_text(self.start.clone()).show_ui(ui, |ui| {
-                for preset in PRESETS {
+                for preset in PRESETS.iter().filter(|preset| preset.name.starts_with(kind)) {
                     if ui.selectable_label(self.start == preset.name, preset.name).clicked() {
                         chosen = Some(preset);
                     }
@@ -166,6 +178,7 @@ impl Form {
         if spec.name.trim().is_empty() {
             return Err("Give the run a name.".into());
         }
+        spec.experiment = self.kind.ready(&spec.experiment)?;
         spec.data = spec.data.map(|_| self.data.ready()).transpose()?;
         spec.validate().map_err(|error| error.to_string())?;
         let usual = self.folder.trim().is_empty();

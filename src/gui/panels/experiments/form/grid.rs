@@ -68,7 +68,13 @@ pub fn show(ui: &mut Ui, spec: &mut ExperimentSpec, sizes: &mut String, seeds: &
 }
 
 /// A check box for each of `all`; those checked are kept in the order of `all`.
-fn choices<T: Copy + PartialEq>(ui: &mut Ui, what: &str, all: &[T], chosen: &mut Vec<T>, label: fn(T) -> &'static str) {
+pub fn choices<T: Copy + PartialEq>(
+    ui: &mut Ui,
+    what: &str,
+    all: &[T],
+    chosen: &mut Vec<T>,
+    label: fn(T) -> &'static str,
+) {
     for &one in all {
         let mut checked = chosen.contains(&one);
         let name = format!("{what} {}", label(one));
