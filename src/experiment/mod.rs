@@ -30,7 +30,7 @@ pub use bench::{TrainBench, bench_training};
 pub use cell::{Cell, CellResult, Files};
 pub use dataset::{Data, DataRecord, Mapped, Part, PartRecord};
 pub use finding::Finding;
-pub use graders::{Graded, GradersSpec};
+pub use graders::{Estimated, GradersSpec, Grading};
 pub use images::{Batch, Images, Source, View, WorldImages};
 pub use kinds::{Experiment, Found, Place, carry_out};
 pub use pool::{Pool, read_pool};
