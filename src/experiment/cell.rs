@@ -154,7 +154,7 @@ mod tests {
             assert_eq!(same, PLAIN);
         }
         // Written down when sweeps were new.
-        assert_eq!(id(sweep, 0), "TODO");
+        assert_eq!(id(sweep, 0), "6913a3c7c5bd7327");
     }
 
     #[test]

@@ -85,7 +85,7 @@ impl SeedGain {
     /// Of differences, one a seed; none without any.
     pub fn of(differences: &[f64]) -> Option<Self> {
         let (value, half) = over_seeds(differences);
-        let interval = half.is_finite().then(|| Interval { low: value - half, high: value + half });
+        let interval = half.is_finite().then_some(Interval { low: value - half, high: value + half });
         (!differences.is_empty()).then_some(Self { value, seeds: differences.len(), interval })
     }
 

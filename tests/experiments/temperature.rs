@@ -11,12 +11,12 @@ use super::{run, spec, world};
 fn every_temperature_has_the_bayes_error_of_its_world() {
     let folder = tempfile::tempdir().unwrap();
     let spec = spec(
-        "prior = [0.5, 0.3, 0.2]\n[experiment]\nkind = 'temperature'\ntaus = [2.0, 0.5, 1.0]\n[grid]\narchitectures = ['linear', 'mlp-500']\n\
+        "prior = [0.5, 0.3, 0.2]\n[experiment]\nkind = 'temperature'\ntaus = [2.5, 1.2, 1.8]\n[grid]\narchitectures = ['linear', 'mlp-500']\n\
          train_sizes = [400]\nseeds = [0, 1]\n[test]\nimages = 1000\nwatched = 100\n[training]\nepochs = 4\nlearning_rate = 1e-2\n",
     );
     let summary = run(&spec, folder.path(), usize::MAX).1.unwrap();
     let Some(Finding::Temperature(found)) = &summary.finding else { panic!("no sweep") };
-    assert_eq!(found.worlds.iter().map(|world| world.tau.get()).collect::<Vec<_>>(), [0.5, 1.0, 2.0]);
+    assert_eq!(found.worlds.iter().map(|world| world.tau.get()).collect::<Vec<_>>(), [1.2, 1.8, 2.5]);
     let (world, prior) = (world(), Prior::new(&[0.5, 0.3, 0.2]).unwrap());
     let classes = GaussianClasses::of_base(world.flow().shared_base().unwrap(), &prior).unwrap();
     let mut before = 0.0;
