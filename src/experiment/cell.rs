@@ -125,15 +125,36 @@ pub struct CellResult {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::{Mapped, PRESETS, PartRecord};
+    use crate::experiment::{Experiment, Mapped, PRESETS, PartRecord, TemperatureSpec};
+    use crate::units::Tau;
 
     /// The weights of the bundled `mnist` when these names were written down.
     const WEIGHTS: &str = "9b44f254a849e56912d37bb88cfaaa6403bd39f6d809328d85ef15de5aa6c94a";
+
+    /// Name of the first cell of the first preset under them.
+    const PLAIN: &str = "02632e1eca1fb2ea";
 
     fn part(sha256: &str) -> PartRecord {
         let classes = Mapped::ByNumber;
         let (path, sha256) = ("digits".into(), sha256.into());
         PartRecord { path, images: 9, sha256, dequantisation: None, classes, of_this_world: false }
+    }
+
+    #[test]
+    fn a_kind_that_only_looks_at_its_cells_in_its_own_way_leaves_them_their_names() {
+        let spec = PRESETS[0].spec().unwrap();
+        let id = |experiment: Experiment, condition: usize| {
+            let spec = ExperimentSpec { experiment, ..spec.clone() };
+            let files = Files::of(&spec, WEIGHTS, None).unwrap();
+            Cell { condition, ..spec.cells()[0] }.id(&spec, &files).unwrap()
+        };
+        let taus = vec![Tau::new(0.7).unwrap(), spec.world.tau];
+        let sweep = Experiment::Temperature(TemperatureSpec { taus });
+        for same in [id(Experiment::SelfValidation, 0), id(Experiment::SoftLabels, 0), id(sweep.clone(), 1)] {
+            assert_eq!(same, PLAIN);
+        }
+        // Written down when sweeps were new.
+        assert_eq!(id(sweep, 0), "6913a3c7c5bd7327");
     }
 
     #[test]
@@ -143,7 +164,7 @@ mod tests {
             let files = Files::of(&spec, WEIGHTS, data.as_ref()).unwrap();
             spec.cells()[0].id(&spec, &files).unwrap()
         };
-        assert_eq!(id(None), "02632e1eca1fb2ea");
+        assert_eq!(id(None), PLAIN);
         let data = |train: &str, test: Option<&str>| DataRecord { train: part(train), test: test.map(part) };
         let ids = [id(None), id(Some(data("a", None))), id(Some(data("b", None))), id(Some(data("a", Some("b"))))];
         assert!(ids.iter().enumerate().all(|(i, id)| !ids[..i].contains(id)), "{ids:?}");

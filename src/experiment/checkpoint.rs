@@ -7,6 +7,7 @@ use std::path::Path;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use serde::{Deserialize, Serialize};
 
+use super::watched::Watched;
 use crate::classifier::Saved;
 use crate::data::write_atomically;
 use crate::error::{Error, Result};
@@ -17,7 +18,7 @@ const MOMENTS: &str = "optimizer";
 const STATE: &str = "state";
 
 /// How far a cell has come.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct State {
     /// Steps done.
     pub step: usize,
@@ -29,6 +30,9 @@ pub struct State {
     pub last_loss: f64,
     /// Seconds of training so far, all sittings.
     pub seconds: f64,
+    /// What was watched so far.
+    #[serde(default)]
+    pub course: Vec<Watched>,
 }
 
 /// Writes the file anew, atomically.
@@ -97,7 +101,18 @@ mod tests {
         assert!(read(&path).unwrap().is_none());
         let mut weights = Weights::default();
         weights.0.insert("fc.weight".into(), HostTensor::new([2, 1], vec![0.1, -3.0]));
-        let state = State { step: 7, loss: 0.1 + 0.2, seen: 3, last_loss: f64::MIN_POSITIVE, seconds: 1.5 };
+        let watched = Watched {
+            step: 4,
+            epoch: 1,
+            train_loss: 1.0 / 3.0,
+            cross_entropy: 0.7,
+            aleatoric: 0.1,
+            epistemic: 0.6,
+            expected_accuracy: 0.3,
+            half_widths: None,
+        };
+        let (loss, last_loss) = (0.1 + 0.2, f64::MIN_POSITIVE);
+        let state = State { step: 7, loss, seen: 3, last_loss, seconds: 1.5, course: vec![watched] };
         write(&path, &state, &Saved { weights: weights.clone(), optimizer: vec![1, 2, 255] }).unwrap();
         let (read_state, saved) = read(&path).unwrap().unwrap();
         assert_eq!((read_state, saved.weights, saved.optimizer), (state, weights, vec![1, 2, 255]));

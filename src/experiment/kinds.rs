@@ -9,6 +9,7 @@ use super::active::{self, ActiveSpec, Bought};
 use super::cell::{Cell, CellResult};
 use super::graders::{self, GradersSpec, Grading};
 use super::shift::{self, ShiftSpec, Shifted};
+use super::soft_labels::{self, Course};
 use super::spec::ExperimentSpec;
 use super::temperature::TemperatureSpec;
 use super::train::{CellEvent, Job, run_cell};
@@ -43,6 +44,8 @@ pub enum Experiment {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Found {
+    /// How its training went.
+    SoftLabels(Course),
     /// What its training images were.
     Shift(Shifted),
     /// What was bought round by round.
@@ -207,12 +210,11 @@ pub fn carry_out(
     events: &mut dyn Events<CellEvent>,
 ) -> Result<CellResult> {
     match experiment {
+        Experiment::SoftLabels => soft_labels::run(job, events),
         Experiment::Shift(spec) => shift::run(spec, place, job, events),
         Experiment::ActiveLearning(spec) => active::run(spec, place, job, events),
         Experiment::Graders(spec) => graders::run(spec, job, events),
-        Experiment::Scaling | Experiment::Temperature(_) | Experiment::SelfValidation | Experiment::SoftLabels => {
-            run_cell(job, events)
-        }
+        Experiment::Scaling | Experiment::Temperature(_) | Experiment::SelfValidation => run_cell(job, events),
     }
 }
 

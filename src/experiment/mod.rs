@@ -3,16 +3,20 @@
 
 mod active;
 mod bench;
+mod beside;
 mod cell;
 mod checkpoint;
 mod dataset;
 mod finding;
 mod graders;
+#[cfg(test)]
+mod hand_made;
 mod images;
 mod kinds;
 mod pool;
 mod presets;
 mod scaling;
+mod repeats;
 mod self_validation;
 mod shift;
 mod soft_labels;
@@ -27,6 +31,7 @@ mod worst;
 
 pub use active::{ActiveSpec, Bought, Round, Strategy};
 pub use bench::{TrainBench, bench_training};
+pub use beside::{Beside, Gap};
 pub use cell::{Cell, CellResult, Files};
 pub use dataset::{Data, DataRecord, Mapped, Part, PartRecord};
 pub use finding::Finding;
@@ -35,10 +40,13 @@ pub use images::{Batch, Images, Source, View, WorldImages};
 pub use kinds::{Experiment, Found, Place, carry_out};
 pub use pool::{Pool, read_pool};
 pub use presets::{PRESETS, Preset};
+pub use repeats::{SeedGain, SeedMean};
+pub use self_validation::Nearness;
 pub use shift::{BaseShift, ShiftSetting, ShiftSpec, Shifted};
+pub use soft_labels::{Course, Curve, CurvePoint, Gain, Gains, Told};
 pub use spec::{DataSpec, ExperimentSpec, GridSpec, TestSpec, WorldSpec};
 pub use summary::{Law, Summary};
-pub use temperature::TemperatureSpec;
+pub use temperature::{Sweep, Swept, TemperatureSpec};
 pub use train::{CellEvent, Job, run_cell, train_cell};
 pub use trained::Trained;
 pub use truth::Truth;

@@ -19,6 +19,10 @@ pub const PRESETS: &[Preset] = &[
     Preset { name: "self-validation", text: include_str!("../../assets/specs/self-validation.toml") },
     Preset { name: "graders-quick", text: include_str!("../../assets/specs/graders-quick.toml") },
     Preset { name: "graders", text: include_str!("../../assets/specs/graders.toml") },
+    Preset { name: "temperature-quick", text: include_str!("../../assets/specs/temperature-quick.toml") },
+    Preset { name: "temperature", text: include_str!("../../assets/specs/temperature.toml") },
+    Preset { name: "soft-labels-quick", text: include_str!("../../assets/specs/soft-labels-quick.toml") },
+    Preset { name: "soft-labels", text: include_str!("../../assets/specs/soft-labels.toml") },
 ];
 
 impl Preset {

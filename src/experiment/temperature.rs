@@ -1,14 +1,24 @@
 //! The temperature sweep (EBO figures 3 and 4): worlds from easy to hard, made of one oracle, and how far classifiers stay above the Bayes
 //! error of each.
+//!
+//! EBO prints its figures 3 and 4 without numbers, so there are none to lay over ours; what §4.2 says of its temperatures in words is
+//! marked where the world is one of the paper's datasets.
+
+mod figures;
+#[cfg(test)]
+mod tests;
 
 use serde::{Deserialize, Serialize};
 
+use super::beside::Beside;
 use super::cell::CellResult;
 use super::kinds::check_taus;
+use super::repeats::{provenance, repeats};
 use super::spec::ExperimentSpec;
 use super::truth::Truth;
+use crate::classifier::Architecture;
 use crate::error::Result;
-use crate::figure::{Figure, Table};
+use crate::measure::Estimate;
 use crate::units::Tau;
 
 /// What a temperature sweep varies.
@@ -31,26 +41,49 @@ impl TemperatureSpec {
 
 /// Errors over the temperature.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Sweep {}
+pub struct Sweep {
+    /// Where the numbers come from.
+    pub provenance: Vec<(String, String)>,
+    /// Name of the oracle.
+    pub oracle: String,
+    /// The networks of the plan.
+    pub architectures: Vec<Architecture>,
+    /// What is known at each τ, the lowest first.
+    pub worlds: Vec<Swept>,
+}
+
+/// The world at one temperature, and classifiers in it. Errors are shares of 1.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Swept {
+    /// Base temperature τ.
+    pub tau: Tau,
+    /// The Bayes error of the world, once it is computed.
+    pub truth: Option<Truth>,
+    /// The Bayes error of the test images: their mean 1 − max p(y|x); absent until a cell is finished.
+    pub test_bayes_error: Option<Estimate>,
+    /// The classifiers that are finished, in the order of the plan.
+    pub classifiers: Vec<Beside>,
+}
 
 impl Sweep {
-    /// From the finished cells.
-    pub fn of(
-        _spec: &ExperimentSpec,
-        _own: &TemperatureSpec,
-        _cells: &[CellResult],
-        _truths: &[Option<Truth>],
-    ) -> Self {
-        todo!()
-    }
-
-    /// Its figures.
-    pub fn figures(&self) -> Vec<Figure> {
-        todo!()
-    }
-
-    /// Its tables.
-    pub fn tables(&self) -> Vec<Table> {
-        todo!()
+    /// From the finished cells, and the Bayes error at each temperature of the spec where it is known.
+    pub fn of(spec: &ExperimentSpec, own: &TemperatureSpec, cells: &[CellResult], truths: &[Option<Truth>]) -> Self {
+        let groups = repeats(cells);
+        let world = |(condition, &tau): (usize, &Tau)| {
+            let truth = truths.get(condition).cloned().flatten();
+            let here = || groups.iter().filter(|group| group.cell.condition == condition);
+            let first = here().find_map(|group| group.results.first());
+            let test_bayes_error = first.map(|result| result.measured.bayes_accuracy.complement());
+            let classifiers = here().filter_map(|group| Beside::of(group, truth.as_ref())).collect();
+            Swept { tau, truth, test_bayes_error, classifiers }
+        };
+        let mut worlds: Vec<Swept> = own.taus.iter().enumerate().map(world).collect();
+        worlds.sort_by(|a, b| a.tau.get().total_cmp(&b.tau.get()));
+        Self {
+            provenance: provenance(spec, cells.len()),
+            oracle: spec.world.oracle.clone(),
+            architectures: spec.grid.architectures.clone(),
+            worlds,
+        }
     }
 }

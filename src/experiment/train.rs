@@ -99,7 +99,7 @@ pub fn train_cell(job: &Job<'_>, events: &mut dyn Events<CellEvent>) -> Result<(
     let total = run.total;
     let parameters = run.trainee.classifier().parameters();
     events.report(CellEvent::Started { parameters, steps: total, resumed_at: run.state.step })?;
-    while run.state.step < total {
+    while !run.done() {
         if let Err(error) = run.epoch(events) {
             if matches!(error, Error::Cancelled) {
                 run.checkpoint()?;
@@ -152,12 +152,18 @@ impl<'a> Run<'a> {
         Ok(Self { job, seed, scale, trainee, state, steps, total, since: now, written: now })
     }
 
-    /// The rest of the epoch in which the run stands.
+    /// Whether the last epoch is over and looked at.
+    fn done(&self) -> bool {
+        self.state.step == self.total && self.state.seen == 0
+    }
+
+    /// The rest of the epoch in which the run stands: after its last step, what follows the steps.
     fn epoch(&mut self, events: &mut dyn Events<CellEvent>) -> Result<()> {
-        let (n, epoch) = (self.job.cell.train_size, self.state.step / self.steps);
+        let begun = self.state.seen > 0;
+        let (n, epoch) = (self.job.cell.train_size, (self.state.step - usize::from(begun)) / self.steps);
         let mut order: Vec<usize> = (0..n).collect();
         order.shuffle(&mut self.seed.split("order").rng(epoch as u64));
-        for k in self.state.step % self.steps..self.steps {
+        for k in self.state.step - epoch * self.steps..self.steps {
             let chosen = &order[k * n / self.steps..(k + 1) * n / self.steps];
             let (step, rate) = (self.state.step, self.job.training.rate(self.state.step, self.total));
             let loss = self.step(chosen, epoch, rate)?;
@@ -175,6 +181,7 @@ impl<'a> Run<'a> {
         let done = epoch + 1;
         if is_watched(done, self.job.training.epochs) {
             let watched = self.watch(done)?;
+            self.state.course.push(watched);
             events.report(CellEvent::Watched(watched))?;
         }
         if self.written.elapsed() >= self.job.every || self.state.step == self.total {
@@ -217,7 +224,7 @@ impl<'a> Run<'a> {
 
     /// The classifier as it is now.
     fn trained(&self) -> Trained {
-        Trained::new(self.trainee.classifier(), self.scale.clone())
+        Trained::new(self.trainee.classifier(), self.scale.clone(), self.state.course.clone())
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::images::{Batch, Images};
 use super::train::Job;
+use super::watched::Watched;
 use super::worst::{Keeper, Worst};
 use crate::classifier::{Classifier, Normalisation};
 use crate::data::ImageShape;
@@ -12,16 +13,22 @@ use crate::units::Seed;
 /// Images in one pass over the test images.
 const TEST_BATCH: usize = 256;
 
-/// A classifier with the scale of its input.
+/// A classifier with the scale of its input, and how it came to be.
 pub struct Trained {
     classifier: Classifier,
     scale: Scale,
+    course: Vec<Watched>,
 }
 
 impl Trained {
-    /// A classifier and the scale it was trained with.
-    pub(super) fn new(classifier: Classifier, scale: Scale) -> Self {
-        Self { classifier, scale }
+    /// A classifier, the scale it was trained with, and what was watched meanwhile.
+    pub(super) fn new(classifier: Classifier, scale: Scale, course: Vec<Watched>) -> Self {
+        Self { classifier, scale, course }
+    }
+
+    /// The watched test images in the course of its training, all sittings together.
+    pub fn course(&self) -> &[Watched] {
+        &self.course
     }
 
     /// log q(y|x) of images `x` (NCHW, world space), [N, K].

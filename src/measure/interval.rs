@@ -44,7 +44,8 @@ impl Estimate {
     }
 
     /// One minus this number, e.g. the error of an accuracy.
-    pub(super) fn complement(self) -> Self {
+    #[must_use]
+    pub fn complement(self) -> Self {
         Self {
             value: 1.0 - self.value,
             interval: Interval { low: 1.0 - self.interval.high, high: 1.0 - self.interval.low },

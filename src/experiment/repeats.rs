@@ -1,0 +1,253 @@
+//! Cells that differ in their seed alone: means over seeds, and what an interval of such a mean covers.
+
+use serde::{Deserialize, Serialize};
+
+use super::cell::{Cell, CellResult};
+use super::spec::ExperimentSpec;
+use crate::figure::{Point, Value};
+use crate::measure::{Estimate, Interval, over_seeds};
+
+/// What the captions of figures say whose error bars are those of a [`SeedMean`].
+pub(super) const SEED_MEAN: &str = "Means over seeds with 95 % intervals over seeds (Student) and over test images, added in quadrature; \
+     no interval where a single seed is finished.";
+
+/// What the captions say of a [`SeedGain`].
+pub(super) const SEED_GAIN: &str = "Differences are formed seed by seed (the same training and test images on both sides) and have \
+     Student's 95 % interval over seeds; no interval where a single seed is finished.";
+
+/// Range of accuracies, errors and calibration errors.
+pub(super) const SHARE: [f64; 2] = [0.0, 1.0];
+/// Range of divergences, nats.
+pub(super) const NATS: [f64; 2] = [0.0, f64::INFINITY];
+
+/// Mean over seeds of a figure that was measured on the same test images for every seed.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct SeedMean {
+    /// The mean.
+    pub value: f64,
+    /// Seeds.
+    pub seeds: usize,
+    /// 95 % interval over test images: its ends are as far off as the seeds' own are on average, which is no nearer than those of the
+    /// mean would be.
+    pub over_images: Interval,
+    /// Student's 95 % interval over seeds; absent with a single one, which says nothing of its spread.
+    pub over_seeds: Option<Interval>,
+    /// 95 % interval over both, the distances added in quadrature.
+    pub interval: Option<Interval>,
+}
+
+/// A paired difference of two means over seeds, in the unit of the figure.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct SeedGain {
+    /// Mean difference.
+    pub value: f64,
+    /// Seeds that both sides have.
+    pub seeds: usize,
+    /// Student's 95 % interval over seeds; absent with a single one.
+    pub interval: Option<Interval>,
+}
+
+impl SeedMean {
+    /// Of the seeds' figures; their intervals are cut to `range`. None without a seed.
+    pub fn of(figures: &[Estimate], range: [f64; 2]) -> Option<Self> {
+        let seeds = figures.len();
+        if seeds == 0 {
+            return None;
+        }
+        let [least, most] = range;
+        let mean = |of: fn(&Estimate) -> f64| figures.iter().map(of).sum::<f64>() / seeds as f64;
+        let values: Vec<f64> = figures.iter().map(|figure| figure.value).collect();
+        let (value, half) = over_seeds(&values);
+        let (down, up) = (mean(|f| f.value - f.interval.low), mean(|f| f.interval.high - f.value));
+        let around = |down: f64, up: f64| Interval { low: (value - down).max(least), high: (value + up).min(most) };
+        let spread = half.is_finite();
+        Some(Self {
+            value,
+            seeds,
+            over_images: around(down, up),
+            over_seeds: spread.then(|| around(half, half)),
+            interval: spread.then(|| around(down.hypot(half), up.hypot(half))),
+        })
+    }
+
+    /// Times a number, e.g. 100 for per cent, at a place of a figure.
+    pub(super) fn point(&self, x: f64, times: f64) -> Point {
+        point(x, self.value, self.interval, times)
+    }
+
+    /// Times a number, in a table.
+    pub(super) fn cell(&self, times: f64) -> Value {
+        cell(self.value, self.interval, times)
+    }
+}
+
+impl SeedGain {
+    /// Of differences, one a seed; none without any.
+    pub fn of(differences: &[f64]) -> Option<Self> {
+        let (value, half) = over_seeds(differences);
+        let interval = half.is_finite().then_some(Interval { low: value - half, high: value + half });
+        (!differences.is_empty()).then_some(Self { value, seeds: differences.len(), interval })
+    }
+
+    /// As [`SeedMean::point`].
+    pub(super) fn point(&self, x: f64, times: f64) -> Point {
+        point(x, self.value, self.interval, times)
+    }
+
+    /// As [`SeedMean::cell`].
+    pub(super) fn cell(&self, times: f64) -> Value {
+        cell(self.value, self.interval, times)
+    }
+}
+
+/// A number with its interval, where it has one, at a place.
+pub(super) fn point(x: f64, value: f64, interval: Option<Interval>, times: f64) -> Point {
+    let point = Point::new(x, times * value);
+    match interval {
+        Some(Interval { low, high }) => point.within(times * low, times * high),
+        None => point,
+    }
+}
+
+/// The same in a table.
+pub(super) fn cell(value: f64, interval: Option<Interval>, times: f64) -> Value {
+    match interval {
+        Some(Interval { low, high }) => Value::within(times * value, times * low, times * high),
+        None => Value::from(times * value),
+    }
+}
+
+/// The finished seeds of a classifier under a condition.
+pub(super) struct Repeats<'a> {
+    /// What they have in common; its seed is the first one's.
+    pub cell: Cell,
+    /// A seed each.
+    pub results: Vec<&'a CellResult>,
+}
+
+/// The finished cells by what they have in common, in the order of the plan.
+pub(super) fn repeats(cells: &[CellResult]) -> Vec<Repeats<'_>> {
+    let mut found: Vec<Repeats<'_>> = Vec::new();
+    for result in cells {
+        let same = |other: &Cell| Cell { seed: result.cell.seed, ..*other } == result.cell;
+        match found.iter_mut().find(|repeats| same(&repeats.cell)) {
+            Some(repeats) => repeats.results.push(result),
+            None => found.push(Repeats { cell: result.cell, results: vec![result] }),
+        }
+    }
+    found
+}
+
+impl Repeats<'_> {
+    /// Mean over seeds of a figure; none without a seed.
+    pub fn mean(&self, of: impl Fn(&CellResult) -> Estimate, range: [f64; 2]) -> Option<SeedMean> {
+        let figures: Vec<Estimate> = self.results.iter().map(|result| of(result)).collect();
+        SeedMean::of(&figures, range)
+    }
+
+    /// Mean difference to another classifier over the seeds that both have.
+    pub fn gain(&self, over: &Self, of: impl Fn(&CellResult) -> f64) -> Option<SeedGain> {
+        let pair = |result: &&CellResult| {
+            let other = over.results.iter().find(|other| other.cell.seed == result.cell.seed)?;
+            Some(of(result) - of(other))
+        };
+        SeedGain::of(&self.results.iter().filter_map(pair).collect::<Vec<f64>>())
+    }
+}
+
+/// Where the numbers of an experiment's figures come from.
+pub(super) fn provenance(spec: &ExperimentSpec, finished: usize) -> Vec<(String, String)> {
+    let list = |values: Vec<String>| values.join(", ");
+    let conditions = 0..spec.experiment.conditions().len().max(1);
+    let mut taus: Vec<String> = conditions.map(|condition| spec.tau(condition).get().to_string()).collect();
+    taus.dedup();
+    let mut lines = vec![
+        ("run", spec.name.clone()),
+        ("oracle", spec.world.oracle.clone()),
+        ("τ", list(taus)),
+        ("N", list(spec.grid.train_sizes.iter().map(usize::to_string).collect())),
+        ("seeds", list(spec.grid.seeds.iter().map(u64::to_string).collect())),
+        ("test images", spec.test.images.to_string()),
+        ("cells", format!("{finished} of {}", spec.cells().len())),
+    ];
+    if spec.world.smoothing.get() != 1.0 {
+        lines.insert(3, ("T", spec.world.smoothing.get().to_string()));
+    }
+    lines.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// The same of a figure that shows one value of what varies.
+pub(super) fn only(provenance: &[(String, String)], what: &str, value: String) -> Vec<(String, String)> {
+    let line = |(name, old): &(String, String)| (name.clone(), if name == what { value.clone() } else { old.clone() });
+    provenance.iter().map(line).collect()
+}
+
+/// The values of some things, each once, in the order in which they come first.
+pub(super) fn distinct<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut found = Vec::new();
+    for value in values {
+        if !found.contains(&value) {
+            found.push(value);
+        }
+    }
+    found
+}
+
+/// What the name of one of several figures ends in; nothing where there is one.
+pub(super) fn suffix(sizes: &[usize], n: usize) -> String {
+    if sizes.len() > 1 { format!("-n{n}") } else { String::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::hand_made::{around, measured, near, result, spec};
+
+    /// Student's t of two degrees of freedom.
+    const T2: f64 = 4.302_652_729_696;
+
+    #[test]
+    fn a_mean_over_seeds_has_both_intervals_and_a_single_seed_has_none_over_seeds() {
+        let found = SeedMean::of(&[around(0.4, 0.01), around(0.5, 0.03), around(0.6, 0.02)], SHARE).unwrap();
+        let half = T2 * 0.1 / 3f64.sqrt();
+        let (images, seeds, both) = (found.over_images, found.over_seeds.unwrap(), found.interval.unwrap());
+        assert!(near(found.value, 0.5) && found.seeds == 3);
+        assert!(near(images.low, 0.48) && near(images.high, 0.52), "{images:?}");
+        assert!(near(seeds.low, 0.5 - half) && near(seeds.high, 0.5 + half), "{seeds:?}");
+        assert!(near(both.high, 0.5 + half.hypot(0.02)) && near(both.low, 0.5 - half.hypot(0.02)), "{both:?}");
+        let one = SeedMean::of(&[around(0.4, 0.01)], SHARE).unwrap();
+        assert_eq!((one.over_seeds, one.interval), (None, None));
+        assert!(near(one.over_images.low, 0.39));
+        assert!(one.point(3.0, 100.0).low.is_none() && near(one.point(3.0, 100.0).y, 40.0));
+        assert_eq!(SeedMean::of(&[], SHARE), None);
+        let edge = SeedMean::of(&[around(0.99, 0.05), around(0.98, 0.05)], SHARE).unwrap().interval.unwrap();
+        assert_eq!(edge.high, 1.0);
+    }
+
+    #[test]
+    fn gains_are_paired_by_seed_whatever_the_order_and_what_is_missing() {
+        let spec = spec(
+            "[world]\noracle = 'mnist'\n[grid]\narchitectures = ['linear']\ntrain_sizes = [10]\nseeds = [3, 4, 5]\n\
+             labels = ['posterior', 'argmax']\n[experiment]\nkind = 'soft-labels'\n",
+        );
+        let error = |labels: usize, seed: u64| [[0.10, 0.20, 0.90], [0.13, 0.25, 0.0]][labels][seed as usize - 3];
+        let cells = spec.cells();
+        let of = |cell: &Cell| {
+            let error = error(usize::from(cell.labels != cells[0].labels), cell.seed);
+            result(*cell, measured(error, error, 0.0))
+        };
+        // Hard labels have no seed 5 yet, and come in another order.
+        let mut results: Vec<CellResult> = cells.iter().map(of).filter(|r| r.id != format!("{:?}", cells[5])).collect();
+        results.reverse();
+        let groups = repeats(&results);
+        assert_eq!(groups.iter().map(|group| group.results.len()).collect::<Vec<_>>(), [2, 3]);
+        let gain = groups[1].gain(&groups[0], |result| result.measured.accuracy.value).unwrap();
+        // Differences 0.03 and 0.05: s = 0.01 √2, t of one degree 12.7062.
+        assert!(near(gain.value, 0.04) && gain.seeds == 2);
+        let half = 12.706_204_736 * 0.01;
+        let interval = gain.interval.unwrap();
+        assert!((interval.low - (0.04 - half)).abs() < 1e-8 && (interval.high - (0.04 + half)).abs() < 1e-8);
+        assert_eq!(SeedGain::of(&[0.1]).unwrap().interval, None);
+        assert_eq!(SeedGain::of(&[]), None);
+    }
+}

@@ -1,0 +1,254 @@
+//! Error and gap against τ (EBO figure 3), architectures side by side at one τ (EBO figure 4), and the numbers.
+
+use super::{Sweep, Swept};
+use crate::experiment::Truth;
+use crate::experiment::beside::{Beside, Who, across, axes, on_test, per_cent, sureness};
+use crate::experiment::repeats::{SEED_MEAN, only, point, suffix};
+use crate::figure::{Axis, Column, Figure, Point, Rule, Series, Style, Table, Value, Way};
+use crate::measure::Interval;
+
+/// What EBO §4.2 says of its two datasets: its networks come close to the optimum below the first τ, and the gap is significant
+/// above the second.
+const EBO: [(&str, f64, f64); 2] = [("mnist", 1.0, 1.5), ("fashion-mnist", 0.5, 1.0)];
+
+const PAIRED: &str = "All temperatures share their seeds, and so latents and classes: a curve compares the same images made easier or \
+                      harder.";
+
+impl Sweep {
+    /// Error and gap against τ, and the architectures at the τ nearest 1; for each number of training images, the largest first.
+    pub fn figures(&self) -> Vec<Figure> {
+        let (_, sizes) = axes(self.all());
+        let of = |&n: &usize| {
+            let figures = [Some(self.errors(n)), Some(self.gaps(n)), self.architectures_at_one(n)];
+            figures.into_iter().flatten().map(move |figure| (figure, n))
+        };
+        let named = |(figure, n): (Figure, usize)| {
+            let end = suffix(&sizes, n);
+            let title = format!("{}, {n} training images", figure.title);
+            Figure { id: figure.id + &end, title, provenance: only(&figure.provenance, "N", n.to_string()), ..figure }
+        };
+        sizes.iter().rev().flat_map(of).map(named).collect()
+    }
+
+    /// Every temperature and classifier, and the Bayes error of every world.
+    pub fn tables(&self) -> Vec<Table> {
+        vec![self.error_table(), self.bayes_table()]
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Beside> + Clone {
+        self.worlds.iter().flat_map(|world| &world.classifiers)
+    }
+
+    /// One series a classifier: what it has at each τ.
+    fn curves(&self, n: usize, of: impl Fn(&Beside, f64) -> Option<Point>) -> Vec<Series> {
+        let (names, _) = axes(self.all());
+        let curve = |who: Who| {
+            let at = |world: &Swept| {
+                let here = world.classifiers.iter().find(|beside| beside.who() == who && beside.train_size == n)?;
+                of(here, world.tau.get())
+            };
+            let points: Vec<Point> = self.worlds.iter().filter_map(at).collect();
+            let colour = who.colour(&self.architectures);
+            Series { name: who.name(), style: Style::LinePoints, colour, points, ..Series::default() }
+        };
+        names.into_iter().map(curve).filter(|series| !series.points.is_empty()).collect()
+    }
+
+    fn errors(&self, n: usize) -> Figure {
+        let colour = self.architectures.len();
+        let bayes = |world: &Swept| {
+            let truth = world.truth.as_ref()?.bayes_error;
+            let (low, high) = truth.interval;
+            Some(point(world.tau.get(), truth.value, Some(Interval { low, high }), 100.0))
+        };
+        let on_these = |world: &Swept| {
+            let found = world.test_bayes_error?;
+            Some(point(world.tau.get(), found.value, Some(found.interval), 100.0))
+        };
+        let mut series = vec![
+            Series {
+                name: "Bayes error of the world".into(),
+                points: self.worlds.iter().filter_map(bayes).collect(),
+                band: true,
+                colour,
+                ..Series::default()
+            },
+            Series {
+                name: "Bayes error of the test images".into(),
+                style: Style::Points,
+                points: self.worlds.iter().filter_map(on_these).collect(),
+                dashed: true,
+                colour,
+                ..Series::default()
+            },
+        ];
+        series.extend(self.curves(n, |beside, tau| Some(beside.error.point(tau, 100.0))));
+        let caption = format!(
+            "Test error against drawn labels beside the Bayes error of the world at each base temperature τ ({}); hollow markers: the \
+             Bayes error of the test images themselves, with its 95 % bootstrap interval over images. {SEED_MEAN} {PAIRED}",
+            self.how()
+        );
+        Figure {
+            id: "temperature-error".into(),
+            title: "Test error and Bayes error against temperature".into(),
+            caption,
+            provenance: self.provenance.clone(),
+            x: Axis::linear("base temperature τ"),
+            y: Axis::linear("error").in_unit("%"),
+            series,
+            ..Figure::default()
+        }
+    }
+
+    fn gaps(&self, n: usize) -> Figure {
+        let paired = self.curves(n, |beside, tau| Some(beside.gap_on_test.point(tau, 100.0)));
+        let in_world = self.curves(n, |beside, tau| Some(beside.gap?.point(tau, 100.0)));
+        let zero = Rule { way: Way::Horizontal, at: 0.0, low: None, high: None, label: "Bayes".into() };
+        let mut caption = format!(
+            "Test error minus the Bayes error of the world ({}); dashed: expected error minus the Bayes error of the same test images, \
+             the same gap without the noise of labels and of the choice of images. {SEED_MEAN} The interval of the Bayes error is added \
+             to that of the gap. {PAIRED}",
+            self.how()
+        );
+        let marks = EBO.iter().find(|(name, ..)| *name == self.oracle);
+        if marks.is_some() {
+            caption += " Vertical lines: the temperatures that EBO §4.2 names for its own flow of this dataset.";
+        }
+        let vertical = |(at, label): (f64, &str)| {
+            let label = format!("EBO §4.2: {label} τ = {at}");
+            Rule { way: Way::Vertical, at, low: None, high: None, label }
+        };
+        let said =
+            marks.into_iter().flat_map(|&(_, near, far)| [(near, "close to optimal below"), (far, "a gap above")]);
+        Figure {
+            id: "temperature-gap".into(),
+            title: "Gap to the Bayes error against temperature".into(),
+            caption,
+            provenance: self.provenance.clone(),
+            x: Axis::linear("base temperature τ"),
+            y: Axis::linear("test error − Bayes error").in_unit("pp"),
+            series: paired.into_iter().map(on_test).chain(in_world).collect(),
+            rules: [zero].into_iter().chain(said.map(vertical)).collect(),
+        }
+    }
+
+    /// EBO figure 4, at the temperature nearest 1, where there is more than one architecture to compare.
+    fn architectures_at_one(&self, n: usize) -> Option<Figure> {
+        let off = |world: &&Swept| (world.tau.get() - 1.0).abs();
+        let world = self.worlds.iter().min_by(|a, b| off(a).total_cmp(&off(b)))?;
+        let here: Vec<&Beside> = world.classifiers.iter().filter(|beside| beside.train_size == n).collect();
+        if here.iter().all(|beside| beside.architecture == here[0].architecture) {
+            return None;
+        }
+        let bar = |(i, beside): (usize, &&Beside)| Series {
+            name: beside.who().name(),
+            style: Style::Bars,
+            colour: beside.who().colour(&self.architectures),
+            points: vec![beside.error.point(i as f64, 100.0)],
+            ..Series::default()
+        };
+        let tau = world.tau.get();
+        let line = |truth: &Truth| {
+            let error = truth.bayes_error;
+            across(format!("Bayes error of the world, {:.2} %", 100.0 * error.value), error.value, error.interval)
+        };
+        Some(Figure {
+            id: "temperature-architectures".into(),
+            title: format!("Test errors at τ = {tau}"),
+            caption: format!(
+                "Test error of each architecture at τ = {tau}, the temperature of the sweep nearest 1, and the Bayes error of the world \
+                 there ({}). {SEED_MEAN}",
+                self.how()
+            ),
+            provenance: only(&self.provenance, "τ", tau.to_string()),
+            x: Axis::named("architecture", here.iter().map(|beside| beside.who().name())),
+            y: Axis::linear("test error").in_unit("%"),
+            series: here.iter().enumerate().map(bar).collect(),
+            rules: world.truth.iter().map(line).collect(),
+        })
+    }
+
+    /// How sure the Bayes errors of the worlds are, in words.
+    fn how(&self) -> String {
+        let badges: Vec<&str> =
+            self.worlds.iter().filter_map(|world| Some(sureness(world.truth.as_ref()?.badge))).collect();
+        match badges.split_first() {
+            None => "not computed yet".into(),
+            Some((first, rest)) if rest.iter().all(|badge| badge == first) => format!("{first}; methods in the table"),
+            Some(_) => "how sure each is and by which method: in the table".into(),
+        }
+    }
+
+    fn error_table(&self) -> Table {
+        let columns = vec![
+            Column::new("τ", 3),
+            Column::new("architecture", 0),
+            Column::new("labels", 0),
+            Column::new("N", 0),
+            Column::new("seeds", 0),
+            Column::of("test error", "%", 2),
+            Column::of("expected error", "%", 2),
+            Column::of("Bayes error of the world", "%", 3),
+            Column::of("Bayes error of the test images", "%", 2),
+            Column::of("gap to the world", "pp", 2),
+            Column::of("gap on the test images", "pp", 2),
+        ];
+        let row = |world: &Swept, beside: &Beside| {
+            vec![
+                Value::from(world.tau.get()),
+                beside.architecture.label().into(),
+                beside.labels.label().into(),
+                Value::from(beside.train_size as f64),
+                Value::from(beside.error.seeds as f64),
+                beside.error.cell(100.0),
+                beside.expected_error.cell(100.0),
+                bayes(world),
+                world.test_bayes_error.as_ref().map_or(Value::Nothing, per_cent),
+                beside.gap.map_or(Value::Nothing, |gap| gap.cell(100.0)),
+                beside.gap_on_test.cell(100.0),
+            ]
+        };
+        let of = |world| move |beside| row(world, beside);
+        Table {
+            id: "temperature".into(),
+            title: "Errors over the temperature".into(),
+            caption: format!("{SEED_MEAN} {PAIRED}"),
+            columns,
+            rows: self.worlds.iter().flat_map(|world| world.classifiers.iter().map(of(world))).collect(),
+        }
+    }
+
+    fn bayes_table(&self) -> Table {
+        let words = |world: &Swept, of: fn(&Truth) -> String| {
+            world.truth.as_ref().map_or(Value::Nothing, |truth| Value::from(of(truth)))
+        };
+        let row = |world: &Swept| {
+            vec![
+                Value::from(world.tau.get()),
+                bayes(world),
+                words(world, |truth| sureness(truth.badge).to_owned()),
+                words(world, |truth| truth.how.clone()),
+                world.test_bayes_error.as_ref().map_or(Value::Nothing, per_cent),
+            ]
+        };
+        Table {
+            id: "temperature-bayes".into(),
+            title: "Bayes error over the temperature".into(),
+            caption: "95 % intervals; of the test images: bootstrap over images of the mean of 1 − max p(y|x).".into(),
+            columns: vec![
+                Column::new("τ", 3),
+                Column::of("Bayes error of the world", "%", 4),
+                Column::new("badge", 0),
+                Column::new("method", 0),
+                Column::of("Bayes error of the test images", "%", 2),
+            ],
+            rows: self.worlds.iter().map(row).collect(),
+        }
+    }
+}
+
+fn bayes(world: &Swept) -> Value {
+    let Some(truth) = &world.truth else { return Value::Nothing };
+    let (low, high) = truth.bayes_error.interval;
+    Value::within(100.0 * truth.bayes_error.value, 100.0 * low, 100.0 * high)
+}
