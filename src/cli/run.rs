@@ -215,6 +215,9 @@ pub fn summary(args: &SummaryArgs) -> Result<()> {
     if let Some(cell) = &args.worst {
         return super::worst::worst(&folder, cell, args.json);
     }
+    if let Some(cell) = &args.bought {
+        return super::bought::bought(&folder, cell, args.png.as_deref(), args.json);
+    }
     let summary = folder.summary()?;
     if args.csv { super::print_text(&summary.csv()) } else { report(&summary, args.json) }
 }

@@ -177,7 +177,7 @@ pub fn carry_out(
 ) -> Result<CellResult> {
     match experiment {
         Experiment::Shift(spec) => shift::run(spec, place, job, events),
-        Experiment::ActiveLearning(spec) => active::run(spec, place, job, events),
+        Experiment::ActiveLearning(spec) => active::run(spec, job, events),
         Experiment::Graders(spec) => graders::run(spec, place, job, events),
         Experiment::Scaling | Experiment::Temperature(_) | Experiment::SelfValidation | Experiment::SoftLabels => {
             run_cell(job, events)

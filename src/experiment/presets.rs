@@ -17,6 +17,8 @@ pub const PRESETS: &[Preset] = &[
     Preset { name: "scaling", text: include_str!("../../assets/specs/scaling.toml") },
     Preset { name: "self-validation-quick", text: include_str!("../../assets/specs/self-validation-quick.toml") },
     Preset { name: "self-validation", text: include_str!("../../assets/specs/self-validation.toml") },
+    Preset { name: "active-learning-quick", text: include_str!("../../assets/specs/active-learning-quick.toml") },
+    Preset { name: "active-learning", text: include_str!("../../assets/specs/active-learning.toml") },
 ];
 
 impl Preset {
