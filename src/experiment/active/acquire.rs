@@ -199,8 +199,10 @@ mod tests {
         Ok(log_softmax(&x.iter().flat_map(|x| [*x, 0.0]).collect::<Vec<f32>>(), 2))
     }
 
+    /// The second classifier says the opposite of the first.
     fn bought(images: &Images, strategy: Strategy, candidates: &[usize], count: usize) -> Purchase {
-        let market = Market { pool: images, classes: 2, classifiers: vec![Box::new(log_odds), Box::new(log_odds)] };
+        let opposite = |x: Vec<f32>| log_odds(x.into_iter().map(|x| -x).collect());
+        let market = Market { pool: images, classes: 2, classifiers: vec![Box::new(log_odds), Box::new(opposite)] };
         market.buy(strategy, candidates, count, &mut || Ok(())).unwrap()
     }
 
@@ -215,7 +217,8 @@ mod tests {
         assert_eq!(bought(&images, Strategy::MaxAleatoric, &all, 2).images, [3, 4]);
         // All the same to them: those that come first.
         assert_eq!(bought(&images, Strategy::Random, &[3, 0, 4], 2).images, [3, 0]);
-        assert_eq!(bought(&images, Strategy::Bald, &all, 2).images, [0, 1]);
+        // Two that are sure of the opposite; of equals the first.
+        assert_eq!(bought(&images, Strategy::Bald, &all, 3).images, [0, 1, 4]);
         // No more than there is, and only what is offered.
         assert_eq!(bought(&images, Strategy::MaxEpistemic, &[0, 2], 5).images, [2, 0]);
     }

@@ -159,7 +159,11 @@ fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap().map(|entry| entry.unwrap().path()) {
         let target = to.join(entry.file_name().unwrap());
-        if entry.is_dir() { copy(&entry, &target) } else { drop(std::fs::copy(&entry, &target).unwrap()) }
+        if entry.is_dir() {
+            copy(&entry, &target);
+        } else {
+            std::fs::copy(&entry, &target).unwrap();
+        }
     }
 }
 
