@@ -107,15 +107,13 @@ impl Buyer<'_> {
                 settled
             }
             None => {
-                let (mut measured, mut classifiers) = (None, Vec::new());
-                for (member, folder) in folders.iter().enumerate() {
-                    let (result, trained) = self.train(folder, member)?;
-                    // The first is the one that every strategy has; the others only serve the choice.
-                    measured.get_or_insert(result.measured);
-                    classifiers.push(trained);
+                // The first is the one that every strategy has; the others only serve the choice.
+                let (result, first) = self.train(&folder, 0)?;
+                let mut classifiers = vec![first];
+                for (member, folder) in folders.iter().enumerate().skip(1) {
+                    classifiers.push(self.train(folder, member)?.1);
                 }
-                let measured = measured.ok_or_else(|| Error::input("no classifier to ask"))?;
-                let settled = Settled { measured, next: self.buy(&classifiers, count)? };
+                let settled = Settled { measured: result.measured, next: self.buy(&classifiers, count)? };
                 write(&file, &settled)?;
                 settled
             }
