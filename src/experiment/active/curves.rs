@@ -223,19 +223,24 @@ mod tests {
 
     const LABELS: [f64; 5] = [100.0, 200.0, 300.0, 400.0, 500.0];
 
+    /// The saving of a single seed.
+    fn saving_of(a: &[f64], b: &[f64]) -> Saving {
+        Saving::of(&LABELS, &[a.to_vec()], &[b.to_vec()]).unwrap()
+    }
+
     #[test]
     fn queries_saved_on_curves_of_known_shape() {
         // B rises evenly to 0.9; at 300 labels it is 0.7. A is there at half way between 100 and 200 labels: 50 queries for 200.
         let (a, b) = (vec![0.5, 0.9, 0.9, 0.9, 0.9], vec![0.5, 0.6, 0.7, 0.8, 0.9]);
-        let saving = Saving::of(&LABELS, &[a.clone()], &[b.clone()]).unwrap();
+        let saving = saving_of(&a, &b);
         assert_eq!((saving.middle, saving.target, saving.reached), (300.0, 0.7, Some(150.0)));
         let saved = saving.saved.number.unwrap();
         assert!((saved.value - 0.75).abs() < 1e-12 && saved.interval.is_none());
         // The other way round B needs 400 queries for A's 0.9 of half its budget: 100 % more.
-        let back = Saving::of(&LABELS, &[b.clone()], &[a]).unwrap();
+        let back = saving_of(&b, &a);
         assert!((back.saved.number.unwrap().value + 1.0).abs() < 1e-12);
         // Itself: nothing is saved.
-        assert_eq!(Saving::of(&LABELS, &[b.clone()], &[b]).unwrap().saved.number.unwrap().value, 0.0);
+        assert_eq!(saving_of(&b, &b).saved.number.unwrap().value, 0.0);
     }
 
     #[test]
@@ -249,9 +254,9 @@ mod tests {
     #[test]
     fn a_saving_that_does_not_exist_says_why() {
         let (low, high) = (vec![0.5; 5], vec![0.5, 0.6, 0.7, 0.8, 0.9]);
-        let never = Saving::of(&LABELS, &[low.clone()], &[high.clone()]).unwrap();
+        let never = saving_of(&low, &high);
         assert!(never.reached.is_none() && never.saved.why_not.unwrap().contains("not reached"));
-        let nothing = Saving::of(&LABELS, &[high], &[low]).unwrap();
+        let nothing = saving_of(&high, &low);
         assert!(nothing.saved.why_not.unwrap().contains("brought the other strategy nothing"));
         assert_eq!(Saving::of(&LABELS, &[], &[]), None);
         assert_eq!(Saving::of(&[100.0], &[vec![0.5]], &[vec![0.5]]), None);
