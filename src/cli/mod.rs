@@ -4,6 +4,7 @@
 mod args;
 mod bayes;
 mod bench;
+mod bought;
 mod doctor;
 mod evidence;
 mod look;

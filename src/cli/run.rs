@@ -215,6 +215,9 @@ pub fn summary(args: &SummaryArgs) -> Result<()> {
     if let Some(cell) = &args.worst {
         return super::worst::worst(&folder, cell, args.json);
     }
+    if let Some(cell) = &args.bought {
+        return super::bought::bought(&folder, cell, args.png.as_deref(), args.json);
+    }
     let summary = folder.summary()?;
     if let Some(place) = &args.figures {
         let figures = folder.figures(&summary, folder.world_sha256().as_deref());

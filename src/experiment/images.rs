@@ -35,7 +35,8 @@ impl Batch {
     }
 }
 
-fn largest(p: &[f64]) -> usize {
+/// The most probable class of a posterior; the first of equals.
+pub(super) fn largest(p: &[f64]) -> usize {
     (0..p.len()).fold(0, |best, k| if p[k] > p[best] { k } else { best })
 }
 

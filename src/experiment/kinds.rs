@@ -212,7 +212,7 @@ pub fn carry_out(
     match experiment {
         Experiment::SoftLabels => soft_labels::run(job, events),
         Experiment::Shift(spec) => shift::run(spec, place, job, events),
-        Experiment::ActiveLearning(spec) => active::run(spec, place, job, events),
+        Experiment::ActiveLearning(spec) => active::run(spec, job, events),
         Experiment::Graders(spec) => graders::run(spec, job, events),
         Experiment::Scaling | Experiment::Temperature(_) | Experiment::SelfValidation => run_cell(job, events),
     }

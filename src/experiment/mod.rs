@@ -29,7 +29,7 @@ mod truth;
 mod watched;
 mod worst;
 
-pub use active::{ActiveSpec, Bought, Round, Strategy};
+pub use active::{ActiveSpec, Bargains, Bought, Purchase, Round, Strategy};
 pub use bench::{TrainBench, bench_training};
 pub use beside::{Beside, Gap};
 pub use cell::{Cell, CellResult, Files};

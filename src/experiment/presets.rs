@@ -23,6 +23,8 @@ pub const PRESETS: &[Preset] = &[
     Preset { name: "temperature", text: include_str!("../../assets/specs/temperature.toml") },
     Preset { name: "soft-labels-quick", text: include_str!("../../assets/specs/soft-labels-quick.toml") },
     Preset { name: "soft-labels", text: include_str!("../../assets/specs/soft-labels.toml") },
+    Preset { name: "active-learning-quick", text: include_str!("../../assets/specs/active-learning-quick.toml") },
+    Preset { name: "active-learning", text: include_str!("../../assets/specs/active-learning.toml") },
 ];
 
 impl Preset {

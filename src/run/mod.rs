@@ -11,6 +11,7 @@
 //! RUN/cells/ID/status.json        state, step, ETA, heartbeat
 //! RUN/cells/ID/last.safetensors   the state to go on from
 //! RUN/cells/ID/worst.json         the test images on which the classifier is farthest from the truth
+//! RUN/cells/ID/round-R/           what a round of active learning needs, and what came of it
 //! RUN/cells/ID/result.json        written last: the cell is finished
 //! RUN/summary.json, summary.csv   written whenever a cell finishes
 //! ```
@@ -21,16 +22,19 @@
 //! network file systems do not all have: files are complete or not there; what two write at once is the same
 //! content; of images drawn twice the first stay; a summary is written again until it tells of every finished cell.
 
+mod bought;
 mod execute;
 mod figures;
 mod folder;
 mod metrics;
+mod picked;
 mod pools;
 pub mod slurm;
 mod stage;
 mod status;
 mod worst;
 
+pub use bought::{BOUGHT, BoughtImage, BoughtImages};
 pub use execute::{Computer, Estimate, RunEvent, Share, estimate, execute};
 pub use figures::{Format, write_figures};
 pub use folder::{Planned, RunFolder};

@@ -54,7 +54,8 @@ pub(super) fn test_name(spec: &ExperimentSpec, condition: usize) -> String {
     format!("{TEST}{}", of_world(spec, condition))
 }
 
-fn train_name(spec: &ExperimentSpec, condition: usize, seed: u64) -> String {
+/// Name of the training images of a seed under a condition.
+pub(super) fn train_name(spec: &ExperimentSpec, condition: usize, seed: u64) -> String {
     format!("{TRAIN}-{seed}{}", of_world(spec, condition))
 }
 

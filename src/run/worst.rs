@@ -1,16 +1,13 @@
 //! The worst images of a finished cell, read from a run folder: what the classifier says of them, and the images themselves.
 
 use super::folder::{Planned, RunFolder, read_json};
+use super::picked::{PoolReader, SAME};
 use super::pools::test_name;
-use crate::data::{ImageShape, NpzImages, read_logp};
+use crate::data::ImageShape;
 use crate::error::{Error, Result};
 use crate::experiment::{Files, WORST_FILE, Worst};
 use crate::oracle::posterior::Posterior;
 use crate::oracle::world::Settings;
-
-/// How far a posterior of the pool may be from the one a cell was measured against: another machine's exp and log differ by
-/// rounding.
-const SAME: f64 = 1e-9;
 
 /// The worst images of a cell, in the order of [`Worst::images`].
 #[derive(Debug, Clone, PartialEq)]
@@ -91,30 +88,18 @@ impl RunFolder {
     pub fn worst_images(&self, id: &str) -> Result<WorstImages> {
         let worst = self.worst(id)?;
         let condition = self.planned(id)?.cell.condition;
-        let file = self.pool(&test_name(&self.spec, condition))?;
-        if !file.exists() {
-            let why = "is missing: without the run's test images there is nothing to show; run the spec again in another folder";
-            return Err(Error::file(&file, why));
-        }
-        let pool = NpzImages::open(&file)?.ok_or_else(|| Error::file(&file, "holds no world-space images"))?;
-        let (logp, classes) = read_logp(&file)?;
-        let settings = self.spec.settings(condition, classes)?;
+        let pool = PoolReader::open(self, &test_name(&self.spec, condition), condition)?;
         let (mut x, mut posteriors) = (Vec::new(), Vec::new());
         for one in &worst.images {
-            let other = || {
-                let why = format!("is not the pool this cell was measured on: image {} is another", one.image);
-                Error::file(&file, why)
-            };
-            let logp = logp.chunks_exact(classes.max(1)).nth(one.image).filter(|_| one.image < pool.len());
-            let posterior = Posterior::new(logp.ok_or_else(other)?.to_vec(), &settings.prior, settings.smoothing);
+            let posterior = pool.posterior(one.image)?;
             let near = |(a, b): (&f64, &f64)| (a - b).abs() <= SAME;
-            if one.p.len() != classes || !posterior.probabilities.iter().zip(&one.p).all(near) {
-                return Err(other());
+            if one.p.len() != pool.classes || !posterior.probabilities.iter().zip(&one.p).all(near) {
+                return Err(pool.other(one.image));
             }
-            x.extend(pool.read(one.image..one.image + 1)?);
+            x.extend(pool.x(one.image)?);
             posteriors.push(posterior);
         }
         let (planned, shape) = (self.planned(id)?.clone(), pool.shape());
-        Ok(WorstImages { planned, worst, shape, x, settings, posteriors })
+        Ok(WorstImages { planned, worst, shape, x, settings: pool.settings, posteriors })
     }
 }

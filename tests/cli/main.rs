@@ -1,5 +1,6 @@
 //! The command line, end to end, on the bundled oracle and on a small one it trains itself. All on the CPU.
 
+mod active;
 mod bayes;
 #[path = "../common/mod.rs"]
 mod common;

@@ -132,6 +132,12 @@ pub struct SummaryArgs {
     /// q. `bayescope plan RUN` lists the cells.
     #[arg(long, value_name = "CELL_ID", conflicts_with = "csv")]
     pub worst: Option<String>,
+    /// List what this cell of active learning bought: its rounds, and the images whose labels it chose first.
+    #[arg(long, value_name = "CELL_ID", conflicts_with_all = ["csv", "worst"])]
+    pub bought: Option<String>,
+    /// Draw those images on a contact sheet, in the order in which they were bought.
+    #[arg(long, value_name = "FILE.png", requires = "bought")]
+    pub png: Option<PathBuf>,
 }
 
 /// Arguments of `watch`.

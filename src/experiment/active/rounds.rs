@@ -1,0 +1,231 @@
+//! A cell: a classifier is trained on the labels there are, measured, asked about the rest of the pool, and the next labels are bought.
+//!
+//! Every round trains anew from the same random start. Going on from the round before would be cheaper, but warm starts generalise worse
+//! (Ash & Adams 2020, "On Warm-Starting Neural Network Training"), and a round's classifier would depend on the order in which labels
+//! came: so it depends on which labels there are, and on nothing else. Where the whole pool is bought, all strategies end alike.
+//!
+//! ```text
+//! CELL/round-R/last.safetensors           state of the round's classifier, until the next labels are bought
+//! CELL/round-R/member-M/last.safetensors  of the other members of an ensemble
+//! CELL/round-R/round.json                 the round's figures and the next purchase, written at once: the round is settled
+//! CELL/last.safetensors, worst.json       of the last round: where every cell has them
+//! ```
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use rand::seq::SliceRandom;
+use serde::{Deserialize, Serialize};
+
+use super::acquire::{Answers, Market};
+use super::{ActiveSpec, Bought, Purchase, Round, Strategy};
+use crate::data::{sweep_parts, write_atomically};
+use crate::error::{Error, Result};
+use crate::events::Events;
+use crate::experiment::Trained;
+use crate::experiment::cell::{Cell, CellResult};
+use crate::experiment::images::View;
+use crate::experiment::kinds::Found;
+use crate::experiment::train::{CellEvent, Job, LAST, train_cell};
+use crate::experiment::watched::Watched;
+use crate::experiment::worst::WORST_FILE;
+use crate::measure::Measured;
+use crate::units::Seed;
+
+/// Name of a settled round in its folder.
+const SETTLED: &str = "round.json";
+
+/// What is kept of a round: its classifiers are needed no more.
+#[derive(Debug, Serialize, Deserialize)]
+struct Settled {
+    measured: Measured,
+    next: Purchase,
+}
+
+/// Buys labels round by round, and trains and measures a classifier on them after each. Goes on where it was stopped: settled rounds are
+/// read, the one in work from its checkpoints.
+///
+/// # Errors
+/// As [`crate::experiment::run_cell`], and when a classifier's answer is no number.
+pub fn run(spec: &ActiveSpec, job: &Job<'_>, events: &mut dyn Events<CellEvent>) -> Result<CellResult> {
+    let sizes = spec.rounds(job.cell.train_size);
+    let steps_on = |labels: usize| job.training.epochs * job.training.steps(labels);
+    let total = spec.trained_on(&job.cell).into_iter().map(steps_on).sum();
+    let strategy = spec.strategy(&job.cell)?;
+    let mut order: Vec<usize> = (0..spec.pool).collect();
+    order.shuffle(&mut Seed(job.cell.seed).split("labels bought at random").rng(0));
+    let course = Course { events, total, before: 0, started: false };
+    let mut cell = Buyer { job, strategy, members: spec.asked(strategy), order, owned: Vec::new(), course };
+    let mut bought = cell.start(sizes[0])?;
+    let mut rounds = Vec::with_capacity(sizes.len());
+    for (round, pair) in sizes.windows(2).enumerate() {
+        cell.own(&bought);
+        let Settled { measured, next } = cell.round(round, pair[1] - pair[0])?;
+        rounds.push(Round { labels: pair[0], bought: std::mem::replace(&mut bought, next), measured });
+    }
+    cell.own(&bought);
+    let (result, _) = cell.train(job.folder, 0)?;
+    rounds.push(Round { labels: job.cell.train_size, bought, measured: result.measured.clone() });
+    Ok(CellResult { steps: total, found: Some(Found::ActiveLearning(Bought { rounds })), ..result })
+}
+
+/// A cell in work.
+struct Buyer<'a> {
+    job: &'a Job<'a>,
+    strategy: Strategy,
+    /// Classifiers that are asked.
+    members: usize,
+    /// The pool in the seed's random order: the start, and what [`Strategy::Random`] buys, are its next images.
+    order: Vec<usize>,
+    /// Images whose labels are bought, sorted: what a classifier learns does not depend on when they were.
+    owned: Vec<usize>,
+    course: Course<'a>,
+}
+
+impl Buyer<'_> {
+    /// The first labels: the same for every strategy.
+    fn start(&self, count: usize) -> Result<Purchase> {
+        let market = Market { pool: self.job.train, classes: self.job.test.classes, classifiers: Vec::new() };
+        market.buy(Strategy::Random, &self.order, count, &mut || Ok(()))
+    }
+
+    fn own(&mut self, bought: &Purchase) {
+        self.owned.extend(&bought.images);
+        self.owned.sort_unstable();
+    }
+
+    /// A round that is followed by another: what its classifier is worth, and the next `count` labels.
+    fn round(&mut self, round: usize, count: usize) -> Result<Settled> {
+        let folder = self.job.folder.join(format!("round-{round}"));
+        let members = (1..self.members).map(|member| folder.join(format!("member-{member}")));
+        let folders: Vec<PathBuf> = std::iter::once(folder.clone()).chain(members).collect();
+        let file = folder.join(SETTLED);
+        let settled = match read(&file)? {
+            Some(settled) => {
+                self.course.before += folders.len() * self.steps();
+                settled
+            }
+            None => {
+                // The first is the one that every strategy has; the others only serve the choice.
+                let (result, first) = self.train(&folder, 0)?;
+                let mut classifiers = vec![first];
+                for (member, folder) in folders.iter().enumerate().skip(1) {
+                    classifiers.push(self.train(folder, member)?.1);
+                }
+                let settled = Settled { measured: result.measured, next: self.buy(&classifiers, count)? };
+                write(&file, &settled)?;
+                settled
+            }
+        };
+        folders.iter().for_each(|folder| clear(folder));
+        Ok(settled)
+    }
+
+    /// Steps of one training on the labels there are.
+    fn steps(&self) -> usize {
+        self.job.training.epochs * self.job.training.steps(self.owned.len())
+    }
+
+    /// Trains a member on all labels there are, from its own start; the first member starts as every strategy's classifier does.
+    fn train(&mut self, folder: &Path, member: usize) -> Result<(CellResult, Trained)> {
+        sweep_parts(folder);
+        let Job { cell, id, training, pretrained, train, test, watched, every, device, .. } = *self.job;
+        let seed = match member {
+            0 => cell.seed,
+            _ => Seed(cell.seed).split("member").split(&member.to_string()).0,
+        };
+        let view = View { of: train, at: self.owned.clone() };
+        let cell = Cell { train_size: self.owned.len(), seed, ..cell };
+        let job = Job { cell, id, training, pretrained, train: &view, test, watched, folder, every, device };
+        let done = train_cell(&job, &mut self.course)?;
+        self.course.before += self.steps();
+        Ok(done)
+    }
+
+    /// Asks the classifiers about all images whose labels are not bought, and buys.
+    fn buy(&mut self, classifiers: &[Trained], count: usize) -> Result<Purchase> {
+        let classes = self.job.test.classes;
+        let owned: HashSet<usize> = self.owned.iter().copied().collect();
+        let mut candidates: Vec<usize> = self.order.iter().copied().filter(|image| !owned.contains(image)).collect();
+        // Of equals the one of smaller number; chance keeps its own order.
+        if self.strategy != Strategy::Random {
+            candidates.sort_unstable();
+        }
+        let answers = |trained| Box::new(move |x: Vec<f32>| Trained::log_q(trained, x, classes)) as Box<Answers<'_>>;
+        let classifiers = classifiers.iter().map(answers).collect();
+        let market = Market { pool: self.job.train, classes, classifiers };
+        market.buy(self.strategy, &candidates, count, &mut || self.course.alive())
+    }
+}
+
+/// Removes what only an open round needs. Folders stay: another process may be working on the same cell.
+fn clear(folder: &Path) {
+    for name in [LAST, WORST_FILE] {
+        match std::fs::remove_file(folder.join(name)) {
+            // It costs room, nothing else.
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                tracing::warn!("{}: {e}", folder.join(name).display())
+            }
+            _ => {}
+        }
+    }
+}
+
+fn read(path: &Path) -> Result<Option<Settled>> {
+    let broken = |e: serde_json::Error| {
+        Error::file(path, format!("cannot be read: {e}; remove it and the round is trained and bought again"))
+    };
+    match std::fs::read(path) {
+        Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(broken),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(Error::io(path, e)),
+    }
+}
+
+fn write(path: &Path, settled: &Settled) -> Result<()> {
+    let mut text = serde_json::to_vec(settled).map_err(|e| Error::file(path, e.to_string()))?;
+    text.push(b'\n');
+    write_atomically(path, |file| file.write_all(&text))
+}
+
+/// The trainings of a cell told as one course: steps count over all of them.
+struct Course<'a> {
+    events: &'a mut dyn Events<CellEvent>,
+    /// Steps of all trainings.
+    total: usize,
+    /// Those of the trainings before this one.
+    before: usize,
+    started: bool,
+}
+
+impl Course<'_> {
+    /// Between trainings: all that was trained is on disk. Shows that the cell is alive, and may break off.
+    fn alive(&mut self) -> Result<()> {
+        if self.started { self.events.report(CellEvent::Checkpoint { step: self.before }) } else { Ok(()) }
+    }
+}
+
+impl Events<CellEvent> for Course<'_> {
+    fn emit(&mut self, event: CellEvent) -> ControlFlow<()> {
+        let before = self.before;
+        let event = match event {
+            CellEvent::Started { parameters, steps, resumed_at } => {
+                let step = before + resumed_at;
+                // Told once: where work really goes on, so that nothing told earlier of finished trainings is dropped.
+                if self.started || (resumed_at == steps && step < self.total) {
+                    return ControlFlow::Continue(());
+                }
+                self.started = true;
+                CellEvent::Started { parameters, steps: self.total, resumed_at: step }
+            }
+            CellEvent::Step { step, loss, rate } => CellEvent::Step { step: before + step, loss, rate },
+            CellEvent::Watched(watched) => CellEvent::Watched(Watched { step: before + watched.step, ..watched }),
+            CellEvent::Checkpoint { step } => CellEvent::Checkpoint { step: before + step },
+        };
+        self.events.emit(event)
+    }
+}
+
+#[cfg(test)]
+mod tests;

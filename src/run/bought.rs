@@ -1,0 +1,96 @@
+//! What a strategy of active learning bought first, read from a run folder: where, when, and the images themselves.
+
+use serde::Serialize;
+
+use super::folder::{Planned, RunFolder};
+use super::picked::{PoolReader, SAME};
+use super::pools::train_name;
+use crate::data::ImageShape;
+use crate::error::{Error, Result};
+use crate::experiment::{Found, Purchase};
+use crate::oracle::posterior::Posterior;
+use crate::oracle::world::Settings;
+use crate::units::ClassId;
+
+/// Images shown of a cell where nobody asks for another number.
+pub const BOUGHT: usize = 32;
+
+/// An image whose label was bought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct BoughtImage {
+    /// Running number in the pool.
+    pub image: usize,
+    /// The round that bought it; the random start is round 0.
+    pub round: usize,
+    /// Drawn label.
+    pub label: ClassId,
+}
+
+/// The first images a strategy chose, in the order in which it wanted them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BoughtImages {
+    /// The cell.
+    pub planned: Planned,
+    /// Which images.
+    pub bought: Vec<BoughtImage>,
+    /// Shape of each.
+    pub shape: ImageShape,
+    /// World-space values, NCHW.
+    pub x: Vec<f32>,
+    /// The knobs they were drawn at.
+    pub settings: Settings,
+    /// Their exact posteriors at those knobs, as in the pool.
+    pub posteriors: Vec<Posterior>,
+}
+
+impl RunFolder {
+    /// What a finished cell bought, round after round; the random start, which is not the strategy's doing, is the first.
+    ///
+    /// # Errors
+    /// When there is no such cell, it is not finished, or it buys nothing.
+    pub fn purchases(&self, id: &str) -> Result<Vec<Purchase>> {
+        let label = self.planned(id)?.label();
+        match self.result(id)?.map(|result| result.found) {
+            Some(Some(Found::ActiveLearning(bought))) => {
+                Ok(bought.rounds.into_iter().map(|round| round.bought).collect())
+            }
+            Some(_) => Err(Error::input(format!("{label} buys no labels: only cells of active learning do"))),
+            None => Err(Error::input(format!("{label} is not finished: what it bought is known when it is"))),
+        }
+    }
+
+    /// The first `most` images that the strategy of a finished cell chose, from the first round after the random start on. Of the pool
+    /// only these are read.
+    ///
+    /// # Errors
+    /// As [`Self::purchases`]; names a pool that is missing, damaged or of other images.
+    pub fn bought_images(&self, id: &str, most: usize) -> Result<BoughtImages> {
+        let (purchases, planned) = (self.purchases(id)?, self.planned(id)?.clone());
+        let (condition, seed) = (planned.cell.condition, planned.cell.seed);
+        let pool = PoolReader::open(self, &train_name(&self.spec, condition, seed), condition)?;
+        let (mut bought, mut x, mut posteriors) = (Vec::new(), Vec::new(), Vec::new());
+        for (round, purchase) in purchases.iter().enumerate().skip(1) {
+            let room = most.saturating_sub(bought.len()).min(purchase.images.len());
+            if room == 0 {
+                break;
+            }
+            let all = of_pool(&pool, purchase)?;
+            for ((&image, &label), posterior) in purchase.images.iter().zip(&purchase.drawn).zip(all).take(room) {
+                bought.push(BoughtImage { image, round, label });
+                x.extend(pool.x(image)?);
+                posteriors.push(posterior);
+            }
+        }
+        Ok(BoughtImages { planned, bought, shape: pool.shape(), x, settings: pool.settings, posteriors })
+    }
+}
+
+/// Posteriors of what a round bought, if the pool is the one it was bought from: their mean entropy is kept.
+fn of_pool(pool: &PoolReader, purchase: &Purchase) -> Result<Vec<Posterior>> {
+    let all = purchase.images.iter().map(|&image| pool.posterior(image)).collect::<Result<Vec<_>>>()?;
+    let mean = all.iter().map(|posterior| posterior.entropy_nats).sum::<f64>() / all.len().max(1) as f64;
+    match purchase.images.first() {
+        Some(&first) if (mean - purchase.aleatoric).abs() > SAME => Err(pool.other(first)),
+        _ => Ok(all),
+    }
+}
