@@ -34,7 +34,7 @@ pub use images::{Batch, Images, Source, View, WorldImages};
 pub use kinds::{Experiment, Found, Place, carry_out};
 pub use pool::{Pool, read_pool};
 pub use presets::{PRESETS, Preset};
-pub use shift::{BaseShift, ShiftSetting, ShiftSpec, Shifted};
+pub use shift::{BaseMap, BaseShift, ShiftSetting, ShiftSpec, Shifted};
 pub use spec::{DataSpec, ExperimentSpec, GridSpec, TestSpec, WorldSpec};
 pub use summary::{Law, Summary};
 pub use temperature::TemperatureSpec;

@@ -17,6 +17,8 @@ pub const PRESETS: &[Preset] = &[
     Preset { name: "scaling", text: include_str!("../../assets/specs/scaling.toml") },
     Preset { name: "self-validation-quick", text: include_str!("../../assets/specs/self-validation-quick.toml") },
     Preset { name: "self-validation", text: include_str!("../../assets/specs/self-validation.toml") },
+    Preset { name: "shift-quick", text: include_str!("../../assets/specs/shift-quick.toml") },
+    Preset { name: "shift", text: include_str!("../../assets/specs/shift.toml") },
 ];
 
 impl Preset {
