@@ -166,7 +166,7 @@ impl Watch {
                 let (done, total) = self.cells;
                 self.bar.set(Progress { done, total }, note);
             }
-            CellEvent::Watched(_) | CellEvent::Checkpoint { .. } => {}
+            CellEvent::Watched(_) | CellEvent::Checkpoint { .. } | CellEvent::Drawing(_) => {}
         }
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::dataset::DataRecord;
 use super::kinds::Found;
 use super::spec::ExperimentSpec;
-use crate::classifier::{Architecture, Labels};
+use crate::classifier::{Architecture, Labels, Normalisation};
 use crate::error::{Error, Result};
 use crate::events::silent;
 use crate::flow::weights::sha256 as file_sha256;
@@ -85,6 +85,10 @@ impl Cell {
         });
         if let Some(condition) = spec.experiment.content(self.condition) {
             content["experiment"] = condition;
+        }
+        // Older versions took every world's pixels to lie between 0 and 1.
+        if spec.training_of(self.architecture)?.input == Normalisation::Imagenet {
+            content["imagenet"] = serde_json::json!("of the world's range");
         }
         // Not there at all without a dataset, so that the cells of the world's own images keep their names.
         if let Some(DataRecord { train, test }) = &files.data {

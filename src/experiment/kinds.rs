@@ -17,7 +17,7 @@ use super::truth::Truth;
 use crate::error::{Error, Result};
 use crate::events::Events;
 use crate::oracle::world::{Settings, World};
-use crate::units::Tau;
+use crate::units::{Seed, Tau};
 
 /// Which experiment of the papers, with what only it has.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -173,7 +173,7 @@ impl Experiment {
         match self {
             Self::Scaling | Self::SelfValidation | Self::SoftLabels => return Ok(()),
             Self::Temperature(own) => own.validate(),
-            Self::Shift(own) => own.validate(),
+            Self::Shift(own) => own.validate(spec),
             Self::ActiveLearning(own) => own.validate(spec),
             Self::Graders(own) => own.validate(),
         }?;
@@ -197,6 +197,8 @@ pub struct Place<'a> {
     pub settings: &'a Settings,
     /// The exact Bayes error there, where the experiment wants it.
     pub truth: Option<&'a Truth>,
+    /// Seed of the cell's training images: image i of the world under it is image i of [`Job::train`].
+    pub train_seed: Seed,
 }
 
 /// Carries out one cell of an experiment, going on from its last checkpoint if there is one.

@@ -42,7 +42,7 @@ pub use pool::{Pool, read_pool};
 pub use presets::{PRESETS, Preset};
 pub use repeats::{SeedGain, SeedMean};
 pub use self_validation::Nearness;
-pub use shift::{BaseShift, ShiftSetting, ShiftSpec, Shifted};
+pub use shift::{BaseMap, BaseShift, ShiftSetting, ShiftSpec, Shifted};
 pub use soft_labels::{Course, Curve, CurvePoint, Gain, Gains, Told};
 pub use spec::{DataSpec, ExperimentSpec, GridSpec, TestSpec, WorldSpec};
 pub use summary::{Law, Summary};

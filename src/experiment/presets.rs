@@ -17,14 +17,16 @@ pub const PRESETS: &[Preset] = &[
     Preset { name: "scaling", text: include_str!("../../assets/specs/scaling.toml") },
     Preset { name: "self-validation-quick", text: include_str!("../../assets/specs/self-validation-quick.toml") },
     Preset { name: "self-validation", text: include_str!("../../assets/specs/self-validation.toml") },
-    Preset { name: "graders-quick", text: include_str!("../../assets/specs/graders-quick.toml") },
-    Preset { name: "graders", text: include_str!("../../assets/specs/graders.toml") },
     Preset { name: "temperature-quick", text: include_str!("../../assets/specs/temperature-quick.toml") },
     Preset { name: "temperature", text: include_str!("../../assets/specs/temperature.toml") },
     Preset { name: "soft-labels-quick", text: include_str!("../../assets/specs/soft-labels-quick.toml") },
     Preset { name: "soft-labels", text: include_str!("../../assets/specs/soft-labels.toml") },
+    Preset { name: "shift-quick", text: include_str!("../../assets/specs/shift-quick.toml") },
+    Preset { name: "shift", text: include_str!("../../assets/specs/shift.toml") },
     Preset { name: "active-learning-quick", text: include_str!("../../assets/specs/active-learning-quick.toml") },
     Preset { name: "active-learning", text: include_str!("../../assets/specs/active-learning.toml") },
+    Preset { name: "graders-quick", text: include_str!("../../assets/specs/graders-quick.toml") },
+    Preset { name: "graders", text: include_str!("../../assets/specs/graders.toml") },
 ];
 
 impl Preset {

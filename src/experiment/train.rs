@@ -16,7 +16,7 @@ use super::watched::Watched;
 use crate::classifier::{ClassifierConfig, Trainee, TrainingSpec};
 use crate::data::ImageShape;
 use crate::error::{Error, Result};
-use crate::events::Events;
+use crate::events::{Events, Progress};
 use crate::flow::weights::Weights;
 use crate::units::Seed;
 
@@ -49,6 +49,8 @@ pub enum CellEvent {
     },
     /// The watched test images, between epochs.
     Watched(Watched),
+    /// The cell draws images of its own from the world, before the network stands.
+    Drawing(Progress),
     /// The state is on disk.
     Checkpoint {
         /// Steps done.
@@ -73,6 +75,8 @@ pub struct Job<'a> {
     pub test: &'a Images,
     /// How many of them are watched.
     pub watched: usize,
+    /// Ends of the range that pixels fill in the world, in units of x.
+    pub range: [f32; 2],
     /// Where it keeps its state.
     pub folder: &'a Path,
     /// How often, at most, that is written.
@@ -146,7 +150,7 @@ impl<'a> Run<'a> {
             (None, None) => (Trainee::new(&config, training, seed, job.device)?, State::default()),
         };
         let first: Vec<usize> = (0..cell.train_size.min(SCALE_IMAGES)).collect();
-        let scale = Scale::of(training.input, job.test.shape, || job.train.take(&first))?;
+        let scale = Scale::of(training.input, job.test.shape, job.range, || job.train.take(&first))?;
         let steps = training.steps(cell.train_size);
         let (total, now) = (training.epochs * steps, Instant::now());
         Ok(Self { job, seed, scale, trainee, state, steps, total, since: now, written: now })

@@ -96,12 +96,20 @@ const IMAGENET: [(f32, f32); 3] = [(0.485, 0.229), (0.456, 0.224), (0.406, 0.225
 
 impl Scale {
     /// The scale of a normalisation; the images that set it are asked for only where they are needed.
-    pub(super) fn of(how: Normalisation, shape: ImageShape, images: impl FnOnce() -> Result<Batch>) -> Result<Self> {
+    /// `range` holds the ends of the range of pixels, which ImageNet's figures take to be 0 and 1.
+    pub(super) fn of(
+        how: Normalisation,
+        shape: ImageShape,
+        [low, high]: [f32; 2],
+        images: impl FnOnce() -> Result<Batch>,
+    ) -> Result<Self> {
         let pixels = shape.height * shape.width;
         let channels = match how {
             Normalisation::AsIs => vec![(0.0, 1.0); shape.channels],
             Normalisation::Imagenet => {
-                (0..shape.channels).map(|c| IMAGENET[c % 3]).map(|(mean, std)| (mean, std.recip())).collect()
+                let width = high - low;
+                let scaled = |(mean, std): (f32, f32)| (low + mean * width, (std * width).recip());
+                (0..shape.channels).map(|c| scaled(IMAGENET[c % 3])).collect()
             }
             Normalisation::Standard => {
                 let x = images()?.x;
@@ -135,10 +143,27 @@ mod tests {
     const SHAPE: ImageShape = ImageShape { channels: 2, height: 2, width: 3 };
 
     #[test]
+    fn imagenets_scale_sees_values_between_0_and_1_whatever_the_worlds_range() {
+        let shape = ImageShape { channels: 3, height: 1, width: 2 };
+        let unit = [0.0f32, 1.0, 0.3, 0.6, 0.485, 0.9];
+        let written = |c: usize, v: f32| (v - IMAGENET[c].0) / IMAGENET[c].1;
+        let scaled = |range: [f32; 2]| {
+            let mut x = unit.map(|v| range[0] + v * (range[1] - range[0])).to_vec();
+            Scale::of(Normalisation::Imagenet, shape, range, || unreachable!()).unwrap().apply(&mut x);
+            x
+        };
+        for range in [[0.0, 1.0], [-1.0, 1.0]] {
+            for (i, v) in scaled(range).into_iter().enumerate() {
+                assert!((v - written(i / 2, unit[i])).abs() < 1e-5, "{range:?} {i}: {v}");
+            }
+        }
+    }
+
+    #[test]
     fn a_standard_scale_gives_mean_0_and_variance_1_by_channel() {
         let x: Vec<f32> = (0..48).map(|i| if (i / 6) % 2 == 0 { i as f32 } else { 5.0 }).collect();
         let batch = Batch { x: x.clone(), labels: vec![], posterior: vec![] };
-        let scale = Scale::of(Normalisation::Standard, SHAPE, || Ok(batch)).unwrap();
+        let scale = Scale::of(Normalisation::Standard, SHAPE, [0.0, 1.0], || Ok(batch)).unwrap();
         let mut x = x;
         scale.apply(&mut x);
         let first: Vec<f32> = x.chunks(12).flat_map(|image| image[..6].to_vec()).collect();

@@ -167,6 +167,14 @@ impl Preprocessing {
         x.iter().map(|&x| self.pixel(x)).collect()
     }
 
+    /// Ends of the range that pixels fill in world space, apart from noise.
+    pub fn range(self) -> [f32; 2] {
+        match self {
+            Self::Uniform => [0.0, 1.0],
+            Self::UniformSymmetric | Self::Gaussian { .. } => [-1.0, 1.0],
+        }
+    }
+
     /// 8-bit levels in a unit of x.
     fn levels_per_unit(self) -> f64 {
         match self {
@@ -245,7 +253,11 @@ mod tests {
         for how in [Preprocessing::Uniform, Preprocessing::UniformSymmetric, Preprocessing::Gaussian { std: 0.05 }] {
             let whole = how.map_in(&pixels, 64, 0, seeded);
             assert_eq!(whole[128..192], how.map_in(&pixels[128..192], 64, 2, seeded)[..]);
-            assert_eq!(how.picture(&how.map_in(&pixels, 64, 0, Dequantisation::MidPoint)), pixels);
+            let middles = how.map_in(&pixels, 64, 0, Dequantisation::MidPoint);
+            assert_eq!(how.picture(&middles), pixels);
+            // The range is that of the pixels, to half a level.
+            let [low, high] = how.range();
+            assert!((middles[0] - low).abs() < 0.005 && (middles[255] - high).abs() < 0.005);
         }
         let uniform = Preprocessing::Uniform.map_in(&pixels, 64, 0, seeded);
         assert_eq!(Preprocessing::Uniform.picture(&uniform), pixels);

@@ -210,7 +210,10 @@ impl World {
     }
 
     /// Classes y₀ and standard normal latents (NCHW) of samples.
-    pub(super) fn latents_of(
+    ///
+    /// # Errors
+    /// When the class or the prior does not fit.
+    pub fn latents_of(
         &self,
         spec: &SampleSpec,
         settings: &Settings,

@@ -198,6 +198,7 @@ impl Run<'_> {
             train: train.as_ref(),
             test: self.pools.test(&cell)?,
             watched: spec.test.watched,
+            range: self.computer.world.flow().pixels().range(),
             folder: &path,
             every: self.computer.every,
             device: self.computer.device,
@@ -208,6 +209,7 @@ impl Run<'_> {
             world: self.computer.world,
             settings: &self.pools.settings(cell.condition),
             truth: self.pools.truth(&cell),
+            train_seed: spec.train_seed(cell.seed),
         };
         let result = carry_out(&spec.experiment, &place, &job, &mut |said: CellEvent| diary.note(said, events));
         if let Some(error) = diary.error {
@@ -247,6 +249,9 @@ impl Diary<'_> {
             self.error = Some(error);
             return std::ops::ControlFlow::Break(());
         }
+        if let CellEvent::Drawing(progress) = said {
+            return events.emit(RunEvent::Drawing { what: self.planned.label(), progress });
+        }
         let eta_secs = match said {
             CellEvent::Step { step, .. } => self.eta(step),
             _ => None,
@@ -282,6 +287,7 @@ impl Diary<'_> {
                 None => Ok(()),
             },
             CellEvent::Checkpoint { step } => self.beat(*step),
+            CellEvent::Drawing(_) => Ok(()),
         }
     }
 

@@ -11,6 +11,7 @@ mod looking;
 mod reference;
 mod run;
 mod scale;
+mod shift;
 mod slurm;
 mod training;
 mod walk;

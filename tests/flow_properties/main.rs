@@ -5,5 +5,6 @@ mod common;
 mod density;
 mod gradients;
 mod jacobian;
+mod shifts;
 mod suite;
 mod tarflow;

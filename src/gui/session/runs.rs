@@ -250,7 +250,7 @@ impl Runs {
                 }
             }
             CellEvent::Watched(watched) => live.watched.push(watched),
-            CellEvent::Started { .. } | CellEvent::Checkpoint { .. } => {}
+            CellEvent::Started { .. } | CellEvent::Checkpoint { .. } | CellEvent::Drawing(_) => {}
         }
     }
 }

@@ -1,0 +1,302 @@
+//! What shifts cost: every setting against the baseline, paired by seed, and how little the size of a shift tells of it (BLC figure 3,
+//! tables 7-9).
+
+use serde::{Deserialize, Serialize};
+
+use super::fit::{Fit, Spread};
+use super::kind::ShiftKind;
+use super::{ShiftSpec, Shifted};
+use crate::classifier::{Architecture, Labels};
+use crate::experiment::cell::CellResult;
+use crate::experiment::kinds::Found;
+use crate::experiment::spec::ExperimentSpec;
+use crate::figure::{Figure, Table};
+use crate::measure::Estimate;
+use crate::oracle::posterior::Prior;
+
+/// What shifts cost.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Damage {
+    /// Name of the run.
+    pub run: String,
+    /// Name of the world's oracle.
+    pub oracle: String,
+    /// Base temperature τ.
+    pub tau: f64,
+    /// Seeds planned.
+    pub seeds: Vec<u64>,
+    /// Test images, the same for all.
+    pub test_images: usize,
+    /// One for every network, N and kind of labels.
+    pub groups: Vec<Group>,
+}
+
+/// The settings as one kind of classifier suffers them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Group {
+    /// Network.
+    pub architecture: Architecture,
+    /// Images of a cell, those for validation included.
+    pub train_size: usize,
+    /// What the classifiers are told.
+    pub labels: Labels,
+    /// Every setting, the baseline first, whether cells of it are finished or not.
+    pub harms: Vec<Harm>,
+    /// Fits of the drop in accuracy on the size of the shift, where there is something to fit.
+    pub fits: Vec<Fit>,
+}
+
+/// What one setting costs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Harm {
+    /// Its name.
+    pub name: String,
+    /// What it shifts.
+    pub kind: ShiftKind,
+    /// Weights of its class prior; empty where it is the world's.
+    pub prior: Vec<f64>,
+    /// σ of its pixel noise, units of x.
+    pub noise: f64,
+    /// KL(π′‖π), nats; absent while the number of classes is not known.
+    pub target_kl_y: Option<f64>,
+    /// The exact KL(p′(x, y)‖p(x, y)), nats; absent under pixel noise, where it is not known.
+    pub joint_kl: Option<f64>,
+    /// Its finished cells, one a seed.
+    pub runs: Vec<ShiftedRun>,
+    /// KL_y of the frequencies drawn (BLC eq. 8), nats.
+    pub kl_y: Option<Spread>,
+    /// Accuracy on the test images, a fraction.
+    pub accuracy: Option<Spread>,
+    /// Accuracy less that of the baseline of the same seed, percentage points.
+    pub change: Option<Spread>,
+    /// 1 − accuracy.
+    pub error: Option<Spread>,
+    /// Accuracy on the validation images, shifted as the training images are, a fraction.
+    pub validation: Option<Spread>,
+    /// KL(p‖q) on the test images, nats.
+    pub epistemic: Option<Spread>,
+    /// What noise takes from the world's log p(x|y), nats an image: no KL, see [`Shifted`].
+    pub log_likelihood_drop: Option<Spread>,
+}
+
+/// A finished cell of a setting.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct ShiftedRun {
+    /// Its seed.
+    pub seed: u64,
+    /// KL_y of its images, nats.
+    pub kl_y: f64,
+    /// Accuracy on the test images, a fraction, with its interval over them.
+    pub accuracy: Estimate,
+    /// Accuracy less that of the baseline of the same seed, percentage points; absent until that is finished.
+    pub change: Option<f64>,
+}
+
+impl Harm {
+    fn of(own: &ShiftSpec, condition: usize, world: Option<&Prior>, cells: &[&CellResult]) -> Option<Self> {
+        let (setting, baseline) = (own.settings.get(condition)?, own.settings.first()?);
+        let of = |condition: usize| cells.iter().filter(move |result| result.cell.condition == condition);
+        let mine: Vec<(&CellResult, &Shifted)> = of(condition)
+            .filter_map(|result| match &result.found {
+                Some(Found::Shift(found)) => Some((*result, found)),
+                _ => None,
+            })
+            .collect();
+        let run = |(result, found): &(&CellResult, &Shifted)| {
+            let accuracy = result.measured.accuracy;
+            let unshifted = of(0).find(|other| other.cell.seed == result.cell.seed);
+            let change = unshifted.map(|other| 100.0 * (accuracy.value - other.measured.accuracy.value));
+            ShiftedRun { seed: result.cell.seed, kl_y: found.kl_y, accuracy, change }
+        };
+        let runs: Vec<ShiftedRun> = mine.iter().map(run).collect();
+        let spread = |value: &dyn Fn(&CellResult, &Shifted) -> f64| {
+            Spread::of(&mine.iter().map(|(result, found)| value(result, found)).collect::<Vec<_>>())
+        };
+        let drops: Vec<f64> = mine.iter().filter_map(|(_, found)| Some(found.log_likelihood_drop?.value)).collect();
+        Some(Self {
+            name: setting.name.clone(),
+            kind: ShiftKind::of(setting, baseline),
+            prior: setting.prior.clone(),
+            noise: setting.noise,
+            target_kl_y: world.and_then(|world| setting.prior_kl(world).ok()),
+            joint_kl: world.and_then(|world| setting.joint_kl(world).ok().flatten()),
+            kl_y: spread(&|_, found| found.kl_y),
+            accuracy: spread(&|result, _| result.measured.accuracy.value),
+            change: Spread::of(&runs.iter().filter_map(|run| run.change).collect::<Vec<_>>()),
+            error: spread(&|result, _| result.measured.error.value),
+            validation: spread(&|_, found| found.validation.value),
+            epistemic: spread(&|result, _| result.measured.epistemic.value),
+            log_likelihood_drop: Spread::of(&drops),
+            runs,
+        })
+    }
+}
+
+/// Fits over the runs of some settings: on KL_y over those the paper has (class prior, pixel noise and both), as figure 3f, and on the
+/// exact joint KL over those whose KL is known.
+fn fits(harms: &[Harm]) -> Vec<Fit> {
+    let paired = |harm: &Harm| harm.runs.clone().into_iter().filter_map(|run| Some((run, -run.change?)));
+    let of_paper = |kind: ShiftKind| kind as usize <= ShiftKind::PriorAndNoise as usize;
+    let by_prior = harms.iter().filter(|harm| of_paper(harm.kind)).flat_map(paired);
+    let by_joint = harms.iter().filter_map(|harm| Some((harm, harm.joint_kl?)));
+    let joint = by_joint.flat_map(|(harm, kl)| paired(harm).map(move |(_, drop)| [kl, drop])).collect();
+    let over = ["KL_y, prior and noise shifts", "exact joint KL, prior and base shifts"];
+    let on_prior = Fit::of(over[0], false, by_prior.map(|(run, drop)| [run.kl_y, drop]).collect());
+    on_prior.into_iter().chain(Fit::of(over[1], true, joint)).collect()
+}
+
+impl Damage {
+    /// From the finished cells.
+    pub fn of(spec: &ExperimentSpec, own: &ShiftSpec, cells: &[CellResult]) -> Self {
+        let lengths = own.settings.iter().map(|setting| setting.prior.len()).filter(|n| *n > 0);
+        let classes = cells.first().map(|result| result.measured.classes).or(lengths.max());
+        let world = classes.and_then(|classes| Some(spec.world.settings(classes).ok()?.prior));
+        let mut groups = Vec::new();
+        for &architecture in &spec.grid.architectures {
+            for &train_size in &spec.grid.train_sizes {
+                for &labels in &spec.grid.labels {
+                    let key = (architecture, train_size, labels);
+                    let of = |result: &&CellResult| {
+                        (result.cell.architecture, result.cell.train_size, result.cell.labels) == key
+                    };
+                    let cells: Vec<&CellResult> = cells.iter().filter(of).collect();
+                    let harm = |condition: usize| Harm::of(own, condition, world.as_ref(), &cells);
+                    let harms: Vec<Harm> = (0..own.settings.len()).filter_map(harm).collect();
+                    groups.push(Group { architecture, train_size, labels, fits: fits(&harms), harms });
+                }
+            }
+        }
+        Self {
+            run: spec.name.clone(),
+            oracle: spec.world.oracle.clone(),
+            tau: spec.world.tau.get(),
+            seeds: spec.grid.seeds.clone(),
+            test_images: spec.test.images,
+            groups,
+        }
+    }
+
+    /// Its figures: those of one group after those of another.
+    pub fn figures(&self) -> Vec<Figure> {
+        self.groups.iter().flat_map(|group| super::figures::of(self, group)).collect()
+    }
+
+    /// Its tables, likewise.
+    pub fn tables(&self) -> Vec<Table> {
+        self.groups.iter().flat_map(|group| super::tables::of(self, group)).collect()
+    }
+
+    /// What tells a group's figures from those of another; nothing where there is one.
+    pub(super) fn suffix(&self, group: &Group) -> String {
+        let Group { architecture, train_size, labels, .. } = group;
+        match self.groups.len() {
+            0 | 1 => String::new(),
+            _ => format!("-{}-{train_size}-{}", architecture.name(), labels.name()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::kinds::Experiment;
+    use crate::experiment::{Cell, PRESETS};
+    use crate::measure::{Bootstrap, Interval, measure};
+    use crate::units::Seed;
+
+    fn spec() -> (ExperimentSpec, ShiftSpec) {
+        let spec = PRESETS.iter().find(|preset| preset.name == "shift").unwrap().spec().unwrap();
+        let Experiment::Shift(own) = spec.experiment.clone() else { unreachable!() };
+        (spec, own)
+    }
+
+    /// A cell that is right on `hits` of 1,000 images.
+    fn cell(spec: &ExperimentSpec, condition: usize, seed: u64, hits: usize) -> CellResult {
+        let (p, q) = ([0.98, 0.01, 0.01], [[0.9f64, 0.05, 0.05], [0.05, 0.9, 0.05]]);
+        let log_q: Vec<f64> = (0..1000).flat_map(|i| q[usize::from(i >= hits)].map(f64::ln)).collect();
+        let bootstrap = Bootstrap::with_replicates(Seed(0), 200).unwrap();
+        let measured = measure(&p.repeat(1000), &log_q, &[0; 1000], 3, &bootstrap).unwrap();
+        let even = Interval { low: 0.9, high: 1.0 };
+        let found = Shifted {
+            counts: vec![1, 1, 1],
+            kl_y: 0.01 * condition as f64,
+            joint_kl: None,
+            log_likelihood_drop: None,
+            validation: Estimate { value: 0.95, interval: even },
+        };
+        let architecture = spec.grid.architectures[0];
+        let cell = Cell { architecture, train_size: 5000, labels: Labels::Drawn, seed, condition };
+        let found = Some(Found::Shift(found));
+        CellResult { id: String::new(), cell, parameters: 1, steps: 1, train_loss: 0.1, measured, found }
+    }
+
+    #[test]
+    fn changes_are_paired_by_seed() {
+        let (spec, own) = spec();
+        // Seeds differ by much, the shift costs 2 pp in each.
+        let cells: Vec<CellResult> = [(0, 950), (1, 850), (2, 900)]
+            .into_iter()
+            .flat_map(|(seed, hits)| [cell(&spec, 0, seed, hits), cell(&spec, 6, seed, hits - 20)])
+            .collect();
+        let damage = Damage::of(&spec, &own, &cells);
+        let harm = &damage.groups[0].harms[6];
+        let change = harm.change.unwrap();
+        assert!((change.mean + 2.0).abs() < 1e-9 && change.std.unwrap() < 1e-9, "{change:?}");
+        assert!((harm.accuracy.unwrap().mean - 0.88).abs() < 1e-9);
+        assert!((harm.accuracy.unwrap().std.unwrap() - 0.05).abs() < 1e-9);
+        assert!((harm.error.unwrap().mean - 0.12).abs() < 1e-9);
+        assert_eq!(harm.kind, ShiftKind::Noise);
+        assert_eq!(damage.groups[0].harms[8].kind, ShiftKind::PriorAndNoise);
+        assert_eq!(damage.groups[0].harms[10].kind, ShiftKind::Mean);
+    }
+
+    #[test]
+    fn partial_runs_have_figures_without_gaps_in_their_numbers() {
+        let (spec, own) = spec();
+        let sets: [&[(usize, u64)]; 4] =
+            [&[], &[(3, 0)], &[(0, 0), (3, 0)], &[(0, 0), (3, 0), (3, 1), (6, 1), (11, 0)]];
+        for set in sets {
+            let cells: Vec<CellResult> = set.iter().map(|&(at, seed)| cell(&spec, at, seed, 900 - at)).collect();
+            let damage = Damage::of(&spec, &own, &cells);
+            let text = serde_json::to_string(&damage).unwrap();
+            assert_eq!(serde_json::from_str::<Damage>(&text).unwrap(), damage, "a number is lost in JSON");
+            assert_eq!((damage.figures().len(), damage.tables().len()), (5, 2));
+            for figure in damage.figures() {
+                let points = figure.series.iter().flat_map(|series| &series.points);
+                let numbers = points.flat_map(|p| [Some(p.x), Some(p.y), p.low, p.high].into_iter().flatten());
+                assert!(numbers.into_iter().all(f64::is_finite), "{}", figure.id);
+                assert!(figure.series.iter().all(|series| !series.points.is_empty()), "{}", figure.id);
+            }
+            for table in damage.tables() {
+                assert_eq!(table.rows.len(), own.settings.len());
+                assert!(table.rows.iter().all(|row| row.len() == table.columns.len()));
+            }
+        }
+        let of_two = Damage::of(&spec, &own, &[cell(&spec, 0, 0, 900), cell(&spec, 3, 0, 890)]);
+        let harm = &of_two.groups[0].harms[3];
+        assert!((harm.change.unwrap().mean + 1.0).abs() < 1e-9 && harm.change.unwrap().interval.is_none());
+        assert!(Damage::of(&spec, &own, &[cell(&spec, 3, 0, 890)]).groups[0].harms[3].change.is_none());
+    }
+
+    #[test]
+    fn shifts_of_equal_kl_stand_side_by_side_and_the_papers_numbers_at_their_settings() {
+        let (spec, own) = spec();
+        let cells: Vec<CellResult> = (0..own.settings.len())
+            .flat_map(|at| [0, 1].map(|seed| cell(&spec, at, seed, 900 - at - seed as usize)))
+            .collect();
+        let figures = Damage::of(&spec, &own, &cells).figures();
+        let figure = |id: &str| figures.iter().find(|figure| figure.id == id).unwrap();
+        let equal = figure("shift-equal-kl");
+        assert_eq!(equal.x.categories, ["0.018 nats", "0.069 nats", "0.161 nats", "0.297 nats"]);
+        let places: Vec<Vec<f64>> =
+            equal.series.iter().map(|series| series.points.iter().map(|point| point.x).collect()).collect();
+        assert_eq!(places, vec![vec![0.0, 1.0, 2.0, 3.0]; 4], "prior, mean, wider and narrower at every level");
+        let paper = &figure("shift-settings").series[1];
+        assert!(paper.faint && paper.points.len() == 10 && paper.points[7].y == -20.75);
+        let noise = figure("shift-noise");
+        assert!(noise.series.iter().any(|series| series.faint && series.points.len() == 3));
+        let fit = figure("shift-fit");
+        // Ten settings of the paper, and the baseline, four prior and twelve base shifts; two seeds each.
+        assert_eq!((fit.series[0].points.len(), fit.series[2].points.len()), (20, 34));
+    }
+}

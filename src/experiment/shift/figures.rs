@@ -1,0 +1,196 @@
+//! BLC figure 3 and what goes beyond it: the same size of shift, other things shifted. The paper's numbers are those of tables 8 and 9; its
+//! figure 3 itself is a picture without numbers.
+
+use super::damage::{Damage, Group, Harm};
+use super::fit::{Fit, Spread};
+use super::kind::ShiftKind;
+use super::paper::{ROWS, Row, row_of};
+use crate::figure::{Axis, Figure, Point, Rule, Series, Style, Way};
+
+/// How far the KL of a base shift may be from that of a prior shift to stand beside it.
+const EQUAL: f64 = 0.05;
+
+/// The figures of a group.
+pub(super) fn of(damage: &Damage, group: &Group) -> Vec<Figure> {
+    let make = Make { damage, group };
+    vec![make.by_size(), make.by_setting(), make.by_noise(), make.at_equal_size(), make.fitted()]
+}
+
+struct Make<'a> {
+    damage: &'a Damage,
+    group: &'a Group,
+}
+
+/// The mean over seeds, times `factor`, with Student's interval.
+fn point(x: f64, spread: &Spread, factor: f64, label: &str) -> Point {
+    let point = named(Point::new(x, factor * spread.mean), label);
+    match spread.interval.map(|interval| [factor * interval.low, factor * interval.high]) {
+        // A negative factor turns the interval round.
+        Some([a, b]) => point.within(a.min(b), a.max(b)),
+        None => point,
+    }
+}
+
+fn series(kind: ShiftKind, style: Style, points: Vec<Point>) -> Series {
+    Series { name: kind.label().into(), style, colour: kind.colour(), points, ..Series::default() }
+}
+
+fn of_paper(name: &str, kind: ShiftKind, points: Vec<Point>) -> Series {
+    Series { name: name.into(), faint: true, ..series(kind, Style::Points, points) }
+}
+
+fn baseline() -> Rule {
+    Rule { way: Way::Horizontal, at: 0.0, low: None, high: None, label: "baseline".into() }
+}
+
+fn named(point: Point, label: &str) -> Point {
+    Point { label: Some(label.to_owned()), ..point }
+}
+
+impl Make<'_> {
+    fn figure(&self, id: &str, title: &str, caption: &str, x: Axis, y: Axis) -> Figure {
+        let (Damage { run, oracle, tau, seeds, test_images, .. }, group) = (self.damage, self.group);
+        let seeds = seeds.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
+        let provenance = [
+            ("run", run.clone()),
+            ("oracle", oracle.clone()),
+            ("τ", tau.to_string()),
+            ("network", group.architecture.label().to_owned()),
+            ("N", format!("{} (validation included)", group.train_size)),
+            ("labels", group.labels.label().to_owned()),
+            ("seeds", seeds),
+            ("test images", test_images.to_string()),
+        ];
+        Figure {
+            id: format!("{id}{}", self.damage.suffix(group)),
+            title: title.into(),
+            caption: caption.into(),
+            provenance: provenance.map(|(name, value)| (name.to_owned(), value)).to_vec(),
+            x,
+            y,
+            ..Figure::default()
+        }
+    }
+
+    /// A series for every kind of shift, of the points that its settings have.
+    fn by_kind(&self, style: Style, point: impl Fn(&Harm) -> Option<Point>) -> Vec<Series> {
+        let of = |kind: ShiftKind| {
+            let harms = self.group.harms.iter().filter(|harm| harm.kind == kind);
+            series(kind, style, harms.filter_map(&point).collect())
+        };
+        ShiftKind::ALL.into_iter().map(of).filter(|series| !series.points.is_empty()).collect()
+    }
+
+    /// Figure 3a: accuracy over KL.
+    fn by_size(&self) -> Figure {
+        let caption = "Test accuracy over the size of the shift: the exact joint KL. The KL of noised pixels is not known; as in BLC figure \
+                       3a they stand at their KL_y, hence marked. Error bars: Student's 95 % interval over seeds.";
+        let (x, y) = (Axis::linear("KL of the shift").in_unit("nats"), Axis::linear("test accuracy").in_unit("%"));
+        let mut figure = self.figure("shift-accuracy", "Test accuracy by size and kind of shift", caption, x, y);
+        figure.series = self.by_kind(Style::Points, |harm| {
+            let kl = harm.joint_kl.or(harm.kl_y.map(|kl| kl.mean))?;
+            Some(point(kl, &harm.accuracy?, 100.0, &harm.name))
+        });
+        let noised = [ShiftKind::Noise, ShiftKind::PriorAndNoise];
+        for series in figure.series.iter_mut().filter(|series| noised.map(ShiftKind::colour).contains(&series.colour)) {
+            series.name += ", at KL_y (its KL is not known)";
+        }
+        figure
+    }
+
+    /// Table 8: Δ of every setting.
+    fn by_setting(&self) -> Figure {
+        let caption = "Test accuracy less that of the baseline of the same seed; mean over seeds with Student's 95 % interval. Pale: BLC \
+                       table 8 (AFHQ, pretrained ResNet-50, N = 5,000), which gives no interval of the difference.";
+        let x = Axis::named("setting", self.group.harms.iter().map(|harm| harm.name.as_str()));
+        let y = Axis::linear("Δ test accuracy").in_unit("pp");
+        let mut figure = self.figure("shift-settings", "What every shift costs", caption, x, y);
+        let own = |(i, harm): (usize, &Harm)| Some(point(i as f64, &harm.change?, 1.0, &harm.name));
+        let own: Vec<Point> = self.group.harms.iter().enumerate().filter_map(own).collect();
+        // The places name what is shifted: one series for all kinds.
+        let all =
+            Series { name: self.group.architecture.label().into(), ..series(ShiftKind::Baseline, Style::Bars, own) };
+        figure.series.extend((!all.points.is_empty()).then_some(all));
+        let paper = |(i, harm): (usize, &Harm)| {
+            let row = row_of(&harm.name, &harm.prior, harm.noise)?;
+            Some(named(Point::new(i as f64, row.change), row.name))
+        };
+        let points: Vec<Point> = self.group.harms.iter().enumerate().filter_map(paper).collect();
+        figure.series.extend((!points.is_empty()).then(|| of_paper("BLC table 8 (AFHQ)", ShiftKind::Baseline, points)));
+        figure.rules = vec![baseline()];
+        figure
+    }
+
+    /// Figure 3d, table 9: the drop over σ.
+    fn by_noise(&self) -> Figure {
+        let caption = "Test accuracy lost over the standard deviation σ of the pixel noise in the training images, against the baseline of \
+                       the same seed; mean over seeds with Student's 95 % interval. Pale: BLC table 9, right half (AFHQ).";
+        let (x, y) = (
+            Axis::linear("σ of pixel noise").in_unit("units of x"),
+            Axis::linear("drop in test accuracy").in_unit("pp"),
+        );
+        let mut figure = self.figure("shift-noise", "What pixel noise costs", caption, x, y);
+        figure.series = self.by_kind(Style::LinePoints, |harm| {
+            let shown = matches!(harm.kind, ShiftKind::Noise | ShiftKind::PriorAndNoise);
+            shown.then_some(point(harm.noise, &harm.change?, -1.0, &harm.name))
+        });
+        let known =
+            |harm: &Harm| harm.kind == ShiftKind::Noise && row_of(&harm.name, &harm.prior, harm.noise).is_some();
+        if self.group.harms.iter().any(known) {
+            let rows = ROWS.iter().filter(|row| row.noise > 0.0 && row.prior == ROWS[0].prior);
+            let point = |row: &Row| named(Point::new(row.noise, -row.change), row.name);
+            figure.series.push(of_paper("BLC table 9 (AFHQ)", ShiftKind::Noise, rows.map(point).collect()));
+        }
+        figure.rules = vec![baseline()];
+        figure
+    }
+
+    /// Beyond the paper: shifts of the same exact KL side by side.
+    fn at_equal_size(&self) -> Figure {
+        let levels: Vec<f64> = self
+            .group
+            .harms
+            .iter()
+            .filter(|harm| harm.kind == ShiftKind::Prior)
+            .filter_map(|harm| harm.joint_kl)
+            .collect();
+        let caption = "Shifts of the same exact joint KL, to 5 %: test accuracy less that of the baseline of the same seed, by what is \
+                       shifted; mean over seeds with Student's 95 % interval. The levels are the KLs of the prior shifts. Pixel noise has \
+                       no place here: its KL is not known.";
+        let x = Axis::named("joint KL of the shift", levels.iter().map(|level| format!("{level:.3} nats")));
+        let y = Axis::linear("Δ test accuracy").in_unit("pp");
+        let mut figure = self.figure("shift-equal-kl", "Equal KL, other shifts", caption, x, y);
+        figure.series = self.by_kind(Style::Bars, |harm| {
+            let kl = harm.joint_kl?;
+            let level = levels.iter().position(|level| (kl / level - 1.0).abs() <= EQUAL)?;
+            Some(point(level as f64, &harm.change?, 1.0, &harm.name))
+        });
+        figure.rules = vec![baseline()];
+        figure
+    }
+
+    /// Figure 3f: a line through the drops.
+    fn fitted(&self) -> Figure {
+        let caption = "Drop in test accuracy of every run over the size of its shift, with the least-squares line, as BLC figure 3f (R² = \
+                       0.042 there, over KL_y). KL_y does not see pixel noise; the joint KL is exact, and settings with noise, whose KL is \
+                       not known, are left out of it. One point a run, no interval.";
+        let (x, y) =
+            (Axis::linear("KL of the shift").in_unit("nats"), Axis::linear("drop in test accuracy").in_unit("pp"));
+        let mut figure = self.figure("shift-fit", "How much the size of a shift explains", caption, x, y);
+        figure.series = self.group.fits.iter().enumerate().flat_map(|(i, fit)| drawn(i, fit)).collect();
+        figure
+    }
+}
+
+/// The runs and the line of a fit.
+fn drawn(colour: usize, fit: &Fit) -> [Series; 2] {
+    let sizes = || fit.points.iter().map(|p| p[0]);
+    let ends = [sizes().fold(f64::INFINITY, f64::min), sizes().fold(f64::NEG_INFINITY, f64::max)];
+    let runs = fit.points.iter().map(|p| Point::new(p[0], p[1])).collect();
+    let line = ends.map(|x| Point::new(x, fit.intercept + fit.slope * x)).to_vec();
+    let of = |name, style, points| Series { name, style, colour, points, ..Series::default() };
+    [
+        of(format!("runs: {}", fit.over), Style::Points, runs),
+        of(format!("R² = {:.3}: {}", fit.r2, fit.over), Style::Line, line),
+    ]
+}

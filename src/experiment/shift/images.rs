@@ -1,0 +1,186 @@
+//! Which images of the pool a cell gets, and what pixel noise makes of them (BLC App. G.2).
+
+use std::ops::Range;
+
+use rand::RngExt;
+use rand::distr::{Distribution, StandardUniform};
+use rand::seq::SliceRandom;
+use rand_distr::StandardNormal;
+use rayon::prelude::*;
+
+use crate::error::{Error, Result};
+use crate::experiment::images::{Batch, Source};
+use crate::oracle::posterior::{Prior, draw};
+use crate::units::{ClassId, Seed};
+
+/// Images of the pool looked at together.
+const LOOK: usize = 512;
+
+/// (n_1 … n_K) ~ Multinomial(n, π) (BLC eq. 6). Priors that are alike get counts that are: the same uniform numbers decide.
+pub(super) fn counts(prior: &Prior, n: usize, seed: Seed) -> Vec<usize> {
+    let mut rng = seed.split("counts").rng(0);
+    let mut counts = vec![0; prior.classes()];
+    for _ in 0..n {
+        counts[draw(prior.probabilities(), StandardUniform.sample(&mut rng))] += 1;
+    }
+    counts
+}
+
+/// Labels of the first `n` images of a source, which are not held in memory for it.
+///
+/// # Errors
+/// As [`Source::take`].
+pub(super) fn labels(pool: &dyn Source, n: usize) -> Result<Vec<ClassId>> {
+    let mut labels = Vec::with_capacity(n);
+    for first in (0..n).step_by(LOOK) {
+        labels.extend(pool.take(&(first..n.min(first + LOOK)).collect::<Vec<_>>())?.labels);
+    }
+    Ok(labels)
+}
+
+/// Numbers in the pool of `counts` images of each class, in random order: all different where the pool has enough of a class, drawn with
+/// replacement where it has not, as BLC's implementation does.
+///
+/// # Errors
+/// When a class is asked for that the pool does not hold.
+pub(super) fn choose(labels: &[ClassId], counts: &[usize], seed: Seed) -> Result<Vec<usize>> {
+    let mut chosen = Vec::new();
+    for (class, &count) in counts.iter().enumerate() {
+        let mut members: Vec<usize> = (0..labels.len()).filter(|&i| labels[i] == class).collect();
+        if members.is_empty() && count > 0 {
+            let pool = labels.len();
+            return Err(Error::input(format!(
+                "asks for {count} images of class {class}, and the pool of {pool} has none; raise experiment.pool"
+            )));
+        }
+        let mut rng = seed.split("choice").rng(class as u64);
+        if count <= members.len() {
+            members.shuffle(&mut rng);
+            chosen.extend(&members[..count]);
+        } else {
+            chosen.extend((0..count).map(|_| members[rng.random_range(0..members.len())]));
+        }
+    }
+    chosen.shuffle(&mut seed.split("split").rng(0));
+    Ok(chosen)
+}
+
+/// x ↦ clip(x + ε), ε ~ N(0, σ²I), of images of D = `dims` numbers (BLC eq. 7), to the ends of the range of the world's pixels. The noise of
+/// an image depends on its place alone, and grows with σ.
+pub(super) fn add_noise(x: &mut [f32], dims: usize, std: f64, [low, high]: [f32; 2], seed: Seed) {
+    x.par_chunks_mut(dims).enumerate().for_each(|(i, image)| {
+        let mut rng = seed.split("noise").rng(i as u64);
+        for v in image {
+            let noise: f64 = StandardNormal.sample(&mut rng);
+            *v = ((f64::from(*v) + std * noise) as f32).clamp(low, high);
+        }
+    });
+}
+
+/// Shifted images in memory: those to train on first, then those kept for validation.
+pub(super) struct ShiftedImages {
+    /// Numbers of an image.
+    pub dims: usize,
+    /// World-space values, NCHW.
+    pub x: Vec<f32>,
+    /// Drawn labels.
+    pub labels: Vec<ClassId>,
+}
+
+impl ShiftedImages {
+    /// Values of a range of images.
+    pub fn values(&self, range: Range<usize>) -> &[f32] {
+        &self.x[range.start * self.dims..range.end * self.dims]
+    }
+}
+
+impl Source for ShiftedImages {
+    fn take(&self, indices: &[usize]) -> Result<Batch> {
+        Ok(Batch {
+            x: indices.iter().flat_map(|&i| self.values(i..i + 1)).copied().collect(),
+            labels: indices.iter().map(|&i| self.labels[i]).collect(),
+            posterior: Vec::new(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::paper;
+    use super::*;
+    use crate::experiment::shift::kl;
+    use crate::measure::over_seeds;
+
+    #[test]
+    fn frequencies_are_as_far_from_uniform_as_table_7_says() {
+        const N: usize = 5000;
+        for row in &paper::ROWS {
+            let prior = Prior::new(&row.prior).unwrap();
+            let found: Vec<f64> = (0..3)
+                .map(|seed| {
+                    let counts = counts(&prior, N, Seed(seed));
+                    assert_eq!(counts.iter().sum::<usize>(), N);
+                    let shares: Vec<f64> = counts.iter().map(|&n| n as f64 / N as f64).collect();
+                    kl(&shares, Prior::uniform(3).probabilities())
+                })
+                .collect();
+            // The mean of three against the mean of the paper's three: each has the paper's spread over √3.
+            let (mean, _) = over_seeds(&found);
+            let (value, std) = row.kl_y;
+            assert!((mean - value).abs() < 4.0 * std * (2.0f64 / 3.0).sqrt(), "{}: {found:?}", row.name);
+        }
+    }
+
+    #[test]
+    fn counts_are_multinomial() {
+        let prior = Prior::new(&[0.7, 0.2, 0.1]).unwrap();
+        let (n, draws) = (1000, 400);
+        let all: Vec<Vec<usize>> = (0..draws).map(|seed| counts(&prior, n, Seed(seed))).collect();
+        for (class, p) in prior.probabilities().iter().enumerate() {
+            let values: Vec<f64> = all.iter().map(|counts| counts[class] as f64).collect();
+            let mean = values.iter().sum::<f64>() / draws as f64;
+            let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (draws - 1) as f64;
+            let expected = n as f64 * p * (1.0 - p);
+            assert!((mean - n as f64 * p).abs() < 4.0 * (expected / draws as f64).sqrt(), "{mean}");
+            // Standard error of a variance: σ²·√(2/(n − 1)).
+            assert!((variance / expected - 1.0).abs() < 4.0 * (2.0 / (draws - 1) as f64).sqrt(), "{variance}");
+        }
+    }
+
+    #[test]
+    fn a_class_is_repeated_only_where_the_pool_runs_out_of_it() {
+        let pool: Vec<ClassId> = (0..30).map(|i| usize::from(i % 3 == 0)).collect();
+        let chosen = choose(&pool, &[20, 25], Seed(4)).unwrap();
+        let of = |class: usize| chosen.iter().copied().filter(|&i| pool[i] == class).collect::<Vec<_>>();
+        let (mut whole, mut repeated) = (of(0), of(1));
+        assert_eq!((whole.len(), repeated.len()), (20, 25));
+        whole.sort_unstable();
+        whole.dedup();
+        assert_eq!(whole.len(), 20, "the class has 20 images and every one is taken once");
+        repeated.sort_unstable();
+        repeated.dedup();
+        assert!(repeated.len() <= 10 && repeated.len() > 4, "{repeated:?}");
+        // In random order: the classes do not come one after the other.
+        let first = chosen[..15].iter().filter(|&&i| pool[i] == 1).count();
+        assert!((1..15).contains(&first), "{chosen:?}");
+        assert_eq!(choose(&pool, &[20, 25], Seed(4)).unwrap(), chosen);
+        assert_ne!(choose(&pool, &[20, 25], Seed(5)).unwrap(), chosen);
+        let why = choose(&pool, &[1, 1, 2], Seed(4)).unwrap_err().to_string();
+        assert!(why.contains("class 2") && why.contains("experiment.pool"), "{why}");
+        assert!(choose(&pool, &[1, 1, 0], Seed(4)).is_ok());
+    }
+
+    #[test]
+    fn noise_has_its_deviation_and_is_clipped() {
+        let mut x = vec![0.0f32; 40_000];
+        add_noise(&mut x, 100, 0.15, [-1.0, 1.0], Seed(1));
+        let variance = x.iter().map(|&v| f64::from(v).powi(2)).sum::<f64>() / 4e4;
+        assert!((variance.sqrt() / 0.15 - 1.0).abs() < 0.02, "{variance}");
+        let mut weak = vec![0.0f32; 40_000];
+        add_noise(&mut weak, 100, 0.05, [-1.0, 1.0], Seed(1));
+        assert!(x.iter().zip(&weak).all(|(a, b)| (a - 3.0 * b).abs() < 1e-6), "the same noise at every σ");
+        let mut edges = vec![-0.2f32, 0.0, 1.0, 1.3, 0.5, 0.5];
+        add_noise(&mut edges, 6, 0.1, [0.0, 1.0], Seed(2));
+        assert!(edges.iter().all(|v| (0.0..=1.0).contains(v)) && edges[0] == 0.0 && edges[3] == 1.0, "{edges:?}");
+    }
+}
