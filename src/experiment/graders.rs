@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::cell::{Cell, CellResult};
 use super::images::Images;
 use super::kinds::{Found, check_taus};
+use super::told::{Told, member_seed};
 use super::train::{CellEvent, Job, train_cell};
 use super::trained::{Trained, measuring};
 use crate::error::{Error, Result};
@@ -162,20 +163,17 @@ fn ensemble(
 ) -> Result<(CellResult, Vec<Vec<f64>>)> {
     let (mut first, mut log_q) = (None, Vec::with_capacity(spec.members));
     let each = job.training.epochs * job.training.steps(job.cell.train_size);
-    let mut told = Told { before: 0, total: spec.members * each, begun: false, events };
+    let mut told = Told { before: 0, total: spec.members * each, started: false, events };
     for member in 0..spec.members {
         // The first one lives in the cell's own folder: its worst images are the cell's.
         let folder = match member {
             0 => job.folder.to_owned(),
             _ => job.folder.join(format!("member-{member}")),
         };
-        let seed = match member {
-            0 => job.cell.seed,
-            _ => Seed(job.cell.seed).split("member").split(&member.to_string()).0,
-        };
+        let seed = member_seed(&job.cell, member);
         let own = Job { cell: Cell { seed, ..job.cell }, folder: &folder, ..*job };
         told.before = member * each;
-        let (result, trained) = train_cell(&own, &mut |said| told.pass_on(said))?;
+        let (result, trained) = train_cell(&own, &mut told)?;
         log_q.push(answers(&trained, job.test)?);
         first.get_or_insert(CellResult { cell: job.cell, steps: spec.members * each, ..result });
     }
@@ -185,39 +183,6 @@ fn ensemble(
 
 fn answers(trained: &Trained, test: &Images) -> Result<Vec<f64>> {
     trained.log_q(test.all.x.clone(), test.classes)
-}
-
-/// Several trainings told as one.
-struct Told<'a> {
-    /// Steps of those before.
-    before: usize,
-    total: usize,
-    /// Whether it was told where this sitting began.
-    begun: bool,
-    events: &'a mut dyn Events<CellEvent>,
-}
-
-impl Told<'_> {
-    fn pass_on(&mut self, said: CellEvent) -> std::ops::ControlFlow<()> {
-        let before = self.before;
-        self.events.emit(match said {
-            // Trainings that an earlier sitting finished are passed over, but for the last: one is told of.
-            CellEvent::Started { steps, resumed_at, .. }
-                if self.begun || (resumed_at == steps && before + steps < self.total) =>
-            {
-                return std::ops::ControlFlow::Continue(());
-            }
-            CellEvent::Started { parameters, resumed_at, .. } => {
-                self.begun = true;
-                CellEvent::Started { parameters, steps: self.total, resumed_at: before + resumed_at }
-            }
-            CellEvent::Step { step, loss, rate } => CellEvent::Step { step: before + step, loss, rate },
-            CellEvent::Watched(watched) => {
-                CellEvent::Watched(super::watched::Watched { step: before + watched.step, ..watched })
-            }
-            CellEvent::Checkpoint { step } => CellEvent::Checkpoint { step: before + step },
-        })
-    }
 }
 
 /// Every score beside the truth about the classifier it belongs to.

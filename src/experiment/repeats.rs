@@ -36,12 +36,13 @@ pub struct SeedMean {
     pub interval: Option<Interval>,
 }
 
-/// A paired difference of two means over seeds, in the unit of the figure.
+/// Mean over seeds of a figure that differs between seeds in everything: a paired difference, or an estimate from images of its own. In the
+/// unit of the figure.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SeedGain {
-    /// Mean difference.
+    /// The mean.
     pub value: f64,
-    /// Seeds that both sides have.
+    /// Seeds; of a difference those that both sides have.
     pub seeds: usize,
     /// Student's 95 % interval over seeds; absent with a single one.
     pub interval: Option<Interval>,
@@ -82,11 +83,17 @@ impl SeedMean {
 }
 
 impl SeedGain {
-    /// Of differences, one a seed; none without any.
+    /// Of figures, one a seed; none without any.
     pub fn of(differences: &[f64]) -> Option<Self> {
         let (value, half) = over_seeds(differences);
         let interval = half.is_finite().then_some(Interval { low: value - half, high: value + half });
         (!differences.is_empty()).then_some(Self { value, seeds: differences.len(), interval })
+    }
+
+    /// The same, less a number that is known exactly.
+    pub(super) fn less(&self, known: f64) -> Self {
+        let interval = self.interval.map(|Interval { low, high }| Interval { low: low - known, high: high - known });
+        Self { value: self.value - known, interval, ..*self }
     }
 
     /// As [`SeedMean::point`].

@@ -12,7 +12,6 @@
 //! ```
 
 use std::collections::HashSet;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use rand::seq::SliceRandom;
@@ -27,8 +26,8 @@ use crate::experiment::Trained;
 use crate::experiment::cell::{Cell, CellResult};
 use crate::experiment::images::View;
 use crate::experiment::kinds::Found;
+use crate::experiment::told::{Told, member_seed};
 use crate::experiment::train::{CellEvent, Job, LAST, train_cell};
-use crate::experiment::watched::Watched;
 use crate::experiment::worst::WORST_FILE;
 use crate::measure::Measured;
 use crate::units::Seed;
@@ -55,7 +54,7 @@ pub fn run(spec: &ActiveSpec, job: &Job<'_>, events: &mut dyn Events<CellEvent>)
     let strategy = spec.strategy(&job.cell)?;
     let mut order: Vec<usize> = (0..spec.pool).collect();
     order.shuffle(&mut Seed(job.cell.seed).split("labels bought at random").rng(0));
-    let course = Course { events, total, before: 0, started: false };
+    let course = Told { events, total, before: 0, started: false };
     let mut cell = Buyer { job, strategy, members: spec.asked(strategy), order, owned: Vec::new(), course };
     let mut bought = cell.start(sizes[0])?;
     let mut rounds = Vec::with_capacity(sizes.len());
@@ -80,7 +79,7 @@ struct Buyer<'a> {
     order: Vec<usize>,
     /// Images whose labels are bought, sorted: what a classifier learns does not depend on when they were.
     owned: Vec<usize>,
-    course: Course<'a>,
+    course: Told<'a>,
 }
 
 impl Buyer<'_> {
@@ -130,14 +129,11 @@ impl Buyer<'_> {
     /// Trains a member on all labels there are, from its own start; the first member starts as every strategy's classifier does.
     fn train(&mut self, folder: &Path, member: usize) -> Result<(CellResult, Trained)> {
         sweep_parts(folder);
-        let Job { cell, id, training, pretrained, train, test, watched, every, device, .. } = *self.job;
-        let seed = match member {
-            0 => cell.seed,
-            _ => Seed(cell.seed).split("member").split(&member.to_string()).0,
-        };
+        let Job { cell, id, training, pretrained, train, test, watched, range, every, device, .. } = *self.job;
+        let seed = member_seed(&cell, member);
         let view = View { of: train, at: self.owned.clone() };
         let cell = Cell { train_size: self.owned.len(), seed, ..cell };
-        let job = Job { cell, id, training, pretrained, train: &view, test, watched, folder, every, device };
+        let job = Job { cell, id, training, pretrained, train: &view, test, watched, folder, range, every, device };
         let done = train_cell(&job, &mut self.course)?;
         self.course.before += self.steps();
         Ok(done)
@@ -187,44 +183,6 @@ fn write(path: &Path, settled: &Settled) -> Result<()> {
     let mut text = serde_json::to_vec(settled).map_err(|e| Error::file(path, e.to_string()))?;
     text.push(b'\n');
     write_atomically(path, |file| file.write_all(&text))
-}
-
-/// The trainings of a cell told as one course: steps count over all of them.
-struct Course<'a> {
-    events: &'a mut dyn Events<CellEvent>,
-    /// Steps of all trainings.
-    total: usize,
-    /// Those of the trainings before this one.
-    before: usize,
-    started: bool,
-}
-
-impl Course<'_> {
-    /// Between trainings: all that was trained is on disk. Shows that the cell is alive, and may break off.
-    fn alive(&mut self) -> Result<()> {
-        if self.started { self.events.report(CellEvent::Checkpoint { step: self.before }) } else { Ok(()) }
-    }
-}
-
-impl Events<CellEvent> for Course<'_> {
-    fn emit(&mut self, event: CellEvent) -> ControlFlow<()> {
-        let before = self.before;
-        let event = match event {
-            CellEvent::Started { parameters, steps, resumed_at } => {
-                let step = before + resumed_at;
-                // Told once: where work really goes on, so that nothing told earlier of finished trainings is dropped.
-                if self.started || (resumed_at == steps && step < self.total) {
-                    return ControlFlow::Continue(());
-                }
-                self.started = true;
-                CellEvent::Started { parameters, steps: self.total, resumed_at: step }
-            }
-            CellEvent::Step { step, loss, rate } => CellEvent::Step { step: before + step, loss, rate },
-            CellEvent::Watched(watched) => CellEvent::Watched(Watched { step: before + watched.step, ..watched }),
-            CellEvent::Checkpoint { step } => CellEvent::Checkpoint { step: before + step },
-        };
-        self.events.emit(event)
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Figures and tables of the grades.
 
-use super::grades::{Grades, Marked, OverSeeds, Rated};
+use super::super::repeats::SeedGain;
+use super::grades::{Grades, Marked, Rated};
 use crate::figure::{Axis, Column, Figure, Point, Rule, Series, Style, Table, Value, Way};
 use crate::measure::grade::Estimator;
 use crate::measure::uncertainty::{Score, TOP};
@@ -32,22 +33,10 @@ fn taus(grades: &Grades) -> Vec<f64> {
 
 /// What has to be said where nothing was repeated.
 fn one_seed(grades: &Grades) -> &'static str {
-    match grades.estimators.iter().any(|one| one.estimate.half_width.is_some()) {
+    match grades.estimators.iter().any(|one| one.estimate.interval.is_some()) {
         true => "Bars are Student's 95 % intervals over seeds.",
         false => "One seed says nothing of the spread: no interval is drawn.",
     }
-}
-
-fn point(number: OverSeeds, x: f64, factor: f64) -> Point {
-    let mean = factor * number.mean;
-    let half = number.half_width.map(|half| factor * half);
-    half.map_or(Point::new(x, mean), |half| Point::new(x, mean).within(mean - half, mean + half))
-}
-
-fn value(number: OverSeeds, factor: f64) -> Value {
-    let mean = factor * number.mean;
-    let half = number.half_width.map(|half| factor * half);
-    half.map_or(mean.into(), |half| Value::within(mean, mean - half, mean + half))
 }
 
 fn colour(estimator: Estimator) -> usize {
@@ -63,7 +52,7 @@ fn beside_truth(largest: &[&Marked], most: usize, said: &str) -> Figure {
     let top = largest.iter().map(|marked| 100.0 * marked.truth).fold(0.0, f64::max);
     let of = |estimator: Estimator| {
         let of = largest.iter().filter(|marked| marked.estimator == estimator);
-        let points = of.map(|marked| point(marked.estimate, 100.0 * marked.truth, 100.0)).collect();
+        let points = of.map(|marked| marked.estimate.point(100.0 * marked.truth, 100.0)).collect();
         series(estimator.label().into(), colour(estimator), Style::LinePoints, points)
     };
     let mut all: Vec<Series> = Estimator::ALL.into_iter().map(of).filter(|one| !one.points.is_empty()).collect();
@@ -87,14 +76,14 @@ fn beside_truth(largest: &[&Marked], most: usize, said: &str) -> Figure {
 
 /// Bounds of those that have them, around the truth.
 fn bounds(largest: &[&Marked], most: usize) -> Figure {
-    let bounded: Vec<(&Marked, OverSeeds, OverSeeds)> =
+    let bounded: Vec<(&Marked, SeedGain, SeedGain)> =
         largest.iter().filter_map(|marked| Some((*marked, marked.lower?, marked.upper?))).collect();
     let mut sorted = bounded;
     sorted.sort_by(|a, b| colour(a.0.estimator).cmp(&colour(b.0.estimator)).then(a.0.tau.total_cmp(&b.0.tau)));
     let of = |estimator: Estimator| {
         let here = sorted.iter().enumerate().filter(|(_, (marked, ..))| marked.estimator == estimator);
         let points = here.map(|(i, (marked, lower, upper))| {
-            Point::new(i as f64, 100.0 * marked.estimate.mean).within(100.0 * lower.mean, 100.0 * upper.mean)
+            Point::new(i as f64, 100.0 * marked.estimate.value).within(100.0 * lower.value, 100.0 * upper.value)
         });
         series(format!("{}: bounds", estimator.label()), colour(estimator), Style::Points, points.collect())
     };
@@ -123,7 +112,7 @@ fn over_n(grades: &Grades, tau: f64, said: &str) -> Figure {
     let here: Vec<&Marked> = grades.estimators.iter().filter(|marked| marked.tau == tau).collect();
     let of = |estimator: Estimator| {
         let of = here.iter().filter(|marked| marked.estimator == estimator);
-        let points = of.map(|marked| point(marked.estimate, marked.n as f64, 100.0)).collect();
+        let points = of.map(|marked| marked.estimate.point(marked.n as f64, 100.0)).collect();
         series(estimator.label().into(), colour(estimator), Style::LinePoints, points)
     };
     let rule = |marked: &&Marked| Rule {
@@ -153,7 +142,7 @@ struct Rating {
     id: &'static str,
     title: &'static str,
     axis: &'static str,
-    part: fn(&Rated) -> Option<OverSeeds>,
+    part: fn(&Rated) -> Option<SeedGain>,
 }
 
 const RATINGS: [Rating; 3] = [
@@ -194,7 +183,7 @@ fn ratings(grades: &Grades, most: usize, said: &str) -> Vec<Figure> {
         let at = |rated: &Rated| names.iter().position(|known| *known == name(rated)).unwrap_or(0) as f64;
         let of = |(colour, tau): (usize, f64)| {
             let points = here.iter().filter(|rated| rated.tau == tau);
-            let points = points.filter_map(|rated| Some(point((rating.part)(rated)?, at(rated), 1.0)));
+            let points = points.filter_map(|rated| Some((rating.part)(rated)?.point(at(rated), 1.0)));
             series(format!("τ = {tau}"), colour, Style::Points, points.collect())
         };
         let meaning = if rating.id == "graders-auroc" {
@@ -227,8 +216,8 @@ fn name(rated: &Rated) -> String {
 
 fn estimator_table(grades: &Grades) -> Table {
     let row = |m: &Marked| -> Vec<Value> {
-        let percent = |number: OverSeeds| value(number, 100.0);
-        let error = OverSeeds { mean: m.estimate.mean - m.truth, ..m.estimate };
+        let percent = |number: SeedGain| number.cell(100.0);
+        let error = m.estimate.less(m.truth);
         vec![
             m.estimator.label().into(),
             m.tau.into(),
@@ -268,7 +257,7 @@ fn estimator_table(grades: &Grades) -> Table {
 }
 
 fn score_table(grades: &Grades) -> Table {
-    let show = |number: Option<OverSeeds>| number.map_or(Value::Nothing, |number| value(number, 1.0));
+    let show = |number: Option<SeedGain>| number.map_or(Value::Nothing, |number| number.cell(1.0));
     let row = |r: &Rated| -> Vec<Value> {
         let (tau, n) = (r.tau.into(), (r.n as f64).into());
         vec![name(r).into(), tau, n, show(r.aleatoric), show(r.epistemic), show(r.auroc), show(r.signed_error)]

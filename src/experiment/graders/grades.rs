@@ -4,12 +4,12 @@ use serde::{Deserialize, Serialize};
 
 use super::super::cell::CellResult;
 use super::super::kinds::Found;
+use super::super::repeats::SeedGain;
 use super::super::spec::ExperimentSpec;
 use super::super::truth::Truth;
 use super::{GradersSpec, Grading};
 use crate::figure::{Figure, Table};
 use crate::measure::grade::{Estimator, Graded};
-use crate::measure::over_seeds;
 use crate::measure::uncertainty::{Score, Scored};
 
 /// What estimators are worth.
@@ -19,16 +19,6 @@ pub struct Grades {
     pub estimators: Vec<Marked>,
     /// Scores of uncertainty, likewise.
     pub scores: Vec<Rated>,
-}
-
-/// A number over seeds.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct OverSeeds {
-    /// Mean.
-    pub mean: f64,
-    /// Half the width of Student's 95 % interval; absent for one seed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub half_width: Option<f64>,
 }
 
 /// An estimator at one temperature and N. Errors are fractions.
@@ -43,11 +33,11 @@ pub struct Marked {
     /// The exact Bayes error of the world.
     pub truth: f64,
     /// What it says.
-    pub estimate: OverSeeds,
+    pub estimate: SeedGain,
     /// Its lower bound, where it has one.
-    pub lower: Option<OverSeeds>,
+    pub lower: Option<SeedGain>,
     /// Its upper bound.
-    pub upper: Option<OverSeeds>,
+    pub upper: Option<SeedGain>,
     /// Of so many draws with both bounds …
     pub bounded: usize,
     /// … so many held the truth between them.
@@ -66,20 +56,13 @@ pub struct Rated {
     /// Training images.
     pub n: usize,
     /// Spearman's correlation with the true H(p).
-    pub aleatoric: Option<OverSeeds>,
+    pub aleatoric: Option<SeedGain>,
     /// Spearman's correlation with the true KL(p‖q).
-    pub epistemic: Option<OverSeeds>,
+    pub epistemic: Option<SeedGain>,
     /// Area under the ROC curve for finding the images of largest KL.
-    pub auroc: Option<OverSeeds>,
+    pub auroc: Option<SeedGain>,
     /// Mean error as an estimate of what it is said to be, nats.
-    pub signed_error: Option<OverSeeds>,
-}
-
-impl OverSeeds {
-    fn of(values: &[f64]) -> Option<Self> {
-        let (mean, half) = over_seeds(values);
-        (!values.is_empty()).then(|| Self { mean, half_width: Some(half).filter(|half| half.is_finite()) })
-    }
+    pub signed_error: Option<SeedGain>,
 }
 
 impl Grades {
@@ -126,7 +109,7 @@ impl Marked {
         let all = found.iter().flat_map(|grading| &grading.estimates).filter(|one| one.estimator == estimator);
         let made: Vec<&Graded> = all.filter_map(|one| one.graded.as_ref()).collect();
         let over = |part: fn(&Graded) -> Option<f64>| {
-            OverSeeds::of(&made.iter().filter_map(|graded| part(graded)).collect::<Vec<_>>())
+            SeedGain::of(&made.iter().filter_map(|graded| part(graded)).collect::<Vec<_>>())
         };
         let both = made.iter().filter_map(|graded| Some((graded.lower?, graded.upper?)));
         let (bounded, enclosed) =
@@ -143,7 +126,7 @@ fn rated(tau: f64, n: usize, found: &[&Grading]) -> Vec<Rated> {
     let one = |i: usize| {
         let of: Vec<&Scored> = found.iter().filter_map(|grading| grading.scores.get(i)).collect();
         let over = |part: fn(&Scored) -> Option<f64>| {
-            OverSeeds::of(&of.iter().filter_map(|scored| part(scored)).collect::<Vec<_>>())
+            SeedGain::of(&of.iter().filter_map(|scored| part(scored)).collect::<Vec<_>>())
         };
         Rated {
             score: first.scores[i].score,
@@ -201,9 +184,9 @@ mod tests {
         let cells = [cell(&spec, 0, 0, 0.12), cell(&spec, 1, 0, 0.16), cell(&spec, 0, 1, 0.2)];
         let grades = Grades::of(&spec, own, &cells, &truths);
         let [easy, hard] = &grades.estimators[..] else { panic!("{:?}", grades.estimators) };
-        assert!((easy.estimate.mean - 0.14).abs() < 1e-15 && easy.estimate.half_width.is_some());
+        assert!((easy.estimate.value - 0.14).abs() < 1e-15 && easy.estimate.interval.is_some());
         assert_eq!((easy.bounded, easy.enclosed, hard.bounded, hard.enclosed), (2, 2, 1, 0));
-        assert_eq!((hard.truth, hard.estimate.half_width), (0.30, None));
+        assert_eq!((hard.truth, hard.estimate.interval), (0.30, None));
         let figures = grades.figures();
         assert!(figures.iter().any(|figure| figure.id == "graders-bounds"));
         assert!(grades.tables().iter().all(|table| table.rows.iter().all(|row| row.len() == table.columns.len())));

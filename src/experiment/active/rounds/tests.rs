@@ -1,6 +1,7 @@
 //! Cells over three Gaussian classes in the plane, whose posteriors are a formula.
 
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use burn::tensor::Device;
@@ -63,6 +64,7 @@ impl Bench {
             train: &self.pool,
             test: &self.test,
             watched: 50,
+            range: [0.0, 1.0],
             folder,
             every: Duration::ZERO,
             device: &self.device,
@@ -136,6 +138,7 @@ fn the_first_choice_is_the_largest_kl_of_the_classifier_of_the_round_before() {
         train: &view,
         test: &bench.test,
         watched: 50,
+        range: [0.0, 1.0],
         folder: &folder.path().join("apart"),
         every: Duration::ZERO,
         device: &bench.device,
@@ -188,7 +191,7 @@ fn steps(events: &[CellEvent], total: usize) -> Vec<usize> {
             CellEvent::Step { step, .. } => told.push(*step),
             CellEvent::Watched(watched) => assert_eq!(watched.step, last),
             CellEvent::Checkpoint { step } => assert!(*step <= last),
-            CellEvent::Started { .. } => {}
+            CellEvent::Started { .. } | CellEvent::Drawing(_) => {}
         }
     }
     assert!(told.windows(2).all(|pair| pair[1] == pair[0] + 1), "{told:?}");
