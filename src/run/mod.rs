@@ -24,6 +24,8 @@
 mod execute;
 mod figures;
 mod folder;
+pub mod hardness;
+mod held;
 mod metrics;
 mod pools;
 pub mod slurm;
@@ -34,6 +36,7 @@ mod worst;
 pub use execute::{Computer, Estimate, RunEvent, Share, estimate, execute};
 pub use figures::{Format, write_figures};
 pub use folder::{Planned, RunFolder};
+pub use held::Held;
 pub use metrics::{Line, read as read_metrics};
 pub use status::{State, Status};
 pub use worst::WorstImages;
