@@ -16,6 +16,11 @@ pub enum Held {
 }
 
 impl Held {
+    /// Whether a folder looks like a run.
+    pub fn is(path: &Path) -> bool {
+        RunFolder::is_run(path) || HardnessFolder::is(path)
+    }
+
     /// Opens a run folder.
     ///
     /// # Errors
