@@ -166,6 +166,17 @@ impl App {
             }
             RunCommand::CopyCommand(spec, folder) => self.copy_run_command(ctx, *spec, folder),
             RunCommand::Worst(folder, cell) => self.open_worst(folder, cell),
+            RunCommand::WorstIn(oracle, folder, cell) => {
+                self.commands.push(Command::OpenOracle(oracle.clone()));
+                self.runs.worst_next = Some((oracle, folder, cell));
+            }
+            other => self.save_command(ctx, other),
+        }
+    }
+
+    /// Asks where points and figures go, and saves them there.
+    fn save_command(&mut self, ctx: &egui::Context, command: RunCommand) {
+        match command {
             RunCommand::SavePoints(text, name) => {
                 self.runs.points = Some(text);
                 self.prompt = Some(Prompt::new(Kind::SavePoints(name)));
@@ -203,10 +214,7 @@ impl App {
                     });
                 }
             }
-            RunCommand::WorstIn(oracle, folder, cell) => {
-                self.commands.push(Command::OpenOracle(oracle.clone()));
-                self.runs.worst_next = Some((oracle, folder, cell));
-            }
+            _ => {}
         }
     }
 
