@@ -16,7 +16,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("oracle", &["error", "units", "events", "device", "gradients", "data", "flow"]),
     ("classifier", &["error", "units", "gradients", "data", "flow"]),
     ("bayes", &["error", "units", "events", "simd", "flow", "oracle"]),
-    ("measure", &["error", "units", "events"]),
+    ("measure", &["error", "units", "events", "simd"]),
     ("experiment", &["error", "units", "events", "data", "flow", "oracle", "bayes", "measure", "classifier", "figure"]),
     // The device's name goes into the record of every oracle that a ranking of corpora trains.
     ("run", &["error", "units", "events", "device", "data", "figure", "flow", "oracle", "classifier", "experiment"]),

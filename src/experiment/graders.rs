@@ -1,18 +1,27 @@
 //! Grade the graders: estimators of the Bayes error that see samples alone, and measures of a classifier's uncertainty, against the truth of
-//! the world.
+//! the world. The estimators get what a real dataset would give them, the pixels and drawn labels of a cell's training images, or what an
+//! ensemble trained on these believes; the truth is the exact Bayes error of the world and the exact posteriors of the test images.
 
+mod drawn;
+mod grades;
+
+use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
-use super::cell::CellResult;
-use super::kinds::{Place, check_taus};
-use super::spec::ExperimentSpec;
-use super::train::{CellEvent, Job};
-use super::truth::Truth;
+use super::cell::{Cell, CellResult};
+use super::images::Images;
+use super::kinds::{Found, check_taus};
+use super::train::{CellEvent, Job, train_cell};
+use super::trained::{Trained, measuring};
 use crate::error::{Error, Result};
 use crate::events::Events;
-use crate::figure::{Figure, Table};
-use crate::measure::Measured;
-use crate::units::Tau;
+use crate::measure::grade::{self, Estimator, Sample};
+use crate::measure::uncertainty::{EnsembleScores, Score, Scored, SingleScores, Truth, grade_score};
+use crate::measure::{Measured, PerImage};
+use crate::oracle::posterior::draw;
+use crate::units::{Seed, Tau};
+
+pub use grades::Grades;
 
 /// What is graded.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,23 +32,51 @@ pub struct GradersSpec {
     /// Classifiers in an ensemble.
     #[serde(default = "five")]
     pub members: usize,
+    /// Labels drawn for each test image from its exact posterior, as annotators would give them.
+    #[serde(default = "ten")]
+    pub annotators: usize,
 }
 
 fn five() -> usize {
     5
 }
 
+fn ten() -> usize {
+    10
+}
+
 /// What estimators say of a world, from the training images of a cell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Graded {
-    /// Measured members of the ensemble.
-    pub members: Vec<Measured>,
+pub struct Grading {
+    /// Estimates of the Bayes error, one an estimator.
+    pub estimates: Vec<Estimated>,
+    /// Scores of the uncertainty of single images: of the first classifier, then of the ensemble.
+    pub scores: Vec<Scored>,
+    /// The ensemble's mean prediction on the test images.
+    pub ensemble: Measured,
+}
+
+/// An estimate of the Bayes error.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Estimated {
+    /// Who made it.
+    pub estimator: Estimator,
+    /// The estimate; absent where a sentence says why.
+    pub graded: Option<grade::Graded>,
+    /// Why there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why_not: Option<String>,
+}
+
+impl Grading {
+    /// How many of [`Self::scores`] are those of the first classifier alone.
+    const SINGLE: usize = 2;
 }
 
 impl GradersSpec {
     /// What a cell's numbers depend on.
     pub(super) fn content(&self) -> serde_json::Value {
-        serde_json::json!({ "members": self.members })
+        serde_json::json!({ "members": self.members, "annotators": self.annotators })
     }
 
     /// Whether it can be planned.
@@ -48,40 +85,155 @@ impl GradersSpec {
     /// Says what is wrong.
     pub fn validate(&self) -> Result<()> {
         check_taus(&self.taus)?;
-        todo!()
+        if self.members < 2 {
+            return Err(Error::input(
+                "experiment.members must be at least 2: one classifier has nobody to disagree with",
+            ));
+        }
+        if self.annotators < 1 {
+            return Err(Error::input("experiment.annotators must be at least 1"));
+        }
+        Ok(())
     }
 }
 
 /// Trains an ensemble, and asks every estimator.
 ///
 /// # Errors
-/// As [`super::train::run_cell`].
-pub fn run(
-    spec: &GradersSpec,
-    place: &Place<'_>,
-    job: &Job<'_>,
-    events: &mut dyn Events<CellEvent>,
-) -> Result<CellResult> {
-    todo!()
+/// As [`train_cell`].
+pub fn run(spec: &GradersSpec, job: &Job<'_>, events: &mut dyn Events<CellEvent>) -> Result<CellResult> {
+    // What cannot be graded should be known before an ensemble is trained.
+    let n = job.cell.train_size;
+    let images = job.train.take(&(0..n).collect::<Vec<_>>())?;
+    let mut estimates = estimates(&images.x, job.test.shape.dims(), &images.labels, job.test.classes);
+    let (first, members) = ensemble(spec, job, events)?;
+    let (test, k) = (job.test, job.test.classes);
+    let all: Vec<&[f64]> = members.iter().map(Vec::as_slice).collect();
+    let (single, together) = (SingleScores::new(all[0], k)?, EnsembleScores::new(&all, k)?);
+    let figures = |log_q: &[f64]| -> Result<PerImage> {
+        let mut figures = PerImage::new(k)?;
+        figures.extend(&test.all.posterior, log_q, &test.all.labels)?;
+        Ok(figures)
+    };
+    let (of_first, of_all) = (figures(all[0])?, figures(&together.log_mean)?);
+    let mut scores = scored(&single.all(), &of_first)?;
+    scores.extend(scored(&together.all(), &of_all)?);
+    let counts = annotate(test, spec.annotators, Seed(job.cell.seed).split("annotators"));
+    let asked = |estimator, graded: Result<grade::Graded>| Estimated::of(estimator, graded.map_err(|e| e.to_string()));
+    estimates.extend([
+        asked(Estimator::SoftLabels, grade::soft_labels(&test.all.posterior, k)),
+        asked(Estimator::LabelCounts, grade::label_counts(&counts, k)),
+        asked(Estimator::PlugIn, grade::plug_in(&together.log_mean, k)),
+    ]);
+    let grading = Grading { estimates, scores, ensemble: of_all.measured(&measuring())? };
+    Ok(CellResult { id: job.id.to_owned(), found: Some(Found::Graders(grading)), ..first })
 }
 
-/// What estimators are worth.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Grades {}
-
-impl Grades {
-    /// From the finished cells.
-    pub fn of(_spec: &ExperimentSpec, _own: &GradersSpec, _cells: &[CellResult], _truths: &[Option<Truth>]) -> Self {
-        todo!()
+impl Estimated {
+    fn of(estimator: Estimator, graded: std::result::Result<grade::Graded, String>) -> Self {
+        match graded {
+            Ok(graded) => Self { estimator, graded: Some(graded), why_not: None },
+            Err(why) => Self { estimator, graded: None, why_not: Some(why) },
+        }
     }
+}
 
-    /// Its figures.
-    pub fn figures(&self) -> Vec<Figure> {
-        todo!()
+/// What can be said from a labelled sample alone.
+fn estimates(x: &[f32], dims: usize, labels: &[usize], classes: usize) -> Vec<Estimated> {
+    const FROM_SAMPLES: [Estimator; 6] = [
+        Estimator::OneNn,
+        Estimator::Devijver,
+        Estimator::Knn,
+        Estimator::Ghp,
+        Estimator::KdePlugIn,
+        Estimator::KdeError,
+    ];
+    match Sample::new(x, dims, labels, classes).and_then(grade::grade) {
+        Ok(graded) => graded.into_iter().map(|(estimator, graded)| Estimated::of(estimator, graded)).collect(),
+        Err(error) => FROM_SAMPLES.map(|estimator| Estimated::of(estimator, Err(error.to_string()))).into(),
     }
+}
 
-    /// Its tables.
-    pub fn tables(&self) -> Vec<Table> {
-        todo!()
+/// Trains the members one after another: the first one's result, and log q of each on the test images, [N, K].
+fn ensemble(
+    spec: &GradersSpec,
+    job: &Job<'_>,
+    events: &mut dyn Events<CellEvent>,
+) -> Result<(CellResult, Vec<Vec<f64>>)> {
+    let (mut first, mut log_q) = (None, Vec::with_capacity(spec.members));
+    let each = job.training.epochs * job.training.steps(job.cell.train_size);
+    let mut told = Told { before: 0, total: spec.members * each, begun: false, events };
+    for member in 0..spec.members {
+        // The first one lives in the cell's own folder: its worst images are the cell's.
+        let folder = match member {
+            0 => job.folder.to_owned(),
+            _ => job.folder.join(format!("member-{member}")),
+        };
+        let seed = match member {
+            0 => job.cell.seed,
+            _ => Seed(job.cell.seed).split("member").split(&member.to_string()).0,
+        };
+        let own = Job { cell: Cell { seed, ..job.cell }, folder: &folder, ..*job };
+        told.before = member * each;
+        let (result, trained) = train_cell(&own, &mut |said| told.pass_on(said))?;
+        log_q.push(answers(&trained, job.test)?);
+        first.get_or_insert(CellResult { cell: job.cell, steps: spec.members * each, ..result });
     }
+    let first = first.ok_or_else(|| Error::input("an ensemble needs members"))?;
+    Ok((first, log_q))
+}
+
+fn answers(trained: &Trained, test: &Images) -> Result<Vec<f64>> {
+    trained.log_q(test.all.x.clone(), test.classes)
+}
+
+/// Several trainings told as one.
+struct Told<'a> {
+    /// Steps of those before.
+    before: usize,
+    total: usize,
+    /// Whether it was told where this sitting began.
+    begun: bool,
+    events: &'a mut dyn Events<CellEvent>,
+}
+
+impl Told<'_> {
+    fn pass_on(&mut self, said: CellEvent) -> std::ops::ControlFlow<()> {
+        let before = self.before;
+        self.events.emit(match said {
+            // Trainings that an earlier sitting finished are passed over, but for the last: one is told of.
+            CellEvent::Started { steps, resumed_at, .. }
+                if self.begun || (resumed_at == steps && before + steps < self.total) =>
+            {
+                return std::ops::ControlFlow::Continue(());
+            }
+            CellEvent::Started { parameters, resumed_at, .. } => {
+                self.begun = true;
+                CellEvent::Started { parameters, steps: self.total, resumed_at: before + resumed_at }
+            }
+            CellEvent::Step { step, loss, rate } => CellEvent::Step { step: before + step, loss, rate },
+            CellEvent::Watched(watched) => {
+                CellEvent::Watched(super::watched::Watched { step: before + watched.step, ..watched })
+            }
+            CellEvent::Checkpoint { step } => CellEvent::Checkpoint { step: before + step },
+        })
+    }
+}
+
+/// Every score beside the truth about the classifier it belongs to.
+fn scored(scores: &[(Score, &[f64])], figures: &PerImage) -> Result<Vec<Scored>> {
+    let truth = Truth { aleatoric: &figures.entropy, epistemic: &figures.kl };
+    scores.iter().map(|(score, values)| grade_score(*score, values, truth, &measuring())).collect()
+}
+
+/// How often each class was named by so many annotators of each image, [N, K].
+fn annotate(test: &Images, annotators: usize, seed: Seed) -> Vec<u32> {
+    let mut counts = vec![0; test.len() * test.classes];
+    for (i, (counts, p)) in
+        counts.chunks_mut(test.classes).zip(test.all.posterior.chunks_exact(test.classes)).enumerate()
+    {
+        let mut rng = seed.rng(i as u64);
+        (0..annotators).for_each(|_| counts[draw(p, rng.random())] += 1);
+    }
+    counts
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::active::{self, ActiveSpec, Bought};
 use super::cell::{Cell, CellResult};
-use super::graders::{self, Graded, GradersSpec};
+use super::graders::{self, GradersSpec, Grading};
 use super::shift::{self, ShiftSpec, Shifted};
 use super::spec::ExperimentSpec;
 use super::temperature::TemperatureSpec;
@@ -48,7 +48,7 @@ pub enum Found {
     /// What was bought round by round.
     ActiveLearning(Bought),
     /// What the estimators say.
-    Graders(Graded),
+    Graders(Grading),
 }
 
 impl Experiment {
@@ -209,7 +209,7 @@ pub fn carry_out(
     match experiment {
         Experiment::Shift(spec) => shift::run(spec, place, job, events),
         Experiment::ActiveLearning(spec) => active::run(spec, place, job, events),
-        Experiment::Graders(spec) => graders::run(spec, place, job, events),
+        Experiment::Graders(spec) => graders::run(spec, job, events),
         Experiment::Scaling | Experiment::Temperature(_) | Experiment::SelfValidation | Experiment::SoftLabels => {
             run_cell(job, events)
         }

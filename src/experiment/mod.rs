@@ -31,7 +31,7 @@ pub use bench::{TrainBench, bench_training};
 pub use cell::{Cell, CellResult, Files};
 pub use dataset::{Data, DataRecord, Mapped, Part, PartRecord};
 pub use finding::Finding;
-pub use graders::{Graded, GradersSpec};
+pub use graders::{Estimated, GradersSpec, Grading};
 pub use hardness::{HardnessSpec, PRESETS as HARDNESS_PRESETS};
 pub use images::{Batch, Images, Source, View, WorldImages};
 pub use kinds::{Experiment, Found, Place, carry_out};

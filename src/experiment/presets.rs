@@ -20,6 +20,8 @@ pub const PRESETS: &[Preset] = &[
     Preset { name: "scaling", text: include_str!("../../assets/specs/scaling.toml") },
     Preset { name: "self-validation-quick", text: include_str!("../../assets/specs/self-validation-quick.toml") },
     Preset { name: "self-validation", text: include_str!("../../assets/specs/self-validation.toml") },
+    Preset { name: "graders-quick", text: include_str!("../../assets/specs/graders-quick.toml") },
+    Preset { name: "graders", text: include_str!("../../assets/specs/graders.toml") },
 ];
 
 impl Preset {

@@ -57,6 +57,7 @@ pub enum CellEvent {
 }
 
 /// What a cell needs.
+#[derive(Clone, Copy)]
 pub struct Job<'a> {
     /// The cell.
     pub cell: Cell,

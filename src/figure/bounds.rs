@@ -58,7 +58,7 @@ pub fn bounds(figure: &Figure) -> Frame {
         figure.series.iter().flat_map(|series| series.points.iter().map(move |point| (series, point)))
     {
         match () {
-            () if !(point.x.is_finite() && point.y.is_finite()) => omitted.not_finite += 1,
+            () if !(Scale::Linear.has(point.x) && Scale::Linear.has(point.y)) => omitted.not_finite += 1,
             () if !(x_scale.has(point.x) && y_scale.has(point.y)) => omitted.not_positive += 1,
             () if !(inside(x_fixed, point.x) && inside(y_fixed, point.y)) => omitted.outside += 1,
             () => shown.push((series, point)),
@@ -118,25 +118,21 @@ fn padded(values: impl Iterator<Item = f64>, scale: Scale, margin: f64) -> [f64;
     if low > high {
         return if scale == Scale::Linear { [0.0, 1.0] } else { [1.0, 10.0] };
     }
-    let width = (high - low).min(f64::MAX);
+    let (width, most) = (high - low, low.abs().max(high.abs()));
     let free = match scale {
-        _ if width > 1e-9 * low.abs().max(high.abs()) => width * margin,
-        Scale::Linear if low == 0.0 => 0.5,
-        Scale::Linear => low.abs() * 0.1,
+        _ if width > 1e-9 * most && width * Scale::LARGEST > 1.0 => width * margin,
+        Scale::Linear if most * Scale::LARGEST <= 1.0 => 0.5,
+        Scale::Linear => most * 0.1,
         Scale::Log10 => 0.2,
     };
-    let [mut start, mut end] = [low - free, high + free].map(|place| place.clamp(f64::MIN / 4.0, f64::MAX / 4.0));
+    let [mut start, mut end] = [low - free, high + free];
     if scale == Scale::Linear && low >= 0.0 {
         start = start.max(0.0);
     }
-    if scale == Scale::Linear && high <= 0.0 {
+    if scale == Scale::Linear && high <= 0.0 && low < 0.0 {
         end = end.min(0.0);
     }
-    // The smallest and largest f64 have logarithms, but the free space beyond them has no numbers.
-    [start, end].map(|place| scale.value(place)).map(|end| match scale {
-        Scale::Linear => end,
-        Scale::Log10 => end.clamp(f64::MIN_POSITIVE, f64::MAX),
-    })
+    [start, end].map(|place| scale.value(place))
 }
 
 /// Where each series stands beside its x, in the order of the series. At categories, bars and markers stand side by
@@ -150,9 +146,8 @@ pub fn slots(figure: &Figure) -> Vec<Slot> {
         Style::Line | Style::Steps => false,
     };
     let mut standing: Vec<usize> = (0..figure.series.len()).filter(|&i| own(&figure.series[i])).collect();
-    let first =
-        |&i: &usize| figure.series.iter().position(|series| own(series) && series.colour == figure.series[i].colour);
-    standing.sort_by_key(first);
+    let same = |i: usize, series: &Series| own(series) && series.colour == figure.series[i].colour;
+    standing.sort_by_key(|&i| figure.series.iter().position(|series| same(i, series)));
     let room = if named { FILLED } else { smallest_gap(figure) };
     let width = room / standing.len().max(1) as f64;
     let mut slots = vec![Slot::default(); figure.series.len()];

@@ -43,6 +43,7 @@ pub fn scene(figure: &Figure, look: &Look) -> Scene {
         plot,
         ground: theme.ground,
         shapes: Vec::new(),
+        id: figure.id.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect(),
         title: figure.title.clone(),
         description: description(figure, &frame),
     };

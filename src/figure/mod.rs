@@ -18,6 +18,8 @@ pub mod scene;
 mod series;
 mod svg;
 mod table;
+#[cfg(test)]
+mod tests;
 mod text;
 mod ticks;
 
@@ -215,9 +217,13 @@ impl Axis {
 }
 
 impl Scale {
-    /// Whether `value` has a place on an axis of this scale.
+    /// Largest number an axis shows; its inverse is the smallest of a log axis.
+    const LARGEST: f64 = 1e300;
+
+    /// Whether `value` has a place on an axis of this scale: finite, and positive on a log axis. Magnitudes beyond
+    /// 10^±300, where the arithmetic of axes leaves f64, count as infinite and as zero.
     pub fn has(self, value: f64) -> bool {
-        value.is_finite() && (self == Self::Linear || value > 0.0)
+        value.abs() <= Self::LARGEST && (self == Self::Linear || value >= 1.0 / Self::LARGEST)
     }
 
     /// The place of `value` along the axis: itself, or log₁₀ of it.
@@ -228,11 +234,11 @@ impl Scale {
         }
     }
 
-    /// The number at `place`, the inverse of [`Scale::place`].
+    /// The number at `place`, the inverse of [`Scale::place`], or the nearest that an axis shows.
     pub fn value(self, place: f64) -> f64 {
         match self {
-            Self::Linear => place,
-            Self::Log10 => 10f64.powf(place),
+            Self::Linear => place.clamp(-Self::LARGEST, Self::LARGEST),
+            Self::Log10 => 10f64.powf(place).clamp(1.0 / Self::LARGEST, Self::LARGEST),
         }
     }
 }

@@ -3,7 +3,9 @@
 /// A colour and how much of it covers what is below.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ink {
+    /// sRGB.
     pub rgb: [u8; 3],
+    /// From 0, nothing, to 1, everything.
     pub alpha: f64,
 }
 
@@ -52,7 +54,9 @@ impl Theme {
 /// The line around or along a shape.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stroke {
+    /// Its colour.
     pub ink: Ink,
+    /// Pixels.
     pub width: f64,
     /// Lengths of dash and gap.
     pub dash: Option<[f64; 2]>,
@@ -67,9 +71,13 @@ impl Stroke {
 /// Straight lines between points.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Path {
+    /// Its corners, in order.
     pub points: Vec<[f64; 2]>,
+    /// Whether the last corner is joined to the first.
     pub closed: bool,
+    /// The colour inside, if any.
     pub fill: Option<Ink>,
+    /// The line along it, if any.
     pub stroke: Option<Stroke>,
     /// Whether it ends at the edge of the plot.
     pub clipped: bool,
@@ -80,8 +88,11 @@ pub struct Path {
 /// Which part of a line of text is at its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Anchor {
+    /// Its left end.
     Start,
+    /// Its middle.
     Middle,
+    /// Its right end.
     End,
 }
 
@@ -101,19 +112,26 @@ impl Anchor {
 pub struct Text {
     /// Where the baseline is.
     pub at: [f64; 2],
+    /// Which part of it is there.
     pub anchor: Anchor,
+    /// Font size, pixels.
     pub size: f64,
+    /// Its colour.
     pub ink: Ink,
+    /// Drawn thicker.
     pub bold: bool,
     /// Turn about `at`, degrees clockwise.
     pub angle: f64,
+    /// What is written.
     pub text: String,
 }
 
 /// One thing to draw.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Shape {
+    /// Lines and areas.
     Path(Path),
+    /// Words.
     Text(Text),
 }
 
@@ -124,10 +142,15 @@ pub struct Scene {
     pub size: [f64; 2],
     /// Left, top, right and bottom of the plot.
     pub plot: [f64; 4],
+    /// What is behind everything.
     pub ground: Ink,
+    /// What is drawn, the first at the bottom.
     pub shapes: Vec<Shape>,
-    /// For those who do not see the picture: its title and what it shows.
+    /// Begins every name inside the SVG, so that two figures on one web page do not share them.
+    pub id: String,
+    /// For those who do not see the picture: its title.
     pub title: String,
+    /// The same: what it shows.
     pub description: String,
 }
 

@@ -189,7 +189,9 @@ impl<'a> Painter<'a> {
 
     /// What the SVG says about a point under the pointer.
     fn tip(&self, series: &Series, point: &Point) -> String {
-        let short = |value: f64| number(format!("{value:.3e}").parse().unwrap_or(value));
+        let short = |value: f64| {
+            number(format!("{value:.3e}").parse().ok().filter(|short: &f64| short.is_finite()).unwrap_or(value))
+        };
         let text = |axis: &Axis, value| name(axis, value).map_or_else(|| short(value), ToOwned::to_owned);
         let ends = interval(point).map(|[low, high]| format!(" [{}, {}]", short(low), short(high))).unwrap_or_default();
         let label = point.label.as_ref().map(|label| format!(" – {label}")).unwrap_or_default();

@@ -16,30 +16,30 @@ pub fn svg(figure: &Figure, look: &Look) -> String {
 }
 
 fn document(out: &mut String, scene: &Scene) -> std::fmt::Result {
-    let [width, height] = scene.size;
+    let ([width, height], id) = (scene.size, scene.id.as_str());
     let [left, top, right, bottom] = scene.plot.map(place);
     writeln!(
         out,
-        r#"<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img" aria-labelledby="title desc" font-family="{}" font-weight="300">"#,
+        r#"<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img" aria-labelledby="{id}-title {id}-desc" font-family="{}" font-weight="300">"#,
         text::FAMILY
     )?;
-    writeln!(out, r#"<title id="title">{}</title>"#, escaped(&scene.title))?;
-    writeln!(out, r#"<desc id="desc">{}</desc>"#, escaped(&scene.description))?;
+    writeln!(out, r#"<title id="{id}-title">{}</title>"#, escaped(&scene.title))?;
+    writeln!(out, r#"<desc id="{id}-desc">{}</desc>"#, escaped(&scene.description))?;
     writeln!(
         out,
-        r#"<clipPath id="plot"><path d="M{left} {top}H{right}V{bottom}H{left}Z"/></clipPath><rect width="{width}" height="{height}" fill="{}"/>"#,
+        r#"<clipPath id="{id}-plot"><path d="M{left} {top}H{right}V{bottom}H{left}Z"/></clipPath><rect width="{width}" height="{height}" fill="{}"/>"#,
         hex(scene.ground)
     )?;
     for shape in &scene.shapes {
         match shape {
-            Shape::Path(path) => draw(out, path)?,
+            Shape::Path(path) => draw(out, path, id)?,
             Shape::Text(text) => write_text(out, text)?,
         }
     }
     writeln!(out, "</svg>")
 }
 
-fn draw(out: &mut String, path: &Path) -> std::fmt::Result {
+fn draw(out: &mut String, path: &Path, id: &str) -> std::fmt::Result {
     write!(out, r#"<path d=""#)?;
     for (i, at) in path.points.iter().enumerate() {
         let [x, y] = at.map(place);
@@ -54,7 +54,7 @@ fn draw(out: &mut String, path: &Path) -> std::fmt::Result {
         outline(out, stroke)?;
     }
     if path.clipped {
-        write!(out, r##" clip-path="url(#plot)""##)?;
+        write!(out, r##" clip-path="url(#{id}-plot)""##)?;
     }
     match &path.tip {
         Some(tip) => writeln!(out, "><title>{}</title></path>", escaped(tip)),

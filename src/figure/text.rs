@@ -2,14 +2,31 @@
 
 use std::sync::LazyLock;
 
+use skrifa::charmap::Charmap;
 use skrifa::instance::{LocationRef, Size};
+use skrifa::metrics::GlyphMetrics;
 use skrifa::outline::{DrawSettings, OutlinePen};
 use skrifa::{FontRef, GlyphId, MetadataProvider};
 
+/// A font with what is asked of it for every character.
+struct Face {
+    font: FontRef<'static>,
+    glyphs: Charmap<'static>,
+    /// In units of the font.
+    widths: GlyphMetrics<'static>,
+    units_per_size: f64,
+}
+
 /// Fonts in the order in which they are asked for a character; the second has many more signs.
-static FONTS: LazyLock<Vec<FontRef<'static>>> = LazyLock::new(|| {
+static FACES: LazyLock<Vec<Face>> = LazyLock::new(|| {
     let files = [epaint_default_fonts::UBUNTU_LIGHT, epaint_default_fonts::HACK_REGULAR];
-    files.into_iter().filter_map(|file| FontRef::new(file).ok()).collect()
+    let face = |font: FontRef<'static>| Face {
+        glyphs: font.charmap(),
+        widths: font.glyph_metrics(Size::unscaled(), LocationRef::default()),
+        units_per_size: f64::from(font.metrics(Size::unscaled(), LocationRef::default()).units_per_em),
+        font,
+    };
+    files.into_iter().filter_map(|file| FontRef::new(file).ok()).map(face).collect()
 });
 
 /// Families for the SVG: the one measured here, then common ones.
@@ -19,17 +36,17 @@ pub(super) const FAMILY: &str = "'Ubuntu Light', Ubuntu, 'Helvetica Neue', Helve
 pub(super) const LEADING: f64 = 1.3;
 
 /// The font that has `character`, and its glyph there; where none has it, the first font's sign for that.
-fn glyph(character: char) -> Option<(&'static FontRef<'static>, GlyphId)> {
+fn glyph(character: char) -> Option<(&'static Face, GlyphId)> {
     // Ubuntu's π is a small п, which reads as n.
     let asked = if character == 'π' { 1.. } else { 0.. };
-    let found = FONTS.get(asked)?.iter().find_map(|font| Some((font, font.charmap().map(character)?)));
-    found.or_else(|| FONTS.first().map(|font| (font, GlyphId::NOTDEF)))
+    let found = FACES.get(asked)?.iter().find_map(|face| Some((face, face.glyphs.map(character)?)));
+    found.or_else(|| FACES.first().map(|face| (face, GlyphId::NOTDEF)))
 }
 
 fn advance(character: char, size: f64) -> f64 {
     let width = glyph(character)
-        .and_then(|(font, id)| font.glyph_metrics(Size::new(size as f32), LocationRef::default()).advance_width(id));
-    width.map_or(0.0, f64::from)
+        .and_then(|(face, id)| Some(f64::from(face.widths.advance_width(id)?) * size / face.units_per_size));
+    width.unwrap_or(0.0)
 }
 
 /// Width of one line of text, in the unit of `size`.
@@ -82,8 +99,8 @@ fn pieces(word: &str, size: f64, room: f64) -> Vec<String> {
 pub(super) fn outline(text: &str, size: f64) -> Option<tiny_skia::Path> {
     let mut pen = Pen { path: tiny_skia::PathBuilder::new(), x: 0.0 };
     for character in text.chars() {
-        let Some((font, id)) = glyph(character) else { continue };
-        if let Some(shape) = font.outline_glyphs().get(id) {
+        let Some((face, id)) = glyph(character) else { continue };
+        if let Some(shape) = face.font.outline_glyphs().get(id) {
             let settings = DrawSettings::unhinted(Size::new(size as f32), LocationRef::default());
             // A glyph whose program is damaged stays empty; the text around it is still read.
             let _ = shape.draw(settings, &mut pen);

@@ -58,18 +58,21 @@ fn ten_to(power: i32) -> f64 {
 fn steps(low: f64, high: f64, wanted: usize) -> Vec<f64> {
     let power = ((high - low) / wanted as f64).log10().floor() as i32;
     let count = |&(times, power): &(f64, i32)| (high - low) / (times * ten_to(power));
-    let candidates = [(1.0, power), (2.0, power), (5.0, power), (1.0, power + 1), (2.0, power + 1)];
+    let mut candidates = [(1.0, power), (2.0, power), (5.0, power), (1.0, power + 1), (2.0, power + 1)];
     let miss = |candidate: &(f64, i32)| (count(candidate) / wanted as f64).ln().abs();
-    let (times, power) = candidates.into_iter().min_by(|a, b| miss(a).total_cmp(&miss(b))).unwrap_or((1.0, power));
+    candidates.sort_by(|a, b| miss(a).total_cmp(&miss(b)));
+    // A coarse step may have a single multiple inside; one that is finer than wanted has two.
+    let all = candidates.into_iter().map(|(times, power)| multiples(low, high, times, power));
+    all.into_iter().find(|at| at.len() > 1).unwrap_or_default()
+}
+
+/// Multiples of times·10^power inside.
+fn multiples(low: f64, high: f64, times: f64, power: i32) -> Vec<f64> {
     let step = times * ten_to(power);
-    let (first, last) = ((low / step).ceil(), (high / step).floor());
-    let many = (last - first).max(-1.0) as usize;
-    // Dividing by a whole number rounds once, so that 3 steps of 0.1 are 0.3.
+    let (first, last) = ((low / step).floor(), (high / step).ceil());
+    // Dividing by a whole number rounds once, so that 3 steps of 0.1 are 0.3. Adding zero makes −0 a 0.
     let at = |i: f64| if power < 0 { i * times / ten_to(-power) } else { i * step };
-    let all = (0..=many).map(|i| at(first + i as f64) + 0.0);
-    let mut at: Vec<f64> = all.filter(|at| (low..=high).contains(at)).collect();
-    at.dedup();
-    at
+    (0..=(last - first) as usize).map(|i| at(first + i as f64) + 0.0).filter(|at| (low..=high).contains(at)).collect()
 }
 
 /// Powers of ten, thinned where they are many, with 2 and 5 between where they are few.

@@ -190,7 +190,7 @@ fn infinite(class: ClassId, whence: &str) -> String {
 }
 
 /// Σ p of one image, checked.
-fn posterior_sum<P: Copy + Into<f64>>(p: &[P]) -> Result<f64, String> {
+pub(super) fn posterior_sum<P: Copy + Into<f64>>(p: &[P]) -> Result<f64, String> {
     if let Some((y, p)) = p.iter().map(|&p| p.into()).enumerate().find(|(_, p): &(usize, f64)| p.is_nan() || *p < 0.0) {
         return Err(format!("the exact posterior of class {y} is {p}"));
     }
@@ -203,7 +203,7 @@ fn posterior_sum<P: Copy + Into<f64>>(p: &[P]) -> Result<f64, String> {
 }
 
 /// log Σ q of one image, checked.
-fn log_q_sum(log_q: &[f64]) -> Result<f64, String> {
+pub(super) fn log_q_sum(log_q: &[f64]) -> Result<f64, String> {
     if let Some((y, value)) = log_q.iter().enumerate().find(|(_, x)| x.is_nan() || **x == f64::INFINITY) {
         return Err(format!("the classifier's log-probability of class {y} is {value}"));
     }

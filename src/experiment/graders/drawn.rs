@@ -1,0 +1,296 @@
+//! Figures and tables of the grades.
+
+use super::grades::{Grades, Marked, OverSeeds, Rated};
+use crate::figure::{Axis, Column, Figure, Point, Rule, Series, Style, Table, Value, Way};
+use crate::measure::grade::Estimator;
+use crate::measure::uncertainty::{Score, TOP};
+
+/// Its figures, of the largest N first.
+pub fn figures(grades: &Grades) -> Vec<Figure> {
+    let Some(most) = grades.estimators.iter().map(|marked| marked.n).max() else { return Vec::new() };
+    let largest: Vec<&Marked> = grades.estimators.iter().filter(|marked| marked.n == most).collect();
+    let said = one_seed(grades);
+    let mut figures = vec![beside_truth(&largest, most, said), bounds(&largest, most)];
+    if grades.estimators.iter().any(|marked| marked.n < most) {
+        figures.extend(taus(grades).into_iter().map(|tau| over_n(grades, tau, said)));
+    }
+    figures.extend(ratings(grades, most, said));
+    figures
+}
+
+/// Its tables.
+pub fn tables(grades: &Grades) -> Vec<Table> {
+    if grades.estimators.is_empty() { Vec::new() } else { vec![estimator_table(grades), score_table(grades)] }
+}
+
+fn taus(grades: &Grades) -> Vec<f64> {
+    let mut taus: Vec<f64> = grades.estimators.iter().map(|marked| marked.tau).collect();
+    taus.sort_by(f64::total_cmp);
+    taus.dedup();
+    taus
+}
+
+/// What has to be said where nothing was repeated.
+fn one_seed(grades: &Grades) -> &'static str {
+    match grades.estimators.iter().any(|one| one.estimate.half_width.is_some()) {
+        true => "Bars are Student's 95 % intervals over seeds.",
+        false => "One seed says nothing of the spread: no interval is drawn.",
+    }
+}
+
+fn point(number: OverSeeds, x: f64, factor: f64) -> Point {
+    let mean = factor * number.mean;
+    let half = number.half_width.map(|half| factor * half);
+    half.map_or(Point::new(x, mean), |half| Point::new(x, mean).within(mean - half, mean + half))
+}
+
+fn value(number: OverSeeds, factor: f64) -> Value {
+    let mean = factor * number.mean;
+    let half = number.half_width.map(|half| factor * half);
+    half.map_or(mean.into(), |half| Value::within(mean, mean - half, mean + half))
+}
+
+fn colour(estimator: Estimator) -> usize {
+    Estimator::ALL.iter().position(|one| *one == estimator).unwrap_or(0)
+}
+
+fn series(name: String, colour: usize, style: Style, points: Vec<Point>) -> Series {
+    Series { name, style, colour, points, ..Series::default() }
+}
+
+/// Estimates against the truth: on the diagonal they are right.
+fn beside_truth(largest: &[&Marked], most: usize, said: &str) -> Figure {
+    let top = largest.iter().map(|marked| 100.0 * marked.truth).fold(0.0, f64::max);
+    let of = |estimator: Estimator| {
+        let of = largest.iter().filter(|marked| marked.estimator == estimator);
+        let points = of.map(|marked| point(marked.estimate, 100.0 * marked.truth, 100.0)).collect();
+        series(estimator.label().into(), colour(estimator), Style::LinePoints, points)
+    };
+    let mut all: Vec<Series> = Estimator::ALL.into_iter().map(of).filter(|one| !one.points.is_empty()).collect();
+    let diagonal = vec![Point::new(0.0, 0.0), Point::new(top, top)];
+    let right = series("right".into(), Estimator::ALL.len(), Style::Line, diagonal);
+    all.push(Series { dashed: true, ..right });
+    Figure {
+        id: "graders-truth".into(),
+        title: format!("Estimates beside the exact Bayes error, {most} samples"),
+        caption: format!(
+            "Every point is an estimator at one temperature, the mean over seeds; on the dashed line it would be right. Those of neighbours, \
+             trees and kernels see pixels and drawn labels, as of a real dataset; soft labels, counts of labels and a classifier's belief \
+             are formed on the test images. {said}"
+        ),
+        x: Axis::linear("exact Bayes error").in_unit("%"),
+        y: Axis::linear("estimate").in_unit("%"),
+        series: all,
+        ..Figure::default()
+    }
+}
+
+/// Bounds of those that have them, around the truth.
+fn bounds(largest: &[&Marked], most: usize) -> Figure {
+    let bounded: Vec<(&Marked, OverSeeds, OverSeeds)> =
+        largest.iter().filter_map(|marked| Some((*marked, marked.lower?, marked.upper?))).collect();
+    let mut sorted = bounded;
+    sorted.sort_by(|a, b| colour(a.0.estimator).cmp(&colour(b.0.estimator)).then(a.0.tau.total_cmp(&b.0.tau)));
+    let of = |estimator: Estimator| {
+        let here = sorted.iter().enumerate().filter(|(_, (marked, ..))| marked.estimator == estimator);
+        let points = here.map(|(i, (marked, lower, upper))| {
+            Point::new(i as f64, 100.0 * marked.estimate.mean).within(100.0 * lower.mean, 100.0 * upper.mean)
+        });
+        series(format!("{}: bounds", estimator.label()), colour(estimator), Style::Points, points.collect())
+    };
+    let mut all: Vec<Series> = Estimator::ALL.into_iter().map(of).filter(|one| !one.points.is_empty()).collect();
+    let truth = sorted.iter().enumerate().map(|(i, (marked, ..))| Point::new(i as f64, 100.0 * marked.truth)).collect();
+    let exact = series("exact Bayes error".into(), Estimator::ALL.len(), Style::Points, truth);
+    all.push(Series { dashed: true, ..exact });
+    Figure {
+        id: "graders-bounds".into(),
+        title: format!("Do the bounds hold? {most} samples"),
+        caption: "Bars run from the lower to the upper bound of each estimator, the means over seeds; the point on the bar is its estimate, \
+                  the hollow one the exact Bayes error. Bounds are theorems for infinitely many samples."
+            .into(),
+        x: Axis::named(
+            "estimator and world",
+            sorted.iter().map(|(marked, ..)| format!("{}, τ = {}", marked.estimator.label(), marked.tau)),
+        ),
+        y: Axis::linear("Bayes error").in_unit("%"),
+        series: all,
+        ..Figure::default()
+    }
+}
+
+/// How each estimate changes with more samples.
+fn over_n(grades: &Grades, tau: f64, said: &str) -> Figure {
+    let here: Vec<&Marked> = grades.estimators.iter().filter(|marked| marked.tau == tau).collect();
+    let of = |estimator: Estimator| {
+        let of = here.iter().filter(|marked| marked.estimator == estimator);
+        let points = of.map(|marked| point(marked.estimate, marked.n as f64, 100.0)).collect();
+        series(estimator.label().into(), colour(estimator), Style::LinePoints, points)
+    };
+    let rule = |marked: &&Marked| Rule {
+        way: Way::Horizontal,
+        at: 100.0 * marked.truth,
+        low: None,
+        high: None,
+        label: "exact Bayes error".into(),
+    };
+    Figure {
+        id: format!("graders-samples-tau-{tau}"),
+        title: format!("Estimates of the Bayes error over the number of samples, τ = {tau}"),
+        caption: format!(
+            "The mean of each estimator over seeds beside the exact Bayes error of the world. Soft labels and counts of labels are formed on \
+             the test images whatever N is. {said}"
+        ),
+        provenance: vec![("τ".into(), tau.to_string())],
+        x: Axis::log10("samples N"),
+        y: Axis::linear("Bayes error").in_unit("%"),
+        series: Estimator::ALL.into_iter().map(of).filter(|one| !one.points.is_empty()).collect(),
+        rules: here.first().map(rule).into_iter().collect(),
+    }
+}
+
+/// A measure of a score, its name, the title of its figure.
+struct Rating {
+    id: &'static str,
+    title: &'static str,
+    axis: &'static str,
+    part: fn(&Rated) -> Option<OverSeeds>,
+}
+
+const RATINGS: [Rating; 3] = [
+    Rating {
+        id: "graders-auroc",
+        title: "Finding the images a classifier is farthest from the truth on",
+        axis: "area under the ROC curve",
+        part: |rated| rated.auroc,
+    },
+    Rating {
+        id: "graders-epistemic",
+        title: "Scores of uncertainty beside the exact epistemic KL(p‖q)",
+        axis: "Spearman's correlation",
+        part: |rated| rated.epistemic,
+    },
+    Rating {
+        id: "graders-aleatoric",
+        title: "Scores of uncertainty beside the exact aleatoric H(p)",
+        axis: "Spearman's correlation",
+        part: |rated| rated.aleatoric,
+    },
+];
+
+/// Correlations and areas of the scores.
+fn ratings(grades: &Grades, most: usize, said: &str) -> Vec<Figure> {
+    let here: Vec<&Rated> = grades.scores.iter().filter(|rated| rated.n == most).collect();
+    let mut names: Vec<String> = Vec::new();
+    for rated in &here {
+        if !names.contains(&name(rated)) {
+            names.push(name(rated));
+        }
+    }
+    let top = format!(
+        "Sought are the {:.0} % of test images with the largest exact KL; ½ is no better than chance.",
+        100.0 * TOP
+    );
+    let figure = |rating: &Rating| {
+        let at = |rated: &Rated| names.iter().position(|known| *known == name(rated)).unwrap_or(0) as f64;
+        let of = |(colour, tau): (usize, f64)| {
+            let points = here.iter().filter(|rated| rated.tau == tau);
+            let points = points.filter_map(|rated| Some(point((rating.part)(rated)?, at(rated), 1.0)));
+            series(format!("τ = {tau}"), colour, Style::Points, points.collect())
+        };
+        let meaning = if rating.id == "graders-auroc" {
+            top.as_str()
+        } else {
+            "1 orders the images as the truth does, 0 says nothing."
+        };
+        Figure {
+            id: rating.id.into(),
+            title: rating.title.into(),
+            caption: format!(
+                "Scores of one classifier and of an ensemble, trained on {most} images, over the test images; means over seeds. {meaning} {said}"
+            ),
+            x: Axis::named("score", names.clone()),
+            y: Axis::linear(rating.axis),
+            series: taus(grades).into_iter().enumerate().map(of).collect(),
+            ..Figure::default()
+        }
+    };
+    if here.is_empty() { Vec::new() } else { RATINGS.iter().map(figure).collect() }
+}
+
+/// A score's name, with whose it is where both have it.
+fn name(rated: &Rated) -> String {
+    match (rated.score, rated.ensemble) {
+        (Score::OneMinusConfidence, true) => "Ensemble: 1 − confidence".into(),
+        (score, _) => score.label().into(),
+    }
+}
+
+fn estimator_table(grades: &Grades) -> Table {
+    let row = |m: &Marked| -> Vec<Value> {
+        let percent = |number: OverSeeds| value(number, 100.0);
+        let error = OverSeeds { mean: m.estimate.mean - m.truth, ..m.estimate };
+        vec![
+            m.estimator.label().into(),
+            m.tau.into(),
+            (m.n as f64).into(),
+            (100.0 * m.truth).into(),
+            percent(m.estimate),
+            percent(error),
+            m.lower.map_or(Value::Nothing, percent),
+            m.upper.map_or(Value::Nothing, percent),
+            if m.bounded == 0 { Value::Nothing } else { format!("{} of {}", m.enclosed, m.bounded).into() },
+            m.estimator.bias().into(),
+        ]
+    };
+    let cited = Estimator::ALL.map(|one| format!("{}: {}", one.label(), one.cite())).join("; ");
+    Table {
+        id: "graders-estimators".into(),
+        title: "Estimators of the Bayes error".into(),
+        caption: format!(
+            "Means over seeds beside the exact Bayes error of the world; 'encloses' counts the draws whose bounds hold the truth. {} After: \
+             {cited}.",
+            one_seed(grades)
+        ),
+        columns: vec![
+            Column::new("estimator", 0),
+            Column::new("τ", 2),
+            Column::new("N", 0),
+            Column::of("truth", "%", 3),
+            Column::of("estimate", "%", 2),
+            Column::of("error", "pp", 2),
+            Column::of("lower bound", "%", 2),
+            Column::of("upper bound", "%", 2),
+            Column::new("encloses", 0),
+            Column::new("bias, by theory", 0),
+        ],
+        rows: grades.estimators.iter().map(row).collect(),
+    }
+}
+
+fn score_table(grades: &Grades) -> Table {
+    let show = |number: Option<OverSeeds>| number.map_or(Value::Nothing, |number| value(number, 1.0));
+    let row = |r: &Rated| -> Vec<Value> {
+        let (tau, n) = (r.tau.into(), (r.n as f64).into());
+        vec![name(r).into(), tau, n, show(r.aleatoric), show(r.epistemic), show(r.auroc), show(r.signed_error)]
+    };
+    Table {
+        id: "graders-uncertainty".into(),
+        title: "Scores of uncertainty".into(),
+        caption: format!(
+            "Spearman's correlation with the exact aleatoric H(p) and epistemic KL(p‖q) of the test images, the area under the ROC curve for the \
+             {:.0} % of largest KL, and the mean error as an estimate in nats of what the score is said to measure; means over seeds. {}",
+            100.0 * TOP,
+            one_seed(grades)
+        ),
+        columns: vec![
+            Column::new("score", 0),
+            Column::new("τ", 2),
+            Column::new("N", 0),
+            Column::new("with H(p)", 3),
+            Column::new("with KL", 3),
+            Column::new("AUROC", 3),
+            Column::of("mean error", "nats", 4),
+        ],
+        rows: grades.scores.iter().map(row).collect(),
+    }
+}

@@ -1,0 +1,196 @@
+//! Estimates that look at no image: soft labels, counts of drawn labels, a classifier's own belief. Their terms are
+//! independent images, so each has a 95 % interval of its mean.
+
+use std::time::Instant;
+
+use rayon::prelude::*;
+
+use super::{Estimator, Graded};
+use crate::error::{Error, Result};
+use crate::measure::images::{log_q_sum, posterior_sum};
+use crate::measure::interval::{Interval, mean};
+
+/// Mean of 1 − max_y p_i(y) of soft labels `p` [N, K] (Ishida et al. 2023, there for two classes): unbiased where they
+/// are the true posteriors, whatever N. Rows that add up to 1 within 1e-3 are normalised.
+///
+/// # Errors
+/// When the shape does not fit, there are fewer than two images, or a row is no distribution: the image is named.
+pub fn soft_labels<P: Copy + Into<f64> + Sync>(p: &[P], classes: usize) -> Result<Graded> {
+    let start = Instant::now();
+    let doubt = |row: &[P]| {
+        let sum = posterior_sum(row)?;
+        Ok(1.0 - row.iter().map(|&p| p.into()).fold(0.0, f64::max) / sum)
+    };
+    mean_doubt(Estimator::SoftLabels, start, p, classes, doubt)
+}
+
+/// 1 − mean max_y q(y|x): the error a classifier with `log_q` [N, K] (see [`crate::measure::log_softmax`]) expects of
+/// itself. The Bayes error where q is the true posterior; elsewhere on neither side of it for certain.
+///
+/// # Errors
+/// As [`soft_labels`].
+pub fn plug_in(log_q: &[f64], classes: usize) -> Result<Graded> {
+    let start = Instant::now();
+    let doubt = |row: &[f64]| {
+        let log_sum = log_q_sum(row)?;
+        Ok(-(row.iter().copied().fold(f64::NEG_INFINITY, f64::max) - log_sum).exp_m1())
+    };
+    mean_doubt(Estimator::PlugIn, start, log_q, classes, doubt)
+}
+
+/// From `counts` [N, K] of the labels that were drawn for each image, at least one, e.g. by annotators. The estimate is
+/// that of [`soft_labels`] with shares in place of posteriors: biased low, since the most frequent of m labels is
+/// chosen by the same labels that measure it (E max ≥ max E). `upper` leaves each label out in turn and asks how often
+/// the majority of the others misses it (a tie is drawn by lot): the error of a real decision, biased high. In the mean
+/// over draws the two enclose the Bayes error; `interval` is that of the low one.
+///
+/// # Errors
+/// As [`soft_labels`], or when an image has no label.
+pub fn label_counts(counts: &[u32], classes: usize) -> Result<Graded> {
+    let start = Instant::now();
+    let doubt = |row: &[u32]| {
+        let labels = total(row)?;
+        Ok(1.0 - f64::from(row.iter().copied().max().unwrap_or(0)) / labels)
+    };
+    let mut graded = mean_doubt(Estimator::LabelCounts, start, counts, classes, doubt)?;
+    graded.lower = Some(graded.estimate);
+    graded.upper =
+        Some(counts.par_chunks(classes).map(left_out_error).collect::<Vec<_>>().iter().sum::<f64>() / graded.n as f64);
+    graded.seconds = start.elapsed().as_secs_f64();
+    Ok(graded)
+}
+
+/// Labels of an image.
+fn total(counts: &[u32]) -> Result<f64, String> {
+    match counts.iter().map(|&c| u64::from(c)).sum::<u64>() {
+        0 => Err("it has no label".into()),
+        labels => Ok(labels as f64),
+    }
+}
+
+/// The share of an image's labels that the majority of its others misses.
+fn left_out_error(counts: &[u32]) -> f64 {
+    let labels: f64 = counts.iter().map(|&c| f64::from(c)).sum();
+    let hit = |y: usize| {
+        let own = counts[y] - 1;
+        let others = counts.iter().enumerate().filter(|&(other, _)| other != y).map(|(_, &c)| c);
+        if others.clone().any(|c| c > own) { 0.0 } else { 1.0 / (1 + others.filter(|&c| c == own).count()) as f64 }
+    };
+    let drawn = counts.iter().enumerate().filter(|(_, c)| **c > 0);
+    1.0 - drawn.map(|(y, &c)| f64::from(c) * hit(y)).sum::<f64>() / labels
+}
+
+/// The mean over images of what each row leaves to doubt.
+fn mean_doubt<T: Sync>(
+    estimator: Estimator,
+    start: Instant,
+    rows: &[T],
+    classes: usize,
+    doubt: impl Fn(&[T]) -> Result<f64, String> + Send + Sync,
+) -> Result<Graded> {
+    if classes < 2 || !rows.len().is_multiple_of(classes) || rows.len() < 2 * classes {
+        let numbers = rows.len();
+        return Err(Error::input(format!(
+            "{numbers} numbers are not the rows of two or more images of {classes} classes (at least two)"
+        )));
+    }
+    let doubts: Vec<Result<f64, String>> = rows.par_chunks(classes).map(doubt).collect();
+    let named =
+        |(i, doubt): (usize, Result<f64, String>)| doubt.map_err(|cause| Error::Numeric(format!("image {i}: {cause}")));
+    let doubts = doubts.into_iter().enumerate().map(named).collect::<Result<Vec<f64>>>()?;
+    let (estimate, half) = mean(&doubts);
+    Ok(Graded {
+        estimator,
+        estimate,
+        interval: Some(Interval { low: estimate - half, high: estimate + half }),
+        lower: None,
+        upper: None,
+        n: doubts.len(),
+        chosen: None,
+        seconds: start.elapsed().as_secs_f64(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Seed;
+    use rand::Rng;
+
+    #[test]
+    fn rows_by_hand() {
+        let graded = soft_labels(&[0.5f32, 0.25, 0.25, 0.0, 1.0, 0.0], 3).unwrap();
+        assert_eq!((graded.estimate, graded.n), (0.25, 2));
+        let belief = plug_in(&[0.75f64.ln(), 0.25f64.ln(), f64::NEG_INFINITY, 0.0], 2).unwrap();
+        assert!((belief.estimate - 0.125).abs() < 1e-15);
+        let counts = label_counts(&[3, 1, 0, 1, 1, 0], 3).unwrap();
+        assert_eq!(counts.estimate, 0.375);
+        // 3-1: of the three each is the majority of the others (2-1), the one is missed: 1/4. 1-1: always missed.
+        assert_eq!(counts.upper, Some((0.25 + 1.0) / 2.0));
+        // A tie of the others is drawn by lot: 2-1 without a first is 1-1.
+        assert_eq!(left_out_error(&[2, 1]), 1.0 - 2.0 * 0.5 / 3.0);
+        // One label: nothing to decide by.
+        assert!((left_out_error(&[0, 1, 0]) - 2.0 / 3.0).abs() < 1e-15);
+    }
+
+    #[test]
+    fn refusals_name_the_image() {
+        for (bad, cause) in [
+            (soft_labels(&[0.5, 0.5, 0.9, 0.9], 2), "image 1"),
+            (plug_in(&[0.5f64.ln(), 0.5f64.ln(), 0.0, 0.0], 2), "image 1"),
+            (label_counts(&[1, 0, 0, 0], 2), "image 1: it has no label"),
+            (soft_labels(&[0.5, 0.5, 1.0], 2), "3 numbers"),
+            (soft_labels(&[0.5, 0.5], 2), "two or more images"),
+            (soft_labels(&[1.0, 1.0], 1), "at least two"),
+        ] {
+            let error = bad.unwrap_err().to_string();
+            assert!(error.contains(cause), "{error}");
+        }
+    }
+
+    /// Posteriors (η, 1 − η), η uniform: Bayes error ∫ min(η, 1 − η) = 1/4.
+    fn uniform(seed: Seed, n: usize) -> Vec<f64> {
+        let mut rng = seed.rng(0);
+        let row = |_| {
+            let eta = (rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
+            [eta, 1.0 - eta]
+        };
+        (0..n).flat_map(row).collect()
+    }
+
+    #[test]
+    fn soft_labels_are_unbiased_and_their_intervals_cover() {
+        let trials = 400;
+        let covered = (0..trials).filter(|&trial| {
+            let graded = soft_labels(&uniform(Seed(trial), 300), 2).unwrap();
+            graded.interval.unwrap().contains(0.25)
+        });
+        let share = covered.count() as f64 / trials as f64;
+        // 95 % ± 3 standard errors of 400 trials.
+        assert!((0.917..=0.983).contains(&share), "{share}");
+    }
+
+    #[test]
+    fn drawn_labels_enclose_the_bayes_error_and_close_in_with_more() {
+        let p = uniform(Seed(8), 20_000);
+        let mut rng = Seed(9).rng(0);
+        let mut before = 1.0;
+        for labels in [1u32, 3, 9, 51] {
+            let draw = |row: &[f64]| {
+                let first = (0..labels).filter(|_| ((rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64) < row[0]);
+                let first = first.count() as u32;
+                [first, labels - first]
+            };
+            let counts: Vec<u32> = p.chunks(2).flat_map(draw).collect();
+            let graded = label_counts(&counts, 2).unwrap();
+            let (lower, upper) = (graded.estimate, graded.upper.unwrap());
+            println!("{labels} labels: {lower:.4} to {upper:.4}");
+            // Of m labels under a uniform η all counts 0…m are equally likely.
+            let exact: f64 = (0..=labels).map(|k| f64::from(k.min(labels - k)) / f64::from(labels)).sum::<f64>()
+                / f64::from(labels + 1);
+            assert!((lower - exact).abs() < 0.005, "{labels}: {lower} {exact}");
+            assert!(lower < 0.25 && upper > 0.25 && upper - lower < before, "{labels}: {lower} {upper}");
+            before = upper - lower;
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! Grade the graders of doubt: scores that a classifier or an ensemble gives its own uncertainty, image by image,
+//! against the true aleatoric H(p) and epistemic KL(p‖q) of a world whose posterior p is known (SCIENCE §4), in nats.
+//!
+//! | file | what |
+//! |---|---|
+//! | `ensemble` | the scores: of one classifier, of M members |
+//! | `rank` | Spearman, Kendall τ_b, AUROC of resampled images |
+//!
+//! Intervals are over test images ([`Bootstrap`]); another training run differs by more. Those of rank statistics are
+//! bias-corrected (BC: BCa with no acceleration, which for ranks has no closed form), those of mean errors BCa.
+
+use serde::{Deserialize, Serialize};
+
+use super::bootstrap::{Bootstrap, acceleration, bca};
+use super::interval::Estimate;
+use crate::error::{Error, Result};
+
+mod ensemble;
+mod rank;
+#[cfg(test)]
+mod tests;
+
+pub use ensemble::{EnsembleScores, SingleScores};
+use rank::{Pair, Ranks};
+
+/// Share of the images with the largest true KL that a score is asked to find.
+pub const TOP: f64 = 0.1;
+
+/// A score of the uncertainty of single images.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Score {
+    /// H(q) of one classifier, nats.
+    SoftmaxEntropy,
+    /// 1 − max_y q(y|x) of one classifier, or of the mean of an ensemble.
+    OneMinusConfidence,
+    /// H(mean q_m) of an ensemble, nats.
+    PredictiveEntropy,
+    /// mean H(q_m) of an ensemble, nats.
+    ExpectedEntropy,
+    /// H(mean q_m) − mean H(q_m) of an ensemble, nats.
+    MutualInformation,
+    /// Share of members whose decision is not the most frequent one.
+    VariationRatio,
+}
+
+/// What a score in nats is an estimate of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Quantity {
+    /// H(p), nats.
+    Aleatoric,
+    /// KL(p‖q), nats.
+    Epistemic,
+    /// H(p) + KL(p‖q), nats: the cross-entropy.
+    Total,
+}
+
+impl Score {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::SoftmaxEntropy,
+        Self::OneMinusConfidence,
+        Self::PredictiveEntropy,
+        Self::ExpectedEntropy,
+        Self::MutualInformation,
+        Self::VariationRatio,
+    ];
+
+    /// Its name in files, as serde writes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::SoftmaxEntropy => "softmax-entropy",
+            Self::OneMinusConfidence => "one-minus-confidence",
+            Self::PredictiveEntropy => "predictive-entropy",
+            Self::ExpectedEntropy => "expected-entropy",
+            Self::MutualInformation => "mutual-information",
+            Self::VariationRatio => "variation-ratio",
+        }
+    }
+
+    /// Its name for people.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::SoftmaxEntropy => "Softmax entropy",
+            Self::OneMinusConfidence => "1 − confidence",
+            Self::PredictiveEntropy => "Ensemble: entropy of the mean",
+            Self::ExpectedEntropy => "Ensemble: mean entropy",
+            Self::MutualInformation => "Ensemble: mutual information",
+            Self::VariationRatio => "Ensemble: variation ratio",
+        }
+    }
+
+    /// Whose idea it is.
+    pub fn cite(self) -> &'static str {
+        match self {
+            Self::SoftmaxEntropy => "Shannon entropy of the prediction",
+            Self::OneMinusConfidence => {
+                "Hendrycks & Gimpel 2017, A baseline for detecting misclassified and out-of-distribution examples"
+            }
+            Self::PredictiveEntropy | Self::ExpectedEntropy | Self::MutualInformation => {
+                "Depeweg et al. 2018, Decomposition of uncertainty; Lakshminarayanan et al. 2017, deep ensembles"
+            }
+            Self::VariationRatio => "Freeman 1965; Gal 2016, Uncertainty in deep learning",
+        }
+    }
+
+    /// The quantity it estimates in nats; `None` where it has another unit. The entropy of a mean is the total where
+    /// the spread of the members is that of the truth around them.
+    pub fn estimates(self) -> Option<Quantity> {
+        match self {
+            Self::SoftmaxEntropy | Self::ExpectedEntropy => Some(Quantity::Aleatoric),
+            Self::MutualInformation => Some(Quantity::Epistemic),
+            Self::PredictiveEntropy => Some(Quantity::Total),
+            Self::OneMinusConfidence | Self::VariationRatio => None,
+        }
+    }
+}
+
+/// True values of every image [n], nats: those of [`super::PerImage`] of the classifier (or of the mean of the
+/// ensemble) that is scored.
+#[derive(Debug, Clone, Copy)]
+pub struct Truth<'a> {
+    /// H(p).
+    pub aleatoric: &'a [f64],
+    /// KL(p‖q); a rounding error below 0 is no harm.
+    pub epistemic: &'a [f64],
+}
+
+/// How one score orders the images beside a true quantity. `None` where one of the two is the same for all images.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Agreement {
+    /// Spearman's rank correlation, ties at their mean rank, in [−1, 1].
+    pub spearman: Option<Estimate>,
+    /// Kendall's τ_b, in [−1, 1].
+    pub kendall: Option<Estimate>,
+}
+
+/// What a score is worth.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Scored {
+    /// The score.
+    pub score: Score,
+    /// Images.
+    pub n: usize,
+    /// Beside the true H(p).
+    pub aleatoric: Agreement,
+    /// Beside the true KL(p‖q).
+    pub epistemic: Agreement,
+    /// Area under the ROC curve for finding the images among the top [`TOP`] of true KL (all that tie with the last of
+    /// them): the chance that one of those scores higher than one of the others, ½ for a tie. `None` where all images
+    /// are among them.
+    pub auroc: Option<Estimate>,
+    /// mean (score − [`Score::estimates`]), nats: above 0 the score is too high. `None` for scores in other units.
+    pub signed_error: Option<Estimate>,
+}
+
+/// Grades the `values` [n] that `score` gave the images.
+///
+/// # Errors
+/// When lengths differ, there are fewer than two images, or a number is not finite (the image is named).
+pub fn grade_score(score: Score, values: &[f64], truth: Truth<'_>, bootstrap: &Bootstrap) -> Result<Scored> {
+    let n = values.len();
+    check(score, values, truth)?;
+    let ranks = Ranks::new(values);
+    let pairs = [truth.aleatoric, truth.epistemic].map(|quantity| Pair::new(&ranks, Ranks::new(quantity)));
+    let top = top(truth.epistemic);
+    let errors = score.estimates().map(|quantity| errors(values, truth, quantity));
+    let statistics = |counts: &[u16]| {
+        let mean_error = errors.as_ref().map_or(f64::NAN, |errors| {
+            errors.iter().zip(counts).map(|(e, &c)| e * f64::from(c)).sum::<f64>() / n as f64
+        });
+        let [aleatoric, epistemic] = &pairs;
+        [
+            aleatoric.spearman(counts),
+            aleatoric.kendall(counts),
+            epistemic.spearman(counts),
+            epistemic.kendall(counts),
+            ranks.auroc(&top, counts),
+            mean_error,
+        ]
+    };
+    let values = statistics(&vec![1; n]);
+    let replicates = bootstrap.resample(n, statistics);
+    let accelerated = errors.as_ref().map_or(0.0, |errors| acceleration(errors.iter().copied()));
+    let estimate = |at: usize| {
+        let acceleration = if at == 5 { accelerated } else { 0.0 };
+        // A replicate may have drawn nothing but ties, or none of the top: it has no statistic.
+        let mut finite: Vec<f64> = replicates.iter().map(|r| r[at]).filter(|x| x.is_finite()).collect();
+        values[at].is_finite().then(|| bca(values[at], &mut finite, acceleration))
+    };
+    Ok(Scored {
+        score,
+        n,
+        aleatoric: Agreement { spearman: estimate(0), kendall: estimate(1) },
+        epistemic: Agreement { spearman: estimate(2), kendall: estimate(3) },
+        auroc: estimate(4),
+        signed_error: estimate(5),
+    })
+}
+
+fn check(score: Score, values: &[f64], truth: Truth<'_>) -> Result<()> {
+    let (n, aleatoric, epistemic) = (values.len(), truth.aleatoric.len(), truth.epistemic.len());
+    if n < 2 || aleatoric != n || epistemic != n {
+        return Err(Error::input(format!(
+            "two or more images need as many scores as true values, not {n} scores, {aleatoric} aleatoric and {epistemic} epistemic values"
+        )));
+    }
+    for (name, values) in
+        [(score.name(), values), ("aleatoric uncertainty", truth.aleatoric), ("epistemic uncertainty", truth.epistemic)]
+    {
+        if let Some(i) = values.iter().position(|x| !x.is_finite()) {
+            return Err(Error::Numeric(format!("image {i}: its {name} is {}", values[i])));
+        }
+    }
+    Ok(())
+}
+
+/// Score less truth of each image, nats.
+fn errors(values: &[f64], truth: Truth<'_>, quantity: Quantity) -> Vec<f64> {
+    let of = |i: usize| match quantity {
+        Quantity::Aleatoric => truth.aleatoric[i],
+        Quantity::Epistemic => truth.epistemic[i],
+        Quantity::Total => truth.aleatoric[i] + truth.epistemic[i],
+    };
+    values.iter().enumerate().map(|(i, value)| value - of(i)).collect()
+}
+
+/// Which images are among the largest [`TOP`], at least one, with all that tie with the smallest of them.
+fn top(values: &[f64]) -> Vec<bool> {
+    let count = (values.len() as f64 * TOP).ceil() as usize;
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(|a, b| b.total_cmp(a));
+    let least = sorted[count.clamp(1, sorted.len()) - 1];
+    values.iter().map(|&x| x >= least).collect()
+}
