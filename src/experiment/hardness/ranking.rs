@@ -95,13 +95,17 @@ impl CorpusResult {
         wilson((accuracy * images as f64).round() as usize, images)
     }
 
-    /// Which images it was measured on, in words.
-    pub fn measured_on(&self) -> String {
-        let which = match self.held_out.on {
+    /// Which images it was measured on: those of the test part, or those held out.
+    pub fn part(&self) -> &'static str {
+        match self.held_out.on {
             Split::Test => "test",
             Split::Train => "held out",
-        };
-        format!("{which}, {}", self.held_out.evaluation.images)
+        }
+    }
+
+    /// Which images it was measured on, and how many.
+    pub fn measured_on(&self) -> String {
+        format!("{}, {}", self.part(), self.held_out.evaluation.images)
     }
 }
 
@@ -166,7 +170,7 @@ impl Ranking {
                 .map_or_else(|| ",,".to_owned(), |row| format!("{},{},{}", row.nll.0, row.bayes_error, row.sota_error));
             // A quote within a field is doubled.
             let name = format!("\"{}\"", name.replace('"', "\"\""));
-            let (rank, dims, on) = (rank + 1, shape.dims(), held_out.on);
+            let (rank, dims, on) = (rank + 1, shape.dims(), corpus.part());
             // Writing to a string cannot fail.
             let _ =
                 writeln!(text, "{rank},{name},{classes},{images},{dims},{epoch},{on},{},{figures},{paper}", of.images);
@@ -233,7 +237,7 @@ pub(super) mod tests {
         let text = found.csv();
         let mut lines = csv::Reader::from_reader(text.as_bytes());
         let rows: Vec<csv::StringRecord> = lines.records().map(Result::unwrap).collect();
-        assert_eq!((&rows[1][1], &rows[1][6], &rows[1][19]), ("mine, own", "train", ""));
+        assert_eq!((&rows[1][1], &rows[1][6], &rows[1][19]), ("mine, own", "held out", ""));
         assert_eq!((&rows[0][19], &rows[2][19]), ("0.000107", "0.0246"));
         let back: Ranking = serde_json::from_str(&serde_json::to_string(&found).unwrap()).unwrap();
         assert_eq!(back, found);
