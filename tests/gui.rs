@@ -7,6 +7,8 @@ mod bayes;
 mod experiments;
 #[path = "gui/fake.rs"]
 mod fake;
+#[path = "gui/hardness.rs"]
+mod hardness;
 #[path = "gui/look.rs"]
 mod look;
 #[path = "gui/looking.rs"]

@@ -18,7 +18,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("bayes", &["error", "units", "events", "simd", "flow", "oracle"]),
     ("measure", &["error", "units", "events", "simd"]),
     ("experiment", &["error", "units", "events", "data", "flow", "oracle", "bayes", "measure", "classifier", "figure"]),
-    ("run", &["error", "units", "events", "data", "figure", "flow", "oracle", "classifier", "experiment"]),
+    // The device's name goes into the record of every oracle that a ranking of corpora trains.
+    ("run", &["error", "units", "events", "device", "data", "figure", "flow", "oracle", "classifier", "experiment"]),
 ];
 
 /// Rooms that may import all that compute, and those named with them.

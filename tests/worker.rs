@@ -11,6 +11,8 @@ mod checkpoint;
 mod class_map;
 #[path = "worker/experiment.rs"]
 mod experiment;
+#[path = "worker/hardness.rs"]
+mod hardness;
 #[path = "worker/walk.rs"]
 mod walk;
 

@@ -7,14 +7,17 @@ mod bench;
 mod bought;
 mod doctor;
 mod evidence;
+mod hardness;
 mod look;
 mod oracle;
+mod plan;
 mod posterior;
 mod progress;
 mod run;
 mod sample;
 mod scale;
 mod slurm;
+mod spec;
 mod walk;
 mod watch;
 mod worst;
@@ -64,7 +67,7 @@ pub fn main() -> ExitCode {
         Some(Command::Evidence(args)) => evidence::run(args),
         Some(Command::Run(args)) => run::run(&args),
         Some(Command::Resume(args)) => run::resume(&args),
-        Some(Command::Plan(args)) => run::plan(&args),
+        Some(Command::Plan(args)) => plan::plan(&args),
         Some(Command::Summary(args)) => run::summary(&args),
         Some(Command::Watch(args)) => watch::run(&args),
         Some(Command::Slurm(args)) => slurm::run(&args),

@@ -1,4 +1,4 @@
-//! `bayescope run|resume|plan|summary`.
+//! `bayescope run|resume|summary`.
 
 use std::io::IsTerminal;
 use std::ops::ControlFlow;
@@ -7,32 +7,43 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
-
-use super::args::{CopiesArgs, DeviceArg, PlanArgs, ResumeArgs, RunArgs, SummaryArgs};
+use super::args::{CopiesArgs, DeviceArg, ResumeArgs, RunArgs, SummaryArgs};
 use super::progress::{Bar, duration};
-use super::{Opened, open_on, print_json};
+use super::spec::{Spec, read_spec};
+use super::{Opened, hardness, open_on, print_json};
 use crate::classifier::Labels;
 use crate::device::choose;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
-use crate::experiment::{CellEvent, CellResult, Data, DataRecord, ExperimentSpec, Law, PRESETS, Summary};
+use crate::experiment::{CellEvent, CellResult, Data, ExperimentSpec, Law, Summary};
 use crate::measure::{Forecast, PowerLaw};
-use crate::run::{Computer, Estimate, Planned, RunEvent, RunFolder, Share, estimate, execute, write_figures};
+use crate::run::{Computer, Held, Planned, RunEvent, RunFolder, Share, execute, write_figures};
 
 /// Where nobody watches a bar, a line about the progress is written this often.
-const LINES: Duration = Duration::from_secs(30);
+pub(super) const LINES: Duration = Duration::from_secs(30);
 
 /// How a share of a run is carried out.
-struct Sitting<'a> {
-    share: Share,
+pub(super) struct Sitting<'a> {
+    pub share: Share,
     /// Time between checkpoints.
     every: Duration,
-    copies: &'a CopiesArgs,
-    device: &'a DeviceArg,
-    json: bool,
+    pub copies: &'a CopiesArgs,
+    pub device: &'a DeviceArg,
+    pub json: bool,
     /// Raised by a signal, from the first moment on: opening a large oracle takes a while.
-    stop: Arc<AtomicBool>,
+    pub stop: Arc<AtomicBool>,
+}
+
+impl Sitting<'_> {
+    /// What a run came to; a stop by a signal says how to go on.
+    pub fn ended<T>(&self, run: &Path, done: Result<T>) -> Result<T> {
+        match done {
+            Err(Error::Cancelled) if self.stop.load(Ordering::Relaxed) => {
+                Err(Error::Stopped(format!("stopped; `bayescope resume {}` goes on from here", run.display())))
+            }
+            done => done,
+        }
+    }
 }
 
 /// `bayescope run`.
@@ -42,7 +53,10 @@ pub fn run(args: &RunArgs) -> Result<()> {
     let sitting = Sitting { share, every, copies, device, json: *json, stop: stop_signal()? };
     match (&args.spec, &args.out, &args.plan) {
         (Some(spec), Some(out), _) => {
-            let spec = read_spec(spec)?;
+            let spec = match read_spec(spec)? {
+                Spec::Grid(spec) => spec,
+                Spec::Hardness(spec) => return hardness::run(&spec, out, &sitting),
+            };
             let (opened, device) = open_world(&spec, copies.oracle.as_deref(), device)?;
             let (folder, data) = plan_in(out, &spec, &opened)?;
             carry_out(&folder, &sitting, (&opened, data), &device)
@@ -61,7 +75,10 @@ pub fn resume(args: &ResumeArgs) -> Result<()> {
 }
 
 fn resume_in(run: &Path, sitting: &Sitting<'_>) -> Result<()> {
-    let folder = RunFolder::open(run)?;
+    let folder = match Held::open(run)? {
+        Held::Grid(folder) => folder,
+        Held::Hardness(folder) => return hardness::go_on(&folder, sitting),
+    };
     // Nothing to compute: neither oracle nor device is needed.
     if sitting.share.of(&folder.plan).all(|planned| folder.finished(&planned.id)) {
         return report(&folder.write_summary()?, sitting.json);
@@ -73,25 +90,21 @@ fn resume_in(run: &Path, sitting: &Sitting<'_>) -> Result<()> {
 }
 
 /// Plans a run, with the dataset of its spec if it names one, or finds its plan.
-fn plan_in(path: &Path, spec: &ExperimentSpec, opened: &Opened) -> Result<(RunFolder, Option<Data>)> {
+pub(super) fn plan_in(path: &Path, spec: &ExperimentSpec, opened: &Opened) -> Result<(RunFolder, Option<Data>)> {
     let data = open_data(spec, opened)?;
     Ok((RunFolder::create(path, spec, &opened.info.weights_sha256, data.as_ref())?, data))
 }
 
-fn open_data(spec: &ExperimentSpec, opened: &Opened) -> Result<Option<Data>> {
+pub(super) fn open_data(spec: &ExperimentSpec, opened: &Opened) -> Result<Option<Data>> {
     Data::open(spec, &opened.world, &opened.info.weights_sha256)
 }
 
-fn read_spec(spec: &Path) -> Result<ExperimentSpec> {
-    let preset = PRESETS.iter().find(|preset| Path::new(preset.name) == spec);
-    match preset.filter(|_| !spec.exists()) {
-        Some(preset) => preset.spec(),
-        None => ExperimentSpec::read(spec),
-    }
-}
-
 /// Opens the oracle of a spec, or a copy of it.
-fn open_world(spec: &ExperimentSpec, copy: Option<&str>, device: &DeviceArg) -> Result<(Opened, burn::tensor::Device)> {
+pub(super) fn open_world(
+    spec: &ExperimentSpec,
+    copy: Option<&str>,
+    device: &DeviceArg,
+) -> Result<(Opened, burn::tensor::Device)> {
     let chosen = choose(device.device)?;
     let device = chosen.device.clone();
     Ok((open_on(copy.unwrap_or(&spec.world.oracle), chosen, crate::flow::Precision::F32)?, device))
@@ -110,12 +123,7 @@ fn carry_out(
     let mut watch = Watch { bar: Bar::new(&folder.spec.name), told: None, cells: (0, 0), stop };
     let done = execute(folder, sitting.share, &computer, &mut watch);
     drop(watch);
-    match done {
-        Err(Error::Cancelled) if sitting.stop.load(Ordering::Relaxed) => {
-            Err(Error::Stopped(format!("stopped; `bayescope resume {}` goes on from here", folder.path.display())))
-        }
-        done => report(&done?, sitting.json),
-    }
+    report(&sitting.ended(&folder.path, done)?, sitting.json)
 }
 
 fn report(summary: &Summary, json: bool) -> Result<()> {
@@ -211,7 +219,10 @@ fn figures(result: &CellResult) -> String {
 
 /// `bayescope summary`.
 pub fn summary(args: &SummaryArgs) -> Result<()> {
-    let folder = RunFolder::open(&args.run)?;
+    let folder = match Held::open(&args.run)? {
+        Held::Grid(folder) => folder,
+        Held::Hardness(folder) => return hardness::summary(&folder, args),
+    };
     if let Some(cell) = &args.worst {
         return super::worst::worst(&folder, cell, args.json);
     }
@@ -222,12 +233,17 @@ pub fn summary(args: &SummaryArgs) -> Result<()> {
     if let Some(place) = &args.figures {
         let figures = folder.figures(&summary, folder.world_sha256().as_deref());
         let written = write_figures(&figures, &summary.tables(), place, &folder.spec.name)?;
-        return match args.json {
-            true => print_json(&written),
-            false => super::print_text(&written.iter().map(|path| format!("{}\n", path.display())).collect::<String>()),
-        };
+        return tell_written(&written, args.json);
     }
     if args.csv { super::print_text(&summary.csv()) } else { report(&summary, args.json) }
+}
+
+/// Lists files.
+pub(super) fn tell_written(written: &[std::path::PathBuf], json: bool) -> Result<()> {
+    match json {
+        true => print_json(&written),
+        false => super::print_text(&written.iter().map(|path| format!("{}\n", path.display())).collect::<String>()),
+    }
 }
 
 fn tell(summary: &Summary) -> Result<()> {
@@ -307,94 +323,4 @@ fn curve(law: &PowerLaw) -> String {
         law.n_sizes,
         law.n_seeds
     )
-}
-
-#[derive(Serialize)]
-struct PlanReport<'a> {
-    run: Option<String>,
-    spec: &'a ExperimentSpec,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    data: Option<&'a DataRecord>,
-    cells: Vec<serde_json::Value>,
-    estimate: Option<Vec<Estimate>>,
-}
-
-/// `bayescope plan`.
-pub fn plan(args: &PlanArgs) -> Result<()> {
-    let Some(what) = &args.what else { return list_presets(args.json) };
-    if what.is_dir() {
-        let folder = RunFolder::open(what)?;
-        return show_plan(&folder, args, true);
-    }
-    let spec = read_spec(what)?;
-    match &args.out {
-        Some(out) => {
-            let (opened, _) = open_world(&spec, None, &args.device)?;
-            show_plan(&plan_in(out, &spec, &opened)?.0, args, true)
-        }
-        None => {
-            // Whether data fit is known only beside the world.
-            let data = match spec.data {
-                Some(_) => open_data(&spec, &open_world(&spec, None, &args.device)?.0)?.map(|data| data.record()),
-                None => None,
-            };
-            let plan = Planned::all(&spec, |_| Ok(String::new()))?;
-            show_plan(&RunFolder { path: std::path::PathBuf::new(), spec, plan, data }, args, false)
-        }
-    }
-}
-
-fn show_plan(folder: &RunFolder, args: &PlanArgs, laid_down: bool) -> Result<()> {
-    let estimates = match args.estimate {
-        true => {
-            let (opened, device) = open_world(&folder.spec, None, &args.device)?;
-            let settings = folder.spec.world.settings(opened.world.class_names().len())?;
-            Some(estimate(folder, &Computer::new(&opened.world, settings, &device))?)
-        }
-        false => None,
-    };
-    if args.json {
-        let cell = |planned: &Planned| match &planned.under {
-            Some(under) => serde_json::json!({ "id": planned.id, "cell": planned.cell, "under": under }),
-            None => serde_json::json!({ "id": planned.id, "cell": planned.cell }),
-        };
-        let run = laid_down.then(|| folder.path.display().to_string());
-        let cells = folder.plan.iter().map(cell).collect();
-        let (spec, data) = (&folder.spec, folder.data.as_ref());
-        return print_json(&PlanReport { run, spec, data, cells, estimate: estimates });
-    }
-    let mut text = format!("{}: {} cells\n", folder.spec.name, folder.plan.len());
-    for sentence in folder.data.iter().flat_map(DataRecord::sentences) {
-        text += &format!("  {sentence}\n");
-    }
-    for planned in &folder.plan {
-        let finished = laid_down && folder.finished(&planned.id);
-        text += &format!("  {:16} {}{}\n", planned.id, planned.label(), if finished { " · finished" } else { "" });
-    }
-    for Estimate { architecture, parameters, cells, steps, step_secs, seconds } in estimates.iter().flatten() {
-        text += &format!(
-            "{}: {parameters} parameters, {cells} cells, {steps} steps of {:.1} ms: about {}\n",
-            architecture.label(),
-            1e3 * step_secs,
-            duration(*seconds)
-        );
-    }
-    if let Some(estimates) = &estimates {
-        let all = estimates.iter().map(|estimate| estimate.seconds).sum();
-        text += &format!("all of it: about {} on this machine, drawing and measuring not counted\n", duration(all));
-    }
-    super::print_text(&text)
-}
-
-fn list_presets(json: bool) -> Result<()> {
-    if json {
-        let names: Vec<_> = PRESETS.iter().map(|preset| preset.name).collect();
-        return print_json(&names);
-    }
-    let mut text = String::from("specs that come with the program (`bayescope run NAME --out RUN`):\n");
-    for preset in PRESETS {
-        let spec = preset.spec()?;
-        text += &format!("  {:24} {}\n", preset.name, spec.description.unwrap_or_default());
-    }
-    super::print_text(&text)
 }

@@ -6,9 +6,9 @@ use serde::Serialize;
 
 use super::args::WatchArgs;
 use super::progress::duration;
-use super::{print_json_line, print_text};
+use super::{hardness, print_json_line, print_text};
 use crate::error::{Error, Result};
-use crate::run::{Line, Planned, RunFolder, State, Status};
+use crate::run::{Held, Line, Planned, RunFolder, State, Status};
 
 #[derive(Serialize)]
 struct Look<'a> {
@@ -27,26 +27,43 @@ struct CellLook<'a> {
     last: Option<Line>,
 }
 
+/// What was seen at a look.
+pub(super) struct Seen {
+    /// For programs.
+    pub json: serde_json::Value,
+    /// For people.
+    pub text: String,
+    /// Whether there is nothing more to wait for.
+    pub over: bool,
+}
+
 /// Looks again and again until all is finished.
-#[allow(clippy::disallowed_methods, reason = "files, on a network at that, tell nobody when they change")]
 pub fn run(args: &WatchArgs) -> Result<()> {
     if !(args.every > 0.0 && args.every < 1e6) {
         return Err(Error::input("--every takes a number of seconds > 0"));
     }
-    let folder = RunFolder::open(&args.run)?;
+    match Held::open(&args.run)? {
+        Held::Grid(folder) => follow(args, || {
+            let look = look(&folder)?;
+            let json = serde_json::to_value(&look).map_err(|e| Error::input(e.to_string()))?;
+            Ok(Seen { json, text: text(&look), over: look.finished == look.planned })
+        }),
+        Held::Hardness(folder) => follow(args, || hardness::look(&folder)),
+    }
+}
+
+#[allow(clippy::disallowed_methods, reason = "files, on a network at that, tell nobody when they change")]
+fn follow(args: &WatchArgs, look: impl Fn() -> Result<Seen>) -> Result<()> {
     let mut before = String::new();
     loop {
-        let look = look(&folder)?;
+        let Seen { json, text, over } = look()?;
         if args.json {
-            print_json_line(&look)?;
-        } else {
-            let text = text(&look);
-            if text != before {
-                print_text(&text)?;
-                before = text;
-            }
+            print_json_line(&json)?;
+        } else if text != before {
+            print_text(&text)?;
+            before = text;
         }
-        if args.once || look.finished == look.planned {
+        if args.once || over {
             return Ok(());
         }
         std::thread::sleep(Duration::from_secs_f64(args.every));
@@ -66,17 +83,22 @@ fn look(folder: &RunFolder) -> Result<Look<'_>> {
     Ok(Look { finished: cells.iter().filter(|cell| cell.finished).count(), planned: cells.len(), cells })
 }
 
+/// What a status says, in words.
+pub(super) fn state(status: &Status) -> &'static str {
+    match status.state {
+        _ if status.stale() => "silent for a minute or more: killed?",
+        State::Running => "running",
+        State::Stopped => "stopped",
+        State::Failed => "failed",
+        State::Done => "done",
+    }
+}
+
 fn text(look: &Look<'_>) -> String {
     let mut text = format!("{} of {} cells finished\n", look.finished, look.planned);
     for cell in look.cells.iter().filter(|cell| !cell.finished) {
         let Some(status) = &cell.status else { continue };
-        let state = match status.state {
-            _ if cell.stale => "silent for a minute or more: killed?".to_owned(),
-            State::Running => "running".into(),
-            State::Stopped => "stopped".into(),
-            State::Failed => "failed".into(),
-            State::Done => "done".into(),
-        };
+        let state = state(status);
         let loss = match cell.last {
             Some(Line::Train { loss, .. }) => format!(", training loss {loss:.4} nats"),
             Some(Line::Watched(w)) => {

@@ -11,6 +11,7 @@ mod finding;
 mod graders;
 #[cfg(test)]
 mod hand_made;
+pub mod hardness;
 mod images;
 mod kinds;
 mod pool;
@@ -37,6 +38,7 @@ pub use cell::{Cell, CellResult, Files};
 pub use dataset::{Data, DataRecord, Mapped, Part, PartRecord};
 pub use finding::Finding;
 pub use graders::{Estimated, GradersSpec, Grading};
+pub use hardness::{HardnessSpec, PRESETS as HARDNESS_PRESETS};
 pub use images::{Batch, Images, Source, View, WorldImages};
 pub use kinds::{Experiment, Found, Place, carry_out};
 pub use pool::{Pool, read_pool};

@@ -1,5 +1,8 @@
 //! The specs that come with the program.
 
+use serde::de::DeserializeOwned;
+
+use super::hardness::HardnessSpec;
 use super::spec::ExperimentSpec;
 use crate::error::{Error, Result};
 
@@ -8,7 +11,7 @@ use crate::error::{Error, Result};
 pub struct Preset {
     /// Its name.
     pub name: &'static str,
-    text: &'static str,
+    pub(super) text: &'static str,
 }
 
 /// All of them: those whose names end in `quick` are for a few minutes on two cores.
@@ -35,9 +38,21 @@ impl Preset {
     /// # Errors
     /// When the program was built with a broken one.
     pub fn spec(&self) -> Result<ExperimentSpec> {
+        self.read(ExperimentSpec::validate)
+    }
+
+    /// The spec, if it is one of [`super::HARDNESS_PRESETS`]; its paths are relative.
+    ///
+    /// # Errors
+    /// When the program was built with a broken one.
+    pub fn hardness(&self) -> Result<HardnessSpec> {
+        self.read(HardnessSpec::validate)
+    }
+
+    fn read<T: DeserializeOwned>(&self, validate: impl Fn(&T) -> Result<()>) -> Result<T> {
         let broken = |e: String| Error::input(format!("spec {}: {e}", self.name));
-        let spec: ExperimentSpec = toml::from_str(self.text).map_err(|e| broken(e.to_string()))?;
-        spec.validate().map_err(|e| broken(e.to_string()))?;
+        let spec: T = toml::from_str(self.text).map_err(|e| broken(e.to_string()))?;
+        validate(&spec).map_err(|e| broken(e.to_string()))?;
         Ok(spec)
     }
 }

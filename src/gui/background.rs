@@ -51,6 +51,12 @@ pub enum Purpose {
     RunData,
     /// The test images of an experiment.
     RunTestData,
+    /// The spec of a ranking of corpora.
+    RankSpec,
+    /// The folder of a ranking.
+    RankFolder,
+    /// The images of a ranking's corpus, by its place in the list.
+    RankData(usize),
 }
 
 /// An answer on its way from a thread.
@@ -110,11 +116,13 @@ pub fn browse(ctx: &egui::Context, purpose: Purpose) -> Errand<Chosen> {
         | Purpose::RunFolder
         | Purpose::RunData
         | Purpose::FiguresFolder
+        | Purpose::RankFolder
+        | Purpose::RankData(_)
         | Purpose::RunTestData => {
             let answer = dialog.set_title("Choose a folder").pick_folder();
             Errand::start(ctx, "file dialog", move || (purpose, one(block_on(answer))))
         }
-        Purpose::TrainSpec | Purpose::RunSpec => {
+        Purpose::TrainSpec | Purpose::RunSpec | Purpose::RankSpec => {
             let answer = dialog.set_title("Choose a spec").add_filter("TOML", &["toml"]).pick_file();
             Errand::start(ctx, "file dialog", move || (purpose, one(block_on(answer))))
         }

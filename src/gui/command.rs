@@ -8,6 +8,7 @@ use crate::device::DeviceChoice;
 use crate::flow::tarflow::Look as FlowLook;
 use crate::flow::tarflow::engine::Guided;
 use crate::oracle::train::TrainSpec;
+use crate::run::Held;
 use crate::worker::protocol::JobId;
 use crate::worker::walk::WalkRequest;
 
@@ -343,7 +344,7 @@ pub enum Opened {
 
 /// Runs and an oracle among the paths go first; the rest are images.
 pub fn sort_paths(paths: Vec<PathBuf>) -> Vec<Opened> {
-    let (runs, paths): (Vec<_>, Vec<_>) = paths.into_iter().partition(|path| crate::run::RunFolder::is_run(path));
+    let (runs, paths): (Vec<_>, Vec<_>) = paths.into_iter().partition(|path| Held::is(path));
     let (oracles, images): (Vec<_>, Vec<_>) = paths.into_iter().partition(|path| is_oracle(path));
     let mut opened: Vec<Opened> = runs.into_iter().map(Opened::Run).collect();
     opened.extend(oracles.into_iter().take(1).map(Opened::Oracle));

@@ -294,7 +294,10 @@ impl App {
             | Purpose::RunSpec
             | Purpose::RunFolder
             | Purpose::RunData
-            | Purpose::RunTestData => self.view.picked = Some((purpose, first)),
+            | Purpose::RunTestData
+            | Purpose::RankSpec
+            | Purpose::RankFolder
+            | Purpose::RankData(_) => self.view.picked = Some((purpose, first)),
         }
     }
 }

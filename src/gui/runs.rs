@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use eframe::egui::{self, Id, Modal, RichText};
 
 use super::app::App;
-use super::background::{self, Errand};
+use super::background::{self, Errand, Purpose};
 use super::command::{Command, quote};
 use super::panels;
 use super::prefs::Prefs;
@@ -16,9 +16,12 @@ use super::theme::Theme;
 use super::wishes::submit;
 use crate::data::write_atomically;
 use crate::device::DeviceChoice;
-use crate::experiment::{ExperimentSpec, PRESETS};
-use crate::figure::{Figure, Look};
+use crate::error::Result;
+use crate::experiment::{ExperimentSpec, HardnessSpec, PRESETS};
+use crate::figure::{Figure, Look, Table};
+use crate::run::hardness::HardnessFolder;
 use crate::run::{Format, RunFolder, write_figures};
+use crate::worker::hardness::RankRequest;
 use crate::worker::protocol::Job;
 use crate::worker::worst::WorstRequest;
 
@@ -31,6 +34,10 @@ pub enum RunCommand {
     Resume(PathBuf),
     /// Time a few steps.
     Estimate(Box<ExperimentSpec>, PathBuf),
+    /// Rank corpora.
+    Rank(RankRequest),
+    /// A ranking as a command line, to the clipboard; its spec goes to the folder first.
+    CopyRanking(Box<HardnessSpec>, PathBuf),
     /// Show a folder, whoever works on it.
     Open(PathBuf),
     /// Show it no longer; the folder stays.
@@ -68,7 +75,7 @@ enum Done {
 /// Errands under way and the question that is open.
 #[derive(Default)]
 pub struct RunDesk {
-    errands: Vec<Errand<Result<Done, String>>>,
+    errands: Vec<Errand<std::result::Result<Done, String>>>,
     asked: Option<PathBuf>,
     /// Points of a plot, while it is asked where they go.
     points: Option<String>,
@@ -134,6 +141,18 @@ impl App {
                 let estimate = EstimateView { job: id, spec: *spec, rows: None, trouble: None };
                 self.session.runs.estimate = Some(estimate);
             }
+            RunCommand::Rank(request) => submit(self.engine.as_ref(), &mut self.session, Job::Rank(request)),
+            RunCommand::CopyRanking(spec, folder) => {
+                let device = self.prefs.device;
+                self.copy_written(ctx, move || {
+                    let file = HardnessFolder::write_spec(&folder, &spec)?;
+                    Ok(run_command(&file.display().to_string(), &folder, device))
+                });
+            }
+            RunCommand::Open(folder) if HardnessFolder::is(&folder) => {
+                self.view.picked = Some((Purpose::RankFolder, folder));
+                panels::activate(&mut self.layout, panels::hardness::ID);
+            }
             RunCommand::Open(folder) => {
                 self.show_run(&folder);
                 panels::activate(&mut self.layout, panels::experiments::ID);
@@ -147,6 +166,17 @@ impl App {
             }
             RunCommand::CopyCommand(spec, folder) => self.copy_run_command(ctx, *spec, folder),
             RunCommand::Worst(folder, cell) => self.open_worst(folder, cell),
+            RunCommand::WorstIn(oracle, folder, cell) => {
+                self.commands.push(Command::OpenOracle(oracle.clone()));
+                self.runs.worst_next = Some((oracle, folder, cell));
+            }
+            other => self.save_command(ctx, other),
+        }
+    }
+
+    /// Asks where points and figures go, and saves them there.
+    fn save_command(&mut self, ctx: &egui::Context, command: RunCommand) {
+        match command {
             RunCommand::SavePoints(text, name) => {
                 self.runs.points = Some(text);
                 self.prompt = Some(Prompt::new(Kind::SavePoints(name)));
@@ -177,20 +207,24 @@ impl App {
                 self.runs.figures_of = Some(folder);
             }
             RunCommand::SaveFiguresTo(path) => {
-                let of =
-                    self.runs.figures_of.take().and_then(|folder| self.session.runs.get(&folder)?.found().cloned());
-                if let Some(found) = of {
+                let of = self.runs.figures_of.take();
+                if let Some((figures, tables, name)) = of.and_then(|folder| self.figures_of(&folder)) {
                     self.saving = background::save_with(ctx, path, move |path| {
-                        let results = &found.results;
-                        write_figures(&results.figures, &results.tables, path, &found.spec.name).map(drop)
+                        write_figures(&figures, &tables, path, &name).map(drop)
                     });
                 }
             }
-            RunCommand::WorstIn(oracle, folder, cell) => {
-                self.commands.push(Command::OpenOracle(oracle.clone()));
-                self.runs.worst_next = Some((oracle, folder, cell));
-            }
+            _ => {}
         }
+    }
+
+    /// Figures, tables and name of what was run in a folder.
+    fn figures_of(&self, folder: &Path) -> Option<(Vec<Figure>, Vec<Table>, String)> {
+        if let Some(view) = self.session.hardness.as_ref().filter(|view| view.folder == folder) {
+            return Some((view.figures.clone(), view.tables.clone(), view.found.as_ref()?.name.clone()));
+        }
+        let found = self.session.runs.get(folder)?.found()?;
+        Some((found.results.figures.clone(), found.results.tables.clone(), found.spec.name.clone()))
     }
 
     fn open_worst(&mut self, folder: PathBuf, cell: String) {
@@ -236,10 +270,15 @@ impl App {
             let done = format!("Copied: {text}");
             return self.copy(ctx, text, &done);
         }
-        let work = move || {
-            let file = RunFolder::write_spec(&folder, &spec).map_err(|error| error.to_string())?;
-            Ok(Done::Written(run_command(&file.display().to_string(), &folder, device)))
-        };
+        self.copy_written(ctx, move || {
+            let file = RunFolder::write_spec(&folder, &spec)?;
+            Ok(run_command(&file.display().to_string(), &folder, device))
+        });
+    }
+
+    /// Copies the command that comes of writing a spec.
+    fn copy_written(&mut self, ctx: &egui::Context, write: impl FnOnce() -> Result<String> + Send + 'static) {
+        let work = move || write().map(Done::Written).map_err(|error| error.to_string());
         self.runs.errands.push(Errand::start(ctx, "write a spec", work));
     }
 

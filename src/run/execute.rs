@@ -19,7 +19,7 @@ use crate::oracle::world::{Settings, World};
 use crate::units::Seed;
 
 /// How often, at most, a cell's status is rewritten.
-const HEARTBEAT: Duration = Duration::from_secs(5);
+pub(super) const HEARTBEAT: Duration = Duration::from_secs(5);
 
 /// Which cells a process takes: every `of`-th, from `task` on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -38,8 +38,8 @@ impl Share {
         index % self.of.max(1) == self.task
     }
 
-    /// Its cells of a plan.
-    pub fn of(self, plan: &[Planned]) -> impl Iterator<Item = &Planned> {
+    /// Its cells of a plan, or its corpora.
+    pub fn of<T>(self, plan: &[T]) -> impl Iterator<Item = &T> {
         plan.iter().enumerate().filter(move |(i, _)| self.takes(*i)).map(|(_, planned)| planned)
     }
 }

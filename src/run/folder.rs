@@ -10,10 +10,11 @@ use super::pools;
 use super::status::Status;
 use crate::data::{sweep_parts, write_atomically};
 use crate::error::{Error, Result};
-use crate::experiment::{Cell, CellResult, Data, DataRecord, ExperimentSpec, Files, Summary, Truth};
+use crate::experiment::{Cell, CellResult, Data, DataRecord, ExperimentSpec, Files, HardnessSpec, Summary, Truth};
 use crate::oracle::rounding::Rounding;
 
-const SPEC: &str = "run.toml";
+/// The spec of a run, of whatever kind.
+pub(super) const SPEC: &str = "run.toml";
 const PLAN: &str = "plan.jsonl";
 /// What is known about the dataset of a run that has one.
 const DATA: &str = "data.json";
@@ -96,8 +97,12 @@ impl RunFolder {
                 _ => Error::io(&file, e),
             })
         };
-        let spec: ExperimentSpec =
-            toml::from_str(&read(SPEC)?).map_err(|e| Error::file(path.join(SPEC), e.to_string()))?;
+        let text = read(SPEC)?;
+        if HardnessSpec::is(&text) {
+            let why = "ranks corpora and has no grid of classifiers; `bayescope resume` goes on with it, by --task and --of in parts";
+            return Err(Error::file(path, why));
+        }
+        let spec: ExperimentSpec = toml::from_str(&text).map_err(|e| Error::file(path.join(SPEC), e.to_string()))?;
         let plan = read(PLAN)?
             .lines()
             .map(|line| serde_json::from_str(line).map_err(|e| Error::file(path.join(PLAN), e.to_string())))
@@ -296,7 +301,7 @@ fn keep_data(path: &Path, data: &DataRecord) -> Result<()> {
 }
 
 /// Writes a file that, where it is there already, must be the same.
-fn keep(path: &Path, text: String) -> Result<()> {
+pub(super) fn keep(path: &Path, text: String) -> Result<()> {
     match std::fs::read_to_string(path) {
         Ok(old) if old == text => Ok(()),
         Ok(_) => {

@@ -1,6 +1,7 @@
 //! Jobs: the same functions the command line calls, with the worker's sink.
 
 mod experiment;
+mod hardness;
 mod walk;
 
 use std::ops::ControlFlow;
@@ -82,6 +83,7 @@ fn perform(line: &Line, desk: &mut Desk, id: JobId, control: &Arc<Control>, job:
             Ok(format!("oracle {} is in {}", info.name, folder.join(ORACLE).display()))
         }
         Job::Experiment { spec, folder } => experiment::carry_out(line, desk, id, control, spec.as_deref(), &folder),
+        Job::Rank(request) => hardness::carry_out(line, desk, id, control, &request),
         Job::Estimate { spec, folder } => experiment::estimate_time(line, desk, id, control, &spec, &folder),
         Job::Walk(request) => walk::set_out(line, desk, id, control, &request),
         Job::SaveWalk { path } => walk::save(desk, &path),

@@ -5,6 +5,7 @@
 
 pub mod bayes;
 mod desk;
+pub mod hardness;
 mod interactive;
 mod jobs;
 pub mod protocol;

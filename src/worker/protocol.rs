@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::bayes::protocol::Answer;
+use super::hardness::RankRequest;
 use super::runs::Look as RunLook;
 use super::walk::{WalkNews, WalkRequest};
 use crate::data::ImageShape;
@@ -22,6 +23,7 @@ use crate::oracle::precision::PrecisionReport;
 use crate::oracle::running::Running;
 use crate::oracle::train::{TrainEvent, TrainSpec};
 use crate::oracle::world::{SampleSpec, Settings};
+use crate::run::hardness::HardnessEvent;
 use crate::run::{Estimate, RunEvent};
 use crate::units::{ClassId, Tau};
 
@@ -240,6 +242,8 @@ pub enum Job {
         /// Where.
         folder: PathBuf,
     },
+    /// Rank corpora in a run folder.
+    Rank(RankRequest),
     /// Time a few steps of every classifier of an experiment.
     Estimate {
         /// What.
@@ -281,6 +285,7 @@ impl Job {
             Self::Experiment { spec: Some(spec), .. } => format!("Experiment {}", spec.name),
             Self::Experiment { spec: None, folder } => format!("Resume {}", folder.display()),
             Self::Estimate { spec, .. } => format!("Estimate {}", spec.name),
+            Self::Rank(request) => request.title(),
             Self::Walk(_) => "Walk to the boundary".into(),
             Self::SaveWalk { path } => format!("Save the walk to {}", path.display()),
             Self::SendWalk { .. } => "Send the walk to the gallery".into(),
@@ -339,6 +344,8 @@ pub enum Event {
         /// What.
         event: Box<RunEvent>,
     },
+    /// A ranking of corpora reports.
+    Hardness(JobId, Box<HardnessEvent>),
     /// How long an experiment will take.
     Estimated {
         /// The job.

@@ -7,6 +7,7 @@ mod common;
 mod datasets;
 mod experiments;
 mod faults;
+mod hardness;
 mod looking;
 mod reference;
 mod run;

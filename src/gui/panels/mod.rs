@@ -4,6 +4,7 @@ pub mod bayes;
 pub mod experiments;
 mod fields;
 pub mod gallery;
+pub mod hardness;
 mod log;
 mod training;
 mod walk;
@@ -48,6 +49,7 @@ pub fn registry() -> Vec<Box<dyn Panel>> {
         Box::<gallery::GalleryPanel>::default(),
         Box::<bayes::BayesPanel>::default(),
         Box::<experiments::ExperimentsPanel>::default(),
+        Box::<hardness::HardnessPanel>::default(),
         Box::<walk::WalkPanel>::default(),
         Box::<training::TrainingPanel>::default(),
         Box::<log::LogPanel>::default(),

@@ -2,6 +2,7 @@
 
 pub mod bayes;
 pub mod gallery;
+pub mod hardness;
 pub mod jobs;
 pub mod log;
 pub mod runs;
@@ -25,6 +26,7 @@ use crate::worker::protocol::{
 
 use bayes::BayesFigures;
 use gallery::Gallery;
+use hardness::RankingView;
 use jobs::Jobs;
 use log::{Level, Log};
 use runs::Runs;
@@ -84,6 +86,8 @@ pub struct Session {
     pub walk: Option<WalkHistory>,
     /// The run folders of the panel Experiments.
     pub runs: Runs,
+    /// The ranking of corpora that the panel Hardness shows.
+    pub hardness: Option<RankingView>,
     /// What is known of the Bayes error.
     pub bayes: BayesFigures,
     /// The newest inspection.
@@ -164,6 +168,7 @@ impl Session {
             // These images have no files.
             Job::SendWalk { .. } => self.external_paths.clear(),
             Job::Experiment { folder, .. } => self.runs.begin(id, folder),
+            Job::Rank(request) => self.hardness = Some(RankingView::begin(id, request.folder.clone())),
             Job::Walk(request) => self.walk = Some(WalkHistory::begin(id, (**request).clone())),
             _ => {}
         }
@@ -198,6 +203,11 @@ impl Session {
             Event::Walk { id, news } => {
                 if let Some(walk) = self.walk.as_mut().filter(|walk| walk.job == id) {
                     walk.take(*news);
+                }
+            }
+            Event::Hardness(id, event) => {
+                if let Some(view) = self.hardness.as_mut().filter(|view| view.job == id) {
+                    view.take(*event);
                 }
             }
             Event::Run { id, event } => self.runs.take(id, *event),
@@ -284,6 +294,9 @@ impl Session {
             Outcome::Cancelled => self.log.add(Level::Info, format!("{title}: cancelled")),
             Outcome::Failed(text) => self.notify(Level::Error, text.clone()),
         }
+        if let Some(view) = self.hardness.as_mut().filter(|view| view.job == id) {
+            view.ended(&outcome);
+        }
         if let Some(walk) = self.walk.as_mut().filter(|walk| walk.job == id) {
             walk.outcome = Some(outcome.clone());
         }
@@ -364,34 +377,4 @@ fn same_image(a: &Subject, b: &Subject) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::device::{Candidate, DeviceChoice};
-
-    fn report() -> DeviceReport {
-        let used = Candidate { choice: DeviceChoice::Cpu, name: "CPU".into(), driver: "flex".into(), software: false };
-        DeviceReport { asked: DeviceChoice::Auto, used, reason: "no GPU was found".into() }
-    }
-
-    #[test]
-    fn a_failed_job_is_noticed_once_and_an_oracle_that_will_not_open_is_told() {
-        let mut session = Session::default();
-        let now = Instant::now();
-        assert_eq!(session.take(Event::Device(report()), now), Effect::AskAgain);
-        session.submitted(7, &Job::OpenOracle("broken".into()));
-        let outcome = Outcome::Failed("broken: no oracle".into());
-        assert_eq!(session.take(Event::JobEnded { id: 7, outcome }, now), Effect::OracleRefused);
-        assert_eq!(session.take_notices().len(), 1);
-        assert!(session.take_notices().is_empty());
-        assert!(session.jobs.get(7).unwrap().failed());
-        assert!(session.log.iter().any(|entry| entry.text.contains("broken")));
-    }
-
-    #[test]
-    fn a_restart_asks_for_the_gallery_again() {
-        let mut session = Session::default();
-        let restarted = Event::Restarted { reason: "index out of bounds".into() };
-        assert_eq!(session.take(restarted, Instant::now()), Effect::AskAgain);
-        assert_eq!(session.take_notices()[0].level, Level::Error);
-    }
-}
+mod tests;

@@ -32,7 +32,7 @@ use crate::units::Tau;
 pub use crate::gradients::Products;
 use batch::Draw;
 use checkpoint::{Best, Checkpoint, State};
-pub use data::corpus;
+pub use data::{corpus, test_corpus};
 use learner::{Learner, architecture, learner};
 pub use presets::{PRESETS, Preset, SPEC};
 pub use publish::{ORACLE, train_oracle};
@@ -349,9 +349,9 @@ impl<'a> Run<'a> {
         let flow = self.architecture.build(weights.clone(), self.pixels, &self.device, Precision::F32)?;
         let seed = self.spec.training.seed;
         let held_out = evaluate(flow.as_ref(), &self.held_out, seed.split("held-out"), &mut silent())?;
-        let test = match corpus(&self.spec.data, Split::Test) {
-            Ok(test) => Some(evaluate(flow.as_ref(), &test, seed.split("test"), &mut silent())?),
-            Err(_) => None,
+        let test = match test_corpus(&self.spec.data) {
+            Ok(Some(test)) => Some(evaluate(flow.as_ref(), &test, seed.split("test"), &mut silent())?),
+            Ok(None) | Err(_) => None,
         };
         Ok(Trained {
             architecture: self.architecture,

@@ -61,7 +61,7 @@ pub struct DataSpec {
     /// Only these classes, numbered in this order; all where empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<String>,
-    /// Use only the first so many images of the training part.
+    /// Use only so many images of the training part: the first, or evenly from all where they come class by class.
     #[serde(default)]
     pub limit: Option<usize>,
 }

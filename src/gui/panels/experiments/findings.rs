@@ -40,7 +40,8 @@ pub fn show(ui: &mut Ui, cx: &mut Cx, run: &RunView, gallery: &mut Gallery) {
     results.tables.iter().for_each(|table| grid(ui, table));
 }
 
-fn one(ui: &mut Ui, cx: &mut Cx, figure: &Figure, paint: impl FnOnce(&mut Ui)) {
+/// A figure with its caption, and buttons to save it.
+pub fn one(ui: &mut Ui, cx: &mut Cx, figure: &Figure, paint: impl FnOnce(&mut Ui)) {
     ui.add_space(8.0);
     ui.label(RichText::new(&figure.title).strong());
     paint(ui);
@@ -59,7 +60,8 @@ fn one(ui: &mut Ui, cx: &mut Cx, figure: &Figure, paint: impl FnOnce(&mut Ui)) {
     });
 }
 
-fn grid(ui: &mut Ui, table: &Table) {
+/// A table with its caption.
+pub fn grid(ui: &mut Ui, table: &Table) {
     ui.add_space(8.0);
     ui.label(RichText::new(&table.title).strong());
     egui::ScrollArea::horizontal().id_salt(("table", &table.id)).show(ui, |ui| {

@@ -4,7 +4,7 @@ mod cells;
 mod course;
 mod csv;
 mod decimate;
-mod findings;
+pub(super) mod findings;
 mod form;
 mod law;
 mod law_plot;

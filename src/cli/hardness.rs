@@ -1,0 +1,215 @@
+//! `bayescope run|resume|plan|summary|watch` on a ranking of corpora by hardness. (`bayescope hardness` is about the classes of one world.)
+
+use std::io::IsTerminal;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use super::args::{PlanArgs, SummaryArgs};
+use super::progress::{Bar, duration};
+use super::run::{LINES, Sitting, tell_written};
+use super::watch::{Seen, state};
+use super::{print_json, print_text};
+use crate::device::choose;
+use crate::error::{Error, Result};
+use crate::events::{Events, Progress};
+use crate::experiment::HardnessSpec;
+use crate::experiment::hardness::{CorpusResult, Ranking};
+use crate::oracle::train::TrainEvent;
+use crate::run::hardness::{HardnessEvent, HardnessFolder, PlannedCorpus, rank};
+use crate::run::{State, write_figures};
+
+/// `bayescope run` of a spec.
+pub fn run(spec: &HardnessSpec, out: &Path, sitting: &Sitting<'_>) -> Result<()> {
+    go_on(&HardnessFolder::create(out, spec)?, sitting)
+}
+
+/// `bayescope resume`.
+pub fn go_on(folder: &HardnessFolder, sitting: &Sitting<'_>) -> Result<()> {
+    if sitting.copies.oracle.is_some() || sitting.copies.stage.is_some() {
+        return Err(Error::input(
+            "a ranking of corpora trains its own oracles where they lie: leave --oracle and --stage out",
+        ));
+    }
+    let chosen = choose(sitting.device.device)?;
+    let bar = Bar::new(&folder.spec.name);
+    let mut watch = Watch { bar, told: None, corpora: (0, 0), stop: Arc::clone(&sitting.stop) };
+    let done = rank(folder, sitting.share, &chosen, &mut watch);
+    drop(watch);
+    let found = sitting.ended(&folder.path, done)?;
+    report(&found, sitting.json)?;
+    match found.troubles.as_slice() {
+        [] => Ok(()),
+        troubles => {
+            let each: Vec<String> = troubles.iter().map(|t| format!("{}: {}", t.corpus, t.why)).collect();
+            let again = format!("`bayescope resume {}` tries them again", folder.path.display());
+            Err(Error::Input(format!(
+                "{} of {} corpora failed ({again}): {}",
+                each.len(),
+                found.planned,
+                each.join("; ")
+            )))
+        }
+    }
+}
+
+fn report(found: &Ranking, json: bool) -> Result<()> {
+    if json { print_json(found) } else { print_text(&text(found)) }
+}
+
+fn text(found: &Ranking) -> String {
+    let mut text = format!("{}: {} of {} corpora finished\n", found.name, found.corpora.len(), found.planned);
+    for trouble in &found.troubles {
+        text += &format!("{} failed: {}\n", trouble.corpus, trouble.why);
+    }
+    for table in found.tables() {
+        text += &format!("\n{}\n{}\n", table.text(), table.caption);
+    }
+    text
+}
+
+/// `bayescope summary`.
+pub fn summary(folder: &HardnessFolder, args: &SummaryArgs) -> Result<()> {
+    if args.worst.is_some() {
+        return Err(Error::input("--worst is about the classifiers of a grid; this run ranks corpora"));
+    }
+    let found = folder.summary()?;
+    if let Some(place) = &args.figures {
+        return tell_written(&write_figures(&found.figures(), &found.tables(), place, &found.name)?, args.json);
+    }
+    if args.csv { print_text(&found.csv()) } else { report(&found, args.json) }
+}
+
+/// `bayescope plan` of a spec.
+pub fn lay_down(spec: &HardnessSpec, args: &PlanArgs) -> Result<()> {
+    match &args.out {
+        Some(out) => plan(&HardnessFolder::create(out, spec)?, args, true),
+        None => plan(&HardnessFolder::plan(Path::new(""), spec)?, args, false),
+    }
+}
+
+/// `bayescope plan` of a folder, or of a spec without one.
+pub fn plan(folder: &HardnessFolder, args: &PlanArgs, laid_down: bool) -> Result<()> {
+    if args.estimate {
+        let why = "--estimate times the classifiers of a grid; a ranking of corpora tells the time left from its first steps on";
+        return Err(Error::input(why));
+    }
+    if args.json {
+        let corpora: Vec<_> = folder.plan.iter().map(|p| serde_json::json!({ "id": p.id, "train": p.train })).collect();
+        let run = laid_down.then(|| folder.path.display().to_string());
+        return print_json(&serde_json::json!({ "run": run, "spec": folder.spec, "corpora": corpora }));
+    }
+    let mut text = format!("{}: {} corpora\n", folder.spec.name, folder.plan.len());
+    for PlannedCorpus { id, name, train } in &folder.plan {
+        let finished = if laid_down && folder.finished(id) { " · finished" } else { "" };
+        let there = if train.data.path.exists() { "" } else { " · not there" };
+        let (epochs, path) = (train.training.epochs, train.data.path.display());
+        text += &format!("  {id:16} {name}: {epochs} epochs on {path}{there}{finished}\n");
+    }
+    print_text(&text)
+}
+
+/// What a watcher sees.
+pub fn look(folder: &HardnessFolder) -> Result<Seen> {
+    let (mut lines, mut corpora, mut finished, mut over) = (String::new(), Vec::new(), 0, 0);
+    for PlannedCorpus { id, name, .. } in &folder.plan {
+        let (status, done) = (folder.status(id)?, folder.finished(id));
+        finished += usize::from(done);
+        over += usize::from(done || status.as_ref().is_some_and(|status| status.state == State::Failed));
+        if let Some(status) = status.as_ref().filter(|_| !done) {
+            let left = status.eta_secs.map_or(String::new(), |secs| format!(", {} left", duration(secs)));
+            let why = status.message.as_deref().map_or(String::new(), |why| format!(": {why}"));
+            let (state, host) = (state(status), &status.host);
+            lines += &format!("  {name}: {state} on {host}, step {} of {}{left}{why}\n", status.step, status.steps);
+        }
+        corpora.push(serde_json::json!({ "id": id, "corpus": name, "finished": done, "status": status }));
+    }
+    let planned = folder.plan.len();
+    let json = serde_json::json!({ "finished": finished, "planned": planned, "corpora": corpora });
+    Ok(Seen { json, text: format!("{finished} of {planned} corpora finished\n{lines}"), over: over == planned })
+}
+
+/// Follows a ranking on stderr.
+struct Watch {
+    bar: Bar,
+    told: Option<Instant>,
+    /// Corpora done with, and all of this share.
+    corpora: (usize, usize),
+    stop: Arc<AtomicBool>,
+}
+
+impl Watch {
+    fn training(&mut self, corpus: &str, said: &TrainEvent, eta_secs: Option<f64>) {
+        match said {
+            TrainEvent::Started { images, parameters, dims, resumed_at, epochs, .. } => {
+                let on = if *resumed_at > 0 { format!(", going on after epoch {resumed_at}") } else { String::new() };
+                let (done, all) = (self.corpora.0 + 1, self.corpora.1);
+                let size =
+                    format!("{images} images of {dims} dimensions, {parameters} parameters, {epochs} epochs{on}");
+                self.bar.line(&format!("[{done}/{all}] {corpus}: {size}"));
+            }
+            TrainEvent::Step { epoch, epochs, step, steps, loss, .. } => {
+                let left = eta_secs.map_or(String::new(), |secs| format!(", {} left", duration(secs)));
+                let note = format!("{corpus}: epoch {epoch} of {epochs}, NLL {:.0} nats{left}", loss.nll);
+                if !std::io::stderr().is_terminal() && self.told.is_none_or(|told| told.elapsed() > LINES) {
+                    self.told = Some(Instant::now());
+                    self.bar.line(&note);
+                }
+                self.bar.set(Progress { done: (epoch - 1) * steps + step, total: epochs * steps }, note);
+            }
+            TrainEvent::Epoch { epoch, epochs, held_out, .. } => self.bar.line(&format!(
+                "  epoch {epoch} of {epochs}: held out {:.3} bits/dim, {:.1} % right",
+                held_out.bits_per_dim,
+                100.0 * held_out.accuracy
+            )),
+            TrainEvent::RolledBack { epoch, rate_scale } => {
+                self.bar.line(&format!("  epoch {epoch} diverged: again with {rate_scale} of the learning rate"));
+            }
+            TrainEvent::Skipped { .. } | TrainEvent::NoSamples { .. } | TrainEvent::Samples { .. } => {}
+        }
+    }
+}
+
+impl Events<HardnessEvent> for Watch {
+    fn emit(&mut self, event: HardnessEvent) -> ControlFlow<()> {
+        match event {
+            HardnessEvent::Planned { corpora, finished } => {
+                self.corpora = (finished, corpora);
+                self.bar.line(&format!("{corpora} corpora, {finished} of them finished"));
+            }
+            HardnessEvent::Reading { corpus } => {
+                self.bar.set(Progress { done: 0, total: 1 }, format!("reading {corpus}"))
+            }
+            HardnessEvent::Training { corpus, said, eta_secs } => self.training(&corpus, &said, eta_secs),
+            HardnessEvent::Integrating { corpus } => {
+                self.bar.set(Progress { done: 0, total: 1 }, format!("Bayes error of {corpus}"));
+            }
+            HardnessEvent::Finished(result) => {
+                self.corpora.0 += 1;
+                self.bar.line(&format!("  {}", figures(&result)));
+            }
+            HardnessEvent::Failed { corpus, why } => {
+                self.corpora.0 += 1;
+                self.bar.line(&format!("  {corpus} failed: {why}"));
+            }
+            HardnessEvent::Ranking(_) => {}
+        }
+        if self.stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+fn figures(result: &CorpusResult) -> String {
+    let (error, of) = (result.truth.bayes_error, &result.held_out.evaluation);
+    format!(
+        "{}: Bayes error {:.4} % [{:.4}, {:.4}], {:.3} bits/dim, {:.2} % right ({})",
+        result.name,
+        100.0 * error.value,
+        100.0 * error.interval.0,
+        100.0 * error.interval.1,
+        of.bits_per_dim,
+        100.0 * of.accuracy,
+        result.measured_on()
+    )
+}

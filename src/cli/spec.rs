@@ -1,0 +1,32 @@
+//! The spec that a command names: a file, or one that comes with the program.
+
+use std::path::Path;
+
+use crate::error::{Error, Result};
+use crate::experiment::{ExperimentSpec, HARDNESS_PRESETS, HardnessSpec, PRESETS, Preset};
+
+/// What a spec asks for.
+pub enum Spec {
+    /// A grid of classifiers.
+    Grid(Box<ExperimentSpec>),
+    /// A ranking of corpora.
+    Hardness(Box<HardnessSpec>),
+}
+
+/// Reads a spec. Relative paths are taken from the folder of its file, or from the present one where it has none.
+pub fn read_spec(spec: &Path) -> Result<Spec> {
+    let shipped = |presets: &'static [Preset]| {
+        presets.iter().find(|preset| Path::new(preset.name) == spec).filter(|_| !spec.exists())
+    };
+    if let Some(preset) = shipped(PRESETS) {
+        return Ok(Spec::Grid(Box::new(preset.spec()?)));
+    }
+    if let Some(preset) = shipped(HARDNESS_PRESETS) {
+        return Ok(Spec::Hardness(Box::new(preset.hardness()?.beside(Path::new(""))?)));
+    }
+    let text = std::fs::read_to_string(spec).map_err(|e| Error::io(spec, e))?;
+    Ok(match HardnessSpec::is(&text) {
+        true => Spec::Hardness(Box::new(HardnessSpec::read(spec)?)),
+        false => Spec::Grid(Box::new(ExperimentSpec::read(spec)?)),
+    })
+}

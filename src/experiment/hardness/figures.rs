@@ -1,0 +1,238 @@
+//! The figures and the table of a ranking, EBO's numbers beside the user's.
+
+use super::published::{EBO_TABLE_1, Published, published};
+use super::ranking::{CorpusResult, Ranking};
+use crate::figure::{Axis, Column, Figure, Point, Series, Style, Table, Value};
+use crate::oracle::train::ModelSpec;
+
+/// Names and colours of the series, the same in every figure.
+const OURS: (&str, usize) = ("this run", 0);
+const EBO: (&str, usize) = ("EBO table 1", 1);
+const SOTA: (&str, usize) = ("best classifier, EBO table 1", 2);
+
+/// What EBO §4.3 says about the NLL.
+const CAVEAT: &str = "A Bayes error is that of the trained flow's world, and says something about the corpus only as far as the flow fits \
+                      it: EBO §4.3 therefore shows the NLL beside it, finds the order exact where the NLL is below 1000 nats, and lays \
+                      large ones to too small a model or too few images. Of an under-trained flow it says nothing.";
+
+impl Ranking {
+    /// Its figures, those first that answer the question.
+    pub fn figures(&self) -> Vec<Figure> {
+        vec![self.errors(), self.errors_by_nll()]
+    }
+
+    /// Its tables.
+    pub fn tables(&self) -> Vec<Table> {
+        vec![self.table()]
+    }
+
+    /// EBO's rows of corpora that this run does not have.
+    fn others(&self) -> impl Iterator<Item = &'static Published> {
+        let ours: Vec<_> = self.corpora.iter().filter_map(|corpus| published(&corpus.name)).collect();
+        EBO_TABLE_1.iter().filter(move |row| !ours.contains(row))
+    }
+
+    /// Bayes error of every corpus, ranked.
+    fn errors(&self) -> Figure {
+        let names = self.corpora.iter().map(|corpus| corpus.name.as_str());
+        let names: Vec<&str> = names.chain(self.others().map(|row| row.corpus)).collect();
+        let ours = self.corpora.iter().enumerate().map(|(i, corpus)| error_point(i as f64, corpus));
+        let rows = self.corpora.iter().map(|corpus| published(&corpus.name)).chain(self.others().map(Some));
+        let rows: Vec<(f64, &Published)> = rows.enumerate().filter_map(|(i, row)| Some((i as f64, row?))).collect();
+        let paper =
+            |value: fn(&Published) -> f64| rows.iter().map(move |(i, row)| Point::new(*i, value(row))).collect();
+        Figure {
+            id: "hardness-bayes-error".into(),
+            title: "Dataset hardness: Bayes error of each corpus at τ = 1".into(),
+            caption: format!(
+                "Left the corpora of this run, easiest first, then those of EBO table 1 that are not in it. Bars: 95 % intervals of the \
+                 integral over the trained world, not of the training. Pale: EBO's Bayes errors and the best classifiers' errors of its \
+                 time. {CAVEAT}"
+            ),
+            provenance: self.provenance(),
+            x: Axis::named("corpus", names),
+            y: Axis::log10("error"),
+            series: vec![
+                series(OURS, ours.collect(), false),
+                series(EBO, paper(|row| row.bayes_error), true),
+                series(SOTA, paper(|row| row.sota_error), true),
+            ],
+            ..Figure::default()
+        }
+    }
+
+    /// Bayes error against NLL.
+    fn errors_by_nll(&self) -> Figure {
+        let ours = self.corpora.iter().map(|corpus| Point {
+            label: Some(format!("{} ({})", corpus.name, corpus.measured_on())),
+            ..error_point(corpus.held_out.evaluation.bits_per_dim, corpus)
+        });
+        let paper = EBO_TABLE_1
+            .iter()
+            .map(|row| Point { label: Some(row.corpus.into()), ..Point::new(row.bits_per_dim(), row.bayes_error) });
+        Figure {
+            id: "hardness-nll".into(),
+            title: "Bayes error at τ = 1 against NLL".into(),
+            caption: format!(
+                "NLL of images the flow was not trained on, in the space of 8-bit pixels. Bars: 95 % intervals of the integral. EBO gives \
+                 no unit for its NLL: taken for nats per image of 32×32 pixels, as which CIFAR-10 comes to 3.49 bits/dim. It includes \
+                 −log π of the class (EBO eq. 17), at most log 100 = 4.6 nats, which ours does not. {CAVEAT}"
+            ),
+            provenance: self.provenance(),
+            x: Axis::linear("NLL").in_unit("bits/dim"),
+            y: Axis::log10("Bayes error"),
+            series: vec![series(OURS, ours.collect(), false), series(EBO, paper.collect(), true)],
+            ..Figure::default()
+        }
+    }
+
+    fn table(&self) -> Table {
+        let columns = vec![
+            Column::new("rank", 0),
+            Column::new("corpus", 0),
+            Column::new("classes", 0),
+            Column::new("training images", 0),
+            Column::new("dimensions", 0),
+            Column::of("NLL", "nats/image", 1),
+            Column::of("NLL", "bits/dim", 3),
+            Column::new("measured on", 0),
+            Column::of("Bayes error", "%", 4),
+            Column::new("method", 0),
+            Column::of("posterior's accuracy", "%", 2),
+            Column::of("EBO: NLL", "nats/image", 0),
+            Column::of("EBO: Bayes error", "%", 4),
+            Column::of("EBO: best classifier's error", "%", 2),
+        ];
+        let ours = self.corpora.iter().enumerate().map(|(i, corpus)| row(i + 1, corpus));
+        let others = self.others().map(|paper| {
+            let ours = [Value::Nothing, paper.corpus.into(), (paper.classes as f64).into()];
+            ours.into_iter().chain((3..11).map(|_| Value::Nothing)).chain(paper_cells(Some(paper))).collect()
+        });
+        let missing = match self.troubles.as_slice() {
+            [] => String::new(),
+            troubles => {
+                let each: Vec<String> =
+                    troubles.iter().map(|trouble| format!("{} ({})", trouble.corpus, trouble.why)).collect();
+                format!(" Not finished: {}.", each.join("; "))
+            }
+        };
+        Table {
+            id: "hardness".into(),
+            title: "Corpora by hardness".into(),
+            caption: format!(
+                "Easiest first; EBO's corpora that are not in this run last, without rank. Brackets: 95 % intervals, of the NLL normal and \
+                 of the accuracy Wilson's, both over images, of the Bayes error of its integral; π uniform. \"Held out\" images chose the \
+                 epoch, which flatters the flow a little. {CAVEAT}{missing}"
+            ),
+            columns,
+            rows: ours.chain(others).collect(),
+        }
+    }
+
+    fn provenance(&self) -> Vec<(String, String)> {
+        let ModelSpec { hidden, levels, steps } = self.model;
+        let each = |say: &dyn Fn(&CorpusResult) -> String| {
+            let said = self.corpora.iter().map(|corpus| format!("{} {}", corpus.name, say(corpus)));
+            said.collect::<Vec<_>>().join(", ")
+        };
+        let said = [
+            ("run", self.name.clone()),
+            ("experiment", "hardness".into()),
+            ("oracle", format!("a Glow for each corpus, K = {steps}, L = {levels}, C = {hidden} unless overridden")),
+            ("weights SHA-256", each(&|corpus| corpus.weights_sha256.chars().take(12).collect())),
+            ("τ", "1".into()),
+            ("class prior π", "uniform".into()),
+            ("N", each(&|corpus| corpus.images.to_string())),
+            ("test images", each(&|corpus| corpus.measured_on().replace(", ", " "))),
+            ("seed", self.seed.to_string()),
+            ("corpora", format!("{} of {}", self.corpora.len(), self.planned)),
+            ("program", format!("bayescope {}", env!("CARGO_PKG_VERSION"))),
+        ];
+        said.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+}
+
+fn series((name, colour): (&str, usize), points: Vec<Point>, faint: bool) -> Series {
+    Series { name: name.into(), style: Style::Points, colour, points, faint, ..Series::default() }
+}
+
+fn error_point(x: f64, corpus: &CorpusResult) -> Point {
+    let error = corpus.truth.bayes_error;
+    Point::new(x, error.value).within(error.interval.0, error.interval.1)
+}
+
+fn row(rank: usize, corpus: &CorpusResult) -> Vec<Value> {
+    let (nll, accuracy) = (corpus.nll_interval(), corpus.accuracy_interval());
+    let (error, of) = (corpus.truth.bayes_error, &corpus.held_out.evaluation);
+    let per_dim = of.bits_per_dim / of.nll_nats;
+    let ours = [
+        (rank as f64).into(),
+        corpus.name.clone().into(),
+        (corpus.classes as f64).into(),
+        (corpus.images as f64).into(),
+        (corpus.shape.dims() as f64).into(),
+        Value::within(of.nll_nats, nll.low, nll.high),
+        Value::within(of.bits_per_dim, nll.low * per_dim, nll.high * per_dim),
+        corpus.measured_on().into(),
+        Value::within(100.0 * error.value, 100.0 * error.interval.0, 100.0 * error.interval.1),
+        corpus.truth.how.clone().into(),
+        Value::within(100.0 * of.accuracy, 100.0 * accuracy.low, 100.0 * accuracy.high),
+    ];
+    ours.into_iter().chain(paper_cells(published(&corpus.name))).collect()
+}
+
+/// EBO's NLL, Bayes error and best classifier's error.
+fn paper_cells(row: Option<&Published>) -> [Value; 3] {
+    [
+        row.map(|row| row.nll.0).into(),
+        row.map(|row| 100.0 * row.bayes_error).into(),
+        row.map(|row| 100.0 * row.sota_error).into(),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ranking::tests::ranking;
+    use super::*;
+
+    #[test]
+    fn corpora_of_the_paper_stand_beside_ours_and_the_others_after_them() {
+        let figure = &ranking().figures()[0];
+        assert_eq!(figure.x.categories[..4], ["MNIST", "mine, own", "cifar10", "EMNIST (digits)"]);
+        assert_eq!(figure.x.categories.len(), 12);
+        let [ours, paper, best] = &figure.series[..] else { panic!("three series") };
+        assert_eq!((ours.points.len(), paper.points.len(), best.points.len()), (3, 11, 11));
+        assert_eq!((paper.points[1].x, paper.points[1].y), (2.0, 2.46e-2));
+        assert!(!ours.faint && paper.faint && best.faint);
+        assert_eq!((ours.points[2].y, ours.points[2].low), (0.2, Some(0.18)));
+        assert!(figure.caption.contains("1000 nats"));
+    }
+
+    #[test]
+    fn the_nll_is_shown_in_one_unit_for_both() {
+        let figure = &ranking().figures()[1];
+        assert!((figure.series[0].points[0].x - 900.0 / (1024.0 * 2f64.ln())).abs() < 1e-12);
+        let cifar = figure.series[1].points.iter().find(|point| point.label.as_deref() == Some("CIFAR-10")).unwrap();
+        assert!((cifar.x - 7430.0 / (3072.0 * 2f64.ln())).abs() < 1e-12);
+    }
+
+    #[test]
+    fn every_row_of_the_table_is_whole() {
+        let table = &ranking().tables()[0];
+        assert!(table.rows.iter().all(|row| row.len() == table.columns.len()));
+        assert_eq!(table.rows.len(), 3 + 9);
+        let shown = table.shown();
+        assert_eq!((shown[0][0].as_str(), shown[0][12].as_str()), ("1", "0.0107"));
+        assert_eq!((shown[1][7].as_str(), shown[1][12].as_str()), ("held out, 400", "–"));
+        assert_eq!((shown[3][0].as_str(), shown[3][1].as_str()), ("–", "EMNIST (digits)"));
+        assert!(table.caption.contains("gone (/gone: not there)"));
+    }
+
+    #[test]
+    fn nothing_finished_still_shows_the_paper() {
+        let empty = Ranking { corpora: Vec::new(), troubles: Vec::new(), ..ranking() };
+        assert_eq!(empty.figures()[0].x.categories.len(), 11);
+        assert_eq!(empty.tables()[0].rows.len(), 11);
+        assert!(empty.csv().lines().count() == 1);
+    }
+}

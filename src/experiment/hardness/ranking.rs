@@ -1,0 +1,255 @@
+//! What the trained worlds of the corpora say: ranked, easiest first.
+
+use std::fmt::Write;
+
+use serde::{Deserialize, Serialize};
+
+use super::published::published;
+use super::spec::HardnessSpec;
+use crate::data::{ImageShape, Split};
+use crate::error::{Error, Result};
+use crate::experiment::truth::Truth;
+use crate::measure::{Interval, wilson};
+use crate::oracle::evaluate::Evaluation;
+use crate::oracle::folder::{OracleInfo, TrainingRecord};
+use crate::oracle::train::ModelSpec;
+
+/// Half widths of a 95 % interval of a normal variable, in standard errors.
+const Z95: f64 = 1.959_963_984_540_054;
+
+/// Real images on which a flow was measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Evaluated {
+    /// `test`, or `train` for the part of the training images that was held out to choose the epoch by, where the corpus has no test
+    /// part.
+    pub on: Split,
+    /// NLL and accuracy of the flow's own posterior.
+    #[serde(flatten)]
+    pub evaluation: Evaluation,
+}
+
+/// What one corpus gave. The same for the same spec, pixels and device, in however many sittings it was trained.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CorpusResult {
+    /// Hash of what it was told; its folder's name.
+    pub id: String,
+    /// The corpus.
+    pub name: String,
+    /// Number of classes.
+    pub classes: usize,
+    /// Images trained on.
+    pub images: usize,
+    /// Shape of the images, padding included.
+    pub shape: ImageShape,
+    /// The epoch that was kept, from 1.
+    pub epoch: usize,
+    /// Epochs trained.
+    pub epochs: usize,
+    /// On images it was not trained on.
+    pub held_out: Evaluated,
+    /// The Bayes error of the trained world at τ = 1 and uniform π.
+    pub truth: Truth,
+    /// SHA-256 of the trained weights.
+    pub weights_sha256: String,
+    /// SHA-256 of the pixels of the training part, as padded.
+    pub pixels_sha256: String,
+}
+
+impl CorpusResult {
+    /// From a finished oracle and the Bayes error of its world.
+    ///
+    /// # Errors
+    /// When the oracle carries no record of its training.
+    pub fn of(id: &str, name: &str, oracle: OracleInfo, shape: ImageShape, truth: Truth) -> Result<Self> {
+        let Some(TrainingRecord { pixels_sha256, images, spec, epoch, held_out, test, .. }) = oracle.training else {
+            return Err(Error::input(format!("the oracle of {name} has no record of its training")));
+        };
+        let held_out = match test {
+            Some(evaluation) => Evaluated { on: Split::Test, evaluation },
+            None => Evaluated { on: Split::Train, evaluation: held_out },
+        };
+        Ok(Self {
+            id: id.to_owned(),
+            name: name.to_owned(),
+            classes: oracle.class_names.len(),
+            images,
+            shape,
+            epoch,
+            epochs: spec.training.epochs,
+            held_out,
+            truth,
+            weights_sha256: oracle.weights_sha256,
+            pixels_sha256,
+        })
+    }
+
+    /// 95 % interval over images of the NLL, nats per image.
+    pub fn nll_interval(&self) -> Interval {
+        let Evaluation { nll_nats, nll_std_error, .. } = self.held_out.evaluation;
+        Interval { low: nll_nats - Z95 * nll_std_error, high: nll_nats + Z95 * nll_std_error }
+    }
+
+    /// 95 % interval over images (Wilson's) of the accuracy of the flow's own posterior.
+    pub fn accuracy_interval(&self) -> Interval {
+        let Evaluation { accuracy, images, .. } = self.held_out.evaluation;
+        wilson((accuracy * images as f64).round() as usize, images)
+    }
+
+    /// Which images it was measured on: those of the test part, or those held out.
+    pub fn part(&self) -> &'static str {
+        match self.held_out.on {
+            Split::Test => "test",
+            Split::Train => "held out",
+        }
+    }
+
+    /// Which images it was measured on, and how many.
+    pub fn measured_on(&self) -> String {
+        format!("{}, {}", self.part(), self.held_out.evaluation.images)
+    }
+}
+
+/// A corpus that could not be finished.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trouble {
+    /// The corpus.
+    pub corpus: String,
+    /// Why, with file and cause.
+    pub why: String,
+}
+
+/// All that a run found. Nothing in it depends on when or in how many sittings the corpora were trained.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Ranking {
+    /// Name of the run.
+    pub name: String,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// The Glow, unless a corpus overrides it.
+    pub model: ModelSpec,
+    /// Corpora planned.
+    pub planned: usize,
+    /// The finished ones, that of the least Bayes error first.
+    pub corpora: Vec<CorpusResult>,
+    /// Those that failed, in the order of the spec.
+    pub troubles: Vec<Trouble>,
+}
+
+impl Ranking {
+    /// From the results of the finished corpora of a spec, and what is known of those that failed.
+    pub fn of(spec: &HardnessSpec, mut corpora: Vec<CorpusResult>, troubles: Vec<Trouble>) -> Self {
+        corpora.sort_by(|a, b| a.truth.bayes_error.value.total_cmp(&b.truth.bayes_error.value));
+        let HardnessSpec { name, seed, model, .. } = spec;
+        Self { name: name.clone(), seed: *seed, model: *model, planned: spec.corpora.len(), corpora, troubles }
+    }
+
+    /// One line a corpus, easiest first.
+    pub fn csv(&self) -> String {
+        let mut text = String::from(
+            "rank,corpus,classes,images,dims,epoch,measured_on,measured_images,nll_nats,nll_low,nll_high,bits_per_dim,bayes_error,\
+             bayes_error_low,bayes_error_high,accuracy,accuracy_low,accuracy_high,ebo_nll_nats,ebo_bayes_error,ebo_sota_error\n",
+        );
+        for (rank, corpus) in self.corpora.iter().enumerate() {
+            let CorpusResult { name, classes, images, shape, epoch, held_out, truth, .. } = corpus;
+            let (nll, accuracy) = (corpus.nll_interval(), corpus.accuracy_interval());
+            let (error, of) = (truth.bayes_error, &held_out.evaluation);
+            let figures = [
+                of.nll_nats,
+                nll.low,
+                nll.high,
+                of.bits_per_dim,
+                error.value,
+                error.interval.0,
+                error.interval.1,
+                of.accuracy,
+                accuracy.low,
+                accuracy.high,
+            ];
+            let figures = figures.map(|figure| figure.to_string()).join(",");
+            let paper = published(name)
+                .map_or_else(|| ",,".to_owned(), |row| format!("{},{},{}", row.nll.0, row.bayes_error, row.sota_error));
+            // A quote within a field is doubled.
+            let name = format!("\"{}\"", name.replace('"', "\"\""));
+            let (rank, dims, on) = (rank + 1, shape.dims(), corpus.part());
+            // Writing to a string cannot fail.
+            let _ =
+                writeln!(text, "{rank},{name},{classes},{images},{dims},{epoch},{on},{},{figures},{paper}", of.images);
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::bayes::{Badge, Figure};
+    use crate::units::Tau;
+
+    /// A finished corpus with such a Bayes error.
+    pub(in super::super) fn result(name: &str, error: f64, on: Split) -> CorpusResult {
+        let evaluation = Evaluation {
+            images: 400,
+            nll_nats: 900.0,
+            nll_std_error: 10.0,
+            bits_per_dim: 900.0 / (1024.0 * std::f64::consts::LN_2),
+            accuracy: 0.9,
+            accuracy_std_error: 0.015,
+        };
+        CorpusResult {
+            id: format!("id of {name}"),
+            name: name.into(),
+            classes: 10,
+            images: 5000,
+            shape: ImageShape { channels: 1, height: 32, width: 32 },
+            epoch: 3,
+            epochs: 4,
+            held_out: Evaluated { on, evaluation },
+            truth: Truth {
+                tau: Tau::ONE,
+                bayes_error: Figure::new(error, 0.1 * error, 1.0),
+                badge: Badge::Estimated,
+                how: "separation of variables: 10 classes".into(),
+            },
+            weights_sha256: "ab".repeat(32),
+            pixels_sha256: "cd".repeat(32),
+        }
+    }
+
+    /// A ranking of two of EBO's corpora and another one, and one that failed.
+    pub(in super::super) fn ranking() -> Ranking {
+        let corpora =
+            ["cifar10", "MNIST", "mine, own"].map(|name| format!("[[corpora]]\nname = '{name}'\ndata = 'd'\n"));
+        let text = format!("name = 'x'\n[experiment]\nkind = 'hardness'\n{}", corpora.concat());
+        let spec: HardnessSpec = toml::from_str(&text).unwrap();
+        let results = vec![
+            result("cifar10", 0.2, Split::Test),
+            result("MNIST", 1e-3, Split::Test),
+            result("mine, own", 0.01, Split::Train),
+        ];
+        Ranking::of(&spec, results, vec![Trouble { corpus: "gone".into(), why: "/gone: not there".into() }])
+    }
+
+    #[test]
+    fn the_easiest_comes_first_in_the_list_and_in_the_lines() {
+        let found = ranking();
+        let names: Vec<&str> = found.corpora.iter().map(|corpus| corpus.name.as_str()).collect();
+        assert_eq!(names, ["MNIST", "mine, own", "cifar10"]);
+        let text = found.csv();
+        let mut lines = csv::Reader::from_reader(text.as_bytes());
+        let rows: Vec<csv::StringRecord> = lines.records().map(Result::unwrap).collect();
+        assert_eq!((&rows[1][1], &rows[1][6], &rows[1][19]), ("mine, own", "held out", ""));
+        assert_eq!((&rows[0][19], &rows[2][19]), ("0.000107", "0.0246"));
+        let back: Ranking = serde_json::from_str(&serde_json::to_string(&found).unwrap()).unwrap();
+        assert_eq!(back, found);
+    }
+
+    #[test]
+    fn intervals_are_of_95_percent() {
+        let found = result("a", 0.1, Split::Test);
+        let nll = found.nll_interval();
+        assert!((nll.high - 919.6).abs() < 0.01 && (nll.low - 880.4).abs() < 0.01);
+        // Wilson's interval of 360 of 400.
+        let accuracy = found.accuracy_interval();
+        assert!((accuracy.low - 0.8667).abs() < 5e-4 && (accuracy.high - 0.9257).abs() < 5e-4, "{accuracy:?}");
+    }
+}

@@ -1,0 +1,244 @@
+//! What a new ranking is told.
+
+use std::path::{Path, PathBuf};
+
+use eframe::egui::{self, ComboBox, TextEdit, Ui};
+
+use super::super::Cx;
+use super::super::fields::{number, path};
+use crate::error::Result;
+use crate::experiment::hardness::Corpus;
+use crate::experiment::{HARDNESS_PRESETS, HardnessSpec};
+use crate::gui::background::Purpose;
+use crate::gui::command::Command;
+use crate::gui::runs::{RunCommand, default_folder};
+use crate::gui::theme::Theme;
+use crate::gui::widgets::hint;
+use crate::worker::hardness::RankRequest;
+
+/// The fields, as they are being edited.
+#[derive(Default)]
+pub struct Form {
+    /// What the fields say, but for the paths; nothing before the first frame.
+    spec: Option<HardnessSpec>,
+    /// Path of each corpus.
+    paths: Vec<String>,
+    start: String,
+    file: String,
+    /// The folder somebody typed; empty for the usual one.
+    folder: String,
+    complaint: Option<String>,
+}
+
+impl Form {
+    /// Takes a path that came from the desktop's dialog, or was dropped.
+    pub fn picked(&mut self, picked: &mut Option<(Purpose, PathBuf)>) {
+        let Some((purpose, path)) = picked.take() else { return };
+        let text = path.display().to_string();
+        match purpose {
+            Purpose::RankSpec => {
+                self.file = text;
+                self.load_file();
+            }
+            Purpose::RankFolder => self.folder = text,
+            Purpose::RankData(i) if i < self.paths.len() => self.paths[i] = text,
+            other => *picked = Some((other, path)),
+        }
+    }
+
+    fn load(&mut self, start: &str, spec: Result<HardnessSpec>) {
+        match spec {
+            Ok(spec) => {
+                self.paths = spec.corpora.iter().map(|corpus| corpus.data.display().to_string()).collect();
+                self.start = start.into();
+                self.spec = Some(spec);
+                self.complaint = None;
+            }
+            Err(error) => self.complaint = Some(error.to_string()),
+        }
+    }
+
+    fn load_file(&mut self) {
+        let path = self.file.trim().to_owned();
+        self.load(&path, HardnessSpec::read(Path::new(&path)));
+    }
+
+    /// Shows the fields and the buttons.
+    pub fn show(&mut self, ui: &mut Ui, cx: &mut Cx) {
+        if let (None, Some(preset)) = (&self.spec, HARDNESS_PRESETS.first()) {
+            self.load(preset.name, preset.hardness());
+        }
+        self.source(ui, cx);
+        if let Some(spec) = &mut self.spec {
+            corpora(ui, cx, spec, &mut self.paths);
+            numbers(ui, spec);
+        }
+        ui.horizontal_wrapped(|ui| path(ui, cx, "Folder of the ranking", &mut self.folder, Purpose::RankFolder));
+        hint(
+            ui,
+            format!("{} where nothing is given. A ranking that lies there already goes on.", self.place(cx).display()),
+        );
+        self.buttons(ui, cx);
+        if let Some(complaint) = &self.complaint {
+            ui.colored_label(Theme::of(ui).error(), complaint);
+        }
+    }
+
+    /// Where the list comes from at first.
+    fn source(&mut self, ui: &mut Ui, cx: &mut Cx) {
+        hint(
+            ui,
+            "A Glow is trained on every corpus; the exact Bayes error of its world at τ = 1 ranks them, beside the NLL of images it \
+             has not seen (EBO table 1).",
+        );
+        ui.horizontal_wrapped(|ui| {
+            let label = ui.label("Preset of rankings");
+            let mut chosen = None;
+            let combo = ComboBox::from_id_salt("ranking preset").width(170.0).selected_text(self.start.clone());
+            let response = combo.show_ui(ui, |ui| {
+                for preset in HARDNESS_PRESETS {
+                    if ui.selectable_label(self.start == preset.name, preset.name).clicked() {
+                        chosen = Some(preset);
+                    }
+                }
+            });
+            response.response.labelled_by(label.id);
+            if let Some(preset) = chosen {
+                self.load(preset.name, preset.hardness());
+            }
+            if let Some(spec) = &mut self.spec {
+                let label = ui.label("Name of the ranking");
+                ui.add(TextEdit::singleline(&mut spec.name).desired_width(140.0)).labelled_by(label.id);
+            }
+        });
+        ui.horizontal_wrapped(|ui| {
+            path(ui, cx, "Ranking spec (.toml)", &mut self.file, Purpose::RankSpec);
+            let given = !self.file.trim().is_empty();
+            if ui.add_enabled(given, egui::Button::new("Load ranking spec")).clicked() {
+                self.load_file();
+            }
+        });
+    }
+
+    /// The folder of the run.
+    fn place(&self, cx: &Cx) -> PathBuf {
+        match self.folder.trim() {
+            "" => default_folder(self.spec.as_ref().map_or("hardness", |spec| &spec.name), &cx.prefs.runs),
+            typed => typed.into(),
+        }
+    }
+
+    /// The spec of the fields, or what is wrong with them.
+    fn ready(&self) -> std::result::Result<HardnessSpec, String> {
+        let mut spec = self.spec.clone().ok_or("Choose a preset or load a spec first.")?;
+        for (corpus, path) in spec.corpora.iter_mut().zip(&self.paths) {
+            corpus.data = path.trim().into();
+        }
+        spec.validate().map_err(|error| error.to_string())?;
+        spec.beside(Path::new("")).map_err(|error| error.to_string())
+    }
+
+    fn buttons(&self, ui: &mut Ui, cx: &mut Cx) {
+        let job = cx.session.hardness.as_ref().map(|view| view.job);
+        let running = cx.session.jobs.active().any(|active| Some(active.id) == job);
+        let (ready, folder) = (self.ready(), self.place(cx));
+        let why = match (&ready, running) {
+            (_, true) => "A ranking is going on: cancel it first, or wait.".to_owned(),
+            (Err(why), _) => why.clone(),
+            _ => String::new(),
+        };
+        ui.horizontal_wrapped(|ui| {
+            let start = ui.add_enabled(why.is_empty(), egui::Button::new("Start ranking")).on_disabled_hover_text(&why);
+            if let (true, Ok(spec)) = (start.clicked(), &ready) {
+                let request = RankRequest { spec: Some(Box::new(spec.clone())), folder: folder.clone() };
+                cx.commands.push(Command::Run(RunCommand::Rank(request)));
+            }
+            let given = !self.folder.trim().is_empty() && !running;
+            let go_on = ui.add_enabled(given, egui::Button::new("Continue the ranking in this folder"));
+            let about = "With the spec in its run.toml, whatever the fields say";
+            if go_on.on_hover_text(about).on_disabled_hover_text("Give its folder; one ranking at a time.").clicked() {
+                cx.commands.push(Command::Run(RunCommand::Rank(RankRequest { spec: None, folder: folder.clone() })));
+            }
+            let copy = ui.add_enabled(ready.is_ok(), egui::Button::new("Copy ranking as command"));
+            if let (true, Ok(spec)) = (copy.on_hover_text("Its spec is written to the folder first").clicked(), ready) {
+                cx.commands.push(Command::Run(RunCommand::CopyRanking(Box::new(spec), folder)));
+            }
+            if !why.is_empty() {
+                ui.colored_label(Theme::of(ui).warning(), &why);
+            }
+        });
+    }
+}
+
+/// The list of corpora: name and folder of each.
+fn corpora(ui: &mut Ui, cx: &mut Cx, spec: &mut HardnessSpec, paths: &mut Vec<String>) {
+    ui.add_space(6.0);
+    let mut gone = None;
+    for (i, (corpus, place)) in spec.corpora.iter_mut().zip(paths.iter_mut()).enumerate() {
+        let n = i + 1;
+        ui.horizontal_wrapped(|ui| {
+            let label =
+                ui.label(format!("Corpus {n}")).on_hover_text("One of EBO's eleven is shown beside EBO's numbers");
+            ui.add(TextEdit::singleline(&mut corpus.name).desired_width(130.0)).labelled_by(label.id);
+            path(ui, cx, &format!("Folder {n}"), place, Purpose::RankData(i));
+            let remove = ui.button("Remove");
+            if remove.clone().accessible_name(format!("Remove corpus {n}")).clicked() {
+                gone = Some(i);
+            }
+        });
+    }
+    if let Some(i) = gone {
+        spec.corpora.remove(i);
+        paths.remove(i);
+    }
+    if ui.button("Add corpus").clicked() {
+        spec.corpora.push(Corpus::default());
+        paths.push(String::new());
+    }
+    hint(ui, "IDX, CIFAR or npz files, or a folder with a folder of pictures for every class; with labels.");
+}
+
+/// The main numbers of the Glow and its training.
+fn numbers(ui: &mut Ui, spec: &mut HardnessSpec) {
+    let HardnessSpec { images, model, training: t, seed, .. } = spec;
+    egui::Grid::new("ranking numbers").num_columns(4).spacing([12.0, 4.0]).show(ui, |ui| {
+        number(ui, "Hidden", &mut model.hidden, " channels", 1.0, "Of the coupling networks (EBO: 512).");
+        number(ui, "Levels", &mut model.levels, " levels", 0.1, "The image side is a multiple of 2^levels (EBO: 3).");
+        ui.end_row();
+        number(ui, "Steps", &mut model.steps, " per level", 0.1, "Steps of each level (EBO: 16).");
+        number(ui, "Lambda", &mut t.lambda, " nats/nat", 0.1, "Weight of the classification loss (EBO: 0.01 to 10).");
+        ui.end_row();
+        number(ui, "Epochs", &mut t.epochs, " epochs", 0.2, "Passes over the training images of each corpus.");
+        number(ui, "Batch", &mut t.batch, " images", 1.0, "Images in one step.");
+        ui.end_row();
+        number(ui, "Learning rate", &mut t.learning_rate, " per step", 1e-5, "Peak; warm-up, then a cosine.");
+        number(ui, "Held out", &mut images.held_out, " images", 10.0, "Set apart to choose the best epoch by.");
+        ui.end_row();
+        number(ui, "Image side", &mut images.pad_to, " px", 1.0, "Images are padded to this with zeros (EBO: 32).");
+        number(ui, "Seed", seed, "", 1.0, "Of everything random.");
+        ui.end_row();
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_form_holds_a_list_and_says_what_is_missing() {
+        let mut form = Form::default();
+        assert!(form.ready().unwrap_err().contains("preset"));
+        form.load("quick", HARDNESS_PRESETS[0].hardness());
+        let spec = form.ready().unwrap();
+        assert!(spec.corpora.len() == 2 && spec.corpora.iter().all(|corpus| corpus.data.is_absolute()));
+        form.picked(&mut Some((Purpose::RankData(1), "/data/mine".into())));
+        assert_eq!(form.ready().unwrap().corpora[1].data, Path::new("/data/mine"));
+        form.paths[0].clear();
+        assert!(form.ready().unwrap_err().contains("has no data"));
+        form.picked(&mut Some((Purpose::RankSpec, "/nowhere/spec.toml".into())));
+        assert!(form.complaint.as_ref().is_some_and(|text| text.contains("/nowhere/spec.toml")));
+        let mut others = Some((Purpose::RankData(9), PathBuf::from("/x")));
+        form.picked(&mut others);
+        assert!(others.is_some(), "what is not its own is left to others");
+    }
+}

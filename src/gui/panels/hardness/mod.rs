@@ -1,0 +1,122 @@
+//! The panel *Hardness*: corpora ranked by the Bayes error of a flow trained on each.
+
+mod form;
+
+use eframe::egui::{self, RichText, Ui};
+
+use super::experiments::findings::{grid, one};
+use super::{Cx, Panel};
+use crate::gui::command::Command;
+use crate::gui::figures::Gallery;
+use crate::gui::format;
+use crate::gui::runs::{RunCommand, resume_command};
+use crate::gui::session::hardness::{LiveCorpus, RankingView};
+use crate::gui::theme::{Badge, Theme};
+use crate::gui::widgets::{badge, empty_state, heading_with, hint};
+use crate::worker::hardness::RankRequest;
+use form::Form;
+
+/// The panel's name in saved layouts.
+pub const ID: &str = "hardness";
+
+/// The form, and the figures as they were painted last.
+#[derive(Default)]
+pub struct HardnessPanel {
+    form: Form,
+    figures: Gallery,
+}
+
+impl Panel for HardnessPanel {
+    fn id(&self) -> &'static str {
+        ID
+    }
+
+    fn title(&self) -> &'static str {
+        "Hardness"
+    }
+
+    fn ui(&mut self, ui: &mut Ui, cx: &mut Cx) {
+        self.form.picked(&mut cx.view.picked);
+        egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
+            let known = cx.session.hardness.is_some();
+            let header = egui::CollapsingHeader::new("New ranking").id_salt("ranking form").default_open(!known);
+            header.show(ui, |ui| self.form.show(ui, cx));
+            match &cx.session.hardness {
+                Some(view) => self.ranking(ui, cx, view),
+                None => empty_state(
+                    ui,
+                    "No ranking yet",
+                    "Give the folder of each corpus above and press 'Start ranking': a flow is trained on each, and the Bayes \
+                     error\nof its world is computed exactly. Or name the folder of a ranking and continue it.",
+                ),
+            }
+            ui.add_space(12.0);
+        });
+    }
+}
+
+impl HardnessPanel {
+    fn ranking(&mut self, ui: &mut Ui, cx: &mut Cx, view: &RankingView) {
+        let running = cx.session.jobs.active().any(|job| job.id == view.job);
+        heading_with(ui, "Ranking", |ui| buttons(ui, cx, view, running));
+        hint(ui, view.folder.display().to_string());
+        if let Some(why) = &view.trouble {
+            ui.add(egui::Label::new(RichText::new(why).color(Theme::of(ui).error())).wrap());
+        }
+        if let Some(live) = &view.live {
+            ui.label(training(live));
+        }
+        let Some(found) = &view.found else {
+            hint(ui, "Figures appear with the first finished corpus. Pause and cancel below, in the list of jobs.");
+            return;
+        };
+        ui.label(format!("{} of {} corpora finished, easiest first:", found.corpora.len(), found.planned));
+        for trouble in &found.troubles {
+            let text = format!("{}: {}", trouble.corpus, trouble.why);
+            ui.add(egui::Label::new(RichText::new(text).color(Theme::of(ui).warning())).wrap());
+        }
+        for (i, figure) in view.figures.iter().enumerate() {
+            one(ui, cx, figure, |ui| self.figures.show(ui, i, figure));
+        }
+        view.tables.iter().for_each(|table| grid(ui, table));
+    }
+}
+
+/// What can be done with the ranking on show.
+fn buttons(ui: &mut Ui, cx: &mut Cx, view: &RankingView, running: bool) {
+    badge(
+        ui,
+        Badge::Exact,
+        "The Bayes error of each trained world; how near the world is to the corpus, the NLL hints at",
+    );
+    if ui
+        .add_enabled(!running, egui::Button::new("Resume ranking"))
+        .on_hover_text("Trains what is not finished")
+        .clicked()
+    {
+        let request = RankRequest { spec: None, folder: view.folder.clone() };
+        cx.commands.push(Command::Run(RunCommand::Rank(request)));
+    }
+    if ui.button("Copy resume command").clicked() {
+        cx.commands.push(Command::CopyText(resume_command(&view.folder, cx.prefs)));
+    }
+    let save = ui.add_enabled(!view.figures.is_empty(), egui::Button::new("Save all ranking figures…"));
+    if save.on_disabled_hover_text("No corpus has finished yet.").clicked() {
+        cx.commands.push(Command::Run(RunCommand::SaveFigures(view.folder.clone())));
+    }
+}
+
+/// The corpus at work, in a line.
+fn training(live: &LiveCorpus) -> String {
+    let mut text = match live.epochs {
+        0 => format!("{}: reading its images", live.name),
+        epochs => format!("{}: epoch {:.2} of {epochs}", live.name, live.epoch),
+    };
+    if let Some(of) = &live.held_out {
+        text += &format!(", held out {} bits/dim", format::sig4(of.bits_per_dim));
+    }
+    if let Some(secs) = live.eta_secs {
+        text += &format!(", {} left of its training", format::duration(secs));
+    }
+    text
+}

@@ -1,0 +1,31 @@
+//! Jobs that fail, and an engine that starts again.
+
+use super::*;
+use crate::device::{Candidate, DeviceChoice};
+
+fn report() -> DeviceReport {
+    let used = Candidate { choice: DeviceChoice::Cpu, name: "CPU".into(), driver: "flex".into(), software: false };
+    DeviceReport { asked: DeviceChoice::Auto, used, reason: "no GPU was found".into() }
+}
+
+#[test]
+fn a_failed_job_is_noticed_once_and_an_oracle_that_will_not_open_is_told() {
+    let mut session = Session::default();
+    let now = Instant::now();
+    assert_eq!(session.take(Event::Device(report()), now), Effect::AskAgain);
+    session.submitted(7, &Job::OpenOracle("broken".into()));
+    let outcome = Outcome::Failed("broken: no oracle".into());
+    assert_eq!(session.take(Event::JobEnded { id: 7, outcome }, now), Effect::OracleRefused);
+    assert_eq!(session.take_notices().len(), 1);
+    assert!(session.take_notices().is_empty());
+    assert!(session.jobs.get(7).unwrap().failed());
+    assert!(session.log.iter().any(|entry| entry.text.contains("broken")));
+}
+
+#[test]
+fn a_restart_asks_for_the_gallery_again() {
+    let mut session = Session::default();
+    let restarted = Event::Restarted { reason: "index out of bounds".into() };
+    assert_eq!(session.take(restarted, Instant::now()), Effect::AskAgain);
+    assert_eq!(session.take_notices()[0].level, Level::Error);
+}

@@ -1,0 +1,175 @@
+//! The run folder of a ranking of corpora.
+//!
+//! ```text
+//! RUN/run.toml                    the spec, written first
+//! RUN/corpora/ID/                 a training folder as `bayescope oracle train` makes it: train.toml, checkpoint-*, oracle/
+//! RUN/corpora/ID/status.json      state, step, ETA, heartbeat
+//! RUN/corpora/ID/result.json      written last: the corpus is finished
+//! RUN/summary.json, summary.csv   written whenever a corpus finishes
+//! ```
+
+use std::path::{Path, PathBuf};
+
+use super::super::folder::{SPEC, keep, read_json, write_json};
+use super::super::status::{State, Status};
+use crate::data::{sweep_parts, write_atomically};
+use crate::error::{Error, Result};
+use crate::experiment::HardnessSpec;
+use crate::experiment::hardness::{CorpusResult, Ranking, Trouble};
+use crate::oracle::train::TrainSpec;
+
+/// Folder of the corpora.
+const CORPORA: &str = "corpora";
+const RESULT: &str = "result.json";
+
+/// A corpus to be trained.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlannedCorpus {
+    /// Hash of what it is told; its folder's name.
+    pub id: String,
+    /// The corpus.
+    pub name: String,
+    /// How its Glow is trained.
+    pub train: TrainSpec,
+}
+
+/// A ranking on disk.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HardnessFolder {
+    /// Where it lies.
+    pub path: PathBuf,
+    /// What it is.
+    pub spec: HardnessSpec,
+    /// Its corpora, in the order of the spec.
+    pub plan: Vec<PlannedCorpus>,
+}
+
+impl HardnessFolder {
+    /// The corpora of a spec, in a folder that need not be there.
+    ///
+    /// # Errors
+    /// When the spec cannot be planned.
+    pub fn plan(path: &Path, spec: &HardnessSpec) -> Result<Self> {
+        spec.validate()?;
+        let planned = |corpus| {
+            let train = spec.train_spec(corpus)?;
+            Ok(PlannedCorpus { id: spec.id(corpus)?, name: corpus.name.clone(), train })
+        };
+        let plan = spec.corpora.iter().map(planned).collect::<Result<_>>()?;
+        Ok(Self { path: path.to_owned(), spec: spec.clone(), plan })
+    }
+
+    /// Plans a ranking in `path`, or finds that of the same spec there. Paths of corpora must be absolute, see
+    /// [`HardnessSpec::beside`].
+    ///
+    /// # Errors
+    /// When the folder holds another run, or cannot be written.
+    pub fn create(path: &Path, spec: &HardnessSpec) -> Result<Self> {
+        let folder = Self::plan(path, spec)?;
+        Self::write_spec(path, spec)?;
+        Ok(folder)
+    }
+
+    /// Opens a folder that [`Self::create`] made.
+    ///
+    /// # Errors
+    /// Names the file that is missing or wrong.
+    pub fn open(path: &Path) -> Result<Self> {
+        let file = path.join(SPEC);
+        let text = std::fs::read_to_string(&file).map_err(|e| Error::io(&file, e))?;
+        let spec: HardnessSpec = toml::from_str(&text).map_err(|e| Error::file(&file, e.to_string()))?;
+        Self::plan(path, &spec).map_err(|e| Error::file(&file, e.to_string()))
+    }
+
+    /// Writes the spec of a ranking into its folder.
+    ///
+    /// # Errors
+    /// When the folder holds another run, or cannot be written.
+    pub fn write_spec(path: &Path, spec: &HardnessSpec) -> Result<PathBuf> {
+        std::fs::create_dir_all(path).map_err(|e| Error::io(path, e))?;
+        let file = path.join(SPEC);
+        let text = toml::to_string_pretty(spec).map_err(|e| Error::file(&file, e.to_string()))?;
+        keep(&file, text)?;
+        Ok(file)
+    }
+
+    /// Whether a folder looks like a ranking of corpora.
+    pub fn is(path: &Path) -> bool {
+        std::fs::read_to_string(path.join(SPEC)).is_ok_and(|text| HardnessSpec::is(&text))
+    }
+
+    /// Folder of a corpus.
+    pub fn corpus(&self, id: &str) -> PathBuf {
+        self.path.join(CORPORA).join(id)
+    }
+
+    /// What a corpus gave, once it is finished.
+    ///
+    /// # Errors
+    /// Names a result that is there and cannot be read.
+    pub fn result(&self, id: &str) -> Result<Option<CorpusResult>> {
+        read_json(&self.corpus(id).join(RESULT))
+    }
+
+    /// Whether a corpus is finished.
+    pub fn finished(&self, id: &str) -> bool {
+        self.corpus(id).join(RESULT).exists()
+    }
+
+    /// Finishes a corpus.
+    pub(super) fn finish(&self, result: &CorpusResult) -> Result<()> {
+        write_json(&self.corpus(&result.id).join(RESULT), result)
+    }
+
+    /// Where a corpus stands; `None` where it was never begun.
+    ///
+    /// # Errors
+    /// Names a status that is there and cannot be read.
+    pub fn status(&self, id: &str) -> Result<Option<Status>> {
+        Status::read(&self.corpus(id))
+    }
+
+    /// Notes how a corpus ended.
+    pub(super) fn say(&self, planned: &PlannedCorpus, state: State, why: Option<&str>) -> Result<()> {
+        let (step, steps) = self.status(&planned.id)?.map_or((0, 0), |status| (status.step, status.steps));
+        let status = Status::new(state, step, steps, None);
+        Status { message: why.map(str::to_owned), ..status }.write(&self.corpus(&planned.id))
+    }
+
+    /// Removes what killed processes left unfinished: whole files are never among it.
+    pub(super) fn sweep(&self) {
+        let corpora = self.plan.iter().map(|planned| self.corpus(&planned.id));
+        std::iter::once(self.path.clone()).chain(corpora).for_each(|folder| {
+            sweep_parts(&folder);
+        });
+    }
+
+    /// What the finished corpora say.
+    ///
+    /// # Errors
+    /// Names a file that cannot be read.
+    pub fn summary(&self) -> Result<Ranking> {
+        let (mut results, mut troubles) = (Vec::new(), Vec::new());
+        for PlannedCorpus { id, name, .. } in &self.plan {
+            if let Some(result) = self.result(id)? {
+                results.push(result);
+            } else if let Some(status) = self.status(id)?.filter(|status| status.state == State::Failed) {
+                let why = status.message.unwrap_or_else(|| "for no known reason".into());
+                troubles.push(Trouble { corpus: name.clone(), why });
+            }
+        }
+        Ok(Ranking::of(&self.spec, results, troubles))
+    }
+
+    /// Writes the ranking of what is finished as JSON and CSV.
+    ///
+    /// # Errors
+    /// Names the file.
+    pub fn write_summary(&self) -> Result<Ranking> {
+        let found = self.summary()?;
+        write_json(&self.path.join("summary.json"), &found)?;
+        let csv = found.csv();
+        write_atomically(&self.path.join("summary.csv"), |file| file.write_all(csv.as_bytes()))?;
+        Ok(found)
+    }
+}

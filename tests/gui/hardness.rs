@@ -1,0 +1,84 @@
+//! The panel Hardness.
+
+use std::path::Path;
+
+use bayescope::experiment::hardness::Ranking;
+use bayescope::gui::Prefs;
+use bayescope::run::hardness::HardnessEvent;
+use bayescope::worker::protocol::{Event, Job, Outcome};
+use eframe::egui::Role;
+use egui_kittest::kittest::Queryable;
+
+use super::{full, shows, sized};
+
+#[test]
+fn a_list_of_corpora_is_edited_and_ranked() {
+    let (mut harness, fake) = sized(Prefs::default(), [1400.0, 1100.0]);
+    harness.state_mut().show_panel("hardness");
+    harness.run_steps(3);
+    assert!(shows(&harness, "No ranking yet"));
+    harness.get_by_label("Add corpus").click();
+    harness.run_steps(3);
+    assert!(shows(&harness, "number 3 has no name"));
+    harness.get_by_label("Remove corpus 1").click();
+    harness.run_steps(3);
+    for (field, typed) in [("Corpus 2", "mine"), ("Folder 2", "/data/mine"), ("Folder of the ranking", "/runs/mine")] {
+        harness.get_by_role_and_label(Role::TextInput, field).focus();
+        harness.run_steps(2);
+        harness.get_by_role_and_label(Role::TextInput, field).type_text(typed);
+        harness.run_steps(3);
+    }
+    harness.get_by_label("Start ranking").scroll_to_me();
+    harness.run_steps(8);
+    harness.get_by_label("Start ranking").click();
+    harness.run_steps(3);
+    let jobs = fake.jobs();
+    let Some((_, Job::Rank(request))) = jobs.last() else { panic!("{jobs:?}") };
+    let spec = request.spec.as_ref().unwrap();
+    let names: Vec<&str> = spec.corpora.iter().map(|corpus| corpus.name.as_str()).collect();
+    assert_eq!((names, request.folder.as_path()), (vec!["cifar10", "mine"], Path::new("/runs/mine")));
+    assert_eq!(spec.corpora[1].data, Path::new("/data/mine"));
+}
+
+#[test]
+fn a_ranking_fills_in_as_corpora_finish() {
+    let (mut harness, fake) = full();
+    harness.state_mut().show_panel("hardness");
+    harness.run_steps(3);
+    harness.get_by_role_and_label(Role::TextInput, "Folder of the ranking").scroll_to_me();
+    harness.run_steps(8);
+    harness.get_by_role_and_label(Role::TextInput, "Folder of the ranking").focus();
+    harness.run_steps(2);
+    harness.get_by_role_and_label(Role::TextInput, "Folder of the ranking").type_text("/runs/mine");
+    harness.run_steps(3);
+    harness.get_by_label("Continue the ranking in this folder").scroll_to_me();
+    harness.run_steps(8);
+    harness.get_by_label("Continue the ranking in this folder").click();
+    harness.run_steps(3);
+    let jobs = fake.jobs();
+    let Some((id, Job::Rank(request))) = jobs.last() else { panic!("{jobs:?}") };
+    assert!(request.spec.is_none());
+    let say = |event: HardnessEvent| fake.send(Event::Hardness(*id, Box::new(event)));
+    fake.send(Event::JobStarted { id: *id });
+    say(HardnessEvent::Reading { corpus: "mine".into() });
+    harness.run_steps(3);
+    assert!(shows(&harness, "mine: reading its images"));
+    let evaluation = serde_json::json!({ "on": "test", "images": 400, "nll_nats": 900.0, "nll_std_error": 9.0, "bits_per_dim": 1.27,
+        "accuracy": 0.9, "accuracy_std_error": 0.015 });
+    let truth = serde_json::json!({ "tau": 1.0, "badge": "estimated", "how": "separation of variables",
+        "bayes_error": { "value": 0.02, "std_error": 0.001, "interval": [0.018, 0.022] } });
+    let found: Ranking = serde_json::from_value(serde_json::json!({
+        "name": "x", "seed": 1, "model": { "hidden": 8, "levels": 1, "steps": 2 }, "planned": 2,
+        "corpora": [{ "id": "a", "name": "mine", "classes": 10, "images": 500, "shape": { "channels": 1, "height": 8, "width": 8 },
+            "epoch": 2, "epochs": 3, "held_out": evaluation, "truth": truth, "weights_sha256": "", "pixels_sha256": "" }],
+        "troubles": [{ "corpus": "gone", "why": "/gone: not there" }],
+    }))
+    .unwrap();
+    say(HardnessEvent::Ranking(Box::new(found)));
+    fake.send(Event::JobEnded { id: *id, outcome: Outcome::Done("ranked".into()) });
+    harness.run_steps(4);
+    assert!(shows(&harness, "1 of 2 corpora finished"));
+    assert!(shows(&harness, "gone: /gone: not there"));
+    assert!(shows(&harness, "Bayes error at τ = 1 against NLL"));
+    assert!(shows(&harness, "2.0000 [1.8000, 2.2000]"));
+}
