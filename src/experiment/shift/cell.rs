@@ -68,7 +68,7 @@ impl Make<'_> {
         let batch = self.job.train.take(self.chosen)?;
         let mut images = ShiftedImages { dims, x: batch.x, labels: batch.labels };
         if let Some(base) = self.setting.base {
-            images.x = self.from_base(base, &images.labels, events)?;
+            images.x = self.shifted_base(base, &images.labels, events)?;
         }
         if self.setting.noise > 0.0 {
             add_noise(&mut images.x, dims, self.setting.noise, self.job.range, self.seed);
@@ -78,7 +78,12 @@ impl Make<'_> {
 
     /// The images that the base samples of the chosen ones become after a shift. Slow worlds take long over it: they are kept in the
     /// cell's folder, so that an interrupted cell does not make them again.
-    fn from_base(&self, base: BaseShift, labels: &[ClassId], events: &mut dyn Events<CellEvent>) -> Result<Vec<f32>> {
+    fn shifted_base(
+        &self,
+        base: BaseShift,
+        labels: &[ClassId],
+        events: &mut dyn Events<CellEvent>,
+    ) -> Result<Vec<f32>> {
         let (Place { world, settings, train_seed, .. }, job) = (self.place, self.job);
         let (shape, n) = (job.test.shape, self.chosen.len());
         let map =
