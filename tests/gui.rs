@@ -9,6 +9,8 @@ mod experiments;
 mod fake;
 #[path = "gui/hardness.rs"]
 mod hardness;
+#[path = "gui/kinds.rs"]
+mod kinds;
 #[path = "gui/look.rs"]
 mod look;
 #[path = "gui/looking.rs"]

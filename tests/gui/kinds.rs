@@ -1,0 +1,95 @@
+//! Kinds of experiments in the panel *Experiments*: choosing one, its own fields, its figures, taking them away.
+
+use std::path::Path;
+
+use bayescope::experiment::{Experiment, ExperimentSpec};
+use bayescope::worker::protocol::Job;
+use eframe::egui::Key;
+
+use super::experiments::{click, open, panel, rewrite, run_of};
+use super::shows;
+
+fn sweep() -> ExperimentSpec {
+    toml::from_str(
+        "name = 'sweep'\n[world]\noracle = 'mnist'\n[experiment]\nkind = 'temperature'\ntaus = [0.8, 1.6]\n[grid]\n\
+         architectures = ['linear', 'convnet']\ntrain_sizes = [100]\nseeds = [0, 1]\n[training]\nepochs = 2",
+    )
+    .unwrap()
+}
+
+#[test]
+fn every_kind_is_chosen_by_name_and_started_with_its_own_fields() {
+    let (mut harness, fake) = panel();
+    click(&mut harness, "New experiment: Temperature");
+    assert!(shows(&harness, "How far above the Bayes error"));
+    rewrite(&mut harness, "Temperatures τ", "0.5; 1, wide");
+    assert!(shows(&harness, "'wide' is no number"));
+    rewrite(&mut harness, "Temperatures τ", "0.5; 1");
+    rewrite(&mut harness, "Folder of the experiment", "/runs/sweep");
+    click(&mut harness, "Start experiment");
+    let jobs = fake.jobs();
+    let [(_, Job::Experiment { spec: Some(spec), folder })] = jobs.as_slice() else { panic!("{jobs:?}") };
+    assert_eq!(folder, Path::new("/runs/sweep"));
+    let taus: Vec<f64> = match &spec.experiment {
+        Experiment::Temperature(own) => own.taus.iter().map(|tau| tau.get()).collect(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(taus, [0.5, 1.0]);
+}
+
+#[test]
+fn shifts_and_strategies_are_edited_in_place() {
+    let (mut harness, _) = panel();
+    click(&mut harness, "New experiment: Active learning");
+    assert!(shows(&harness, "Which labels are worth buying"));
+    for strategy in ["random", "max entropy", "max epistemic", "margin", "BALD", "max aleatoric"] {
+        click(&mut harness, &format!("Strategy {strategy}"));
+    }
+    assert!(shows(&harness, "experiment.strategies is empty"), "what is wrong is said at once");
+    click(&mut harness, "New experiment: Distribution shift");
+    rewrite(&mut harness, "Class prior of shift 2", "0.5, much");
+    assert!(shows(&harness, "'much' is no number"));
+    rewrite(&mut harness, "Class prior of shift 2", "0.5, 0.3, 0.2");
+    click(&mut harness, "Remove the setting of shift 3");
+    assert!(!shows(&harness, "is no number"));
+}
+
+#[test]
+fn figures_and_tables_of_a_run_are_shown_and_saved() {
+    let (mut harness, fake) = panel();
+    let place = tempfile::tempdir().unwrap();
+    let run = place.path().join("sweep");
+    run_of(&run, &sweep(), 8);
+    open(&mut harness, &fake, &run);
+    assert!(shows(&harness, "Test error and Bayes error against temperature"));
+    assert!(shows(&harness, "Errors over the temperature"), "the table");
+    click(&mut harness, "Save Test error and Bayes error against temperature as SVG");
+    let file = place.path().join("mine.svg");
+    rewrite(&mut harness, "Path", &file.display().to_string());
+    harness.key_press(Key::Enter);
+    wait(&mut harness, || file.exists());
+    assert!(std::fs::read_to_string(&file).unwrap().contains("Bayes error"));
+    click(&mut harness, "Save all figures…");
+    let folder = place.path().join("all");
+    rewrite(&mut harness, "Path", &folder.display().to_string());
+    harness.key_press(Key::Enter);
+    wait(&mut harness, || folder.join("figures.md").exists());
+    let names: Vec<String> = std::fs::read_dir(&folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+        .collect();
+    for extension in ["svg", "png", "csv"] {
+        assert!(names.iter().any(|name| name.ends_with(extension)), "{names:?}");
+    }
+}
+
+fn wait(harness: &mut egui_kittest::Harness<'_, bayescope::gui::App>, done: impl Fn() -> bool) {
+    for _ in 0..3000 {
+        if done() {
+            return;
+        }
+        harness.run_steps(1);
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+    panic!("nothing was saved");
+}
