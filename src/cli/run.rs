@@ -248,7 +248,9 @@ pub(super) fn tell_written(written: &[std::path::PathBuf], json: bool) -> Result
 
 fn tell(summary: &Summary) -> Result<()> {
     let mut text = format!("{}: {} of {} cells finished\n", summary.name, summary.finished, summary.planned);
-    if let (Some(aleatoric), Some(bayes)) = (summary.aleatoric, summary.bayes_accuracy) {
+    // Worlds of several temperatures have a floor each.
+    let one_world = summary.cells.iter().all(|result| Some(result.measured.aleatoric) == summary.aleatoric);
+    if let (Some(aleatoric), Some(bayes), true) = (summary.aleatoric, summary.bayes_accuracy, one_world) {
         text += &format!(
             "floor of every classifier: {:.4} [{:.4}, {:.4}] nats, {:.2} % right at most\n\n",
             aleatoric.value,
@@ -264,7 +266,12 @@ fn tell(summary: &Summary) -> Result<()> {
         "{:20} {:>7} {:>5}  {:>8} {:>9} [{:>7}, {:>7}]  {:>7} {:>6} {:>6}\n",
         "classifier", "N", "seed", "L nats", "KL nats", "95 %", "", "right %", "gap %", "ECE"
     );
+    let mut under = None;
     for CellResult { cell, measured: m, .. } in &summary.cells {
+        if let Some(name) = summary.conditions.get(cell.condition).filter(|name| under != Some(*name)) {
+            text += &format!("{name}\n");
+            under = Some(name);
+        }
         let told = if cell.labels == Labels::Drawn { "" } else { cell.labels.name() };
         text += &format!(
             "{:20} {:>7} {:>5}  {:>8.4} {:>9.5} [{:>7.5}, {:>7.5}]  {:>7.2} {:>6.2} {:>6.4}\n",

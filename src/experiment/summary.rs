@@ -23,6 +23,9 @@ use crate::units::Seed;
 pub struct Summary {
     /// Name of the run.
     pub name: String,
+    /// Names of its conditions, in the order in which cells count them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<String>,
     /// Cells planned.
     pub planned: usize,
     /// Cells finished.
@@ -88,6 +91,7 @@ impl Summary {
         }
         Ok(Self {
             name: spec.name.clone(),
+            conditions: spec.experiment.conditions(),
             planned: spec.cells().len(),
             finished: cells.len(),
             aleatoric: first.map(|measured| measured.aleatoric),
@@ -136,7 +140,7 @@ impl Summary {
         let mut text = String::from(
             "id,architecture,train_size,labels,seed,parameters,steps,train_loss_nats,cross_entropy_nats,aleatoric_nats,\
              epistemic_nats,epistemic_low,epistemic_high,accuracy,expected_accuracy,bayes_accuracy,gap,ece,\
-             exact_calibration_error\n",
+             exact_calibration_error,condition\n",
         );
         for CellResult { id, cell, parameters, steps, train_loss, measured: m, .. } in &self.cells {
             let Cell { architecture, train_size, labels, seed, .. } = cell;
@@ -156,8 +160,14 @@ impl Summary {
                 m.exact_calibration_error.value,
             ];
             let figures = figures.map(|figure| figure.to_string()).join(",");
+            let condition = self.conditions.get(cell.condition).map_or(String::new(), |name| {
+                if name.contains([',', '"']) { format!("\"{}\"", name.replace('"', "\"\"")) } else { name.clone() }
+            });
             // Writing to a string cannot fail.
-            let _ = writeln!(text, "{id},{architecture},{train_size},{labels},{seed},{parameters},{steps},{figures}");
+            let _ = writeln!(
+                text,
+                "{id},{architecture},{train_size},{labels},{seed},{parameters},{steps},{figures},{condition}"
+            );
         }
         text
     }

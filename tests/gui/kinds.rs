@@ -63,7 +63,7 @@ fn figures_and_tables_of_a_run_are_shown_and_saved() {
     open(&mut harness, &fake, &run);
     assert!(shows(&harness, "Test error and Bayes error against temperature"));
     assert!(shows(&harness, "Errors over the temperature"), "the table");
-    click(&mut harness, "Save Test error and Bayes error against temperature as SVG");
+    click(&mut harness, "Save Test error and Bayes error against temperature, 100 training images as SVG");
     let file = place.path().join("mine.svg");
     rewrite(&mut harness, "Path", &file.display().to_string());
     harness.key_press(Key::Enter);
