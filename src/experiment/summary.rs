@@ -1,7 +1,6 @@
 //! What a finished grid says: every cell's figures, and how the epistemic part falls with the number of training images.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
 
@@ -137,14 +136,10 @@ impl Summary {
 
     /// One line a cell.
     pub fn csv(&self) -> String {
-        let mut text = String::from(
-            "id,architecture,train_size,labels,seed,parameters,steps,train_loss_nats,cross_entropy_nats,aleatoric_nats,\
-             epistemic_nats,epistemic_low,epistemic_high,accuracy,expected_accuracy,bayes_accuracy,gap,ece,\
-             exact_calibration_error,condition\n",
-        );
+        let mut writer = csv::Writer::from_writer(Vec::new());
+        // Writing to memory does not fail, and all records are as long as the first.
+        let _ = writer.write_record(COLUMNS);
         for CellResult { id, cell, parameters, steps, train_loss, measured: m, .. } in &self.cells {
-            let Cell { architecture, train_size, labels, seed, .. } = cell;
-            let (architecture, labels) = (architecture.name(), labels.name());
             let figures = [
                 *train_loss,
                 m.cross_entropy.value,
@@ -159,19 +154,41 @@ impl Summary {
                 m.ece.value,
                 m.exact_calibration_error.value,
             ];
-            let figures = figures.map(|figure| figure.to_string()).join(",");
-            let condition = self.conditions.get(cell.condition).map_or(String::new(), |name| {
-                if name.contains([',', '"']) { format!("\"{}\"", name.replace('"', "\"\"")) } else { name.clone() }
-            });
-            // Writing to a string cannot fail.
-            let _ = writeln!(
-                text,
-                "{id},{architecture},{train_size},{labels},{seed},{parameters},{steps},{figures},{condition}"
-            );
+            let Cell { architecture, train_size, labels, seed, .. } = cell;
+            let counts = [train_size.to_string(), labels.name().to_owned(), seed.to_string()];
+            let sizes = [parameters.to_string(), steps.to_string()];
+            let mut record = vec![id.clone(), architecture.name().to_owned()];
+            record.extend(counts.into_iter().chain(sizes).chain(figures.map(|figure| figure.to_string())));
+            record.push(self.conditions.get(cell.condition).cloned().unwrap_or_default());
+            let _ = writer.write_record(record);
         }
-        text
+        writer.into_inner().ok().and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default()
     }
 }
+
+/// Columns of [`Summary::csv`].
+const COLUMNS: [&str; 20] = [
+    "id",
+    "architecture",
+    "train_size",
+    "labels",
+    "seed",
+    "parameters",
+    "steps",
+    "train_loss_nats",
+    "cross_entropy_nats",
+    "aleatoric_nats",
+    "epistemic_nats",
+    "epistemic_low",
+    "epistemic_high",
+    "accuracy",
+    "expected_accuracy",
+    "bayes_accuracy",
+    "gap",
+    "ece",
+    "exact_calibration_error",
+    "condition",
+];
 
 fn point(result: &CellResult) -> Point {
     Point { n: result.cell.train_size as f64, seed: result.cell.seed, value: result.measured.epistemic.value }
