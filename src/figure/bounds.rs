@@ -137,7 +137,8 @@ fn padded(values: impl Iterator<Item = f64>, scale: Scale, margin: f64) -> [f64;
 
 /// Where each series stands beside its x, in the order of the series. At categories, bars and markers stand side by
 /// side; at numbers, bars do (the width being the smallest distance between two of them) and markers stay in place.
-/// Series of one colour are neighbours, so that published numbers stand next to ours of the same thing.
+/// Series of one colour are neighbours, so that published numbers stand next to ours of the same thing; series that nowhere meet share
+/// a place.
 pub fn slots(figure: &Figure) -> Vec<Slot> {
     let named = !figure.x.categories.is_empty();
     let own = |series: &Series| match series.style {
@@ -148,13 +149,29 @@ pub fn slots(figure: &Figure) -> Vec<Slot> {
     let mut standing: Vec<usize> = (0..figure.series.len()).filter(|&i| own(&figure.series[i])).collect();
     let same = |i: usize, series: &Series| own(series) && series.colour == figure.series[i].colour;
     standing.sort_by_key(|&i| figure.series.iter().position(|series| same(i, series)));
+    let places = places(figure, &standing);
     let room = if named { FILLED } else { smallest_gap(figure) };
-    let width = room / standing.len().max(1) as f64;
+    let width = room / places.iter().max().map_or(1.0, |last| (last + 1) as f64);
     let mut slots = vec![Slot::default(); figure.series.len()];
-    for (place, i) in standing.into_iter().enumerate() {
+    for (place, i) in places.into_iter().zip(standing) {
         slots[i] = Slot { offset: (place as f64 + 0.5) * width - room / 2.0, width };
     }
     slots
+}
+
+/// The place of each of some series, from 0: the first one in which it meets no other at any x.
+fn places(figure: &Figure, standing: &[usize]) -> Vec<usize> {
+    let meet = |a: usize, b: usize| {
+        let [a, b] = [a, b].map(|i| &figure.series[i].points);
+        a.iter().any(|p| b.iter().any(|q| p.x == q.x))
+    };
+    let mut places: Vec<usize> = Vec::with_capacity(standing.len());
+    for (n, &i) in standing.iter().enumerate() {
+        let taken = |place: usize| places.iter().zip(&standing[..n]).any(|(p, &j)| *p == place && meet(i, j));
+        let free = (0..).find(|&place| !taken(place)).unwrap_or(0);
+        places.push(free);
+    }
+    places
 }
 
 /// Smallest distance between the places of two bars on the x axis; one where there are not two.

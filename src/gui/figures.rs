@@ -81,6 +81,7 @@ impl Kept {
         if let Some(ink) = path.fill {
             // Markers are seen from their middle as a whole; bands and bars are strips between two edges.
             let marker = path.stroke.is_some() && points.len() > 4;
+            let clip = path.clipped.then_some(clip);
             self.shapes.push(if marker { fan(&points, colour(ink)) } else { strip(&points, colour(ink), clip) });
         }
         let Some(stroke) = path.stroke else { return };
@@ -165,10 +166,10 @@ fn fan(points: &[Pos2], colour: Color32) -> Shape {
     Shape::mesh(mesh)
 }
 
-/// A strip between two edges: one forth, the other back.
-fn strip(points: &[Pos2], colour: Color32, clip: Rect) -> Shape {
+/// A strip between two edges, one forth, the other back, cut at the edge of the plot where it is part of it.
+fn strip(points: &[Pos2], colour: Color32, clip: Option<Rect>) -> Shape {
     let mut mesh = Mesh::default();
-    mesh.vertices.extend(points.iter().map(|at| vertex(clip.clamp(*at), colour)));
+    mesh.vertices.extend(points.iter().map(|at| vertex(clip.map_or(*at, |clip| clip.clamp(*at)), colour)));
     let n = points.len() as u32;
     for i in 0..(n / 2).saturating_sub(1) {
         let (here, there) = ([i, n - 1 - i], [i + 1, n - 2 - i]);
@@ -233,7 +234,7 @@ mod tests {
     #[test]
     fn a_strip_covers_what_lies_between_its_edges() {
         let Shape::Mesh(mesh) =
-            strip(&[pos2(0.0, 0.0), pos2(4.0, 1.0), pos2(4.0, 3.0), pos2(0.0, 2.0)], Color32::WHITE, CLIP)
+            strip(&[pos2(0.0, 0.0), pos2(4.0, 1.0), pos2(4.0, 3.0), pos2(0.0, 2.0)], Color32::WHITE, Some(CLIP))
         else {
             panic!("no mesh")
         };

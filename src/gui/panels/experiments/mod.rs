@@ -101,11 +101,12 @@ impl ExperimentsPanel {
         for caveat in found.results.summary.caveats() {
             ui.add(egui::Label::new(RichText::new(caveat).color(Theme::of(ui).warning())).wrap());
         }
-        self.course.show(ui, cx, run);
         if found.spec.experiment.is_scaling() {
+            self.course.show(ui, cx, run);
             law::show(ui, cx, run, &mut self.shown);
         } else {
             findings::show(ui, cx, run, &mut self.figures);
+            self.course.show(ui, cx, run);
         }
         match reliability::chosen(found, cx.view.cell.as_deref()) {
             Some(result) => reliability::show(ui, cx, run, result),
