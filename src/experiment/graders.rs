@@ -127,7 +127,7 @@ pub fn run(spec: &GradersSpec, job: &Job<'_>, events: &mut dyn Events<CellEvent>
         asked(Estimator::PlugIn, grade::plug_in(&together.log_mean, k)),
     ]);
     let grading = Grading { estimates, scores, ensemble: of_all.measured(&measuring())? };
-    Ok(CellResult { id: job.id.to_owned(), found: Some(Found::Graders(grading)), ..first })
+    Ok(CellResult { id: job.id.to_owned(), found: Some(Found::Graders(Box::new(grading))), ..first })
 }
 
 impl Estimated {

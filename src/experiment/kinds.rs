@@ -51,7 +51,7 @@ pub enum Found {
     /// What was bought round by round.
     ActiveLearning(Bought),
     /// What the estimators say.
-    Graders(Grading),
+    Graders(Box<Grading>),
 }
 
 impl Experiment {

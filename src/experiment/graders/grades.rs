@@ -99,7 +99,7 @@ impl Grades {
 
 fn grading(result: &CellResult) -> Option<&Grading> {
     match &result.found {
-        Some(Found::Graders(grading)) => Some(grading),
+        Some(Found::Graders(grading)) => Some(grading.as_ref()),
         _ => None,
     }
 }
@@ -165,7 +165,7 @@ mod tests {
         };
         let one = super::super::Estimated { estimator: Estimator::OneNn, graded: Some(graded), why_not: None };
         let found = Grading { estimates: vec![one], scores: Vec::new(), ensemble: measured.clone() };
-        let found = Some(Found::Graders(found));
+        let found = Some(Found::Graders(Box::new(found)));
         CellResult { id: String::new(), cell, parameters: 1, steps: 1, train_loss: 0.1, measured, found }
     }
 

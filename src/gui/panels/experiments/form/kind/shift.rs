@@ -13,7 +13,7 @@ pub struct ShiftFields {
 }
 
 /// Kinds of base shifts, in words.
-const BASES: [&str; 5] = ["none", "mean, any direction", "mean, towards a class", "wider", "narrower"];
+const BASES: [&str; 5] = ["none", "mean moved", "mean towards", "wider", "narrower"];
 
 impl ShiftFields {
     /// Those of a spec.
@@ -84,8 +84,11 @@ impl ShiftFields {
 /// One shift; whether it is to go.
 fn row(ui: &mut Ui, i: usize, setting: &mut ShiftSetting, prior: &mut String) -> bool {
     let name = |what: &str| format!("{what} of shift {}", i + 1);
-    ui.add(TextEdit::singleline(&mut setting.name).desired_width(190.0)).accessible_name(name("Name"));
-    ui.add(TextEdit::singleline(prior).desired_width(120.0)).accessible_name(name("Class prior"));
+    // A field in a grid is as narrow as its column was, unless it asks for its own width.
+    let height = ui.spacing().interact_size.y;
+    let field = TextEdit::singleline(&mut setting.name);
+    ui.add_sized([200.0, height], field).accessible_name(name("Name")).on_hover_text(&setting.name);
+    ui.add_sized([110.0, height], TextEdit::singleline(prior)).accessible_name(name("Class prior"));
     let noise = DragValue::new(&mut setting.noise).range(0.0..=2.0).speed(0.005).max_decimals(3);
     ui.add(noise.update_while_editing(false)).accessible_name(name("Noise"));
     ui.horizontal(|ui| base(ui, &mut setting.base, &name));
@@ -105,7 +108,7 @@ fn base(ui: &mut Ui, base: &mut Option<BaseShift>, name: &dyn Fn(&str) -> String
         _ => [0, 1],
     };
     let mut chosen = at;
-    let combo = ComboBox::from_id_salt(name("Base")).width(130.0).selected_text(BASES[at]);
+    let combo = ComboBox::from_id_salt(name("Base")).width(110.0).selected_text(BASES[at]);
     let shown = combo.show_ui(ui, |ui| {
         BASES.iter().enumerate().for_each(|(i, word)| drop(ui.selectable_value(&mut chosen, i, *word)));
     });
