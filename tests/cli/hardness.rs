@@ -28,7 +28,8 @@ fn corpus(folder: &Path, name: &str, lift: f64) {
 }
 
 const SPEC: &str = "name = 'tiny'\nseed = 5\n[experiment]\nkind = 'hardness'\n[images]\npad_to = 8\nheld_out = 20\n\
-                    [model]\nhidden = 8\nlevels = 1\nsteps = 2\n[training]\nepochs = 6\nbatch = 20\nlearning_rate = 1e-2\n\
+                    [model]\nhidden = 8\nlevels = 1\nsteps = 2\n[training]\nepochs = 40\nbatch = 20\nlearning_rate = 1e-2\n\
+                    lambda = 10.0\nclassification = 'posterior'\n\
                     warm_up_images = 40\nema_decay = 0.8\n[[corpora]]\nname = 'overlapping'\ndata = 'hard'\n\
                     [[corpora]]\nname = 'gone'\ndata = 'nowhere'\n[[corpora]]\nname = 'apart'\ndata = 'easy'\n";
 

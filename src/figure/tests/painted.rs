@@ -161,7 +161,7 @@ fn the_same_figure_gives_the_same_bytes() {
         let look = Look::default();
         let again = figure.clone();
         let paint = move || (svg(&again, &look), png(&again, &look, 1.5).unwrap());
-        let elsewhere = std::thread::scope(|scope| scope.spawn(paint).join().unwrap());
+        let elsewhere = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap().install(paint);
         let here = (svg(&figure, &look), png(&figure, &look, 1.5).unwrap());
         assert!(here == elsewhere, "{}", figure.id);
     }
