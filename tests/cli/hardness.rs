@@ -56,7 +56,8 @@ fn corpora_are_ranked_and_one_that_is_missing_holds_up_no_other() {
     let found = json(&["summary", text(&out), "--json"]);
     assert_eq!(names(&found), ["apart", "overlapping"]);
     let error = |i: usize| found["corpora"][i]["truth"]["bayes_error"]["value"].as_f64().unwrap();
-    assert!(error(0) < 0.02 && error(1) > 0.05, "{} {}", error(0), error(1));
+    // Nobody knows what so small a flow makes of so few images, but that one corpus is much harder than the other it must see.
+    assert!(2.0 * error(0) < error(1), "{} {}", error(0), error(1));
     let of = &found["corpora"][0];
     assert_eq!((&of["classes"], &of["images"], &of["held_out"]["images"]), (&2.into(), &100.into(), &40.into()));
     assert_eq!((&of["held_out"]["on"], &of["truth"]["tau"]), (&"test".into(), &1.0.into()));
