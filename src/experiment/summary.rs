@@ -107,9 +107,13 @@ impl Summary {
     /// What has to be said about the images, where they are not the world's own or do not carry their posterior.
     pub fn caveats(&self) -> Vec<String> {
         let counted = |(name, rounding): (&String, &Rounding)| {
+            let (name, at) = match name.split_once("-tau-") {
+                Some((name, tau)) => (name, format!(" at τ = {tau}")),
+                None => (name.as_str(), String::new()),
+            };
             let which = match name.strip_prefix("train-") {
-                Some(seed) => format!("training images of seed {seed}"),
-                None => format!("{name} images"),
+                Some(seed) => format!("training images of seed {seed}{at}"),
+                None => format!("{name} images{at}"),
             };
             (rounding.rounded > 0).then(|| rounding.count(&which))
         };

@@ -79,10 +79,11 @@ impl Kept {
             self.tips.push((middle.to_pos2(), tip.clone()));
         }
         if let Some(ink) = path.fill {
-            // Markers are seen from their middle as a whole; bands and bars are strips between two edges.
-            let marker = path.stroke.is_some() && points.len() > 4;
-            let clip = path.clipped.then_some(clip);
-            self.shapes.push(if marker { fan(&points, colour(ink)) } else { strip(&points, colour(ink), clip) });
+            let clipped = |at: &Pos2| if path.clipped { clip.clamp(*at) } else { *at };
+            let corners: Vec<Pos2> = points.iter().map(clipped).collect();
+            // Markers and bars are seen from their middle as a whole; bands, which have no outline, are strips between two edges.
+            let whole = path.stroke.is_some() || corners.len() <= 4;
+            self.shapes.push(if whole { fan(&corners, colour(ink)) } else { strip(&corners, colour(ink)) });
         }
         let Some(stroke) = path.stroke else { return };
         let line = Stroke::new(stroke.width as f32, colour(stroke.ink));
@@ -166,10 +167,10 @@ fn fan(points: &[Pos2], colour: Color32) -> Shape {
     Shape::mesh(mesh)
 }
 
-/// A strip between two edges, one forth, the other back, cut at the edge of the plot where it is part of it.
-fn strip(points: &[Pos2], colour: Color32, clip: Option<Rect>) -> Shape {
+/// A strip between two edges: one forth, the other back.
+fn strip(points: &[Pos2], colour: Color32) -> Shape {
     let mut mesh = Mesh::default();
-    mesh.vertices.extend(points.iter().map(|at| vertex(clip.map_or(*at, |clip| clip.clamp(*at)), colour)));
+    mesh.vertices.extend(points.iter().map(|at| vertex(*at, colour)));
     let n = points.len() as u32;
     for i in 0..(n / 2).saturating_sub(1) {
         let (here, there) = ([i, n - 1 - i], [i + 1, n - 2 - i]);
@@ -231,18 +232,22 @@ mod tests {
         assert!(inside(&[pos2(-1.0, -1.0), pos2(-1.0, 30.0)], CLIP).is_empty());
     }
 
-    #[test]
-    fn a_strip_covers_what_lies_between_its_edges() {
-        let Shape::Mesh(mesh) =
-            strip(&[pos2(0.0, 0.0), pos2(4.0, 1.0), pos2(4.0, 3.0), pos2(0.0, 2.0)], Color32::WHITE, Some(CLIP))
-        else {
-            panic!("no mesh")
-        };
-        let at = |i: usize| mesh.vertices[mesh.indices[i] as usize].pos;
-        let area = |t: usize| {
-            let (ab, ac) = (at(t + 1) - at(t), at(t + 2) - at(t));
+    /// Area of a mesh.
+    fn area(shape: Shape) -> f32 {
+        let Shape::Mesh(mesh) = shape else { panic!("no mesh") };
+        let at = |i: u32| mesh.vertices[i as usize].pos;
+        let triangle = |t: &[u32]| {
+            let (ab, ac) = (at(t[1]) - at(t[0]), at(t[2]) - at(t[0]));
             0.5 * (ab.x * ac.y - ab.y * ac.x).abs()
         };
-        assert_eq!(area(0) + area(3), 8.0);
+        mesh.indices.chunks_exact(3).map(triangle).sum()
+    }
+
+    #[test]
+    fn bands_and_markers_are_covered_once_and_wholly() {
+        let band = [pos2(0.0, 0.0), pos2(4.0, 1.0), pos2(6.0, 0.0), pos2(6.0, 2.0), pos2(4.0, 3.0), pos2(0.0, 2.0)];
+        assert_eq!(area(strip(&band, Color32::WHITE)), 12.0);
+        assert_eq!(area(fan(&[pos2(0.0, 0.0), pos2(4.0, 0.0), pos2(0.0, 3.0)], Color32::WHITE)), 6.0);
+        assert_eq!(area(fan(&[pos2(1.0, 1.0), pos2(1.0, 3.0), pos2(4.0, 3.0), pos2(4.0, 1.0)], Color32::WHITE)), 6.0);
     }
 }
