@@ -90,12 +90,6 @@ impl SeedGain {
         (!differences.is_empty()).then_some(Self { value, seeds: differences.len(), interval })
     }
 
-    /// The same, less a number that is known exactly.
-    pub(super) fn less(&self, known: f64) -> Self {
-        let interval = self.interval.map(|Interval { low, high }| Interval { low: low - known, high: high - known });
-        Self { value: self.value - known, interval, ..*self }
-    }
-
     /// As [`SeedMean::point`].
     pub(super) fn point(&self, x: f64, times: f64) -> Point {
         point(x, self.value, self.interval, times)

@@ -1,8 +1,9 @@
 //! Figures and tables of the grades.
 
-use super::super::repeats::SeedGain;
+use super::super::repeats::{SeedGain, cell};
 use super::grades::{Grades, Marked, Rated};
 use crate::figure::{Axis, Column, Figure, Point, Rule, Series, Style, Table, Value, Way};
+use crate::measure::Interval;
 use crate::measure::grade::Estimator;
 use crate::measure::uncertainty::{Score, TOP};
 
@@ -34,7 +35,9 @@ fn taus(grades: &Grades) -> Vec<f64> {
 /// What has to be said where nothing was repeated.
 fn one_seed(grades: &Grades) -> &'static str {
     match grades.estimators.iter().any(|one| one.estimate.interval.is_some()) {
-        true => "Bars are Student's 95 % intervals over seeds.",
+        true => {
+            "Intervals are 95 % over seeds (Student) and, of what is formed on the test images, over these, added in quadrature."
+        }
         false => "One seed says nothing of the spread: no interval is drawn.",
     }
 }
@@ -217,14 +220,15 @@ fn name(rated: &Rated) -> String {
 fn estimator_table(grades: &Grades) -> Table {
     let row = |m: &Marked| -> Vec<Value> {
         let percent = |number: SeedGain| number.cell(100.0);
-        let error = m.estimate.less(m.truth);
+        let error = |interval: Interval| Interval { low: interval.low - m.truth, high: interval.high - m.truth };
+        let error = cell(m.estimate.value - m.truth, m.estimate.interval.map(error), 100.0);
         vec![
             m.estimator.label().into(),
             m.tau.into(),
             (m.n as f64).into(),
             (100.0 * m.truth).into(),
-            percent(m.estimate),
-            percent(error),
+            m.estimate.cell(100.0),
+            error,
             m.lower.map_or(Value::Nothing, percent),
             m.upper.map_or(Value::Nothing, percent),
             if m.bounded == 0 { Value::Nothing } else { format!("{} of {}", m.enclosed, m.bounded).into() },

@@ -4,13 +4,14 @@ use serde::{Deserialize, Serialize};
 
 use super::super::cell::CellResult;
 use super::super::kinds::Found;
-use super::super::repeats::SeedGain;
+use super::super::repeats::{SHARE, SeedGain, SeedMean};
 use super::super::spec::ExperimentSpec;
 use super::super::truth::Truth;
 use super::{GradersSpec, Grading};
 use crate::figure::{Figure, Table};
 use crate::measure::grade::{Estimator, Graded};
 use crate::measure::uncertainty::{Score, Scored};
+use crate::measure::{Estimate, Interval};
 
 /// What estimators are worth.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -32,8 +33,8 @@ pub struct Marked {
     pub n: usize,
     /// The exact Bayes error of the world.
     pub truth: f64,
-    /// What it says.
-    pub estimate: SeedGain,
+    /// What it says; the interval is over seeds and, where it is formed on the test images, over these.
+    pub estimate: SeedMean,
     /// Its lower bound, where it has one.
     pub lower: Option<SeedGain>,
     /// Its upper bound.
@@ -114,7 +115,12 @@ impl Marked {
         let both = made.iter().filter_map(|graded| Some((graded.lower?, graded.upper?)));
         let (bounded, enclosed) =
             both.fold((0, 0), |(all, held), (low, high)| (all + 1, held + usize::from((low..=high).contains(&truth))));
-        let estimate = over(|graded| Some(graded.estimate))?;
+        let point = |at: f64| Interval { low: at, high: at };
+        let figure = |graded: &&Graded| {
+            let value = graded.estimate;
+            Estimate { value, interval: graded.interval.unwrap_or_else(|| point(value)) }
+        };
+        let estimate = SeedMean::of(&made.iter().map(figure).collect::<Vec<_>>(), SHARE)?;
         let (lower, upper) = (over(|graded| graded.lower), over(|graded| graded.upper));
         Some(Self { estimator, tau, n, truth, estimate, lower, upper, bounded, enclosed })
     }
