@@ -16,6 +16,7 @@ pub mod device;
 pub mod error;
 pub mod events;
 pub mod experiment;
+pub mod export;
 pub mod figure;
 pub mod flow;
 mod gradients;

@@ -5,6 +5,8 @@
 mod bayes;
 #[path = "gui/experiments.rs"]
 mod experiments;
+#[path = "gui/export.rs"]
+mod export;
 #[path = "gui/fake.rs"]
 mod fake;
 #[path = "gui/hardness.rs"]

@@ -18,6 +18,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("bayes", &["error", "units", "events", "simd", "flow", "oracle"]),
     ("measure", &["error", "units", "events", "simd"]),
     ("experiment", &["error", "units", "events", "data", "flow", "oracle", "bayes", "measure", "classifier", "figure"]),
+    ("export", &["error", "units", "events", "data", "flow", "oracle", "measure", "experiment"]),
     // The device's name goes into the record of every oracle that a ranking of corpora trains.
     ("run", &["error", "units", "events", "device", "data", "figure", "flow", "oracle", "classifier", "experiment"]),
 ];
@@ -37,6 +38,7 @@ const ENGINE: &[&str] = &[
     "classifier",
     "figure",
     "experiment",
+    "export",
     "run",
 ];
 

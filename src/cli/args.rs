@@ -1,6 +1,7 @@
 //! The arguments, as clap sees them.
 
 mod bayes;
+mod export;
 mod run;
 mod scale;
 
@@ -15,6 +16,7 @@ use crate::oracle::posterior::Prior;
 use crate::oracle::world::Settings;
 use crate::units::{Smoothing, Tau};
 pub use bayes::{BayesErrorArgs, CheckArgs, HardnessArgs, ProblemArgs, TauArgs};
+pub use export::ExportArgs;
 pub use run::{CopiesArgs, PlanArgs, ResumeArgs, RunArgs, SlurmArgs, SummaryArgs, WatchArgs};
 pub use scale::{ScaleArgs, WalkArgs};
 
@@ -113,6 +115,8 @@ pub enum Command {
     Check(CheckArgs),
     /// Draw samples from an oracle's world.
     Sample(SampleArgs),
+    /// Make a dataset of a world with exact posteriors, to be taken away.
+    Export(ExportArgs),
     /// Compute exact posteriors of images in an oracle's world; of very many with --out.
     Posterior(PosteriorArgs),
     /// Walk from an image to another or towards a class, to the image at which two classes are equally probable.

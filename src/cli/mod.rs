@@ -7,6 +7,7 @@ mod bench;
 mod bought;
 mod doctor;
 mod evidence;
+mod export;
 mod hardness;
 mod look;
 mod oracle;
@@ -62,6 +63,7 @@ pub fn main() -> ExitCode {
         Some(Command::Check(args)) => bayes::check(&args),
         Some(Command::Oracle { command }) => oracle::run(command),
         Some(Command::Sample(args)) => sample::run(&args),
+        Some(Command::Export(args)) => export::run(&args),
         Some(Command::Posterior(args)) => posterior::run(args),
         Some(Command::Walk(args)) => walk::run(&args),
         Some(Command::Evidence(args)) => evidence::run(args),

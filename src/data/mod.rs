@@ -21,13 +21,13 @@ mod write;
 pub use cifar::{read_cifar10, read_cifar100};
 pub use folder::{read_folder, read_image_files};
 pub use idx::read_idx;
-pub use npz::{read_logp, read_npz};
+pub use npz::{read_array, read_logp, read_npz};
 pub use open::{open, open_dataset, open_split, open_test};
 pub use parts::{host_name, machine, sweep_parts};
 pub use stream::NpzImages;
 pub use table::{Column, Stored, write_table};
 pub use world::{WorldBatch, add_npz_in_pieces, write_npz, write_npz_in_pieces};
-pub use write::{contact_sheet, write_atomically, write_png};
+pub use write::{contact_sheet, encode_png, write_atomically, write_png};
 
 /// Channels, height and width of every image of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

@@ -40,6 +40,20 @@ pub fn read_logp(path: &Path) -> Result<(Vec<f64>, usize)> {
     found.ok_or_else(|| Error::file(path, "array logp: missing"))
 }
 
+/// The numbers of an array of an archive of ours, of whatever rank, as float64; integers up to 2⁵³ are kept to the last digit. The other
+/// arrays are not read.
+///
+/// # Errors
+/// Names the file and what is missing or wrong in it.
+pub fn read_array(path: &Path, name: &str) -> Result<Vec<f64>> {
+    Ok(match Archive::open(path)?.require(name)?.values {
+        Values::F64(values) => values,
+        Values::F32(values) => values.into_iter().map(f64::from).collect(),
+        Values::I64(values) => values.into_iter().map(|value| value as f64).collect(),
+        Values::U8(values) => values.into_iter().map(f64::from).collect(),
+    })
+}
+
 /// [`read_npz`] of one split: `x_test` and its kin where the archive has them, else what there is.
 pub(super) fn read_npz_split(path: &Path, split: Split) -> Result<Input> {
     let mut archive = Archive::open(path)?;

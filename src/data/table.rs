@@ -6,7 +6,7 @@ use std::path::Path;
 
 use npyz::zip::ZipWriter;
 
-use super::world::{start_array, write_values};
+use super::world::{Zip, start_array, write_values};
 use super::write::replace_file;
 use crate::error::{Error, Result};
 
@@ -20,6 +20,8 @@ pub enum Stored {
     F32,
     /// float64.
     F64,
+    /// int64; the numbers are whole.
+    I64,
 }
 
 /// One array of a table: a row for each item.
@@ -49,7 +51,11 @@ pub fn write_table(
         let mut zip = ZipWriter::new(file);
         for (c, column) in columns.iter().enumerate() {
             let each: usize = column.shape.iter().product();
-            let descr = if column.stored == Stored::F32 { "<f4" } else { "<f8" };
+            let descr = match column.stored {
+                Stored::F32 => "<f4",
+                Stored::F64 => "<f8",
+                Stored::I64 => "<i8",
+            };
             start_array(&mut zip, column.name, descr, &[&[rows], &column.shape[..]].concat())?;
             let step = (VALUES / each.max(1)).max(1);
             for first in (0..rows).step_by(step) {
@@ -62,11 +68,7 @@ pub fn write_table(
                     }
                 });
                 match block {
-                    Ok(block) if column.stored == Stored::F64 => write_values(&mut zip, &block, f64::to_le_bytes)?,
-                    Ok(block) => {
-                        let narrow: Vec<f32> = block.into_iter().map(|v| v as f32).collect();
-                        write_values(&mut zip, &narrow, f32::to_le_bytes)?;
-                    }
+                    Ok(block) => write_block(&mut zip, &block, column.stored)?,
                     Err(error) => {
                         stopped = Some(error);
                         return Err(io::Error::other("no numbers to write"));
@@ -80,5 +82,13 @@ pub fn write_table(
     match stopped {
         Some(error) => Err(error),
         None => written,
+    }
+}
+
+fn write_block(zip: &mut Zip<'_, '_>, block: &[f64], stored: Stored) -> io::Result<()> {
+    match stored {
+        Stored::F64 => write_values(zip, block, f64::to_le_bytes),
+        Stored::F32 => write_values(zip, &block.iter().map(|&v| v as f32).collect::<Vec<_>>(), f32::to_le_bytes),
+        Stored::I64 => write_values(zip, &block.iter().map(|&v| v as i64).collect::<Vec<_>>(), i64::to_le_bytes),
     }
 }

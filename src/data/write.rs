@@ -66,7 +66,7 @@ impl Seek for Disk<'_> {
 ///
 /// # Errors
 /// The system's error on `path`, from `fill` or from any of the steps.
-pub fn write_atomically(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+pub fn write_atomically(path: &Path, fill: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()>) -> Result<()> {
     replace_file(path, |file| fill(file))
 }
 
@@ -149,27 +149,34 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
 /// # Errors
 /// When `pixels` is not `shape` or no PNG has that shape, and the system's error on `path`.
 pub fn write_png(path: &Path, shape: ImageShape, pixels: &[u8]) -> Result<()> {
+    let bytes = encode_png(shape, pixels).map_err(|e| Error::input(format!("{}: {e}", path.display())))?;
+    write_atomically(path, |out| out.write_all(&bytes))
+}
+
+/// One 8-bit image, grey (1 channel) or RGB (3), as the bytes of a PNG; `pixels` is CHW. Same image, same bytes.
+///
+/// # Errors
+/// When `pixels` is not `shape` or no PNG has that shape.
+pub fn encode_png(shape: ImageShape, pixels: &[u8]) -> Result<Vec<u8>> {
     let color = match shape.channels {
         1 => ExtendedColorType::L8,
         3 => ExtendedColorType::Rgb8,
         other => {
-            return Err(Error::input(format!("{}: a PNG has 1 or 3 channels, not {other}", path.display())));
+            return Err(Error::input(format!("a PNG has 1 or 3 channels, not {other}")));
         }
     };
     let sides = 1..=MAX_SIDE;
     if !sides.contains(&shape.width) || !sides.contains(&shape.height) || pixels.len() != shape.dims() {
         return Err(Error::input(format!(
-            "{}: {} values are no image of shape {shape} (sides from 1 to {MAX_SIDE})",
-            path.display(),
+            "{} values are no image of shape {shape} (sides from 1 to {MAX_SIDE})",
             pixels.len()
         )));
     }
-    let interleaved = interleave(shape, pixels);
-    write_atomically(path, |out| {
-        PngEncoder::new(out)
-            .write_image(&interleaved, shape.width as u32, shape.height as u32, color)
-            .map_err(io::Error::other)
-    })
+    let mut bytes = Vec::new();
+    PngEncoder::new(&mut bytes)
+        .write_image(&interleave(shape, pixels), shape.width as u32, shape.height as u32, color)
+        .map_err(|e| Error::input(format!("no PNG could be made of the image: {e}")))?;
+    Ok(bytes)
 }
 
 /// CHW → HWC.

@@ -1,6 +1,6 @@
 //! Grade the graders: estimators of the Bayes error that see samples alone, and measures of a classifier's uncertainty, against the truth of
 //! the world. The estimators get what a real dataset would give them, the pixels and drawn labels of a cell's training images, or what an
-//! ensemble trained on these believes; the truth is the exact Bayes error of the world and the exact posteriors of the test images.
+//! ensemble trained on these believes; the truth is the Bayes error of the world and the exact posteriors of the test images.
 
 mod drawn;
 mod grades;

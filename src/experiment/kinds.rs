@@ -13,7 +13,6 @@ use super::soft_labels::{self, Course};
 use super::spec::ExperimentSpec;
 use super::temperature::TemperatureSpec;
 use super::train::{CellEvent, Job, run_cell};
-use super::truth::Truth;
 use crate::error::{Error, Result};
 use crate::events::Events;
 use crate::oracle::world::{Settings, World};
@@ -121,7 +120,7 @@ impl Experiment {
         }
     }
 
-    /// Whether the exact Bayes error of the world is wanted beside the cells.
+    /// Whether the Bayes error of the world is wanted beside the cells.
     pub fn wants_bayes_error(&self) -> bool {
         matches!(self, Self::Temperature(_) | Self::SelfValidation | Self::Graders(_))
     }
@@ -195,8 +194,6 @@ pub struct Place<'a> {
     pub world: &'a World,
     /// Its knobs under the cell's condition.
     pub settings: &'a Settings,
-    /// The exact Bayes error there, where the experiment wants it.
-    pub truth: Option<&'a Truth>,
     /// Seed of the cell's training images: image i of the world under it is image i of [`Job::train`].
     pub train_seed: Seed,
 }

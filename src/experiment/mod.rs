@@ -52,6 +52,6 @@ pub use summary::{Law, Summary};
 pub use temperature::{Sweep, Swept, TemperatureSpec};
 pub use train::{CellEvent, Job, run_cell, train_cell};
 pub use trained::Trained;
-pub use truth::Truth;
+pub use truth::{Facts, Truth};
 pub use watched::{HalfWidths, Watched};
 pub use worst::{WORST, WORST_FILE, Worst, WorstImage};

@@ -12,7 +12,7 @@ use super::spec::ExperimentSpec;
 use super::truth::Truth;
 use crate::classifier::{Architecture, Labels};
 use crate::error::Result;
-use crate::figure::{Figure, Table};
+use crate::figure::{Figure, Table, records};
 use crate::measure::{Comparison, Estimate, Forecast, Point, compare, more_data};
 use crate::oracle::rounding::Rounding;
 use crate::units::Seed;
@@ -140,10 +140,8 @@ impl Summary {
 
     /// One line a cell.
     pub fn csv(&self) -> String {
-        let mut writer = csv::Writer::from_writer(Vec::new());
-        // Writing to memory does not fail, and all records are as long as the first.
-        let _ = writer.write_record(COLUMNS);
-        for CellResult { id, cell, parameters, steps, train_loss, measured: m, .. } in &self.cells {
+        let record = |result: &CellResult| {
+            let CellResult { id, cell, parameters, steps, train_loss, measured: m, .. } = result;
             let figures = [
                 *train_loss,
                 m.cross_entropy.value,
@@ -164,9 +162,10 @@ impl Summary {
             let mut record = vec![id.clone(), architecture.name().to_owned()];
             record.extend(counts.into_iter().chain(sizes).chain(figures.map(|figure| figure.to_string())));
             record.push(self.conditions.get(cell.condition).cloned().unwrap_or_default());
-            let _ = writer.write_record(record);
-        }
-        writer.into_inner().ok().and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default()
+            record
+        };
+        let head = COLUMNS.map(str::to_owned).to_vec();
+        records(std::iter::once(head).chain(self.cells.iter().map(record)))
     }
 }
 

@@ -1,15 +1,12 @@
 //! Figures as CSV.
 
-use super::{Axis, Figure, Rule, Scale, Way, bounds};
+use super::{Axis, Figure, Point, Rule, Scale, Series, Way, bounds};
 
 /// The figure as a table: lines `# key: value` with everything around the picture, then one line a point. Numbers are
 /// the shortest that read back to the same f64; a place on an axis of names is written as its name.
 pub fn csv(figure: &Figure) -> String {
     let mut text = String::new();
-    let mut comment = |key: &str, value: &str| {
-        let clean = |part: &str| part.split_whitespace().collect::<Vec<_>>().join(" ");
-        text.push_str(&format!("# {}: {}\n", clean(key), clean(value)));
-    };
+    let mut comment = |key: &str, value: &str| text.push_str(&comment(&format!("{key}: {value}")));
     comment("title", &figure.title);
     comment("caption", &figure.caption);
     for (key, value) in &figure.provenance {
@@ -27,19 +24,29 @@ pub fn csv(figure: &Figure) -> String {
     text + &table(figure)
 }
 
+/// A line that is no record, whatever is in it.
+pub(super) fn comment(text: &str) -> String {
+    format!("# {}\n", text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
 fn table(figure: &Figure) -> String {
-    let mut writer = ::csv::Writer::from_writer(Vec::new());
     let end = |end: Option<f64>| end.map_or_else(String::new, exact);
-    // Writing to memory does not fail, and all records have six fields.
-    let _ = writer.write_record(["series", "x", "y", "low", "high", "label"]);
-    for series in &figure.series {
-        for point in &series.points {
-            let label = point.label.as_deref().unwrap_or_default();
-            let x = name(&figure.x, point.x).map_or_else(|| exact(point.x), ToOwned::to_owned);
-            let y = name(&figure.y, point.y).map_or_else(|| exact(point.y), ToOwned::to_owned);
-            let record = [&series.name, &x, &y, &end(point.low), &end(point.high), label];
-            let _ = writer.write_record(record);
-        }
+    let place = |axis: &Axis, at: f64| name(axis, at).map_or_else(|| exact(at), ToOwned::to_owned);
+    let points = figure.series.iter().flat_map(|series| series.points.iter().map(move |point| (series, point)));
+    let record = |(series, point): (&Series, &Point)| {
+        let (x, y) = (place(&figure.x, point.x), place(&figure.y, point.y));
+        [series.name.clone(), x, y, end(point.low), end(point.high), point.label.clone().unwrap_or_default()]
+    };
+    let head = ["series", "x", "y", "low", "high", "label"].map(ToOwned::to_owned);
+    records(std::iter::once(head).chain(points.map(record)))
+}
+
+/// Records as comma-separated values, a line each; fields are in quotes where they need them.
+pub fn records(records: impl IntoIterator<Item: IntoIterator<Item: AsRef<[u8]>>>) -> String {
+    let mut writer = ::csv::WriterBuilder::new().flexible(true).from_writer(Vec::new());
+    // Writing to memory does not fail, and what was text stays text.
+    for record in records {
+        let _ = writer.write_record(record);
     }
     writer.into_inner().ok().and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default()
 }

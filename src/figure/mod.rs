@@ -24,7 +24,7 @@ mod text;
 mod ticks;
 
 pub use bounds::{Frame, Omitted, Slot, bounds, slots};
-pub use csv::csv;
+pub use csv::{csv, records};
 pub use layout::scene;
 pub use palette::{COLOURS, Marker, colour, markers};
 pub use png::png;

@@ -4,6 +4,8 @@ use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
 
+use super::csv::{comment, records};
+
 /// A table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Table {
@@ -139,7 +141,6 @@ impl Table {
     /// Comma-separated values: title and caption in lines that begin with #, then a line a row; a number with an interval takes three
     /// fields. Numbers are the shortest that read back to the same f64.
     pub fn csv(&self) -> String {
-        let mut writer = ::csv::Writer::from_writer(Vec::new());
         let wide =
             |c: usize| self.rows.iter().any(|row| matches!(row.get(c), Some(Value::Number { low: Some(_), .. })));
         let ends = |c: usize, fields: [String; 3]| fields.into_iter().take(if wide(c) { 3 } else { 1 });
@@ -152,13 +153,9 @@ impl Table {
             Value::Number { value, low, high } => ends(c, [value.to_string(), end(low), end(high)]),
             Value::Nothing => ends(c, Default::default()),
         };
-        // Writing to memory does not fail, and all rows are as long as the headings.
-        let _ = writer.write_record(headings);
-        for row in &self.rows {
-            let _ = writer.write_record(row.iter().enumerate().flat_map(fields));
-        }
-        let rows = writer.into_inner().ok().and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default();
-        format!("# {}\n# {}\n{rows}", self.title, self.caption)
+        let rows = self.rows.iter().map(|row| row.iter().enumerate().flat_map(fields).collect());
+        let all: Vec<Vec<String>> = std::iter::once(headings.collect()).chain(rows).collect();
+        comment(&self.title) + &comment(&self.caption) + &records(all)
     }
 
     /// A Markdown table with its caption.

@@ -55,6 +55,8 @@ pub enum Purpose {
     RankSpec,
     /// The folder of a ranking.
     RankFolder,
+    /// The folder of a dataset to be made.
+    ExportFolder,
     /// The images of a ranking's corpus, by its place in the list.
     RankData(usize),
 }
@@ -117,6 +119,7 @@ pub fn browse(ctx: &egui::Context, purpose: Purpose) -> Errand<Chosen> {
         | Purpose::RunData
         | Purpose::FiguresFolder
         | Purpose::RankFolder
+        | Purpose::ExportFolder
         | Purpose::RankData(_)
         | Purpose::RunTestData => {
             let answer = dialog.set_title("Choose a folder").pick_folder();

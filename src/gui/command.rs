@@ -1,23 +1,24 @@
 //! Everything a user can do, its keys, and the same as a command line.
 
+mod lines;
+
 use std::path::{Path, PathBuf};
 
 use eframe::egui::{Key, KeyboardShortcut, Modifiers};
 
 use crate::device::DeviceChoice;
-use crate::flow::tarflow::Look as FlowLook;
-use crate::flow::tarflow::engine::Guided;
+use crate::experiment::PRESETS;
 use crate::oracle::train::TrainSpec;
 use crate::run::Held;
-use crate::worker::protocol::JobId;
+use crate::worker::protocol::{Job, JobId};
 use crate::worker::walk::WalkRequest;
 
 use super::background::Purpose;
-use super::looks;
-use super::prefs::{Look, Prefs};
+use super::prefs::Look;
 use super::runs::RunCommand;
-use super::session::Session;
 use super::view::Source;
+
+pub use lines::{bayes_error_command, export_command, knobs, posterior_command, quote, sample_command, tau_command};
 
 /// One step through the gallery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -141,6 +142,8 @@ pub enum Command {
     SendWalk,
     /// Something about a run of an experiment.
     Run(RunCommand),
+    /// Have the engine do something.
+    Submit(Box<Job>),
     /// Forget the log.
     ClearLog,
     /// Close the window.
@@ -251,84 +254,14 @@ pub fn palette(panels: &[(&'static str, &'static str)], devices: &[DeviceChoice]
     all.extend(panels.iter().map(|(id, title)| (format!("Show panel: {title}"), Command::ShowPanel(id))));
     let bundled = crate::oracle::library::names();
     all.extend(bundled.iter().map(|name| (format!("Open oracle: {name}"), Command::OpenOracle((*name).into()))));
+    all.extend(
+        PRESETS
+            .iter()
+            .map(|preset| (format!("New experiment: {}", preset.name), Command::Run(RunCommand::New(preset.name)))),
+    );
     all.extend(devices.iter().map(|choice| (format!("Compute on: {choice}"), Command::UseDevice(*choice))));
     let entry = |(title, command)| Entry { title, shortcut: shortcut(&command), command };
     all.into_iter().map(entry).collect()
-}
-
-/// The gallery as a command line.
-pub fn sample_command(session: &Session, prefs: &Prefs, selected: usize) -> String {
-    let oracle = quote(&session.oracle_name);
-    let mut text = format!("bayescope sample {oracle} --n {} --seed {}", prefs.n, prefs.seed);
-    text += &knobs(prefs);
-    match looks::look(session, prefs) {
-        Some(look) => text += &format!("{} --out pictures.png", look_arguments(&look)),
-        None => text += " --out samples.npz",
-    }
-    if selected > 1 {
-        text += &format!("  # the window had {selected} of them selected");
-    }
-    text
-}
-
-/// The arguments of a look.
-fn look_arguments(look: &FlowLook) -> String {
-    let mut text = String::new();
-    if let Some(guidance) = &look.guidance {
-        let what = match guidance.what {
-            Guided::A => "a",
-            Guided::B => "b",
-            Guided::Ab => "ab",
-        };
-        text += &format!(" --guidance {} --guide {what}", guidance.scale);
-        if guidance.annealed {
-            text += " --annealed";
-        }
-        if guidance.attention_temperature != 1.0 {
-            text += &format!(" --attention-temperature {}", guidance.attention_temperature);
-        }
-    }
-    text + if look.denoise { " --denoise" } else { "" }
-}
-
-/// The posteriors of images from outside as a command line.
-pub fn posterior_command(session: &Session, prefs: &Prefs) -> String {
-    let paths: Vec<String> = session.external_paths.iter().map(|path| quote(&path.display().to_string())).collect();
-    format!("bayescope posterior {} {}{} --json", quote(&session.oracle_name), paths.join(" "), knobs(prefs))
-}
-
-/// The Bayes error as a command line.
-pub fn bayes_error_command(session: &Session, prefs: &Prefs) -> String {
-    format!("bayescope bayes-error {} --tau {}{} --json", quote(&session.oracle_name), prefs.tau, prior(prefs))
-}
-
-/// τ of a Bayes error as a command line.
-pub fn tau_command(session: &Session, prefs: &Prefs, target: f64) -> String {
-    format!("bayescope tau {} --target {target}{} --json", quote(&session.oracle_name), prior(prefs))
-}
-
-/// Options for the world's knobs.
-pub fn knobs(prefs: &Prefs) -> String {
-    let mut text = format!(" --tau {}", prefs.tau);
-    if prefs.smoothing != 1.0 {
-        text += &format!(" --smoothing {}", prefs.smoothing);
-    }
-    text + &prior(prefs)
-}
-
-fn prior(prefs: &Prefs) -> String {
-    let mut text = String::new();
-    if !prefs.prior_is_uniform() {
-        let prior: Vec<String> = prefs.prior.iter().map(|p| format!("{p:.6}")).collect();
-        text += &format!(" --prior {}", prior.join(","));
-    }
-    text
-}
-
-/// For a POSIX shell.
-pub fn quote(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=+@".contains(c);
-    if !word.is_empty() && word.chars().all(plain) { word.into() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }
 
 /// What dropped, typed or chosen paths stand for.
@@ -363,16 +296,6 @@ fn is_oracle(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn commands_can_be_pasted_into_a_shell() {
-        let session = Session::opening("my oracles/it's");
-        let mut prefs = Prefs { prior: vec![0.5; 2], tau: 0.75, seed: 4, ..Prefs::default() };
-        let text = sample_command(&session, &prefs, 0);
-        assert_eq!(text, r"bayescope sample 'my oracles/it'\''s' --n 400 --seed 4 --tau 0.75 --out samples.npz");
-        prefs.prior = vec![0.9, 0.1];
-        assert!(sample_command(&session, &prefs, 0).contains("--prior 0.900000,0.100000"));
-    }
 
     #[test]
     fn paths_are_told_apart_by_what_they_are() {

@@ -53,7 +53,7 @@ impl App {
                 if self.view.source == Source::Outside && self.session.external.is_none() {
                     self.view.show(Source::World);
                 }
-                self.open_worst_next();
+                self.open_cell_images_next();
             }
             Effect::Outside { same: true, .. } if self.view.source == Source::Outside => self.wishes.look_again(),
             Effect::Outside { knobs, .. } => {
@@ -76,7 +76,7 @@ impl App {
                 self.wishes.accept(&self.prefs);
             }
             Effect::OracleRefused => {
-                self.runs.worst_next = None;
+                self.runs.cell_images_next = None;
                 self.prefs.oracle.clone_from(&self.session.oracle_name);
                 self.wishes.accept(&self.prefs);
             }

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use crate::worker::bayes::protocol::Question;
+use crate::worker::cell_images::CellImagesRequest;
 use crate::worker::protocol::{
     Event, EvidenceMap, EvidenceRequest, GalleryRequest, GalleryUpdate, InspectRequest, Inspection, Job, JobId,
     RunningPosterior,
 };
 use crate::worker::runs::WatchRequest;
-use crate::worker::worst::WorstRequest;
 
 /// The worker as the window sees it; tests put a fake in its place.
 pub trait Engine {
@@ -24,8 +24,8 @@ pub trait Engine {
     fn ask(&self, question: Question);
     /// Opens the best epoch so far of the run in a folder, whatever else is under way.
     fn use_checkpoint(&self, run: PathBuf) -> JobId;
-    /// Asks for the worst images of a cell of a run, whatever else is under way; they come as images from outside do.
-    fn open_worst(&self, request: WorstRequest) -> JobId;
+    /// Asks for images of a cell of a run, whatever else is under way; they come as images from outside do.
+    fn open_cell_images(&self, request: CellImagesRequest) -> JobId;
     /// Looks at these run folders from now on; what changes there comes as events.
     fn watch(&self, request: WatchRequest);
     /// Stops a job soon, or takes it from the queue.
@@ -69,8 +69,8 @@ impl Engine for crate::worker::Worker {
         Self::use_checkpoint(self, run)
     }
 
-    fn open_worst(&self, request: WorstRequest) -> JobId {
-        Self::open_worst(self, request)
+    fn open_cell_images(&self, request: CellImagesRequest) -> JobId {
+        Self::open_cell_images(self, request)
     }
 
     fn watch(&self, request: WatchRequest) {

@@ -1,5 +1,7 @@
 //! Figures in the window: the very shapes that SVG and PNG are written from, painted by egui. What a point is stands beside the pointer.
 
+use std::collections::BTreeMap;
+
 use eframe::egui::epaint::{Mesh, TextShape, Vertex, WHITE_UV};
 use eframe::egui::{self, Color32, FontId, Pos2, Rect, Sense, Shape, Stroke, Ui, Vec2, pos2, vec2};
 
@@ -16,8 +18,9 @@ const REACH: f32 = 12.0;
 
 /// Figures as shapes, kept from frame to frame.
 #[derive(Default)]
-pub struct Gallery {
-    kept: Vec<Kept>,
+pub struct Drawings {
+    /// By their place in the list.
+    kept: BTreeMap<usize, Kept>,
 }
 
 /// A figure laid out for a width and a theme.
@@ -31,17 +34,15 @@ struct Kept {
     tips: Vec<(Pos2, String)>,
 }
 
-impl Gallery {
+impl Drawings {
     /// Shows the figure in place `at` of a list.
     pub fn show(&mut self, ui: &mut Ui, at: usize, figure: &Figure) {
         let (width, dark) = (ui.available_width().min(WIDEST).floor(), Theme::of(ui).is_dark());
         let fits = |kept: &Kept| kept.width == width && kept.dark == dark && kept.figure == *figure;
-        if self.kept.get(at).is_none_or(|kept| !fits(kept)) {
-            let kept = Kept::new(ui, figure, width, dark);
-            self.kept.truncate(at.max(self.kept.len().min(at + 1)));
-            if at < self.kept.len() { self.kept[at] = kept } else { self.kept.push(kept) }
+        if !self.kept.get(&at).is_some_and(fits) {
+            self.kept.insert(at, Kept::new(ui, figure, width, dark));
         }
-        if let Some(kept) = self.kept.get(at) {
+        if let Some(kept) = self.kept.get(&at) {
             kept.show(ui);
         }
     }

@@ -10,7 +10,7 @@ use super::command::{
     Command, Opened, bayes_error_command, posterior_command, sample_command, sort_paths, tau_command,
 };
 use super::prompt::{Kind, Prompt};
-use super::runs::{RunCommand, worst_command};
+use super::runs::{RunCommand, cell_images_command};
 use super::session::log::Level;
 use super::view::Source;
 use super::wishes::submit;
@@ -52,7 +52,11 @@ impl App {
             }
             Command::ClearJobs => self.session.jobs.clear_ended(),
             Command::ClearLog => self.session.log.clear(),
-            Command::CopyText(text) => self.copy(ctx, text, "Copied"),
+            Command::CopyText(text) => {
+                let done = if text.contains('\n') { "Copied".into() } else { format!("Copied: {text}") };
+                self.copy(ctx, text, &done);
+            }
+            Command::Submit(job) => submit(self.engine.as_ref(), &mut self.session, *job),
             Command::SaveCurveTo(path) => self.save_curve(ctx, path),
             Command::CopyCommand => self.copy_command(ctx),
             Command::Run(command) => self.run_command(ctx, command),
@@ -236,10 +240,11 @@ impl App {
     }
 
     fn copy_command(&mut self, ctx: &egui::Context) {
-        let judged = self.session.external.as_ref().is_some_and(|external| !external.verdicts.is_empty());
-        if let Some(worst) = self.session.runs.worst.as_ref().filter(|_| judged && self.view.source == Source::Outside)
-        {
-            let text = worst_command(&worst.request);
+        let outside = self.session.external.as_ref().filter(|_| self.view.source == Source::Outside);
+        let of_cell = self.session.runs.cell_images.as_ref();
+        let of_cell = of_cell.filter(|images| outside.is_some() && outside.map(|o| &o.name) == images.shown.as_ref());
+        if let Some(images) = of_cell {
+            let text = cell_images_command(&images.request);
             let done = format!("Copied: {text}");
             return self.copy(ctx, text, &done);
         }
@@ -297,6 +302,7 @@ impl App {
             | Purpose::RunTestData
             | Purpose::RankSpec
             | Purpose::RankFolder
+            | Purpose::ExportFolder
             | Purpose::RankData(_) => self.view.picked = Some((purpose, first)),
         }
     }

@@ -21,9 +21,9 @@ use crate::experiment::{ExperimentSpec, HardnessSpec, PRESETS};
 use crate::figure::{Figure, Look, Table};
 use crate::run::hardness::HardnessFolder;
 use crate::run::{Format, RunFolder, write_figures};
+use crate::worker::cell_images::{CellImages, CellImagesRequest};
 use crate::worker::hardness::RankRequest;
 use crate::worker::protocol::Job;
-use crate::worker::worst::WorstRequest;
 
 /// Something about a run.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,10 +48,12 @@ pub enum RunCommand {
     Delete(PathBuf),
     /// The experiment as a command line, to the clipboard; its spec goes to the folder first.
     CopyCommand(Box<ExperimentSpec>, PathBuf),
-    /// Show the worst images of a cell in the gallery.
-    Worst(PathBuf, String),
+    /// Show images of a cell in the gallery.
+    ShowCell(CellImages, PathBuf, String),
     /// The same, once the oracle of that name is open.
-    WorstIn(String, PathBuf, String),
+    ShowCellIn(String, CellImages, PathBuf, String),
+    /// Fill the form with a preset.
+    New(&'static str),
     /// Ask where to save the points of a plot: the file's text, and what it would be called.
     SavePoints(String, &'static str),
     /// Save them there.
@@ -83,8 +85,8 @@ pub struct RunDesk {
     figure: Option<(Box<Figure>, Format)>,
     /// The run whose figures are to be saved, likewise.
     figures_of: Option<PathBuf>,
-    /// The oracle that is being opened, and the run and cell whose worst images are shown then.
-    pub(super) worst_next: Option<(String, PathBuf, String)>,
+    /// The oracle that is being opened, and which images of what run and cell are shown then.
+    pub(super) cell_images_next: Option<(String, CellImages, PathBuf, String)>,
 }
 
 impl RunDesk {
@@ -108,9 +110,10 @@ pub fn resume_command(folder: &Path, prefs: &Prefs) -> String {
     format!("bayescope resume {}{}", quote(&folder.display().to_string()), device(prefs.device))
 }
 
-/// The command that lists the worst images of a cell.
-pub fn worst_command(request: &WorstRequest) -> String {
-    format!("bayescope summary {} --worst {}", quote(&request.folder.display().to_string()), quote(&request.cell))
+/// The command that lists images of a cell.
+pub fn cell_images_command(request: &CellImagesRequest) -> String {
+    let CellImagesRequest { which, folder, cell, .. } = request;
+    format!("bayescope summary {} {} {}", quote(&folder.display().to_string()), which.option(), quote(cell))
 }
 
 fn run_command(spec: &str, folder: &Path, choice: DeviceChoice) -> String {
@@ -165,10 +168,14 @@ impl App {
                 self.runs.errands.push(Errand::start(ctx, "delete a run", work));
             }
             RunCommand::CopyCommand(spec, folder) => self.copy_run_command(ctx, *spec, folder),
-            RunCommand::Worst(folder, cell) => self.open_worst(folder, cell),
-            RunCommand::WorstIn(oracle, folder, cell) => {
+            RunCommand::ShowCell(which, folder, cell) => self.open_cell_images(which, folder, cell),
+            RunCommand::New(preset) => {
+                self.view.preset = Some(preset);
+                panels::activate(&mut self.layout, panels::experiments::ID);
+            }
+            RunCommand::ShowCellIn(oracle, which, folder, cell) => {
                 self.commands.push(Command::OpenOracle(oracle.clone()));
-                self.runs.worst_next = Some((oracle, folder, cell));
+                self.runs.cell_images_next = Some((oracle, which, folder, cell));
             }
             other => self.save_command(ctx, other),
         }
@@ -227,21 +234,21 @@ impl App {
         Some((found.results.figures.clone(), found.results.tables.clone(), found.spec.name.clone()))
     }
 
-    fn open_worst(&mut self, folder: PathBuf, cell: String) {
+    fn open_cell_images(&mut self, which: CellImages, folder: PathBuf, cell: String) {
         let Some(info) = &self.session.oracle else {
             return self.session.notify(Level::Warning, "There is no world yet: open an oracle first.");
         };
         let (oracle, world) = (self.session.oracle_name.clone(), info.weights_sha256.clone());
-        let request = WorstRequest { folder, cell, oracle, world };
-        let id = self.engine.open_worst(request.clone());
-        self.session.asks_worst(id, request);
+        let request = CellImagesRequest { which, folder, cell, oracle, world };
+        let id = self.engine.open_cell_images(request.clone());
+        self.session.asks_cell_images(id, request);
     }
 
     /// An oracle has opened: if it is the one that was waited for, the images are asked for.
-    pub(super) fn open_worst_next(&mut self) {
-        let wanted = self.runs.worst_next.take_if(|(oracle, ..)| *oracle == self.session.oracle_name);
-        if let Some((_, folder, cell)) = wanted.filter(|_| self.session.oracle.is_some()) {
-            self.open_worst(folder, cell);
+    pub(super) fn open_cell_images_next(&mut self) {
+        let wanted = self.runs.cell_images_next.take_if(|(oracle, ..)| *oracle == self.session.oracle_name);
+        if let Some((_, which, folder, cell)) = wanted.filter(|_| self.session.oracle.is_some()) {
+            self.open_cell_images(which, folder, cell);
         }
     }
 

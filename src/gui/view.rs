@@ -72,6 +72,8 @@ pub struct View {
     pub experiments_shown: bool,
     /// A path the user chose for a panel's field.
     pub picked: Option<(Purpose, PathBuf)>,
+    /// The preset the form of experiments is to be filled with.
+    pub preset: Option<&'static str>,
     arrangement: Arc<Arrangement>,
     arranged: Option<Key>,
 }

@@ -184,9 +184,6 @@ pub struct Graded {
     pub n: usize,
     /// What it chose by itself.
     pub chosen: Option<Chosen>,
-    /// Time it took, the shared geometry included: as if it had run alone. Not written down: the same cell has the same bytes.
-    #[serde(skip)]
-    pub seconds: f64,
 }
 
 /// Every estimator that needs a sample alone, on one shared geometry. One that cannot be used on this sample leaves the

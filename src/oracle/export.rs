@@ -124,7 +124,7 @@ fn save_pictures(world: &World, samples: &[Sample], folder: &Path) -> Result<()>
 }
 
 /// A class name as the name of a folder.
-pub(super) fn file_name(class: &str) -> String {
+pub fn file_name(class: &str) -> String {
     let clean: String =
         class.chars().map(|c| if c.is_alphanumeric() || "-_ .".contains(c) { c } else { '_' }).collect();
     if clean.trim_matches('.').is_empty() { format!("class{clean}").replace('.', "_") } else { clean }

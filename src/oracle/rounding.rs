@@ -29,6 +29,13 @@ impl Rounding {
         self.max_drift = drifts.iter().copied().fold(self.max_drift, f64::max);
     }
 
+    /// Those of other images too.
+    pub fn merge(&mut self, other: &Self) {
+        self.images += other.images;
+        self.rounded += other.rounded;
+        self.max_drift = self.max_drift.max(other.max_drift);
+    }
+
     /// In words, where there is something to say.
     pub fn describe(&self) -> Option<String> {
         (self.rounded > 0).then(|| Self::sentence(&self.count("images")))

@@ -208,7 +208,6 @@ impl Run<'_> {
         let place = Place {
             world: self.computer.world,
             settings: &self.pools.settings(cell.condition),
-            truth: self.pools.truth(&cell),
             train_seed: spec.train_seed(cell.seed),
         };
         let result = carry_out(&spec.experiment, &place, &job, &mut |said: CellEvent| diary.note(said, events));

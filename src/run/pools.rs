@@ -1,7 +1,5 @@
 //! The images of a run: samples of its world or images of a dataset, made once, kept in its folder, and held while they are used.
 
-use std::collections::BTreeMap;
-
 use super::execute::{Computer, RunEvent};
 use super::folder::{RunFolder, write_json};
 use super::stage::Stage;
@@ -28,7 +26,6 @@ pub struct Pools<'a> {
     trains: Vec<(String, Images)>,
     /// Which images of a dataset the run trains on, in order, and their posteriors.
     scored: Option<(Vec<usize>, Images)>,
-    truths: BTreeMap<usize, Truth>,
 }
 
 /// Names of the files of images that a run may have.
@@ -70,7 +67,7 @@ impl<'a> Pools<'a> {
         }
         let stage = computer.stage.clone().map(Stage::new);
         let (tests, trains) = (Vec::new(), Vec::new());
-        Ok(Self { folder, computer, stage, tests, trains, scored: None, truths: BTreeMap::new() })
+        Ok(Self { folder, computer, stage, tests, trains, scored: None })
     }
 
     /// Makes the images ready that a cell needs. Training images of the world that are seen once are drawn when they are needed.
@@ -80,7 +77,7 @@ impl<'a> Pools<'a> {
     pub fn prepare(&mut self, cell: &Cell, streamed: bool, events: &mut dyn Events<RunEvent>) -> Result<()> {
         let (spec, computer) = (&self.folder.spec, self.computer);
         self.hold_test(cell.condition, events)?;
-        self.hold_truth(cell.condition, events)?;
+        self.find_truth(cell.condition, events)?;
         match &computer.data {
             Some(Data { train, .. }) if spec.needs_posteriors() && self.scored.is_none() => {
                 let orders = spec.grid.seeds.iter().map(|&seed| train.order(spec.train_seed(seed), spec.largest()));
@@ -104,11 +101,6 @@ impl<'a> Pools<'a> {
         let name = test_name(&self.folder.spec, cell.condition);
         let held = self.tests.iter().find(|(held, _)| *held == name).map(|(_, images)| images);
         held.ok_or_else(|| Error::input("no test images"))
-    }
-
-    /// The Bayes error of a cell that was prepared, where the experiment wants it.
-    pub fn truth(&self, cell: &Cell) -> Option<&Truth> {
-        self.truths.get(&cell.condition)
     }
 
     /// The training images of a cell that was prepared.
@@ -150,29 +142,20 @@ impl<'a> Pools<'a> {
     }
 
     /// Computes the Bayes error under a condition, unless it is not wanted or on disk.
-    fn hold_truth(&mut self, condition: usize, events: &mut dyn Events<RunEvent>) -> Result<()> {
-        let spec = &self.folder.spec;
-        if !spec.experiment.wants_bayes_error() || self.truths.contains_key(&condition) {
+    fn find_truth(&self, condition: usize, events: &mut dyn Events<RunEvent>) -> Result<()> {
+        let (spec, path) = (&self.folder.spec, self.folder.truth_path(condition));
+        if !spec.experiment.wants_bayes_error() || path.exists() {
             return Ok(());
         }
-        let truth = match self.folder.truth(condition)? {
-            Some(truth) => truth,
-            None => {
-                let settings = self.settings(condition);
-                let what = format!("the Bayes error at τ = {}", settings.tau.get());
-                let mut tell = |progress: Progress| events.emit(RunEvent::Scoring { what: what.clone(), progress });
-                let seed = Seed(spec.world.seed).split("bayes error");
-                let truth = Truth::of(self.computer.world, &settings, seed, &mut tell)?;
-                let path = self.folder.truth_path(condition);
-                if let Some(folder) = path.parent() {
-                    std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
-                }
-                write_json(&path, &truth)?;
-                truth
-            }
-        };
-        self.truths.insert(condition, truth);
-        Ok(())
+        let settings = self.settings(condition);
+        let what = format!("the Bayes error at τ = {}", settings.tau.get());
+        let mut tell = |progress: Progress| events.emit(RunEvent::Scoring { what: what.clone(), progress });
+        let seed = Seed(spec.world.seed).split("bayes error");
+        let truth = Truth::of(self.computer.world, &settings, seed, &mut tell)?;
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
+        }
+        write_json(&path, &truth)
     }
 
     fn hold(&mut self, cell: &Cell, events: &mut dyn Events<RunEvent>) -> Result<()> {

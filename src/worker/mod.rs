@@ -1,9 +1,10 @@
 //! The one named thread that owns the device. Faces hand it jobs and slider-driven requests; it answers with events and
 //! pictures. A panic on the thread becomes an event, and a fresh worker opens the same oracle again. Bayes errors need no
 //! device: two light threads of their own ([`bayes`]) answer them meanwhile. A third looks at run folders ([`runs`]), a fourth
-//! reads images from them ([`worst`]).
+//! reads images from them ([`cell_images`]).
 
 pub mod bayes;
+pub mod cell_images;
 mod desk;
 pub mod hardness;
 mod interactive;
@@ -12,7 +13,6 @@ pub mod protocol;
 pub mod runs;
 mod slot;
 pub mod walk;
-pub mod worst;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -24,6 +24,7 @@ use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 use crate::device::DeviceChoice;
 use bayes::Board;
 use bayes::protocol::Question;
+use cell_images::CellImagesRequest;
 use interactive::Handed;
 use protocol::{
     Event, EvidenceMap, EvidenceRequest, GalleryRequest, GalleryUpdate, InspectRequest, Inspection, Job, JobId,
@@ -31,7 +32,6 @@ use protocol::{
 };
 use runs::WatchRequest;
 use slot::Slot;
-use worst::WorstRequest;
 
 /// Jobs that may wait at once.
 const QUEUE: usize = 64;
@@ -112,7 +112,7 @@ impl Shared {
 pub struct Worker {
     shared: Arc<Shared>,
     jobs: Sender<(JobId, Job)>,
-    worst: Sender<(JobId, WorstRequest)>,
+    cell_images: Sender<(JobId, CellImagesRequest)>,
     events: Receiver<Event>,
     own_events: Sender<Event>,
     next_id: AtomicU64,
@@ -126,19 +126,19 @@ impl Worker {
         let (watch_bell, hear_watch) = bounded(1);
         let (board, bells) = Board::new();
         let (jobs, queue) = bounded(QUEUE);
-        let (worst, asked) = bounded(QUEUE);
+        let (cell_images, asked) = bounded(QUEUE);
         let (sender, events) = bounded(EVENTS);
         let shared = Arc::new(Shared::new([bell, watch_bell], board, wake));
         bayes::start(&shared, bells, &sender);
         runs::watcher::start(&shared, hear_watch, &sender);
-        worst::start(&shared, asked, &sender);
+        cell_images::start(&shared, asked, &sender);
         let line = desk::Line { shared: shared.clone(), queue, ringing, events: sender.clone() };
         let spawned =
             std::thread::Builder::new().name("worker".into()).spawn(move || desk::work(&line, device, oracle));
         if let Err(error) = spawned {
             let _ = sender.try_send(Event::Failed(format!("the system gave no thread to compute on: {error}")));
         }
-        Self { shared, jobs, worst, events, own_events: sender, next_id: AtomicU64::new(1) }
+        Self { shared, jobs, cell_images, events, own_events: sender, next_id: AtomicU64::new(1) }
     }
 
     /// Queues a job and returns at once.
@@ -146,10 +146,10 @@ impl Worker {
         self.queue(&self.jobs, job)
     }
 
-    /// Asks for the worst images of a cell, and returns at once: they come as images from outside do. Does not wait in the queue
+    /// Asks for images of a cell, and returns at once: they come as images from outside do. Does not wait in the queue
     /// of jobs.
-    pub fn open_worst(&self, request: WorstRequest) -> JobId {
-        self.queue(&self.worst, request)
+    pub fn open_cell_images(&self, request: CellImagesRequest) -> JobId {
+        self.queue(&self.cell_images, request)
     }
 
     fn queue<T>(&self, queue: &Sender<(JobId, T)>, wanted: T) -> JobId {

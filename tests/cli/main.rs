@@ -6,6 +6,7 @@ mod bayes;
 mod common;
 mod datasets;
 mod experiments;
+mod export;
 mod faults;
 mod hardness;
 mod looking;

@@ -20,12 +20,12 @@ use bayescope::oracle::train::{StepLoss, TrainEvent};
 use bayescope::oracle::world::Settings;
 use bayescope::units::Smoothing;
 use bayescope::worker::bayes::protocol::Question;
+use bayescope::worker::cell_images::CellImagesRequest;
 use bayescope::worker::protocol::{
     Draft, Event, EvidenceMap, EvidenceRequest, GalleryRequest, GalleryUpdate, InspectRequest, Inspection, Job, JobId,
     RunningPosterior, Subject, Tile,
 };
 use bayescope::worker::runs::WatchRequest;
-use bayescope::worker::worst::WorstRequest;
 use egui_kittest::Harness;
 
 pub const SHAPE: ImageShape = ImageShape { channels: 1, height: 32, width: 32 };
@@ -40,7 +40,7 @@ struct State {
     pauses: Vec<(JobId, bool)>,
     cancelled: Vec<JobId>,
     checkpoints: Vec<PathBuf>,
-    worst: Vec<(JobId, WorstRequest)>,
+    cell_images: Vec<(JobId, CellImagesRequest)>,
     events: VecDeque<Event>,
     gallery: Option<GalleryUpdate>,
     inspection: Option<Inspection>,
@@ -290,8 +290,8 @@ impl Fake {
     }
 
     /// Worst images that were asked for.
-    pub fn worst(&self) -> Vec<(JobId, WorstRequest)> {
-        self.state().worst.clone()
+    pub fn cell_images(&self) -> Vec<(JobId, CellImagesRequest)> {
+        self.state().cell_images.clone()
     }
 
     /// Which run folders are watched.
@@ -336,10 +336,10 @@ impl Engine for Fake {
         700 + state.checkpoints.len() as JobId
     }
 
-    fn open_worst(&self, request: WorstRequest) -> JobId {
+    fn open_cell_images(&self, request: CellImagesRequest) -> JobId {
         let mut state = self.state();
-        let id = 800 + state.worst.len() as JobId;
-        state.worst.push((id, request));
+        let id = 800 + state.cell_images.len() as JobId;
+        state.cell_images.push((id, request));
         id
     }
 

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use bayescope::experiment::{Experiment, ExperimentSpec};
 use bayescope::worker::protocol::Job;
-use eframe::egui::Key;
+use eframe::egui::{Key, Modifiers};
+use egui_kittest::kittest::Queryable;
 
 use super::experiments::{click, open, panel, rewrite, run_of};
 use super::shows;
@@ -39,7 +40,7 @@ fn every_kind_is_chosen_by_name_and_started_with_its_own_fields() {
 
 #[test]
 fn shifts_and_strategies_are_edited_in_place() {
-    let (mut harness, _) = panel();
+    let (mut harness, fake) = panel();
     click(&mut harness, "New experiment: Active learning");
     assert!(shows(&harness, "Which labels are worth buying"));
     for strategy in ["random", "max entropy", "max epistemic", "margin", "BALD", "max aleatoric"] {
@@ -49,9 +50,37 @@ fn shifts_and_strategies_are_edited_in_place() {
     click(&mut harness, "New experiment: Distribution shift");
     rewrite(&mut harness, "Class prior of shift 2", "0.5, much");
     assert!(shows(&harness, "'much' is no number"));
-    rewrite(&mut harness, "Class prior of shift 2", "0.5, 0.3, 0.2");
+    rewrite(&mut harness, "Class prior of shift 2", "0 0 0 0 5 0 0 3 0 2");
     click(&mut harness, "Remove the setting of shift 3");
     assert!(!shows(&harness, "is no number"));
+    // What was removed comes back where it stood.
+    click(&mut harness, "Put Moderate Imbalance (50/30/20) back");
+    rewrite(&mut harness, "Folder of the experiment", "/runs/shift");
+    click(&mut harness, "Start experiment");
+    let jobs = fake.jobs();
+    let [(_, Job::Experiment { spec: Some(spec), .. })] = jobs.as_slice() else { panic!("{jobs:?}") };
+    let Experiment::Shift(own) = &spec.experiment else { panic!("{:?}", spec.experiment) };
+    assert_eq!(own.settings[1].prior, [0.0, 0.0, 0.0, 0.0, 5.0, 0.0, 0.0, 3.0, 0.0, 2.0]);
+    assert_eq!((own.settings.len(), own.settings[2].name.as_str()), (18, "Moderate Imbalance (50/30/20)"));
+    assert!(!shows(&harness, "Put Moderate"));
+}
+
+#[test]
+fn every_preset_is_in_the_palette_and_fills_the_form() {
+    let (mut harness, fake) = panel();
+    click(&mut harness, "Gallery");
+    harness.key_press_modifiers(Modifiers::COMMAND, Key::P);
+    harness.run_steps(2);
+    harness.get_by_label("Command").type_text("new experiment soft-labels-quick");
+    harness.run_steps(2);
+    harness.key_press(Key::Enter);
+    harness.run_steps(4);
+    assert!(shows(&harness, "What is the whole exact posterior worth"), "{:?}", super::labels(&harness));
+    rewrite(&mut harness, "Folder of the experiment", "/runs/soft");
+    click(&mut harness, "Start experiment");
+    let jobs = fake.jobs();
+    let [(_, Job::Experiment { spec: Some(spec), .. })] = jobs.as_slice() else { panic!("{jobs:?}") };
+    assert_eq!((spec.name.as_str(), &spec.experiment), ("soft-labels-quick", &Experiment::SoftLabels));
 }
 
 #[test]
@@ -69,6 +98,9 @@ fn figures_and_tables_of_a_run_are_shown_and_saved() {
     harness.key_press(Key::Enter);
     wait(&mut harness, || file.exists());
     assert!(std::fs::read_to_string(&file).unwrap().contains("Bayes error"));
+    click(&mut harness, "Copy figures command");
+    let command = format!("bayescope summary {0} --figures {0}/figures", run.display());
+    assert!(harness.state().session().log.iter().any(|entry| entry.text.contains(&command)));
     click(&mut harness, "Save all figures…");
     let folder = place.path().join("all");
     rewrite(&mut harness, "Path", &folder.display().to_string());

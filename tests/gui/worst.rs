@@ -56,18 +56,18 @@ fn a_click_on_a_point_of_the_law_opens_its_worst_images() {
     let area = harness.get_by_label(plot).rect();
     // Beside every point there is nothing to click.
     click_at(&mut harness, area.left_top() + vec2(2.0, 2.0));
-    assert!(fake.worst().is_empty() && harness.state().view().cell.is_none());
+    assert!(fake.cell_images().is_empty() && harness.state().view().cell.is_none());
     // Somewhere along the right edge stand the cells of the most images.
     let mut y = area.top();
-    while fake.worst().is_empty() && y < area.bottom() {
+    while fake.cell_images().is_empty() && y < area.bottom() {
         let mut x = area.right() - 60.0;
-        while fake.worst().is_empty() && x < area.right() {
+        while fake.cell_images().is_empty() && x < area.right() {
             click_at(&mut harness, pos2(x, y));
             x += 8.0;
         }
         y += 16.0;
     }
-    let asked = fake.worst();
+    let asked = fake.cell_images();
     let [(id, request)] = asked.as_slice() else { panic!("{asked:?}") };
     let cell = folder.plan.iter().find(|planned| planned.id == request.cell).expect("a cell of the run").cell;
     assert_eq!((request.folder.as_path(), request.oracle.as_str(), cell.train_size), (place.path(), "mnist", 800));
@@ -108,7 +108,7 @@ fn worst_images_that_cannot_be_shown_say_why_and_what_helps() {
     open(&mut harness, &fake, place.path());
     click(&mut harness, "Cell: ConvNet on 800 images, seed 1");
     click(&mut harness, "Worst images");
-    let (id, request) = fake.worst().pop().expect("images were asked for");
+    let (id, request) = fake.cell_images().pop().expect("images were asked for");
     assert_eq!(request.cell, folder.plan.last().unwrap().id);
     let old = "ConvNet on 800 images, seed 1 was measured before worst images were kept";
     fake.send(Event::JobEnded { id, outcome: Outcome::Failed(old.into()) });
@@ -117,11 +117,11 @@ fn worst_images_that_cannot_be_shown_say_why_and_what_helps() {
     click(&mut harness, "Open /oracles/other and show them");
     let jobs = fake.jobs();
     let [(id, Job::OpenOracle(name))] = jobs.as_slice() else { panic!("{jobs:?}") };
-    assert_eq!((name.as_str(), fake.worst().len()), ("/oracles/other", 1));
+    assert_eq!((name.as_str(), fake.cell_images().len()), ("/oracles/other", 1));
     fake.open_classes((0..10).map(|class| format!("kind {class}")).collect());
     fake.send(Event::JobEnded { id: *id, outcome: Outcome::Done("open".into()) });
     harness.run_steps(4);
-    let (_, again) = fake.worst().pop().unwrap();
-    assert_eq!((fake.worst().len(), again.world.as_str(), again.cell), (2, "other", request.cell));
+    let (_, again) = fake.cell_images().pop().unwrap();
+    assert_eq!((fake.cell_images().len(), again.world.as_str(), again.cell), (2, "other", request.cell));
     assert!(!shows(&harness, "Open /oracles/other and show them"));
 }

@@ -8,9 +8,9 @@ use bayescope::oracle::posterior::Posterior;
 use bayescope::oracle::world::Settings;
 use bayescope::run::{RunEvent, RunFolder};
 use bayescope::units::Smoothing;
+use bayescope::worker::cell_images::{CellImages, CellImagesRequest};
 use bayescope::worker::protocol::{Event, InspectRequest, Job, Outcome, Subject};
 use bayescope::worker::runs::{Found, WatchRequest, look};
-use bayescope::worker::worst::WorstRequest;
 
 use super::common::reference::path;
 use super::{Bench, request};
@@ -74,13 +74,13 @@ fn an_experiment_runs_while_the_window_is_served_and_can_be_stopped_and_resumed(
 }
 
 /// A finished run in a folder, and the request for the worst images of one of its cells.
-fn finished(bench: &mut Bench, path: &Path) -> (RunFolder, WorstRequest) {
+fn finished(bench: &mut Bench, path: &Path) -> (RunFolder, CellImagesRequest) {
     let id = bench.worker.submit(job(path));
     assert!(matches!(bench.outcome(id), Outcome::Done(_)));
     let run = RunFolder::open(path).unwrap();
     let world = bayescope::oracle::library::find("mnist").unwrap().info().unwrap().weights_sha256;
     let (folder, cell, oracle) = (path.to_owned(), run.plan[0].id.clone(), "mnist".to_owned());
-    (run, WorstRequest { folder, cell, oracle, world })
+    (run, CellImagesRequest { which: CellImages::Worst, folder, cell, oracle, world })
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn worst_images_come_with_the_posteriors_of_the_pool_even_while_a_job_is_held() 
     let held = bench.worker.submit(Job::Save { spec, indices, settings, path: long });
     bench.until(|event| matches!(event, Event::JobProgress { .. }).then_some(()));
     bench.worker.set_paused(held, true);
-    let asked = bench.worker.open_worst(request.clone());
+    let asked = bench.worker.open_cell_images(request.clone());
     let external = |event: &Event| match event {
         Event::External { ids, tiles, settings, own_knobs, verdicts, labelled: true, .. } => {
             Some((ids.clone(), tiles.clone(), settings.clone(), *own_knobs, verdicts.clone()))
@@ -151,17 +151,19 @@ fn worst_images_that_cannot_come_say_why() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("run");
     let (run, request) = finished(&mut bench, &path);
-    let failed = |bench: &mut Bench, request: WorstRequest| {
-        let id = bench.worker.open_worst(request);
+    let failed = |bench: &mut Bench, request: CellImagesRequest| {
+        let id = bench.worker.open_cell_images(request);
         match bench.outcome(id) {
             Outcome::Failed(why) => why,
             other => panic!("{other:?}"),
         }
     };
-    let elsewhere = WorstRequest { world: "another".into(), ..request.clone() };
+    let elsewhere = CellImagesRequest { world: "another".into(), ..request.clone() };
     assert!(failed(&mut bench, elsewhere.clone()).contains("other weights"));
-    assert!(failed(&mut bench, WorstRequest { oracle: "digits".into(), ..elsewhere }).contains("open mnist first"));
-    let nothing = WorstRequest { cell: "nothing".into(), ..request.clone() };
+    assert!(
+        failed(&mut bench, CellImagesRequest { oracle: "digits".into(), ..elsewhere }).contains("open mnist first")
+    );
+    let nothing = CellImagesRequest { cell: "nothing".into(), ..request.clone() };
     assert!(failed(&mut bench, nothing).contains("no cell nothing"));
     // What was read while another oracle was being opened is not shown in it.
     let other = bench.worker.submit(Job::OpenOracle(path_of_another()));
@@ -170,7 +172,7 @@ fn worst_images_that_cannot_come_say_why() {
     std::fs::remove_file(run.cell(&request.cell).join("worst.json")).unwrap();
     assert!(failed(&mut bench, request.clone()).contains("before worst images were kept"));
     // Images of another pool are not taken for those the cell was measured on.
-    let (next, pool) = (WorstRequest { cell: run.plan[1].id.clone(), ..request }, run.pool("test").unwrap());
+    let (next, pool) = (CellImagesRequest { cell: run.plan[1].id.clone(), ..request }, run.pool("test").unwrap());
     std::fs::copy(run.pool("train-0").unwrap(), &pool).unwrap();
     assert!(failed(&mut bench, next.clone()).contains("is not the pool this cell was measured on"));
     std::fs::remove_file(pool).unwrap();

@@ -2,6 +2,7 @@
 
 use super::super::repeats::{SeedGain, cell};
 use super::grades::{Grades, Marked, Rated};
+use crate::bayes::Z95;
 use crate::figure::{Axis, Column, Figure, Point, Rule, Series, Style, Table, Value, Way};
 use crate::measure::Interval;
 use crate::measure::grade::Estimator;
@@ -52,10 +53,10 @@ fn series(name: String, colour: usize, style: Style, points: Vec<Point>) -> Seri
 
 /// Estimates against the truth: on the diagonal they are right.
 fn beside_truth(largest: &[&Marked], most: usize, said: &str) -> Figure {
-    let top = largest.iter().map(|marked| 100.0 * marked.truth).fold(0.0, f64::max);
+    let top = largest.iter().map(|marked| 100.0 * marked.truth.value).fold(0.0, f64::max);
     let of = |estimator: Estimator| {
         let of = largest.iter().filter(|marked| marked.estimator == estimator);
-        let points = of.map(|marked| marked.estimate.point(100.0 * marked.truth, 100.0)).collect();
+        let points = of.map(|marked| marked.estimate.point(100.0 * marked.truth.value, 100.0)).collect();
         series(estimator.label().into(), colour(estimator), Style::LinePoints, points)
     };
     let mut all: Vec<Series> = Estimator::ALL.into_iter().map(of).filter(|one| !one.points.is_empty()).collect();
@@ -64,13 +65,13 @@ fn beside_truth(largest: &[&Marked], most: usize, said: &str) -> Figure {
     all.push(Series { dashed: true, ..right });
     Figure {
         id: "graders-truth".into(),
-        title: format!("Estimates beside the exact Bayes error, {most} samples"),
+        title: format!("Estimates beside the Bayes error of the world, {most} samples"),
         caption: format!(
             "Every point is an estimator at one temperature, the mean over seeds; on the dashed line it would be right. Those of neighbours, \
              trees and kernels see pixels and drawn labels, as of a real dataset; soft labels, counts of labels and a classifier's belief \
              are formed on the test images. {said}"
         ),
-        x: Axis::linear("exact Bayes error").in_unit("%"),
+        x: Axis::linear("Bayes error of the world").in_unit("%"),
         y: Axis::linear("estimate").in_unit("%"),
         series: all,
         ..Figure::default()
@@ -91,14 +92,15 @@ fn bounds(largest: &[&Marked], most: usize) -> Figure {
         series(format!("{}: bounds", estimator.label()), colour(estimator), Style::Points, points.collect())
     };
     let mut all: Vec<Series> = Estimator::ALL.into_iter().map(of).filter(|one| !one.points.is_empty()).collect();
-    let truth = sorted.iter().enumerate().map(|(i, (marked, ..))| Point::new(i as f64, 100.0 * marked.truth)).collect();
-    let exact = series("exact Bayes error".into(), Estimator::ALL.len(), Style::Points, truth);
+    let truth =
+        sorted.iter().enumerate().map(|(i, (marked, ..))| Point::new(i as f64, 100.0 * marked.truth.value)).collect();
+    let exact = series("Bayes error of the world".into(), Estimator::ALL.len(), Style::Points, truth);
     all.push(Series { dashed: true, ..exact });
     Figure {
         id: "graders-bounds".into(),
         title: format!("Do the bounds hold? {most} samples"),
         caption: "Bars run from the lower to the upper bound of each estimator, the means over seeds; the point on the bar is its estimate, \
-                  the hollow one the exact Bayes error. Bounds are theorems for infinitely many samples."
+                  the hollow one the Bayes error of the world. Bounds are theorems for infinitely many samples."
             .into(),
         x: Axis::named(
             "estimator and world",
@@ -120,16 +122,16 @@ fn over_n(grades: &Grades, tau: f64, said: &str) -> Figure {
     };
     let rule = |marked: &&Marked| Rule {
         way: Way::Horizontal,
-        at: 100.0 * marked.truth,
-        low: None,
-        high: None,
-        label: "exact Bayes error".into(),
+        at: 100.0 * marked.truth.value,
+        low: Some(100.0 * marked.truth.interval.0),
+        high: Some(100.0 * marked.truth.interval.1),
+        label: "Bayes error of the world".into(),
     };
     Figure {
         id: format!("graders-samples-tau-{tau}"),
         title: format!("Estimates of the Bayes error over the number of samples, τ = {tau}"),
         caption: format!(
-            "The mean of each estimator over seeds beside the exact Bayes error of the world. Soft labels and counts of labels are formed on \
+            "The mean of each estimator over seeds beside the Bayes error of the world. Soft labels and counts of labels are formed on \
              the test images whatever N is. {said}"
         ),
         provenance: vec![("τ".into(), tau.to_string())],
@@ -220,13 +222,19 @@ fn name(rated: &Rated) -> String {
 fn estimator_table(grades: &Grades) -> Table {
     let row = |m: &Marked| -> Vec<Value> {
         let percent = |number: SeedGain| number.cell(100.0);
-        let error = |interval: Interval| Interval { low: interval.low - m.truth, high: interval.high - m.truth };
-        let error = cell(m.estimate.value - m.truth, m.estimate.interval.map(error), 100.0);
+        // Both are uncertain, and know nothing of each other.
+        let (error, half) = (m.estimate.value - m.truth.value, Z95 * m.truth.std_error);
+        let around = |of: Interval| Interval {
+            low: error - (m.estimate.value - of.low).hypot(half),
+            high: error + (of.high - m.estimate.value).hypot(half),
+        };
+        let error = cell(error, m.estimate.interval.map(around), 100.0);
+        let truth = [m.truth.value, m.truth.interval.0, m.truth.interval.1].map(|share| 100.0 * share);
         vec![
             m.estimator.label().into(),
             m.tau.into(),
             (m.n as f64).into(),
-            (100.0 * m.truth).into(),
+            Value::within(truth[0], truth[1], truth[2]),
             m.estimate.cell(100.0),
             error,
             m.lower.map_or(Value::Nothing, percent),
@@ -240,7 +248,7 @@ fn estimator_table(grades: &Grades) -> Table {
         id: "graders-estimators".into(),
         title: "Estimators of the Bayes error".into(),
         caption: format!(
-            "Means over seeds beside the exact Bayes error of the world; 'encloses' counts the draws whose bounds hold the truth. {} After: \
+            "Means over seeds beside the Bayes error of the world; 'encloses' counts the draws whose bounds hold the truth. {} After: \
              {cited}.",
             one_seed(grades)
         ),

@@ -1,4 +1,4 @@
-//! What the estimators are worth: beside the exact Bayes error, over all cells.
+//! What the estimators are worth: beside the Bayes error of the world, over all cells.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,6 +8,7 @@ use super::super::repeats::{SHARE, SeedGain, SeedMean};
 use super::super::spec::ExperimentSpec;
 use super::super::truth::Truth;
 use super::{GradersSpec, Grading};
+use crate::bayes::Figure as BayesError;
 use crate::figure::{Figure, Table};
 use crate::measure::grade::{Estimator, Graded};
 use crate::measure::uncertainty::{Score, Scored};
@@ -31,8 +32,8 @@ pub struct Marked {
     pub tau: f64,
     /// Samples it saw.
     pub n: usize,
-    /// The exact Bayes error of the world.
-    pub truth: f64,
+    /// The Bayes error of the world with its 95 % interval.
+    pub truth: BayesError,
     /// What it says; the interval is over seeds and, where it is formed on the test images, over these.
     pub estimate: SeedMean,
     /// Its lower bound, where it has one.
@@ -74,7 +75,7 @@ impl Grades {
         sizes.sort_unstable();
         for (condition, tau) in own.taus.iter().enumerate() {
             let Some(truth) = truths.get(condition).and_then(Option::as_ref) else { continue };
-            let (tau, truth) = (tau.get(), truth.bayes_error.value);
+            let (tau, truth) = (tau.get(), truth.bayes_error);
             for &n in &sizes {
                 let here = |result: &&CellResult| result.cell.condition == condition && result.cell.train_size == n;
                 let found: Vec<&Grading> = cells.iter().filter(here).filter_map(grading).collect();
@@ -106,15 +107,16 @@ fn grading(result: &CellResult) -> Option<&Grading> {
 }
 
 impl Marked {
-    fn of(estimator: Estimator, tau: f64, n: usize, truth: f64, found: &[&Grading]) -> Option<Self> {
+    fn of(estimator: Estimator, tau: f64, n: usize, truth: BayesError, found: &[&Grading]) -> Option<Self> {
         let all = found.iter().flat_map(|grading| &grading.estimates).filter(|one| one.estimator == estimator);
         let made: Vec<&Graded> = all.filter_map(|one| one.graded.as_ref()).collect();
         let over = |part: fn(&Graded) -> Option<f64>| {
             SeedGain::of(&made.iter().filter_map(|graded| part(graded)).collect::<Vec<_>>())
         };
         let both = made.iter().filter_map(|graded| Some((graded.lower?, graded.upper?)));
-        let (bounded, enclosed) =
-            both.fold((0, 0), |(all, held), (low, high)| (all + 1, held + usize::from((low..=high).contains(&truth))));
+        let (bounded, enclosed) = both.fold((0, 0), |(all, held), (low, high)| {
+            (all + 1, held + usize::from((low..=high).contains(&truth.value)))
+        });
         let point = |at: f64| Interval { low: at, high: at };
         let figure = |graded: &&Graded| {
             let value = graded.estimate;
@@ -151,7 +153,7 @@ fn rated(tau: f64, n: usize, found: &[&Grading]) -> Vec<Rated> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bayes::{Badge, Figure as BayesFigure};
+    use crate::bayes::Badge;
     use crate::experiment::{Cell, PRESETS};
     use crate::measure::{Bootstrap, measure};
     use crate::units::Seed;
@@ -167,7 +169,6 @@ mod tests {
             upper: Some(estimate),
             n: cell.train_size,
             chosen: None,
-            seconds: 0.0,
         };
         let one = super::super::Estimated { estimator: Estimator::OneNn, graded: Some(graded), why_not: None };
         let found = Grading { estimates: vec![one], scores: Vec::new(), ensemble: measured.clone() };
@@ -181,7 +182,7 @@ mod tests {
         let spec = preset.spec().unwrap();
         let crate::experiment::Experiment::Graders(own) = &spec.experiment else { panic!("another kind") };
         let truth = |condition: usize, value: f64| {
-            let bayes_error = BayesFigure::new(value, 0.0, 1.0);
+            let bayes_error = BayesError::new(value, 0.0, 1.0);
             Some(Truth { tau: own.taus[condition], bayes_error, badge: Badge::Exact, how: "known".into() })
         };
         let mut truths = vec![None; own.taus.len()];
@@ -192,7 +193,7 @@ mod tests {
         let [easy, hard] = &grades.estimators[..] else { panic!("{:?}", grades.estimators) };
         assert!((easy.estimate.value - 0.14).abs() < 1e-15 && easy.estimate.interval.is_some());
         assert_eq!((easy.bounded, easy.enclosed, hard.bounded, hard.enclosed), (2, 2, 1, 0));
-        assert_eq!((hard.truth, hard.estimate.interval), (0.30, None));
+        assert_eq!((hard.truth.value, hard.estimate.interval), (0.30, None));
         let figures = grades.figures();
         assert!(figures.iter().any(|figure| figure.id == "graders-bounds"));
         assert!(grades.tables().iter().all(|table| table.rows.iter().all(|row| row.len() == table.columns.len())));

@@ -1,4 +1,4 @@
-//! Dataset hardness (EBO §4.3, table 1): one Glow for each corpus, and the exact Bayes error of each trained world at τ = 1 beside the
+//! Dataset hardness (EBO §4.3, table 1): one Glow for each corpus, and the Bayes error of each trained world at τ = 1 beside the
 //! NLL of images it was not trained on.
 //!
 //! A Glow maps all classes with one invertible map, so the Bayes error of its world is an integral over Gaussians (SCIENCE §3). It is

@@ -1,7 +1,5 @@
 //! What the trained worlds of the corpora say: ranked, easiest first.
 
-use std::fmt::Write;
-
 use serde::{Deserialize, Serialize};
 
 use super::published::published;
@@ -9,6 +7,7 @@ use super::spec::HardnessSpec;
 use crate::data::{ImageShape, Split};
 use crate::error::{Error, Result};
 use crate::experiment::truth::Truth;
+use crate::figure::records;
 use crate::measure::{Interval, wilson};
 use crate::oracle::evaluate::Evaluation;
 use crate::oracle::folder::{OracleInfo, TrainingRecord};
@@ -145,11 +144,7 @@ impl Ranking {
 
     /// One line a corpus, easiest first.
     pub fn csv(&self) -> String {
-        let mut text = String::from(
-            "rank,corpus,classes,images,dims,epoch,measured_on,measured_images,nll_nats,nll_low,nll_high,bits_per_dim,bayes_error,\
-             bayes_error_low,bayes_error_high,accuracy,accuracy_low,accuracy_high,ebo_nll_nats,ebo_bayes_error,ebo_sota_error\n",
-        );
-        for (rank, corpus) in self.corpora.iter().enumerate() {
+        let record = |(rank, corpus): (usize, &CorpusResult)| {
             let CorpusResult { name, classes, images, shape, epoch, held_out, truth, .. } = corpus;
             let (nll, accuracy) = (corpus.nll_interval(), corpus.accuracy_interval());
             let (error, of) = (truth.bayes_error, &held_out.evaluation);
@@ -165,19 +160,43 @@ impl Ranking {
                 accuracy.low,
                 accuracy.high,
             ];
-            let figures = figures.map(|figure| figure.to_string()).join(",");
-            let paper = published(name)
-                .map_or_else(|| ",,".to_owned(), |row| format!("{},{},{}", row.nll.0, row.bayes_error, row.sota_error));
-            // A quote within a field is doubled.
-            let name = format!("\"{}\"", name.replace('"', "\"\""));
-            let (rank, dims, on) = (rank + 1, shape.dims(), corpus.part());
-            // Writing to a string cannot fail.
-            let _ =
-                writeln!(text, "{rank},{name},{classes},{images},{dims},{epoch},{on},{},{figures},{paper}", of.images);
-        }
-        text
+            let counts = [*classes, *images, shape.dims(), *epoch].map(|count| count.to_string());
+            let paper = published(name).map(|row| [row.nll.0, row.bayes_error, row.sota_error].map(|v| v.to_string()));
+            let mut record = vec![(rank + 1).to_string(), name.clone()];
+            record.extend(counts);
+            record.extend([corpus.part().to_string(), of.images.to_string()]);
+            record.extend(figures.map(|figure| figure.to_string()).into_iter().chain(paper.unwrap_or_default()));
+            record
+        };
+        let head = COLUMNS.map(str::to_owned).to_vec();
+        records(std::iter::once(head).chain(self.corpora.iter().enumerate().map(record)))
     }
 }
+
+/// Columns of [`Ranking::csv`].
+const COLUMNS: [&str; 21] = [
+    "rank",
+    "corpus",
+    "classes",
+    "images",
+    "dims",
+    "epoch",
+    "measured_on",
+    "measured_images",
+    "nll_nats",
+    "nll_low",
+    "nll_high",
+    "bits_per_dim",
+    "bayes_error",
+    "bayes_error_low",
+    "bayes_error_high",
+    "accuracy",
+    "accuracy_low",
+    "accuracy_high",
+    "ebo_nll_nats",
+    "ebo_bayes_error",
+    "ebo_sota_error",
+];
 
 #[cfg(test)]
 pub(super) mod tests {

@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_a_shift_is_named() {
-        let spec = preset("shift-quick");
+        let spec = preset("shift");
         let refused = |change: &dyn Fn(&mut ShiftSpec, &mut ExperimentSpec)| {
             let (mut own, mut spec) = (own(&spec), spec.clone());
             change(&mut own, &mut spec);

@@ -66,7 +66,7 @@ pub fn scaling() -> Figure {
     }
 }
 
-/// Error over τ of three models, beside the exact Bayes error.
+/// Error over τ of three models, beside the Bayes error.
 pub fn sweep() -> Figure {
     let mut rng = ChaCha8Rng::seed_from_u64(2);
     let bayes = |tau: f64| 0.42 * (1.0 - (-(tau / 1.8).powi(3)).exp());

@@ -1,6 +1,6 @@
 //! Fields that several forms have.
 
-use eframe::egui::{DragValue, TextEdit, Ui, emath::Numeric};
+use eframe::egui::{Button, ComboBox, DragValue, TextEdit, Ui, emath::Numeric};
 
 use super::Cx;
 use crate::gui::background::Purpose;
@@ -14,6 +14,38 @@ pub fn path(ui: &mut Ui, cx: &mut Cx, name: &str, value: &mut String, purpose: P
     if ui.button("Browse…").accessible_name(format!("Browse for: {name}")).clicked() {
         cx.commands.push(Command::Browse(purpose));
     }
+}
+
+/// A choice among presets; the one that was chosen.
+pub fn preset<'a, P>(
+    ui: &mut Ui,
+    label: &str,
+    current: &str,
+    presets: impl Iterator<Item = &'a P>,
+    name: fn(&P) -> &'static str,
+) -> Option<&'a P> {
+    let of = ui.label(label);
+    let mut chosen = None;
+    let combo = ComboBox::from_id_salt(("preset", label)).width(190.0).truncate().selected_text(current);
+    let shown = combo.show_ui(ui, |ui| {
+        for preset in presets {
+            if ui.selectable_label(current == name(preset), name(preset)).clicked() {
+                chosen = Some(preset);
+            }
+        }
+    });
+    shown.response.labelled_by(of.id);
+    chosen
+}
+
+/// A row with the file of a spec; whether it is to be loaded.
+pub fn spec_file(ui: &mut Ui, cx: &mut Cx, name: &str, value: &mut String, purpose: Purpose, verb: &str) -> bool {
+    ui.horizontal_wrapped(|ui| {
+        path(ui, cx, name, value, purpose);
+        let load = ui.add_enabled(!value.trim().is_empty(), Button::new(verb));
+        load.on_disabled_hover_text("Give the file first.").clicked()
+    })
+    .inner
 }
 
 /// A number with its unit; whether it changed.

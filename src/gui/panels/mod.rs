@@ -2,6 +2,7 @@
 
 pub mod bayes;
 pub mod experiments;
+pub mod export;
 mod fields;
 pub mod gallery;
 pub mod hardness;
@@ -50,6 +51,7 @@ pub fn registry() -> Vec<Box<dyn Panel>> {
         Box::<bayes::BayesPanel>::default(),
         Box::<experiments::ExperimentsPanel>::default(),
         Box::<hardness::HardnessPanel>::default(),
+        Box::<export::ExportPanel>::default(),
         Box::<walk::WalkPanel>::default(),
         Box::<training::TrainingPanel>::default(),
         Box::<log::LogPanel>::default(),

@@ -1,6 +1,7 @@
 //! What is known of the engine: a fold of its events. No egui in here.
 
 pub mod bayes;
+pub mod export;
 pub mod gallery;
 pub mod hardness;
 pub mod jobs;
@@ -25,6 +26,7 @@ use crate::worker::protocol::{
 };
 
 use bayes::BayesFigures;
+use export::ExportView;
 use gallery::Gallery;
 use hardness::RankingView;
 use jobs::Jobs;
@@ -88,6 +90,8 @@ pub struct Session {
     pub runs: Runs,
     /// The ranking of corpora that the panel Hardness shows.
     pub hardness: Option<RankingView>,
+    /// The dataset that was asked for last.
+    pub export: Option<ExportView>,
     /// What is known of the Bayes error.
     pub bayes: BayesFigures,
     /// The newest inspection.
@@ -169,6 +173,7 @@ impl Session {
             Job::SendWalk { .. } => self.external_paths.clear(),
             Job::Experiment { folder, .. } => self.runs.begin(id, folder),
             Job::Rank(request) => self.hardness = Some(RankingView::begin(id, request.folder.clone())),
+            Job::Export { folder, .. } => self.export = Some(ExportView::begin(id, folder.clone())),
             Job::Walk(request) => self.walk = Some(WalkHistory::begin(id, (**request).clone())),
             _ => {}
         }
@@ -210,6 +215,11 @@ impl Session {
                     view.take(*event);
                 }
             }
+            Event::Exported(id, manifest) => {
+                if let Some(view) = self.export.as_mut().filter(|view| view.job == id) {
+                    view.manifest = Some(manifest);
+                }
+            }
             Event::Run { id, event } => self.runs.take(id, *event),
             Event::Estimated { id, estimates } => self.runs.estimated(id, estimates),
             Event::Looked(look) => self.runs.looked(*look),
@@ -223,6 +233,9 @@ impl Session {
                 if own_knobs {
                     // They lie in a run folder, not in files of their own.
                     self.external_paths.clear();
+                    if let Some(images) = &mut self.runs.cell_images {
+                        images.shown = Some(name.clone());
+                    }
                 }
                 self.external = Some(External { name, ids, gallery, labelled, settings: Some(settings), verdicts });
                 return Effect::Outside { same: same && !own_knobs, knobs };
@@ -295,6 +308,9 @@ impl Session {
             Outcome::Failed(text) => self.notify(Level::Error, text.clone()),
         }
         if let Some(view) = self.hardness.as_mut().filter(|view| view.job == id) {
+            view.ended(&outcome);
+        }
+        if let Some(view) = self.export.as_mut().filter(|view| view.job == id) {
             view.ended(&outcome);
         }
         if let Some(walk) = self.walk.as_mut().filter(|walk| walk.job == id) {

@@ -8,9 +8,9 @@ use super::jobs::{Jobs, State as JobState};
 use super::log::Level;
 use crate::experiment::{Cell, CellEvent, ExperimentSpec, Watched};
 use crate::run::{Estimate, Line, RunEvent, State};
+use crate::worker::cell_images::CellImagesRequest;
 use crate::worker::protocol::{JobId, Outcome};
 use crate::worker::runs::{CellLook, Found, Look};
-use crate::worker::worst::WorstRequest;
 
 /// Points kept of what a cell says between two looks.
 const LIVE: usize = 4000;
@@ -21,19 +21,21 @@ pub struct Runs {
     list: Vec<RunView>,
     /// How long the experiment in the form will take.
     pub estimate: Option<EstimateView>,
-    /// The worst images that were asked for last.
-    pub worst: Option<WorstView>,
+    /// The images of a cell that were asked for last.
+    pub cell_images: Option<CellImagesView>,
     /// Something has begun or ended: the watcher should not wait for its time.
     pub look_now: bool,
 }
 
-/// Worst images of a cell that were asked for.
+/// Images of a cell that were asked for.
 #[derive(Debug)]
-pub struct WorstView {
+pub struct CellImagesView {
     /// The job that fetches them.
     pub job: JobId,
     /// Which.
-    pub request: WorstRequest,
+    pub request: CellImagesRequest,
+    /// Their name, once they are in the gallery.
+    pub shown: Option<String>,
     /// Why there are none.
     pub trouble: Option<String>,
 }
@@ -135,11 +137,11 @@ impl EstimateView {
 }
 
 impl Session {
-    /// The worst images of a cell were asked for.
-    pub fn asks_worst(&mut self, id: JobId, request: WorstRequest) {
+    /// Images of a cell were asked for.
+    pub fn asks_cell_images(&mut self, id: JobId, request: CellImagesRequest) {
         self.jobs.add(id, request.title());
         self.log.add(Level::Info, request.title());
-        self.runs.worst = Some(WorstView { job: id, request, trouble: None });
+        self.runs.cell_images = Some(CellImagesView { job: id, request, shown: None, trouble: None });
     }
 }
 
@@ -190,8 +192,8 @@ impl Runs {
             self.look_now = true;
             run.trouble.clone_from(&why);
         }
-        if let Some(worst) = self.worst.as_mut().filter(|worst| worst.job == job) {
-            worst.trouble.clone_from(&why);
+        if let Some(images) = self.cell_images.as_mut().filter(|images| images.job == job) {
+            images.trouble.clone_from(&why);
         }
         if let Some(estimate) = self.estimate.as_mut().filter(|estimate| estimate.job == job) {
             match (&estimate.rows, outcome) {

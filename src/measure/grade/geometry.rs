@@ -1,7 +1,5 @@
 //! What the estimators share: distances, nearest neighbours, and the minimum spanning tree of a sample.
 
-use std::time::Instant;
-
 use rayon::prelude::*;
 
 use super::distances::Distances;
@@ -31,18 +29,6 @@ pub struct Geometry<'a> {
     neighbours: Vec<u32>,
     kept: usize,
     tree: Vec<Edge>,
-    seconds: Seconds,
-}
-
-/// How long the parts took.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Seconds {
-    /// Distances of all pairs.
-    pub distances: f64,
-    /// Nearest neighbours.
-    pub neighbours: f64,
-    /// Spanning tree.
-    pub tree: f64,
 }
 
 impl<'a> Geometry<'a> {
@@ -51,16 +37,11 @@ impl<'a> Geometry<'a> {
     /// # Errors
     /// When distances overflow 32 bits.
     pub fn new(sample: Sample<'a>) -> Result<Self> {
-        let start = Instant::now();
         let distances = Distances::new(&sample)?;
-        let measured = start.elapsed().as_secs_f64();
         let kept = KEPT.min(sample.n() - 1);
         let neighbours = nearest(&distances, sample.n(), kept);
-        let found = start.elapsed().as_secs_f64();
         let tree = spanning_tree(&distances, sample.n());
-        let spanned = start.elapsed().as_secs_f64();
-        let seconds = Seconds { distances: measured, neighbours: found - measured, tree: spanned - found };
-        Ok(Self { sample, distances, neighbours, kept, tree, seconds })
+        Ok(Self { sample, distances, neighbours, kept, tree })
     }
 
     /// The sample itself.
@@ -87,10 +68,6 @@ impl<'a> Geometry<'a> {
     /// Squared distances of sample `i` to all N.
     pub(super) fn squared(&self, i: usize) -> &[f32] {
         self.distances.row(i)
-    }
-
-    pub(super) fn seconds(&self) -> Seconds {
-        self.seconds
     }
 }
 

@@ -8,15 +8,12 @@
 //! classes, 4 π₀π₁ D + (π₀ − π₁)² = 1 − 4δ of the Henze-Penrose divergence D, and the bounds are those of Berisha et
 //! al. 2016: ½ − ½ √(1 − 4δ) and ½ − ½ (1 − 4δ). Priors are the class frequencies of the sample.
 
-use std::time::Instant;
-
 use super::geometry::Geometry;
 use super::nearest::cover_hart;
 use super::{Estimator, Graded};
 
 /// Both bounds; the estimate is the upper one.
 pub fn ghp(geometry: &Geometry<'_>) -> Graded {
-    let start = Instant::now();
     let (n, classes) = (geometry.sample().n(), geometry.sample().classes());
     let upper = dichotomous(geometry).iter().sum::<usize>() as f64 / n as f64;
     Graded {
@@ -27,7 +24,6 @@ pub fn ghp(geometry: &Geometry<'_>) -> Graded {
         upper: Some(upper),
         n,
         chosen: None,
-        seconds: geometry.seconds().distances + geometry.seconds().tree + start.elapsed().as_secs_f64(),
     }
 }
 

@@ -4,8 +4,6 @@
 //! and classes, x itself left out; π̂ is the class frequency. All in log space: in D = 3,072 the densities themselves
 //! are below any f64.
 
-use std::time::Instant;
-
 use rayon::prelude::*;
 
 use super::geometry::Geometry;
@@ -38,7 +36,6 @@ const NEGLIGIBLE: f64 = 40.0;
 /// When a class has one sample, which left out leaves none; when every sample has an exact duplicate in its class, for
 /// which the best bandwidth is 0.
 pub fn kde(geometry: &Geometry<'_>) -> Result<[Graded; 2]> {
-    let start = Instant::now();
     let sample = geometry.sample();
     if let Some(class) = sample.counts().iter().position(|&count| count < 2) {
         return Err(Error::input(format!(
@@ -51,7 +48,6 @@ pub fn kde(geometry: &Geometry<'_>) -> Result<[Graded; 2]> {
     let n = sample.n() as f64;
     let plug_in = 1.0 - judged.iter().map(|(largest, _)| largest).sum::<f64>() / n;
     let error = judged.iter().filter(|(_, right)| !right).count() as f64 / n;
-    let seconds = geometry.seconds().distances + start.elapsed().as_secs_f64();
     let graded = |estimator, estimate, upper| Graded {
         estimator,
         estimate,
@@ -60,7 +56,6 @@ pub fn kde(geometry: &Geometry<'_>) -> Result<[Graded; 2]> {
         upper,
         n: sample.n(),
         chosen: Some(Chosen::Bandwidth(bandwidth)),
-        seconds,
     };
     Ok([graded(Estimator::KdePlugIn, plug_in, None), graded(Estimator::KdeError, error, Some(error))])
 }

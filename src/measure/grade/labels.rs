@@ -1,8 +1,6 @@
 //! Estimates that look at no image: soft labels, counts of drawn labels, a classifier's own belief. Their terms are
 //! independent images, so each has a 95 % interval of its mean.
 
-use std::time::Instant;
-
 use rayon::prelude::*;
 
 use super::{Estimator, Graded};
@@ -16,12 +14,11 @@ use crate::measure::interval::{Interval, mean};
 /// # Errors
 /// When the shape does not fit, there are fewer than two images, or a row is no distribution: the image is named.
 pub fn soft_labels<P: Copy + Into<f64> + Sync>(p: &[P], classes: usize) -> Result<Graded> {
-    let start = Instant::now();
     let doubt = |row: &[P]| {
         let sum = posterior_sum(row)?;
         Ok(1.0 - row.iter().map(|&p| p.into()).fold(0.0, f64::max) / sum)
     };
-    mean_doubt(Estimator::SoftLabels, start, p, classes, doubt)
+    mean_doubt(Estimator::SoftLabels, p, classes, doubt)
 }
 
 /// 1 − mean max_y q(y|x): the error a classifier with `log_q` [N, K] (see [`crate::measure::log_softmax`]) expects of
@@ -30,12 +27,11 @@ pub fn soft_labels<P: Copy + Into<f64> + Sync>(p: &[P], classes: usize) -> Resul
 /// # Errors
 /// As [`soft_labels`].
 pub fn plug_in(log_q: &[f64], classes: usize) -> Result<Graded> {
-    let start = Instant::now();
     let doubt = |row: &[f64]| {
         let log_sum = log_q_sum(row)?;
         Ok(-(row.iter().copied().fold(f64::NEG_INFINITY, f64::max) - log_sum).exp_m1())
     };
-    mean_doubt(Estimator::PlugIn, start, log_q, classes, doubt)
+    mean_doubt(Estimator::PlugIn, log_q, classes, doubt)
 }
 
 /// From `counts` [N, K] of the labels that were drawn for each image, at least one, e.g. by annotators. The estimate is
@@ -47,16 +43,14 @@ pub fn plug_in(log_q: &[f64], classes: usize) -> Result<Graded> {
 /// # Errors
 /// As [`soft_labels`], or when an image has no label.
 pub fn label_counts(counts: &[u32], classes: usize) -> Result<Graded> {
-    let start = Instant::now();
     let doubt = |row: &[u32]| {
         let labels = total(row)?;
         Ok(1.0 - f64::from(row.iter().copied().max().unwrap_or(0)) / labels)
     };
-    let mut graded = mean_doubt(Estimator::LabelCounts, start, counts, classes, doubt)?;
+    let mut graded = mean_doubt(Estimator::LabelCounts, counts, classes, doubt)?;
     graded.lower = Some(graded.estimate);
     graded.upper =
         Some(counts.par_chunks(classes).map(left_out_error).collect::<Vec<_>>().iter().sum::<f64>() / graded.n as f64);
-    graded.seconds = start.elapsed().as_secs_f64();
     Ok(graded)
 }
 
@@ -83,7 +77,6 @@ fn left_out_error(counts: &[u32]) -> f64 {
 /// The mean over images of what each row leaves to doubt.
 fn mean_doubt<T: Sync>(
     estimator: Estimator,
-    start: Instant,
     rows: &[T],
     classes: usize,
     doubt: impl Fn(&[T]) -> Result<f64, String> + Send + Sync,
@@ -107,7 +100,6 @@ fn mean_doubt<T: Sync>(
         upper: None,
         n: doubts.len(),
         chosen: None,
-        seconds: start.elapsed().as_secs_f64(),
     })
 }
 

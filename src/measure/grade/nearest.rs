@@ -5,8 +5,6 @@
 //!
 //! (K−1)/K · (1 − √(1 − K/(K−1) · R)) ≤ E* ≤ R ≤ E* (2 − K/(K−1) · E*).
 
-use std::time::Instant;
-
 use rayon::prelude::*;
 
 use super::geometry::Geometry;
@@ -29,10 +27,9 @@ pub(super) fn cover_hart(r: f64, classes: usize) -> f64 {
 
 /// Leave-one-out 1-NN error: for many samples above the Bayes error, hence `upper` too; `lower` is Cover and Hart's.
 pub fn one_nn(geometry: &Geometry<'_>) -> Graded {
-    let start = Instant::now();
     let (n, labels) = (geometry.sample().n(), geometry.sample().labels());
     let misses = (0..n).filter(|&i| labels[geometry.neighbours(i)[0] as usize] != labels[i]).count();
-    bounded_by_one_nn(geometry, start, Estimator::OneNn, None, misses as f64 / n as f64)
+    bounded_by_one_nn(geometry, Estimator::OneNn, None, misses as f64 / n as f64)
 }
 
 /// The asymptotic 1-NN error from the `k` nearest samples, the sample itself among them: mean Σ_c k_c (k − k_c) / (k
@@ -42,7 +39,6 @@ pub fn one_nn(geometry: &Geometry<'_>) -> Graded {
 /// # Errors
 /// When k is below 2 or more than the kept neighbours and the sample itself.
 pub fn devijver(geometry: &Geometry<'_>, k: usize) -> Result<Graded> {
-    let start = Instant::now();
     check_k(geometry, k.saturating_sub(1))?;
     let (n, labels) = (geometry.sample().n(), geometry.sample().labels());
     let differing: usize = (0..n)
@@ -58,16 +54,10 @@ pub fn devijver(geometry: &Geometry<'_>, k: usize) -> Result<Graded> {
         )
         .sum();
     let r = differing as f64 / (n * k * (k - 1)) as f64;
-    Ok(bounded_by_one_nn(geometry, start, Estimator::Devijver, Some(Chosen::Neighbours(k)), r))
+    Ok(bounded_by_one_nn(geometry, Estimator::Devijver, Some(Chosen::Neighbours(k)), r))
 }
 
-fn bounded_by_one_nn(
-    geometry: &Geometry<'_>,
-    start: Instant,
-    estimator: Estimator,
-    chosen: Option<Chosen>,
-    r: f64,
-) -> Graded {
+fn bounded_by_one_nn(geometry: &Geometry<'_>, estimator: Estimator, chosen: Option<Chosen>, r: f64) -> Graded {
     Graded {
         estimator,
         estimate: r,
@@ -76,7 +66,6 @@ fn bounded_by_one_nn(
         upper: Some(r),
         n: geometry.sample().n(),
         chosen,
-        seconds: with_neighbours(geometry, start),
     }
 }
 
@@ -92,7 +81,6 @@ fn bounded_by_one_nn(
 /// # Errors
 /// When `ks` is empty, or holds a 0 or more neighbours than are kept.
 pub fn knn(geometry: &Geometry<'_>, ks: &[usize]) -> Result<Graded> {
-    let start = Instant::now();
     let mut ks = ks.to_vec();
     ks.sort_unstable();
     ks.dedup();
@@ -113,7 +101,6 @@ pub fn knn(geometry: &Geometry<'_>, ks: &[usize]) -> Result<Graded> {
         upper: Some(error),
         n,
         chosen: Some(Chosen::Halves(chosen)),
-        seconds: with_neighbours(geometry, start),
     })
 }
 
@@ -161,10 +148,6 @@ fn check_k(geometry: &Geometry<'_>, k: usize) -> Result<()> {
     } else {
         Err(Error::input(format!("{k} neighbours cannot be had of {n} samples: 1 to {kept} are known of each")))
     }
-}
-
-fn with_neighbours(geometry: &Geometry<'_>, start: Instant) -> f64 {
-    geometry.seconds().distances + geometry.seconds().neighbours + start.elapsed().as_secs_f64()
 }
 
 #[cfg(test)]

@@ -262,24 +262,3 @@ fn names_are_what_serde_writes() {
     assert_eq!(Chosen::Halves([3, 5]).to_string(), "k = 3 and 5");
     assert_eq!(Chosen::Halves([3, 3]).to_string(), "k = 3");
 }
-
-/// Times of this machine: `cargo test --release -- --ignored --nocapture times`.
-#[test]
-#[ignore = "a measurement, not a check"]
-fn times_at_many_pixels() {
-    for (n, dim, classes) in
-        [(2000, 784, 10), (5000, 784, 10), (10_000, 784, 10), (10_000, 3072, 10), (10_000, 2, 2), (MOST, 784, 10)]
-    {
-        let (features, labels) = gaussians(Seed(90), n, dim, &vec![[0.0; 2]; classes]);
-        let start = std::time::Instant::now();
-        let geometry = Geometry::new(Sample::new(&features, dim, &labels, classes).unwrap()).unwrap();
-        let shared = start.elapsed().as_secs_f64();
-        let parts = geometry.seconds();
-        let own = |graded: &Graded, base: f64| graded.seconds - base;
-        println!(
-            "N = {n}, D = {dim}: geometry {shared:.2} s ({parts:?}); knn {:.2} s, kde {:.2} s",
-            own(&knn(&geometry, &KS).unwrap(), parts.distances + parts.neighbours),
-            own(&kde(&geometry).unwrap()[0], parts.distances),
-        );
-    }
-}

@@ -186,13 +186,3 @@ fn names_are_what_serde_writes() {
         assert_eq!(serde_json::to_string(&score).unwrap(), format!("\"{}\"", score.name()));
     }
 }
-
-/// Time of this machine: `cargo test --release -- --ignored --nocapture time_of_ten_thousand`.
-#[test]
-#[ignore = "a measurement, not a check"]
-fn time_of_ten_thousand_images() {
-    let (x, y) = (normals(12, 10_000), normals(13, 10_000));
-    let start = std::time::Instant::now();
-    grade_score(Score::SoftmaxEntropy, &x, Truth { aleatoric: &y, epistemic: &y }, &Bootstrap::new(Seed(14))).unwrap();
-    println!("one score of 10,000 images, 1,000 replicates: {:.2} s", start.elapsed().as_secs_f64());
-}

@@ -6,6 +6,7 @@ use eframe::egui::Ui;
 
 use super::law_plot::{Series, Shown};
 use crate::experiment::CellResult;
+use crate::figure::records;
 use crate::gui::session::runs::{CourseView, RunView};
 use crate::measure::Estimate;
 
@@ -15,18 +16,9 @@ pub fn button(ui: &mut Ui, name: &str) -> bool {
     button.accessible_name(name).clicked()
 }
 
-/// A field, in quotes where it needs them.
-fn field(text: &str) -> String {
-    match text.contains([',', '"', '\n']) {
-        true => format!("\"{}\"", text.replace('"', "\"\"")),
-        false => text.to_owned(),
-    }
-}
-
-/// A line of fields. Writing to a string cannot fail.
+/// A line of fields.
 fn line(text: &mut String, fields: &[&dyn Display]) {
-    let fields: Vec<String> = fields.iter().map(|one| field(&one.to_string())).collect();
-    let _ = writeln!(text, "{}", fields.join(","));
+    *text += &records([fields.iter().map(ToString::to_string)]);
 }
 
 /// Which program, plot, runs, specs and worlds.

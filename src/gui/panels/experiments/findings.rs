@@ -1,11 +1,13 @@
 //! What the finished cells of a run say together: its figures and tables, to be read and to be taken away.
 
+use std::path::Path;
+
 use eframe::egui::{self, RichText, Ui};
 
 use super::super::Cx;
 use crate::figure::{Figure, Table};
-use crate::gui::command::Command;
-use crate::gui::figures::Gallery;
+use crate::gui::command::{Command, quote};
+use crate::gui::figures::Drawings;
 use crate::gui::runs::RunCommand;
 use crate::gui::session::runs::RunView;
 use crate::gui::theme::{Badge, Theme};
@@ -13,7 +15,7 @@ use crate::gui::widgets::{heading_with, hint};
 use crate::run::Format;
 
 /// Figures and tables of a run.
-pub fn show(ui: &mut Ui, cx: &mut Cx, run: &RunView, gallery: &mut Gallery) {
+pub fn show(ui: &mut Ui, cx: &mut Cx, run: &RunView, drawings: &mut Drawings) {
     let Some(found) = run.found() else { return };
     let results = &found.results;
     let name = found.spec.experiment.label();
@@ -29,15 +31,25 @@ pub fn show(ui: &mut Ui, cx: &mut Cx, run: &RunView, gallery: &mut Gallery) {
         if save.on_hover_text(about).on_disabled_hover_text("No cell has finished yet.").clicked() {
             cx.commands.push(Command::Run(RunCommand::SaveFigures(run.folder.clone())));
         }
+        let copy = ui.add_enabled(any, egui::Button::new("Copy figures command"));
+        if copy.on_hover_text("The same on the command line").clicked() {
+            cx.commands.push(Command::CopyText(figures_command(&run.folder)));
+        }
     });
     hint(ui, found.spec.experiment.question());
     if results.figures.is_empty() {
         hint(ui, "No cell has finished yet: figures appear with the first and fill in as more are done.");
     }
     for (i, figure) in results.figures.iter().enumerate() {
-        one(ui, cx, figure, |ui| gallery.show(ui, i, figure));
+        one(ui, cx, figure, |ui| drawings.show(ui, i, figure));
     }
     results.tables.iter().for_each(|table| grid(ui, table));
+}
+
+/// The command that writes all figures and tables of a run.
+pub fn figures_command(folder: &Path) -> String {
+    let path = |path: &Path| quote(&path.display().to_string());
+    format!("bayescope summary {} --figures {}", path(folder), path(&folder.join("figures")))
 }
 
 /// A figure with its caption, and buttons to save it.

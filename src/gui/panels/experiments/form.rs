@@ -6,10 +6,10 @@ mod kind;
 
 use std::path::{Path, PathBuf};
 
-use eframe::egui::{self, ComboBox, DragValue, RichText, TextEdit, Ui};
+use eframe::egui::{self, DragValue, RichText, TextEdit, Ui};
 
 use super::super::Cx;
-use super::super::fields::{number, path};
+use super::super::fields::{number, path, preset, spec_file};
 use crate::error::Result;
 use crate::experiment::{ExperimentSpec, PRESETS};
 use crate::gui::background::Purpose;
@@ -69,6 +69,13 @@ impl Form {
         self.usual = default_folder(&spec.name, &prefs.runs);
     }
 
+    /// Fills the fields with those of a preset.
+    pub fn take_preset(&mut self, name: &str) {
+        if let Some(preset) = PRESETS.iter().find(|preset| preset.name == name) {
+            self.load(preset.name, preset.spec());
+        }
+    }
+
     fn load(&mut self, start: &str, spec: Result<ExperimentSpec>) {
         match spec {
             Ok(spec) => {
@@ -119,18 +126,9 @@ impl Form {
     /// Where the numbers come from at first.
     fn source(&mut self, ui: &mut Ui, cx: &mut Cx) {
         ui.horizontal_wrapped(|ui| {
-            let label = ui.label("Preset");
-            let combo = ComboBox::from_id_salt("experiment preset").width(190.0).truncate();
-            let mut chosen = None;
             let kind = self.spec.as_ref().map_or("", |spec| spec.experiment.name());
-            let response = combo.selected_text(self.start.clone()).show_ui(ui, |ui| {
-                for preset in PRESETS.iter().filter(|preset| preset.name.starts_with(kind)) {
-                    if ui.selectable_label(self.start == preset.name, preset.name).clicked() {
-                        chosen = Some(preset);
-                    }
-                }
-            });
-            response.response.labelled_by(label.id);
+            let of_kind = PRESETS.iter().filter(|preset| preset.name.starts_with(kind));
+            let chosen = preset(ui, "Preset", &self.start, of_kind, |preset| preset.name);
             if let Some(preset) = chosen {
                 self.load(preset.name, preset.spec());
             }
@@ -142,14 +140,9 @@ impl Form {
         if let Some(description) = self.spec.as_ref().and_then(|spec| spec.description.clone()) {
             hint(ui, description);
         }
-        ui.horizontal_wrapped(|ui| {
-            path(ui, cx, "Experiment file (.toml)", &mut self.file, Purpose::RunSpec);
-            let given = !self.file.trim().is_empty();
-            let load = ui.add_enabled(given, egui::Button::new("Load experiment"));
-            if load.on_disabled_hover_text("Give the file first.").clicked() {
-                self.load_file();
-            }
-        });
+        if spec_file(ui, cx, "Experiment file (.toml)", &mut self.file, Purpose::RunSpec, "Load experiment") {
+            self.load_file();
+        }
     }
 
     fn place(&mut self, ui: &mut Ui, cx: &mut Cx) {

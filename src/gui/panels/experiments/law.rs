@@ -13,6 +13,7 @@ use crate::gui::session::runs::RunView;
 use crate::gui::theme::{Badge, Theme};
 use crate::gui::widgets::{heading, hint, swatch};
 use crate::measure::{Forecast, PowerLaw};
+use crate::worker::cell_images::CellImages;
 
 /// The plot and the sentences, of the run that is shown and those compared with it.
 pub fn show(ui: &mut Ui, cx: &mut Cx, run: &RunView, shown: &mut Shown) {
@@ -49,7 +50,7 @@ pub fn show(ui: &mut Ui, cx: &mut Cx, run: &RunView, shown: &mut Shown) {
             cx.view.run = Some(folder.clone());
         }
         cx.view.cell = Some(cell.clone());
-        cx.commands.push(Command::Run(RunCommand::Worst(folder, cell)));
+        cx.commands.push(Command::Run(RunCommand::ShowCell(CellImages::Worst, folder, cell)));
     }
 }
 

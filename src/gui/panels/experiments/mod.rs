@@ -1,5 +1,6 @@
 //! The panel *Experiments*: classifiers on a world, planned, trained, watched, measured and compared.
 
+mod cell_images;
 mod cells;
 mod course;
 mod csv;
@@ -10,12 +11,11 @@ mod law;
 mod law_plot;
 mod reliability;
 mod table;
-mod worst;
 
 use eframe::egui::{self, RichText, Ui};
 
 use super::{Cx, Panel};
-use crate::gui::figures::Gallery;
+use crate::gui::figures::Drawings;
 use crate::gui::session::runs::RunView;
 use crate::gui::theme::Theme;
 use crate::gui::widgets::{empty_state, heading, hint};
@@ -32,7 +32,7 @@ pub struct ExperimentsPanel {
     form: Form,
     shown: Shown,
     course: Course,
-    figures: Gallery,
+    figures: Drawings,
     /// The cell the list of cells has scrolled to.
     followed: Option<String>,
     /// The form is to open, something was put into it; or to close, the run is to be seen.
@@ -51,6 +51,10 @@ impl Panel for ExperimentsPanel {
     fn ui(&mut self, ui: &mut Ui, cx: &mut Cx) {
         cx.view.experiments_shown = true;
         self.form.picked(&mut cx.view.picked);
+        if let Some(preset) = cx.view.preset.take() {
+            self.form.take_preset(preset);
+            self.unfold = Some(true);
+        }
         egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
             let known = cx.session.runs.iter().next().is_some();
             let header = egui::CollapsingHeader::new("New experiment").id_salt("experiment form").default_open(!known);

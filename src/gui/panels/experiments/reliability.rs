@@ -6,7 +6,7 @@ use egui_plot::{
 };
 
 use super::super::Cx;
-use super::{csv, worst};
+use super::{cell_images, csv};
 use crate::experiment::CellResult;
 use crate::gui::command::Command;
 use crate::gui::format;
@@ -39,13 +39,13 @@ pub fn show(ui: &mut Ui, cx: &mut Cx, run: &RunView, result: &CellResult) {
     heading(ui, "Reliability", Some((Badge::Estimated, about)));
     ui.horizontal_wrapped(|ui| {
         ui.label(format!("{}, {} test images", result.cell.label(), format::count(result.measured.n)));
-        worst::button(ui, cx, run, &result.id);
+        cell_images::buttons(ui, cx, run, result);
         if csv::button(ui, "Save the reliability diagram as CSV") {
             let text = csv::reliability(run, result);
             cx.commands.push(Command::Run(RunCommand::SavePoints(text, "reliability.csv")));
         }
     });
-    worst::trouble(ui, cx, run, &result.id);
+    cell_images::trouble(ui, cx, run, &result.id);
     ui.horizontal_top(|ui| {
         diagram(ui, result);
         ui.vertical(|ui| figures(ui, result));

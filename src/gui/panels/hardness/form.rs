@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use eframe::egui::{self, ComboBox, TextEdit, Ui};
+use eframe::egui::{self, TextEdit, Ui};
 
 use super::super::Cx;
-use super::super::fields::{number, path};
+use super::super::fields::{number, path, preset, spec_file};
 use crate::error::Result;
 use crate::experiment::hardness::Corpus;
 use crate::experiment::{HARDNESS_PRESETS, HardnessSpec};
@@ -88,21 +88,11 @@ impl Form {
     fn source(&mut self, ui: &mut Ui, cx: &mut Cx) {
         hint(
             ui,
-            "A Glow is trained on every corpus; the exact Bayes error of its world at τ = 1 ranks them, beside the NLL of images it \
+            "A Glow is trained on every corpus; the Bayes error of its world at τ = 1, an integral, ranks them, beside the NLL of images it \
              has not seen (EBO table 1).",
         );
         ui.horizontal_wrapped(|ui| {
-            let label = ui.label("Preset of rankings");
-            let mut chosen = None;
-            let combo = ComboBox::from_id_salt("ranking preset").width(170.0).selected_text(self.start.clone());
-            let response = combo.show_ui(ui, |ui| {
-                for preset in HARDNESS_PRESETS {
-                    if ui.selectable_label(self.start == preset.name, preset.name).clicked() {
-                        chosen = Some(preset);
-                    }
-                }
-            });
-            response.response.labelled_by(label.id);
+            let chosen = preset(ui, "Preset of rankings", &self.start, HARDNESS_PRESETS.iter(), |preset| preset.name);
             if let Some(preset) = chosen {
                 self.load(preset.name, preset.hardness());
             }
@@ -111,13 +101,9 @@ impl Form {
                 ui.add(TextEdit::singleline(&mut spec.name).desired_width(140.0)).labelled_by(label.id);
             }
         });
-        ui.horizontal_wrapped(|ui| {
-            path(ui, cx, "Ranking spec (.toml)", &mut self.file, Purpose::RankSpec);
-            let given = !self.file.trim().is_empty();
-            if ui.add_enabled(given, egui::Button::new("Load ranking spec")).clicked() {
-                self.load_file();
-            }
-        });
+        if spec_file(ui, cx, "Ranking spec (.toml)", &mut self.file, Purpose::RankSpec, "Load ranking spec") {
+            self.load_file();
+        }
     }
 
     /// The folder of the run.

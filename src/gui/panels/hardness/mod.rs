@@ -4,10 +4,10 @@ mod form;
 
 use eframe::egui::{self, RichText, Ui};
 
-use super::experiments::findings::{grid, one};
+use super::experiments::findings::{figures_command, grid, one};
 use super::{Cx, Panel};
 use crate::gui::command::Command;
-use crate::gui::figures::Gallery;
+use crate::gui::figures::Drawings;
 use crate::gui::format;
 use crate::gui::runs::{RunCommand, resume_command};
 use crate::gui::session::hardness::{LiveCorpus, RankingView};
@@ -23,7 +23,7 @@ pub const ID: &str = "hardness";
 #[derive(Default)]
 pub struct HardnessPanel {
     form: Form,
-    figures: Gallery,
+    figures: Drawings,
 }
 
 impl Panel for HardnessPanel {
@@ -47,7 +47,7 @@ impl Panel for HardnessPanel {
                     ui,
                     "No ranking yet",
                     "Give the folder of each corpus above and press 'Start ranking': a flow is trained on each, and the Bayes \
-                     error\nof its world is computed exactly. Or name the folder of a ranking and continue it.",
+                     error\nof its world is computed. Or name the folder of a ranking and continue it.",
                 ),
             }
             ui.add_space(12.0);
@@ -86,8 +86,8 @@ impl HardnessPanel {
 fn buttons(ui: &mut Ui, cx: &mut Cx, view: &RankingView, running: bool) {
     badge(
         ui,
-        Badge::Exact,
-        "The Bayes error of each trained world; how near the world is to the corpus, the NLL hints at",
+        Badge::Estimated,
+        "The Bayes error of each trained world, with its interval; how near the world is to the corpus, the NLL hints at",
     );
     if ui
         .add_enabled(!running, egui::Button::new("Resume ranking"))
@@ -103,6 +103,10 @@ fn buttons(ui: &mut Ui, cx: &mut Cx, view: &RankingView, running: bool) {
     let save = ui.add_enabled(!view.figures.is_empty(), egui::Button::new("Save all ranking figures…"));
     if save.on_disabled_hover_text("No corpus has finished yet.").clicked() {
         cx.commands.push(Command::Run(RunCommand::SaveFigures(view.folder.clone())));
+    }
+    let copy = ui.add_enabled(!view.figures.is_empty(), egui::Button::new("Copy figures command"));
+    if copy.on_hover_text("The same on the command line").clicked() {
+        cx.commands.push(Command::CopyText(figures_command(&view.folder)));
     }
 }
 

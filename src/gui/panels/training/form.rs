@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use eframe::egui::{self, ComboBox, DragValue, TextEdit, Ui};
+use eframe::egui::{self, DragValue, TextEdit, Ui};
 
 use super::super::Cx;
-use super::super::fields::{number, path};
+use super::super::fields::{number, path, preset, spec_file};
 use crate::error::Result;
 use crate::flow::preprocess::Preprocessing;
 use crate::gui::background::Purpose;
@@ -129,28 +129,14 @@ impl Form {
              other; the spec is kept in the folder of the run.",
         );
         ui.horizontal_wrapped(|ui| {
-            let label = ui.label("Start from");
-            let combo = ComboBox::from_id_salt("preset").width(170.0).truncate().selected_text(self.start.clone());
-            let mut chosen = None;
-            let response = combo.show_ui(ui, |ui| {
-                for preset in PRESETS {
-                    if ui.selectable_label(self.start == preset.name, preset.name).clicked() {
-                        chosen = Some(preset);
-                    }
-                }
-            });
-            response.response.labelled_by(label.id);
+            let chosen = preset(ui, "Start from", &self.start, PRESETS.iter(), |preset| preset.name);
             if let Some(preset) = chosen {
                 self.load(preset.name, preset.spec());
             }
         });
-        ui.horizontal_wrapped(|ui| {
-            path(ui, cx, "Spec file (.toml)", &mut self.file, Purpose::TrainSpec);
-            let given = !self.file.trim().is_empty();
-            if ui.add_enabled(given, egui::Button::new("Load spec")).clicked() {
-                self.load_file();
-            }
-        });
+        if spec_file(ui, cx, "Spec file (.toml)", &mut self.file, Purpose::TrainSpec, "Load spec") {
+            self.load_file();
+        }
     }
 
     fn places(&mut self, ui: &mut Ui, cx: &mut Cx) {

@@ -10,6 +10,8 @@ use crate::gui::widgets::hint;
 #[derive(Default)]
 pub struct ShiftFields {
     priors: Vec<String>,
+    /// The shift that was removed last, where it stood, and its prior as text.
+    removed: Option<(usize, ShiftSetting, String)>,
 }
 
 /// Kinds of base shifts, in words.
@@ -18,7 +20,7 @@ const BASES: [&str; 5] = ["none", "mean moved", "mean towards", "wider", "narrow
 impl ShiftFields {
     /// Those of a spec.
     pub fn of(spec: &ShiftSpec) -> Self {
-        Self { priors: spec.settings.iter().map(|setting| super::list(&setting.prior)).collect() }
+        Self { priors: spec.settings.iter().map(|setting| super::list(&setting.prior)).collect(), removed: None }
     }
 
     /// The fields.
@@ -42,9 +44,9 @@ impl ShiftFields {
         });
         self.priors.resize(spec.settings.len(), String::new());
         let mut gone = None;
-        egui::ScrollArea::vertical().id_salt("shifts").max_height(190.0).auto_shrink([false, true]).show(ui, |ui| {
+        egui::ScrollArea::both().id_salt("shifts").max_height(190.0).auto_shrink([false, true]).show(ui, |ui| {
             egui::Grid::new("shift settings").num_columns(5).striped(true).spacing([10.0, 3.0]).show(ui, |ui| {
-                for title in ["shift", "class prior π", "noise σ", "base shift", ""] {
+                for title in ["shift", "class prior π", "noise σ", "", "base shift"] {
                     ui.label(egui::RichText::new(title).small());
                 }
                 ui.end_row();
@@ -57,13 +59,19 @@ impl ShiftFields {
             });
         });
         if let Some(i) = gone {
-            spec.settings.remove(i);
-            self.priors.remove(i);
+            self.removed = Some((i, spec.settings.remove(i), self.priors.remove(i)));
         }
         ui.horizontal(|ui| {
             if ui.button("Add a shift").clicked() {
                 let name = format!("shift {}", spec.settings.len() + 1);
                 spec.settings.push(ShiftSetting { name, prior: Vec::new(), noise: 0.0, base: None });
+            }
+            let name = self.removed.as_ref().map(|(_, setting, _)| format!("Put {} back", setting.name));
+            if name.is_some_and(|name| ui.button(name).clicked())
+                && let Some((i, setting, prior)) = self.removed.take()
+            {
+                spec.settings.insert(i.min(spec.settings.len()), setting);
+                self.priors.insert(i.min(self.priors.len()), prior);
             }
             hint(ui, "The first one is the baseline, to which drops are counted. An empty prior is the world's own.");
         });
@@ -87,12 +95,17 @@ fn row(ui: &mut Ui, i: usize, setting: &mut ShiftSetting, prior: &mut String) ->
     // A field in a grid is as narrow as its column was, unless it asks for its own width.
     let height = ui.spacing().interact_size.y;
     let field = TextEdit::singleline(&mut setting.name);
-    ui.add_sized([200.0, height], field).accessible_name(name("Name")).on_hover_text(&setting.name);
-    ui.add_sized([110.0, height], TextEdit::singleline(prior)).accessible_name(name("Class prior"));
+    ui.add_sized([180.0, height], field).accessible_name(name("Name")).on_hover_text(&setting.name);
+    let field = ui.add_sized([150.0, height], TextEdit::singleline(prior)).accessible_name(name("Class prior"));
+    if !prior.is_empty() {
+        field.on_hover_text(prior.as_str());
+    }
     let noise = DragValue::new(&mut setting.noise).range(0.0..=2.0).speed(0.005).max_decimals(3);
     ui.add(noise.update_while_editing(false)).accessible_name(name("Noise"));
+    // Before the base shift, whose width changes: it stays in view.
+    let gone = ui.button("Remove").accessible_name(name("Remove the setting")).clicked();
     ui.horizontal(|ui| base(ui, &mut setting.base, &name));
-    ui.button("Remove").accessible_name(name("Remove the setting")).clicked()
+    gone
 }
 
 fn base(ui: &mut Ui, base: &mut Option<BaseShift>, name: &dyn Fn(&str) -> String) {

@@ -1,4 +1,4 @@
-//! The worst images of a cell on their way to the gallery. Reading waits for a disk, and an experiment may hold the worker for
+//! Images of a cell, its worst or those it bought, on their way to the gallery. Reading waits for a disk, and an experiment may hold the worker for
 //! hours: a light thread of its own reads, and the worker takes the images over between two steps of whatever it does.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,12 +12,35 @@ use super::Shared;
 use super::desk::panic_message;
 use super::interactive::{Handed, Outside};
 use super::protocol::{Event, JobId, Outcome};
+use crate::data::ImageShape;
 use crate::error::{Error, Result};
-use crate::run::{RunFolder, WorstImages};
+use crate::oracle::world::Settings;
+use crate::run::{BOUGHT, BoughtImages, RunFolder, WorstImages};
 
-/// Asks for the worst images of a cell.
+/// Which images of a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CellImages {
+    /// The test images with the largest KL(p‖q).
+    Worst,
+    /// Those of the pool whose labels its strategy of active learning bought first.
+    Bought,
+}
+
+impl CellImages {
+    /// The option of `bayescope summary RUN` that lists them.
+    pub fn option(self) -> &'static str {
+        match self {
+            Self::Worst => "--worst",
+            Self::Bought => "--bought",
+        }
+    }
+}
+
+/// Asks for images of a cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WorstRequest {
+pub struct CellImagesRequest {
+    /// Which.
+    pub which: CellImages,
     /// The run folder.
     pub folder: PathBuf,
     /// The cell's ID.
@@ -28,28 +51,31 @@ pub struct WorstRequest {
     pub world: String,
 }
 
-impl WorstRequest {
+impl CellImagesRequest {
     /// A short name for the list of jobs.
     pub fn title(&self) -> String {
-        format!("Worst images of cell {}", self.cell)
+        match self.which {
+            CellImages::Worst => format!("Worst images of cell {}", self.cell),
+            CellImages::Bought => format!("Images bought by cell {}", self.cell),
+        }
     }
 }
 
 /// Starts the thread.
-pub(super) fn start(shared: &Arc<Shared>, queue: Receiver<(JobId, WorstRequest)>, events: &Sender<Event>) {
+pub(super) fn start(shared: &Arc<Shared>, queue: Receiver<(JobId, CellImagesRequest)>, events: &Sender<Event>) {
     let (shared, told) = (shared.clone(), events.clone());
     let work = move || {
         while let Ok((id, request)) = queue.recv() {
             answer(&shared, &told, id, &request);
         }
     };
-    if let Err(error) = std::thread::Builder::new().name("worst images".into()).spawn(work) {
+    if let Err(error) = std::thread::Builder::new().name("cell images".into()).spawn(work) {
         let _ = events.try_send(Event::Failed(format!("the system gave no thread to read runs on: {error}")));
     }
 }
 
 /// Reads what is asked for and hands it to the worker, who ends the job; or ends it here.
-fn answer(shared: &Shared, events: &Sender<Event>, id: JobId, request: &WorstRequest) {
+fn answer(shared: &Shared, events: &Sender<Event>, id: JobId, request: &CellImagesRequest) {
     let send = |event: Event| {
         let _ = events.send(event);
         (shared.wake)();
@@ -78,8 +104,8 @@ fn answer(shared: &Shared, events: &Sender<Event>, id: JobId, request: &WorstReq
     }
 }
 
-fn read(id: JobId, request: &WorstRequest) -> Result<Handed> {
-    let WorstRequest { folder, cell, oracle, world } = request;
+fn read(id: JobId, request: &CellImagesRequest) -> Result<Handed> {
+    let CellImagesRequest { which, folder, cell, oracle, world } = request;
     let folder = RunFolder::open(folder)?;
     if !folder.is_on(world)? {
         let of = &folder.spec.world.oracle;
@@ -91,6 +117,14 @@ fn read(id: JobId, request: &WorstRequest) -> Result<Handed> {
         };
         return Err(Error::input(why));
     }
+    let (shape, settings, images) = match which {
+        CellImages::Worst => worst(&folder, cell)?,
+        CellImages::Bought => bought(&folder, cell)?,
+    };
+    Ok(Handed { id, world: world.clone(), shape, settings, images })
+}
+
+fn worst(folder: &RunFolder, cell: &str) -> Result<(ImageShape, Settings, Outside)> {
     let WorstImages { planned, worst, shape, x, settings, posteriors } = folder.worst_images(cell)?;
     let (label, n) = (planned.label(), worst.images.len());
     let images = Outside {
@@ -102,5 +136,22 @@ fn read(id: JobId, request: &WorstRequest) -> Result<Handed> {
         scores: None,
         verdicts: worst.images,
     };
-    Ok(Handed { id, world: world.clone(), shape, settings, images })
+    Ok((shape, settings, images))
+}
+
+fn bought(folder: &RunFolder, cell: &str) -> Result<(ImageShape, Settings, Outside)> {
+    let BoughtImages { planned, bought, shape, x, settings, posteriors } = folder.bought_images(cell, BOUGHT)?;
+    if bought.is_empty() {
+        return Err(Error::input(format!("{} bought nothing after its start", planned.label())));
+    }
+    let images = Outside {
+        name: format!("{}: its first {} choices", planned.label(), bought.len()),
+        ids: bought.iter().map(|one| format!("Pool image {}, round {}", one.image, one.round)).collect(),
+        labels: Some(bought.iter().map(|one| one.label).collect()),
+        x,
+        known: Some((settings.clone(), posteriors)),
+        scores: None,
+        verdicts: Vec::new(),
+    };
+    Ok((shape, settings, images))
 }
