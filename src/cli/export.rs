@@ -1,0 +1,95 @@
+//! `bayescope export`.
+
+use std::ops::ControlFlow;
+
+use super::args::ExportArgs;
+use super::progress::Bar;
+use super::{Opened, open, print_json};
+use crate::bayes::{GaussianClasses, Spec, tau_of_error};
+use crate::error::{Error, Result};
+use crate::events::Events;
+use crate::export::{ExportEvent, ExportSpec, Format, Manifest, export};
+use crate::measure::Estimate;
+use crate::oracle::world::Settings;
+use crate::units::{Seed, Smoothing, Tau};
+
+impl Events<ExportEvent> for Bar {
+    fn emit(&mut self, event: ExportEvent) -> ControlFlow<()> {
+        self.set(event.progress, event.stage.label());
+        ControlFlow::Continue(())
+    }
+}
+
+/// Makes a dataset, or goes on with one.
+pub fn run(args: &ExportArgs) -> Result<()> {
+    let opened = open(&args.oracle, &args.compute)?;
+    let mut formats: Vec<Format> = Vec::new();
+    for format in args.format.iter().map(|&format| Format::from(format)) {
+        if !formats.contains(&format) {
+            formats.push(format);
+        }
+    }
+    let (oracle, seed) = (args.oracle.clone(), Seed(args.seed));
+    let spec =
+        ExportSpec { oracle, train: args.train, test: args.test, settings: settings(args, &opened)?, seed, formats };
+    let mut bar = Bar::new("exporting");
+    let manifest = export(&opened.world, &opened.info.weights_sha256, &spec, &args.out, &mut bar)?;
+    drop(bar);
+    if args.json {
+        return print_json(&manifest);
+    }
+    tell(args, &manifest);
+    Ok(())
+}
+
+/// The world's knobs; τ by the Bayes error where that is asked for.
+fn settings(args: &ExportArgs, opened: &Opened) -> Result<Settings> {
+    let settings = args.world.settings(opened.world.class_names().len())?;
+    let Some(target) = args.target else { return Ok(settings) };
+    let base = opened.world.flow().shared_base().filter(|_| settings.smoothing == Smoothing::ONE).ok_or_else(|| {
+        Error::input(format!(
+            "--target needs an oracle whose classes share a map, and T = 1; give --tau for {} (`bayescope bayes-error {} --samples N \
+             --tau …` tells its Bayes error)",
+            args.oracle, args.oracle
+        ))
+    })?;
+    let classes = GaussianClasses::of_base(base, &settings.prior)?;
+    let found = tau_of_error(&classes, target, &Spec::default(), &mut |_| ControlFlow::Continue(()))?;
+    Ok(Settings { tau: Tau::new(found.tau.value)?, ..settings })
+}
+
+fn tell(args: &ExportArgs, manifest: &Manifest) {
+    let within = |e: &Estimate, scale: f64| {
+        format!("{:.4} [{:.4}, {:.4}]", scale * e.value, scale * e.interval.low, scale * e.interval.high)
+    };
+    let truth = &manifest.world.truth;
+    let (low, high) = truth.bayes_error.interval;
+    println!("{}: {} at τ = {}", args.out.display(), manifest.oracle, manifest.tau.get());
+    println!(
+        "Bayes error of the world: {:.4} % [{:.4}, {:.4}] ({})",
+        100.0 * truth.bayes_error.value,
+        100.0 * low,
+        100.0 * high,
+        truth.how
+    );
+    for (name, split) in &manifest.splits {
+        println!(
+            "{name}: {} images, Bayes error {} %, mean H(p) {} nats",
+            split.images,
+            within(&split.bayes_error, 100.0),
+            within(&split.aleatoric_nats, 1.0)
+        );
+        if let Some(rounding) = split.rounding.describe() {
+            println!("  {rounding}");
+        }
+        if let Some(drift) = &split.eight_bit {
+            println!(
+                "  8 bits: KL of their posteriors {} nats, at most {:.3}; {} Bayes decisions changed",
+                within(&drift.kl_nats, 1.0),
+                drift.largest_kl_nats,
+                drift.decisions_changed
+            );
+        }
+    }
+    println!("{} files, listed with their SHA-256 in dataset.json", manifest.files.len());
+}

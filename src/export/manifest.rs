@@ -1,0 +1,201 @@
+//! `dataset.json`, which is written last, and the card beside it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Drift, ExportEvent, ExportSpec, Format, Stage, Work};
+use crate::data::{ImageShape, write_atomically};
+use crate::error::{Error, Result};
+use crate::events::{Events, Progress};
+use crate::experiment::Facts;
+use crate::flow::weights::sha256;
+use crate::measure::Estimate;
+use crate::oracle::posterior::Prior;
+use crate::oracle::rounding::Rounding;
+use crate::units::{Seed, Smoothing, Tau};
+
+/// Its name.
+pub const NAME: &str = "dataset.json";
+
+/// Everything that must be known about a dataset of a world (DESIGN §3).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// Version of this form.
+    pub format: u32,
+    /// The program and its version.
+    pub made_by: String,
+    /// The oracle as it was asked for.
+    pub oracle: String,
+    /// SHA-256 of its weights: the world.
+    pub weights_sha256: String,
+    /// Base temperature τ.
+    pub tau: Tau,
+    /// Posterior smoothing T.
+    pub smoothing: Smoothing,
+    /// Class prior π.
+    pub prior: Prior,
+    /// Seed of the export.
+    pub seed: Seed,
+    /// What the labels are.
+    pub labels: String,
+    /// Names of the classes, in the order of posteriors.
+    pub class_names: Vec<String>,
+    /// Shape of every image.
+    pub shape: ImageShape,
+    /// What x is.
+    pub world_space: String,
+    /// For which images posteriors are exact.
+    pub exactness: String,
+    /// Figures of the world.
+    pub world: Facts,
+    /// By name.
+    pub splits: BTreeMap<String, SplitRecord>,
+    /// SHA-256 of the files, by name.
+    pub files: BTreeMap<String, String>,
+}
+
+/// The images of a split.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SplitRecord {
+    /// How many.
+    pub images: usize,
+    /// Image i is sample i of the world under this seed.
+    pub seed: Seed,
+    /// Images of each class, by their drawn labels.
+    pub counts: Vec<usize>,
+    /// Bayes error of these images, mean 1 − max p; the interval is that of the world it estimates.
+    pub bayes_error: Estimate,
+    /// Aleatoric uncertainty of these images, mean H(p), nats; likewise.
+    pub aleatoric_nats: Estimate,
+    /// Images whose posterior their 32-bit x does not carry.
+    pub rounding: Rounding,
+    /// What 8 bits do to posteriors; absent where there are no 8-bit images.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub eight_bit: Option<Drift>,
+}
+
+impl Manifest {
+    /// Of a dataset whose splits are still to be put in.
+    pub(super) fn of(work: &Work<'_>, world: Facts) -> Self {
+        let ExportSpec { oracle, settings, seed, .. } = work.spec.clone();
+        let labels = match settings.smoothing == Smoothing::ONE {
+            true => "the class whose density the image was drawn from".into(),
+            false => format!("drawn from the smoothed posterior p_T(y|x), T = {}", settings.smoothing.get()),
+        };
+        let pixels = work.world.flow().pixels();
+        Self {
+            format: 1,
+            made_by: format!("bayescope {}", env!("CARGO_PKG_VERSION")),
+            oracle,
+            weights_sha256: work.weights_sha256.to_owned(),
+            tau: settings.tau,
+            smoothing: settings.smoothing,
+            prior: settings.prior,
+            seed,
+            labels,
+            class_names: work.world.class_names().to_vec(),
+            shape: work.world.shape(),
+            world_space: format!("{}; pixels fill {:?}", pixels.describe(), pixels.range()),
+            exactness: "posteriors are exact for the float32 x of the .npz files, but for the images counted under `rounding`; 8-bit images \
+                        have posteriors of their own in SPLIT.8bit.npz"
+                .into(),
+            world,
+            splits: BTreeMap::new(),
+            files: BTreeMap::new(),
+        }
+    }
+
+    /// The one of a folder; `None` where there is none, so that a dataset is incomplete.
+    ///
+    /// # Errors
+    /// Names the file that cannot be read.
+    pub fn read(folder: &Path) -> Result<Option<Self>> {
+        let path = folder.join(NAME);
+        match std::fs::read(&path) {
+            Ok(text) => serde_json::from_slice(&text).map(Some).map_err(|e| Error::file(&path, e.to_string())),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(Error::io(&path, e)),
+        }
+    }
+
+    /// Adds files by name.
+    pub(super) fn hash(
+        &mut self,
+        work: &Work<'_>,
+        names: impl Iterator<Item = String>,
+        events: &mut dyn Events<ExportEvent>,
+    ) -> Result<()> {
+        for name in names {
+            let mut told = |progress: Progress| events.emit(ExportEvent { stage: Stage::Hashing, progress });
+            let sum = sha256(&work.folder.join(&name), &mut told)?;
+            self.files.insert(name, sum);
+        }
+        Ok(())
+    }
+
+    /// Writes it, and the card for people before it.
+    pub(super) fn write(&self, folder: &Path) -> Result<()> {
+        write_atomically(&folder.join("README.md"), |out| out.write_all(self.card().as_bytes()))?;
+        let path = folder.join(NAME);
+        let text = serde_json::to_vec_pretty(self).map_err(|e| Error::file(&path, e.to_string()))?;
+        write_atomically(&path, |out| out.write_all(&text))
+    }
+
+    fn has(&self, format: Format) -> bool {
+        let ending = match format {
+            Format::Npz => return self.splits.keys().any(|split| self.files.contains_key(&format!("{split}.npz"))),
+            Format::Png => ".sha256",
+            Format::Parquet => ".parquet",
+        };
+        self.files.keys().any(|name| name.ends_with(ending))
+    }
+
+    /// What a person who finds the folder has to know.
+    fn card(&self) -> String {
+        let Self { oracle, tau, smoothing, weights_sha256, class_names, shape, world, splits, .. } = self;
+        let interval = |e: &Estimate, scale: f64| {
+            format!("{:.4} [{:.4}, {:.4}]", scale * e.value, scale * e.interval.low, scale * e.interval.high)
+        };
+        let (error, entropy) = (&world.truth.bayes_error, &world.aleatoric_nats);
+        let mut text = format!(
+            "# Samples of the world `{oracle}` at τ = {}, T = {}\n\nMade by {}. World: weights {weights_sha256}. {} classes, images {shape}.\n\n\
+             | of the world | value | 95 % interval |\n|---|---|---|\n\
+             | Bayes error | {:.4} % | {:.4} to {:.4} |\n| aleatoric uncertainty, E[H(p(y\\|x))] | {:.5} nats | {:.5} to {:.5} |\n",
+            tau.get(),
+            smoothing.get(),
+            self.made_by,
+            class_names.len(),
+            100.0 * error.value,
+            100.0 * error.interval.0,
+            100.0 * error.interval.1,
+            entropy.value,
+            entropy.interval.0,
+            entropy.interval.1,
+        );
+        if let Some(mutual) = &world.mutual_information_bits {
+            let (value, (low, high)) = (mutual.value, mutual.interval);
+            text += &format!("| mutual information I(X;Y) | {value:.5} bits | {low:.5} to {high:.5} |\n");
+        }
+        text += "\n| split | images | Bayes error of the images, % | mean H(p), nats | KL of 8-bit posteriors, nats |\n|---|---|---|---|---|\n";
+        for (name, split) in splits {
+            let (error, entropy) = (interval(&split.bayes_error, 100.0), interval(&split.aleatoric_nats, 1.0));
+            let drift =
+                split.eight_bit.as_ref().map_or_else(|| "no 8-bit images".into(), |d| interval(&d.kl_nats, 1.0));
+            text += &format!("| {name} | {} | {error} | {entropy} | {drift} |\n", split.images);
+        }
+        text += "\nNo classifier, however trained, has a smaller expected error than the Bayes error. To judge one: let it predict the test images \
+                 in their order and run `bayescope evaluate THIS_FOLDER --predictions FILE`.\n";
+        if self.has(Format::Npz) {
+            text += "\n```python\nimport numpy as np\ntest = np.load(\"test.npz\")\nx, y, p = test[\"x\"], test[\"y\"], test[\"posterior\"]  # [N, C, H, W], [N], [N, K]\n```\n";
+        }
+        if self.has(Format::Png) {
+            text += "\n```python\nfrom torchvision.datasets import ImageFolder\ntrain = ImageFolder(\"train\")  # file 000123.png is row 123 of train.8bit.npz\n```\n";
+        }
+        if self.has(Format::Parquet) {
+            text += "\n```python\nfrom datasets import load_dataset\ndata = load_dataset(\"parquet\")  # the folder parquet/\n```\n";
+        }
+        text + &format!("\n{}.\n", self.exactness)
+    }
+}

@@ -1,0 +1,260 @@
+//! A dataset of a world to take away: images of it at one temperature with their exact posteriors, as arrays, as pictures, or both.
+//!
+//! The float tensors are the reference: for them alone posteriors are exact (SCIENCE §1). Pictures have 8 bits a value: beside them stand
+//! the posteriors of the rounded pixels, computed again, and how far these are from those of the image that was rounded.
+//!
+//! An export is made of pieces of a few thousand images, each written whole. A killed one goes on with the first piece that is missing;
+//! the files of the dataset are put together at the end, piece by piece, so that no more than one is ever in memory. `dataset.json` is
+//! written last: where it is, the dataset is complete.
+//!
+//! | file | what |
+//! |---|---|
+//! | `mod` | what is asked for, and the order of the work |
+//! | `pieces` | images drawn and kept piece by piece |
+//! | `rounded` | what 8 bits do to posteriors |
+//! | `arrays`, `parquet`, `pictures` | the files |
+//! | `manifest` | `dataset.json` and the card beside it |
+
+mod arrays;
+mod manifest;
+mod parquet;
+mod pictures;
+mod pieces;
+mod rounded;
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::data::{Split, write_atomically};
+use crate::error::{Error, Result};
+use crate::events::{Events, Progress};
+use crate::experiment::Facts;
+use crate::oracle::world::{Settings, World};
+use crate::units::Seed;
+
+pub use manifest::{Manifest, NAME, SplitRecord};
+pub use rounded::Drift;
+
+use pieces::Pieces;
+
+/// What was asked for, in the folder of an export from its first moment on.
+const TICKET: &str = "export.json";
+/// Where pieces lie until the dataset is complete.
+const PARTS: &str = ".parts";
+
+/// A form in which a dataset is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Format {
+    /// `train.npz`, `test.npz`: float32 images, labels, exact posteriors. The reference.
+    Npz,
+    /// `train/CLASS/000123.png`: 8-bit pictures as torchvision's ImageFolder reads them.
+    Png,
+    /// `parquet/train.parquet`: 8-bit pictures as Hugging Face's `datasets` reads them.
+    Parquet,
+}
+
+impl Format {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Npz, Self::Png, Self::Parquet];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Npz => "npz",
+            Self::Png => "png",
+            Self::Parquet => "parquet",
+        }
+    }
+
+    /// Whether its images have 8 bits a value.
+    fn is_eight_bit(self) -> bool {
+        self != Self::Npz
+    }
+}
+
+/// A dataset to be made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ExportSpec {
+    /// Name of a bundled oracle, an oracle folder or a checkpoint.
+    pub oracle: String,
+    /// Training images.
+    pub train: usize,
+    /// Test images.
+    pub test: usize,
+    /// The world's knobs.
+    pub settings: Settings,
+    /// Seed of classes, latents and labels; training and test images share nothing.
+    pub seed: Seed,
+    /// In which forms.
+    pub formats: Vec<Format>,
+}
+
+impl ExportSpec {
+    /// Images of a split.
+    pub fn images(&self, split: Split) -> usize {
+        match split {
+            Split::Train => self.train,
+            Split::Test => self.test,
+        }
+    }
+
+    /// The splits that have images.
+    fn splits(&self) -> impl Iterator<Item = Split> {
+        [Split::Train, Split::Test].into_iter().filter(|split| self.images(*split) > 0)
+    }
+
+    fn is_eight_bit(&self) -> bool {
+        self.formats.iter().any(|format| format.is_eight_bit())
+    }
+
+    fn has(&self, format: Format) -> bool {
+        self.formats.contains(&format)
+    }
+
+    /// Whether it can be made.
+    ///
+    /// # Errors
+    /// Says what is wrong.
+    pub fn validate(&self) -> Result<()> {
+        if self.train + self.test == 0 {
+            return Err(Error::input("there is nothing to export: both --train and --test are 0"));
+        }
+        if self.formats.is_empty() {
+            return Err(Error::input("choose a format at least: npz, png or parquet"));
+        }
+        Ok(())
+    }
+}
+
+/// What an export is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct ExportEvent {
+    /// What.
+    pub stage: Stage,
+    /// How far with it.
+    pub progress: Progress,
+}
+
+/// A part of the work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase", tag = "stage", content = "of")]
+pub enum Stage {
+    /// Images are drawn.
+    Drawing(Split),
+    /// The world's Bayes error and entropies are computed.
+    Figures,
+    /// Files are put together.
+    Writing(Split, Format),
+    /// Files are hashed.
+    Hashing,
+}
+
+impl Stage {
+    /// In words.
+    pub fn label(self) -> String {
+        match self {
+            Self::Drawing(split) => format!("drawing {split} images"),
+            Self::Figures => "computing the world's Bayes error".into(),
+            Self::Writing(split, format) => format!("writing {split} as {}", format.name()),
+            Self::Hashing => "hashing files".into(),
+        }
+    }
+}
+
+/// What the folder was begun with: another export does not go on in it.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Ticket {
+    weights_sha256: String,
+    spec: ExportSpec,
+}
+
+/// An export under way.
+struct Work<'a> {
+    world: &'a World,
+    weights_sha256: &'a str,
+    spec: &'a ExportSpec,
+    folder: &'a Path,
+}
+
+/// Makes a dataset of a world in a folder, or goes on with one that was stopped there; a complete one is returned as it is.
+///
+/// # Errors
+/// When the spec cannot be made in this world, the folder holds something else, the device or the disk fails, or the caller stops: then
+/// nothing already computed is lost.
+pub fn export(
+    world: &World,
+    weights_sha256: &str,
+    spec: &ExportSpec,
+    folder: &Path,
+    events: &mut dyn Events<ExportEvent>,
+) -> Result<Manifest> {
+    spec.validate()?;
+    let work = Work { world, weights_sha256, spec, folder };
+    work.begin()?;
+    if let Some(manifest) = Manifest::read(folder)? {
+        return Ok(manifest);
+    }
+    for split in spec.splits() {
+        Pieces::new(&work, split).draw(events)?;
+    }
+    let facts = work.facts(events)?;
+    let mut manifest = Manifest::of(&work, facts);
+    for split in spec.splits() {
+        let pieces = Pieces::new(&work, split);
+        manifest.splits.insert(split.to_string(), pieces.record()?);
+        let written = spec.formats.iter().map(|&format| match format {
+            Format::Npz => arrays::write(&pieces, events),
+            Format::Png => pictures::list(&pieces, events),
+            Format::Parquet => parquet::write(&pieces, events),
+        });
+        let names = written.collect::<Result<Vec<_>>>()?.into_iter().flatten();
+        let eight_bit = spec.is_eight_bit().then(|| arrays::write_rounded(&pieces)).transpose()?;
+        manifest.hash(&work, names.chain(eight_bit), events)?;
+    }
+    manifest.write(folder)?;
+    let parts = folder.join(PARTS);
+    std::fs::remove_dir_all(&parts).map_err(|e| Error::io(&parts, e))?;
+    Ok(manifest)
+}
+
+impl Work<'_> {
+    /// Takes the folder: a new one, or one in which this very export was begun.
+    fn begin(&self) -> Result<()> {
+        let ticket = Ticket { weights_sha256: self.weights_sha256.to_owned(), spec: self.spec.clone() };
+        let (folder, path) = (self.folder, self.folder.join(TICKET));
+        std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
+        if path.is_file() {
+            let text = std::fs::read(&path).map_err(|e| Error::io(&path, e))?;
+            let found: Ticket = serde_json::from_slice(&text).map_err(|e| Error::file(&path, e.to_string()))?;
+            if found != ticket {
+                return Err(Error::file(folder, "holds another export; choose another folder, or delete this one"));
+            }
+        } else {
+            let mut inside = std::fs::read_dir(folder).map_err(|e| Error::io(folder, e))?;
+            if inside.next().is_some() {
+                return Err(Error::file(folder, "is not empty; choose a new folder for the dataset"));
+            }
+            let text = serde_json::to_vec_pretty(&ticket).map_err(|e| Error::file(&path, e.to_string()))?;
+            write_atomically(&path, |out| out.write_all(&text))?;
+        }
+        let parts = folder.join(PARTS);
+        std::fs::create_dir_all(&parts).map_err(|e| Error::io(&parts, e))
+    }
+
+    /// Figures of the world, kept for the case that the export is stopped.
+    fn facts(&self, events: &mut dyn Events<ExportEvent>) -> Result<Facts> {
+        let path = self.folder.join(PARTS).join("facts.json");
+        if let Ok(text) = std::fs::read(&path)
+            && let Ok(facts) = serde_json::from_slice(&text)
+        {
+            return Ok(facts);
+        }
+        let mut told = |progress| events.emit(ExportEvent { stage: Stage::Figures, progress });
+        let facts = Facts::of(self.world, &self.spec.settings, self.spec.seed.split("figures"), &mut told)?;
+        let text = serde_json::to_vec(&facts).map_err(|e| Error::file(&path, e.to_string()))?;
+        write_atomically(&path, |out| out.write_all(&text))?;
+        Ok(facts)
+    }
+}

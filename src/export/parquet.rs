@@ -1,0 +1,150 @@
+//! `parquet/train.parquet`: 8-bit pictures with labels and posteriors as Hugging Face's `datasets` reads them: an image is a group of PNG
+//! bytes and a path, and the features stand as JSON in the footer.
+
+use std::io;
+use std::sync::Arc;
+
+use parquet::basic::Compression;
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, FloatType, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::parser::parse_message_type;
+use rayon::prelude::*;
+
+use super::pictures::picture;
+use super::pieces::Pieces;
+use super::{ExportEvent, Format, Stage};
+use crate::data::{encode_png, read_array, write_atomically};
+use crate::error::{Error, Result};
+use crate::events::{Events, Progress};
+
+/// Folder of the files: `datasets` tells the kind of a folder by what is in it.
+const FOLDER: &str = "parquet";
+
+const SCHEMA: &str = "message schema {
+    optional group image { optional binary bytes; optional binary path (UTF8); }
+    optional int64 label;
+    optional int64 id;
+    optional group posterior (LIST) { repeated group list { optional float element; } }
+    optional double aleatoric;
+    optional double drift;
+}";
+
+/// The features, as `datasets` writes them into the footer.
+fn features(class_names: &[String]) -> String {
+    let value = |dtype: &str| serde_json::json!({ "dtype": dtype, "_type": "Value" });
+    let features = serde_json::json!({ "info": { "features": {
+        "image": { "_type": "Image" },
+        "label": { "names": class_names, "_type": "ClassLabel" },
+        "id": value("int64"),
+        "posterior": { "feature": value("float32"), "_type": "List" },
+        "aleatoric": value("float64"),
+        "drift": value("float64"),
+    } } });
+    features.to_string()
+}
+
+/// Rows of a piece.
+struct Rows {
+    png: Vec<ByteArray>,
+    names: Vec<ByteArray>,
+    labels: Vec<i64>,
+    ids: Vec<i64>,
+    /// [N, K].
+    posterior: Vec<f32>,
+    aleatoric: Vec<f64>,
+    drift: Vec<f64>,
+    classes: usize,
+}
+
+/// Writes `parquet/SPLIT.parquet`, a row group a piece; returns its name.
+pub(super) fn write(pieces: &Pieces<'_>, events: &mut dyn Events<ExportEvent>) -> Result<Vec<String>> {
+    let name = format!("{FOLDER}/{}.parquet", pieces.split);
+    let path = pieces.work.folder.join(&name);
+    if path.is_file() {
+        return Ok(vec![name]);
+    }
+    let folder = pieces.work.folder.join(FOLDER);
+    std::fs::create_dir_all(&folder).map_err(|e| Error::io(&folder, e))?;
+    let schema = parse_message_type(SCHEMA).map_err(|e| Error::file(&path, e.to_string()))?;
+    let features = KeyValue::new("huggingface".to_owned(), features(pieces.work.world.class_names()));
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::SNAPPY)
+        .set_created_by(format!("bayescope {}", env!("CARGO_PKG_VERSION")))
+        .set_key_value_metadata(Some(vec![features]))
+        .build();
+    let (total, mut stopped) = (pieces.images(), None);
+    let written = write_atomically(&path, |out| {
+        let mut file =
+            SerializedFileWriter::new(out, Arc::new(schema), Arc::new(properties)).map_err(io::Error::other)?;
+        for range in pieces.ranges() {
+            let progress = Progress { done: range.start, total };
+            let event = ExportEvent { stage: Stage::Writing(pieces.split, Format::Parquet), progress };
+            match events.report(event).and_then(|()| Rows::of(pieces, &range)) {
+                Ok(rows) => {
+                    let group = file.next_row_group().map_err(io::Error::other)?;
+                    rows.write(group).map_err(io::Error::other)?;
+                }
+                Err(error) => {
+                    stopped = Some(error);
+                    return Err(io::Error::other("no rows to write"));
+                }
+            }
+        }
+        file.finish().map(drop).map_err(io::Error::other)
+    });
+    match stopped {
+        Some(error) => Err(error),
+        None => written.map(|()| vec![name]),
+    }
+}
+
+impl Rows {
+    fn of(pieces: &Pieces<'_>, range: &std::ops::Range<usize>) -> Result<Self> {
+        let world = pieces.work.world;
+        let (shape, pixels, rounded) = (world.shape(), world.flow().pixels(), pieces.rounded(range));
+        let x = pieces.x(range)?;
+        let png = x.par_chunks(shape.dims()).map(|x| encode_png(shape, &pixels.picture(x)).map(ByteArray::from));
+        Ok(Self {
+            png: png.collect::<Result<_>>()?,
+            names: range.clone().map(|id| ByteArray::from(picture(id).into_bytes())).collect(),
+            labels: pieces.labels(range)?.into_iter().map(|label| label as i64).collect(),
+            ids: range.clone().map(|id| id as i64).collect(),
+            posterior: read_array(&rounded, "posterior")?.into_iter().map(|p| p as f32).collect(),
+            aleatoric: read_array(&rounded, "aleatoric")?,
+            drift: read_array(&rounded, "drift")?,
+            classes: pieces.classes(),
+        })
+    }
+
+    fn write<W: io::Write + Send>(&self, mut group: SerializedRowGroupWriter<'_, W>) -> Result<(), ParquetError> {
+        let n = self.ids.len();
+        // Levels count the optional and repeated steps of the schema down to a value: here every value is there.
+        let there = |level: i16, count: usize| vec![level; count];
+        column::<ByteArrayType, W>(&mut group, &self.png, &there(2, n), None)?;
+        column::<ByteArrayType, W>(&mut group, &self.names, &there(2, n), None)?;
+        column::<Int64Type, W>(&mut group, &self.labels, &there(1, n), None)?;
+        column::<Int64Type, W>(&mut group, &self.ids, &there(1, n), None)?;
+        let first_of_row = |i: usize| i16::from(!i.is_multiple_of(self.classes));
+        let repeated: Vec<i16> = (0..self.posterior.len()).map(first_of_row).collect();
+        column::<FloatType, W>(&mut group, &self.posterior, &there(3, self.posterior.len()), Some(&repeated))?;
+        column::<DoubleType, W>(&mut group, &self.aleatoric, &there(1, n), None)?;
+        column::<DoubleType, W>(&mut group, &self.drift, &there(1, n), None)?;
+        group.close().map(drop)
+    }
+}
+
+/// The next column of a row group.
+fn column<T: DataType, W: io::Write + Send>(
+    group: &mut SerializedRowGroupWriter<'_, W>,
+    values: &[T::T],
+    definition: &[i16],
+    repetition: Option<&[i16]>,
+) -> Result<(), ParquetError> {
+    let mut column =
+        group.next_column()?.ok_or_else(|| ParquetError::General("the schema has no such column".into()))?;
+    column.typed::<T>().write_batch(values, Some(definition), repetition)?;
+    column.close()
+}

@@ -1,0 +1,131 @@
+//! What a user does as a command line.
+
+use std::path::Path;
+
+use super::super::looks;
+use super::super::prefs::Prefs;
+use super::super::session::Session;
+use crate::export::ExportSpec;
+use crate::flow::tarflow::Look as FlowLook;
+use crate::flow::tarflow::engine::Guided;
+use crate::oracle::posterior::Prior;
+use crate::units::Smoothing;
+
+/// The gallery as a command line.
+pub fn sample_command(session: &Session, prefs: &Prefs, selected: usize) -> String {
+    let oracle = quote(&session.oracle_name);
+    let mut text = format!("bayescope sample {oracle} --n {} --seed {}", prefs.n, prefs.seed);
+    text += &knobs(prefs);
+    match looks::look(session, prefs) {
+        Some(look) => text += &format!("{} --out pictures.png", look_arguments(&look)),
+        None => text += " --out samples.npz",
+    }
+    if selected > 1 {
+        text += &format!("  # the window had {selected} of them selected");
+    }
+    text
+}
+
+/// The arguments of a look.
+fn look_arguments(look: &FlowLook) -> String {
+    let mut text = String::new();
+    if let Some(guidance) = &look.guidance {
+        let what = match guidance.what {
+            Guided::A => "a",
+            Guided::B => "b",
+            Guided::Ab => "ab",
+        };
+        text += &format!(" --guidance {} --guide {what}", guidance.scale);
+        if guidance.annealed {
+            text += " --annealed";
+        }
+        if guidance.attention_temperature != 1.0 {
+            text += &format!(" --attention-temperature {}", guidance.attention_temperature);
+        }
+    }
+    text + if look.denoise { " --denoise" } else { "" }
+}
+
+/// An export as a command line.
+pub fn export_command(spec: &ExportSpec, folder: &Path) -> String {
+    let ExportSpec { oracle, train, test, settings, seed, formats } = spec;
+    let mut text =
+        format!("bayescope export {} --train {train} --test {test} --tau {}", quote(oracle), settings.tau.get());
+    if settings.smoothing != Smoothing::ONE {
+        text += &format!(" --smoothing {}", settings.smoothing.get());
+    }
+    if settings.prior != Prior::uniform(settings.prior.classes()) {
+        let prior: Vec<String> = settings.prior.probabilities().iter().map(f64::to_string).collect();
+        text += &format!(" --prior {}", prior.join(","));
+    }
+    let formats: Vec<&str> = formats.iter().map(|format| format.name()).collect();
+    text + &format!(" --seed {} --format {} --out {}", seed.0, formats.join(","), quote(&folder.display().to_string()))
+}
+
+/// The posteriors of images from outside as a command line.
+pub fn posterior_command(session: &Session, prefs: &Prefs) -> String {
+    let paths: Vec<String> = session.external_paths.iter().map(|path| quote(&path.display().to_string())).collect();
+    format!("bayescope posterior {} {}{} --json", quote(&session.oracle_name), paths.join(" "), knobs(prefs))
+}
+
+/// The Bayes error as a command line.
+pub fn bayes_error_command(session: &Session, prefs: &Prefs) -> String {
+    format!("bayescope bayes-error {} --tau {}{} --json", quote(&session.oracle_name), prefs.tau, prior(prefs))
+}
+
+/// τ of a Bayes error as a command line.
+pub fn tau_command(session: &Session, prefs: &Prefs, target: f64) -> String {
+    format!("bayescope tau {} --target {target}{} --json", quote(&session.oracle_name), prior(prefs))
+}
+
+/// Options for the world's knobs.
+pub fn knobs(prefs: &Prefs) -> String {
+    let mut text = format!(" --tau {}", prefs.tau);
+    if prefs.smoothing != 1.0 {
+        text += &format!(" --smoothing {}", prefs.smoothing);
+    }
+    text + &prior(prefs)
+}
+
+fn prior(prefs: &Prefs) -> String {
+    let mut text = String::new();
+    if !prefs.prior_is_uniform() {
+        let prior: Vec<String> = prefs.prior.iter().map(|p| format!("{p:.6}")).collect();
+        text += &format!(" --prior {}", prior.join(","));
+    }
+    text
+}
+
+/// For a POSIX shell.
+pub fn quote(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=+@".contains(c);
+    if !word.is_empty() && word.chars().all(plain) { word.into() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::export::Format;
+    use crate::oracle::world::Settings;
+    use crate::units::Seed;
+
+    #[test]
+    fn commands_can_be_pasted_into_a_shell() {
+        let session = Session::opening("my oracles/it's");
+        let mut prefs = Prefs { prior: vec![0.5; 2], tau: 0.75, seed: 4, ..Prefs::default() };
+        let text = sample_command(&session, &prefs, 0);
+        assert_eq!(text, r"bayescope sample 'my oracles/it'\''s' --n 400 --seed 4 --tau 0.75 --out samples.npz");
+        prefs.prior = vec![0.9, 0.1];
+        assert!(sample_command(&session, &prefs, 0).contains("--prior 0.900000,0.100000"));
+    }
+
+    #[test]
+    fn an_export_names_everything_it_depends_on() {
+        let settings = Settings { prior: Prior::new(&[3.0, 1.0]).unwrap(), ..Settings::default_for(2) };
+        let (oracle, formats) = ("my world".to_owned(), vec![Format::Npz, Format::Png]);
+        let spec = ExportSpec { oracle, train: 5, test: 6, settings, seed: Seed(7), formats };
+        let text = export_command(&spec, Path::new("/data/a b"));
+        let expected = "bayescope export 'my world' --train 5 --test 6 --tau 1 --prior 0.75,0.25 --seed 7 --format npz,png --out '/data/a b'";
+        assert_eq!(text, expected);
+    }
+}

@@ -1,0 +1,247 @@
+//! The panel *Export*: the world of the card as a dataset with exact posteriors, to be taken away.
+
+use std::path::{Path, PathBuf};
+
+use eframe::egui::{self, Button, Ui};
+
+use super::fields::{number, path};
+use super::{Cx, Panel};
+use crate::data::Split;
+use crate::export::{ExportSpec, Format, Manifest, SplitRecord};
+use crate::gui::background::Purpose;
+use crate::gui::command::{Command, export_command};
+use crate::gui::format;
+use crate::gui::session::export::ExportView;
+use crate::gui::theme::{Badge, Theme};
+use crate::gui::widgets::{fact, facts, heading, hint};
+use crate::measure::Estimate;
+use crate::units::Seed;
+use crate::worker::protocol::Job;
+
+/// The panel's name in saved layouts.
+pub const ID: &str = "export";
+
+/// What is to be made.
+pub struct ExportPanel {
+    train: usize,
+    test: usize,
+    seed: u64,
+    formats: Vec<Format>,
+    folder: String,
+}
+
+impl Default for ExportPanel {
+    fn default() -> Self {
+        Self { train: 10_000, test: 2_000, seed: 0, formats: vec![Format::Npz], folder: String::new() }
+    }
+}
+
+impl Panel for ExportPanel {
+    fn id(&self) -> &'static str {
+        ID
+    }
+
+    fn title(&self) -> &'static str {
+        "Export"
+    }
+
+    fn ui(&mut self, ui: &mut Ui, cx: &mut Cx) {
+        if let Some((_, folder)) = cx.view.picked.take_if(|(purpose, _)| *purpose == Purpose::ExportFolder) {
+            self.folder = folder.display().to_string();
+        }
+        egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
+            self.form(ui, cx);
+            if let Some(view) = &cx.session.export {
+                result(ui, cx, view);
+            }
+            ui.add_space(12.0);
+        });
+    }
+}
+
+impl ExportPanel {
+    fn form(&mut self, ui: &mut Ui, cx: &mut Cx) {
+        heading(ui, "A dataset of this world", None);
+        hint(
+            ui,
+            "Images of the world of the card on the left, at its τ, T and π, with the exact posterior of each: train any classifier on \
+             them, in any framework, and bring its predictions back.",
+        );
+        egui::Grid::new("export numbers").num_columns(6).spacing([12.0, 4.0]).show(ui, |ui| {
+            number(ui, "Train", &mut self.train, " images", 100.0, "Training images.");
+            number(
+                ui,
+                "Test",
+                &mut self.test,
+                " images",
+                100.0,
+                "Test images: they share nothing with those to train on.",
+            );
+            number(
+                ui,
+                "Export seed",
+                &mut self.seed,
+                "",
+                1.0,
+                "The same seed on the same device gives the same bytes.",
+            );
+            ui.end_row();
+        });
+        ui.horizontal_wrapped(|ui| {
+            ui.label("Formats");
+            for (one, label, about) in FORMATS {
+                let mut on = self.formats.contains(&one);
+                if ui.checkbox(&mut on, label).on_hover_text(about).changed() {
+                    self.formats = Format::ALL
+                        .into_iter()
+                        .filter(|f| if *f == one { on } else { self.formats.contains(f) })
+                        .collect();
+                }
+            }
+        });
+        let bytes = self.bytes(cx);
+        hint(ui, format!("About {} on the disk.", size(bytes)));
+        ui.horizontal_wrapped(|ui| path(ui, cx, "Folder of the dataset", &mut self.folder, Purpose::ExportFolder));
+        self.buttons(ui, cx);
+    }
+
+    /// Space the files take: float images, and PNG files of about half a byte a value.
+    fn bytes(&self, cx: &Cx) -> f64 {
+        let dims = cx.session.oracle.as_ref().map_or(0, |info| info.architecture.shape().dims()) as f64;
+        let each = |format: &Format| if *format == Format::Npz { 4.0 * dims } else { 0.5 * dims };
+        (self.train + self.test) as f64 * self.formats.iter().map(each).sum::<f64>()
+    }
+
+    /// What the fields say, or what is wrong with them.
+    fn ready(&self, cx: &Cx) -> Result<(ExportSpec, PathBuf), String> {
+        if cx.session.oracle.is_none() {
+            return Err("Open an oracle first.".into());
+        }
+        let spec = ExportSpec {
+            oracle: cx.session.oracle_name.clone(),
+            train: self.train,
+            test: self.test,
+            settings: cx.prefs.settings(),
+            seed: Seed(self.seed),
+            formats: self.formats.clone(),
+        };
+        spec.validate().map_err(|error| error.to_string())?;
+        match self.folder.trim() {
+            "" => Err("Give the folder it is to go to: a new one.".into()),
+            folder => std::path::absolute(folder).map(|folder| (spec, folder)).map_err(|error| error.to_string()),
+        }
+    }
+
+    fn buttons(&self, ui: &mut Ui, cx: &mut Cx) {
+        let running =
+            cx.session.export.as_ref().is_some_and(|view| cx.session.jobs.active().any(|job| job.id == view.job));
+        let ready = self.ready(cx);
+        let why = match (&ready, running) {
+            (_, true) => "An export is going on: cancel it first, or wait.".to_owned(),
+            (Err(why), _) => why.clone(),
+            _ => String::new(),
+        };
+        ui.horizontal_wrapped(|ui| {
+            let start = ui.add_enabled(why.is_empty(), Button::new("Start export")).on_disabled_hover_text(&why);
+            let about = "Made in pieces: cancelled or killed, it goes on from the last one when it is started again";
+            let started = start.on_hover_text(about).clicked();
+            let copy = ui.add_enabled(ready.is_ok(), Button::new("Copy export as command"));
+            let copied = copy.on_hover_text("The same on the command line").clicked();
+            if let Ok((spec, folder)) = ready {
+                if copied {
+                    cx.commands.push(Command::CopyText(export_command(&spec, &folder)));
+                }
+                if started {
+                    cx.commands.push(Command::Submit(Box::new(Job::Export { spec: Box::new(spec), folder })));
+                }
+            }
+            if !why.is_empty() {
+                ui.colored_label(Theme::of(ui).warning(), &why);
+            }
+        });
+    }
+}
+
+/// Formats, their names and what they are.
+const FORMATS: [(Format, &str, &str); 3] = [
+    (Format::Npz, "npz", "float32 arrays: the only images whose posteriors are exact"),
+    (
+        Format::Png,
+        "PNG folders",
+        "8-bit pictures as torchvision's ImageFolder reads them, with posteriors of their own",
+    ),
+    (Format::Parquet, "parquet", "8-bit pictures as Hugging Face's datasets reads them, with posteriors of their own"),
+];
+
+/// How the export goes, or what was made.
+fn result(ui: &mut Ui, cx: &Cx, view: &ExportView) {
+    let place = view.folder.display().to_string();
+    if let Some(why) = &view.trouble {
+        ui.colored_label(Theme::of(ui).error(), why);
+        return;
+    }
+    match (&view.manifest, cx.session.jobs.get(view.job)) {
+        (Some(manifest), _) => made(ui, manifest, &view.folder),
+        (None, Some(job)) if !job.ended() => {
+            heading(ui, "On its way", None);
+            ui.add(egui::ProgressBar::new(job.fraction().unwrap_or(0.0)).text(job.note.clone()));
+            hint(ui, place);
+        }
+        _ => hint(ui, format!("{place} is not complete: start the same export again, and it goes on.")),
+    }
+}
+
+fn made(ui: &mut Ui, manifest: &Manifest, folder: &Path) {
+    let exact = "Exact for the float32 images of the npz files; 8-bit copies have posteriors of their own";
+    heading(ui, "Made", Some((Badge::Exact, exact)));
+    hint(ui, format!("{}: {} files, their SHA-256 in dataset.json", folder.display(), manifest.files.len()));
+    let error = &manifest.world.truth.bayes_error;
+    facts(ui, "exported world", |ui| {
+        let half = 0.5 * (error.interval.1 - error.interval.0);
+        fact(ui, "Bayes error of the world", format::percent_interval(error.value, half), &manifest.world.truth.how);
+        let entropy = &manifest.world.aleatoric_nats;
+        let half = 0.5 * (entropy.interval.1 - entropy.interval.0);
+        fact(ui, "Aleatoric uncertainty", format!("{} nats", format::interval(entropy.value, half)), "E[H(p(y|x))]");
+    });
+    for split in [Split::Train, Split::Test] {
+        if let Some(record) = manifest.splits.get(&split.to_string()) {
+            split_facts(ui, split, record);
+        }
+    }
+}
+
+fn split_facts(ui: &mut Ui, split: Split, record: &SplitRecord) {
+    let half = |e: &Estimate| 0.5 * (e.interval.high - e.interval.low);
+    ui.add_space(6.0);
+    ui.label(egui::RichText::new(format!("{split}: {} images", format::count(record.images))).strong());
+    facts(ui, &format!("exported {split}"), |ui| {
+        let error = &record.bayes_error;
+        let about = "Mean of 1 − max p over these images; the interval is that of the world it estimates";
+        fact(ui, "Bayes error of the images", format::percent_interval(error.value, half(error)), about);
+        let entropy = &record.aleatoric_nats;
+        fact(ui, "Mean H(p)", format!("{} nats", format::interval(entropy.value, half(entropy))), "Likewise");
+        if let Some(drift) = &record.eight_bit {
+            let kl = format!("{} nats", format::interval(drift.kl_nats.value, half(&drift.kl_nats)));
+            fact(
+                ui,
+                "KL of 8-bit posteriors",
+                kl,
+                "How far the posteriors of rounded pixels are from those of the images",
+            );
+            let changed = format!("{} of {}", format::count(drift.decisions_changed), format::count(record.images));
+            fact(ui, "Bayes decisions changed by 8 bits", changed, "Images whose most probable class is another one");
+        }
+    });
+    if let Some(caveat) = record.rounding.describe() {
+        ui.add(egui::Label::new(egui::RichText::new(caveat).color(Theme::of(ui).warning())).wrap());
+    }
+}
+
+/// Bytes in words.
+fn size(bytes: f64) -> String {
+    match bytes {
+        b if b < 1e6 => format!("{:.0} kB", (b / 1e3).ceil()),
+        b if b < 1e9 => format!("{:.0} MB", b / 1e6),
+        b => format!("{:.1} GB", b / 1e9),
+    }
+}

@@ -1,0 +1,39 @@
+//! Datasets of the open world, made piece by piece while the window is served.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use super::Sink;
+use crate::error::{Error, Result};
+use crate::events::Events;
+use crate::export::{ExportEvent, ExportSpec, export};
+use crate::worker::Control;
+use crate::worker::desk::{Desk, Line};
+use crate::worker::protocol::{Event, JobId};
+
+/// Makes the dataset, or what is left of it.
+pub fn carry_out(
+    line: &Line,
+    desk: &mut Desk,
+    id: JobId,
+    control: &Control,
+    spec: &ExportSpec,
+    folder: &Path,
+) -> Result<String> {
+    let opened = desk.opened.as_ref().ok_or_else(|| Error::input("no oracle is open; open one first"))?;
+    if opened.name != spec.oracle {
+        return Err(Error::input(format!("{} is open, the dataset is to be one of {}", opened.name, spec.oracle)));
+    }
+    let mut sink = Sink::new(line, &desk.interactive, Some(&opened.world), id, control);
+    let manifest = export(&opened.world, &opened.info.weights_sha256, spec, folder, &mut sink)?;
+    let images: usize = manifest.splits.values().map(|split| split.images).sum();
+    line.send(Event::Exported(id, Box::new(manifest)));
+    Ok(format!("{images} images are in {}", folder.display()))
+}
+
+impl Events<ExportEvent> for Sink<'_> {
+    fn emit(&mut self, ExportEvent { stage, progress }: ExportEvent) -> ControlFlow<()> {
+        self.progress(progress, format!("{}: {} of {}", stage.label(), progress.done, progress.total));
+        self.check()
+    }
+}

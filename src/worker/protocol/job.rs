@@ -1,0 +1,135 @@
+//! Jobs, as the faces ask for them.
+
+use std::path::PathBuf;
+
+use super::super::hardness::RankRequest;
+use super::super::walk::WalkRequest;
+use crate::device::DeviceChoice;
+use crate::experiment::ExperimentSpec;
+use crate::export::ExportSpec;
+use crate::flow::tarflow::Look;
+use crate::oracle::train::TrainSpec;
+use crate::oracle::world::{SampleSpec, Settings};
+
+/// Work that takes long enough to be watched.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Job {
+    /// Open an oracle: a bundled name, an oracle folder or a public checkpoint.
+    OpenOracle(String),
+    /// Compute on another device (the open oracle moves along).
+    UseDevice(DeviceChoice),
+    /// Read images from files or a folder, map them into the world and compute their posteriors.
+    Classify {
+        /// Image files, a folder, an IDX, CIFAR or npz file.
+        paths: Vec<PathBuf>,
+        /// The world's knobs.
+        settings: Settings,
+    },
+    /// Write samples to a `.npz` file, a `.png` contact sheet or a folder of PNGs.
+    Save {
+        /// Which samples.
+        spec: SampleSpec,
+        /// Running numbers of those to write; all of `spec` where empty.
+        indices: Vec<usize>,
+        /// The world's knobs.
+        settings: Settings,
+        /// Where to.
+        path: PathBuf,
+    },
+    /// Write pictures with a look to a `.png` contact sheet or a folder of PNGs: never numbers.
+    SavePictures {
+        /// Which latents.
+        spec: SampleSpec,
+        /// Running numbers of those to write; all of `spec` where empty.
+        indices: Vec<usize>,
+        /// The world's knobs.
+        settings: Settings,
+        /// How the pictures are made.
+        look: Look,
+        /// Where to.
+        path: PathBuf,
+    },
+    /// Train an oracle in a folder.
+    Train {
+        /// What.
+        spec: Box<TrainSpec>,
+        /// Where.
+        folder: PathBuf,
+    },
+    /// Carry out an experiment in a run folder, or what is left of it.
+    Experiment {
+        /// What; where absent, the folder says.
+        spec: Option<Box<ExperimentSpec>>,
+        /// Where.
+        folder: PathBuf,
+    },
+    /// Rank corpora in a run folder.
+    Rank(RankRequest),
+    /// Time a few steps of every classifier of an experiment.
+    Estimate {
+        /// What.
+        spec: Box<ExperimentSpec>,
+        /// Where it is to run: what is finished there is not counted.
+        folder: PathBuf,
+    },
+    /// Make a dataset of the open world in a folder, or go on with one.
+    Export {
+        /// What.
+        spec: Box<ExportSpec>,
+        /// Where.
+        folder: PathBuf,
+    },
+    /// Walk from an image to the boundary between two classes.
+    Walk(Box<WalkRequest>),
+    /// Write the last walk to a `.npz` file or a `.png` contact sheet.
+    SaveWalk {
+        /// Where to.
+        path: PathBuf,
+    },
+    /// The images of the last walk take the place of those from outside.
+    SendWalk {
+        /// The world's knobs.
+        settings: Settings,
+    },
+    /// Posteriors of the images from outside once more; nothing is read again.
+    RateAgain {
+        /// The world's knobs.
+        settings: Settings,
+    },
+}
+
+impl Job {
+    /// A short name for the list of jobs.
+    pub fn title(&self) -> String {
+        match self {
+            Self::OpenOracle(name) => format!("Open {name}"),
+            Self::UseDevice(choice) => format!("Switch to device {choice}"),
+            Self::Classify { paths, .. } => match paths.as_slice() {
+                [path] => format!("Posterior of {}", path.display()),
+                paths => format!("Posterior of {} files", paths.len()),
+            },
+            Self::Save { path, .. } | Self::SavePictures { path, .. } => format!("Save {}", path.display()),
+            Self::Train { spec, .. } => format!("Train {}", spec.name),
+            Self::Experiment { spec: Some(spec), .. } => format!("Experiment {}", spec.name),
+            Self::Experiment { spec: None, folder } => format!("Resume {}", folder.display()),
+            Self::Estimate { spec, .. } => format!("Estimate {}", spec.name),
+            Self::Rank(request) => request.title(),
+            Self::Export { folder, .. } => format!("Export to {}", folder.display()),
+            Self::Walk(_) => "Walk to the boundary".into(),
+            Self::SaveWalk { path } => format!("Save the walk to {}", path.display()),
+            Self::SendWalk { .. } => "Send the walk to the gallery".into(),
+            Self::RateAgain { .. } => "Posteriors of the images from outside".into(),
+        }
+    }
+}
+
+/// How a job ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// Done; a sentence about the result.
+    Done(String),
+    /// Stopped by the user.
+    Cancelled,
+    /// Failed; the message names file and cause.
+    Failed(String),
+}
