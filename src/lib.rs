@@ -22,6 +22,7 @@ pub mod flow;
 mod gradients;
 #[cfg(feature = "gui")]
 pub mod gui;
+pub mod judge;
 pub mod measure;
 pub mod oracle;
 pub mod run;

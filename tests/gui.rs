@@ -11,6 +11,8 @@ mod export;
 mod fake;
 #[path = "gui/hardness.rs"]
 mod hardness;
+#[path = "gui/judge.rs"]
+mod judge;
 #[path = "gui/kinds.rs"]
 mod kinds;
 #[path = "gui/look.rs"]

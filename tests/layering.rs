@@ -8,17 +8,18 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("units", &["error"]),
     ("events", &["error"]),
     ("device", &["error"]),
-    ("data", &["error", "units"]),
+    ("data", &["error", "units", "events"]),
     ("simd", &[]),
     ("flow", &["error", "units", "events", "simd", "data"]),
     ("figure", &["error"]),
     ("gradients", &["error", "simd"]),
     ("oracle", &["error", "units", "events", "device", "gradients", "data", "flow"]),
-    ("classifier", &["error", "units", "gradients", "data", "flow"]),
+    ("classifier", &["error", "units", "events", "gradients", "data", "flow", "measure"]),
     ("bayes", &["error", "units", "events", "simd", "flow", "oracle"]),
     ("measure", &["error", "units", "events", "simd"]),
     ("experiment", &["error", "units", "events", "data", "flow", "oracle", "bayes", "measure", "classifier", "figure"]),
     ("export", &["error", "units", "events", "data", "flow", "oracle", "measure", "experiment"]),
+    ("judge", &["error", "units", "events", "data", "classifier", "measure", "figure"]),
     // The device's name goes into the record of every oracle that a ranking of corpora trains.
     ("run", &["error", "units", "events", "device", "data", "figure", "flow", "oracle", "classifier", "experiment"]),
 ];
@@ -39,6 +40,7 @@ const ENGINE: &[&str] = &[
     "figure",
     "experiment",
     "export",
+    "judge",
     "run",
 ];
 
@@ -50,6 +52,8 @@ const WORDS: &[(&[&str], &[&str])] = &[
         &["crossbeam_channel", "mpsc", "thread::scope", "thread::Builder"],
         &[
             "src/worker/",
+            // The network waits on a thread of its own, so that a stop is heard at once.
+            "src/data/fetch/",
             // A batch's pieces run side by side: burn's graph may not be shared with the pool its kernels use.
             "src/gradients.rs",
             // The desktop's file dialog and the listing of adapters wait for people and drivers.

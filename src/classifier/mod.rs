@@ -10,6 +10,7 @@ mod maker;
 mod mlp;
 mod mnist_convnet;
 mod mobilenet;
+pub mod onnx;
 mod resnet;
 mod spec;
 mod swin;

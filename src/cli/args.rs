@@ -1,6 +1,7 @@
 //! The arguments, as clap sees them.
 
 mod bayes;
+mod evaluate;
 mod export;
 mod run;
 mod scale;
@@ -16,6 +17,7 @@ use crate::oracle::posterior::Prior;
 use crate::oracle::world::Settings;
 use crate::units::{Smoothing, Tau};
 pub use bayes::{BayesErrorArgs, CheckArgs, HardnessArgs, ProblemArgs, TauArgs};
+pub use evaluate::EvaluateArgs;
 pub use export::ExportArgs;
 pub use run::{CopiesArgs, PlanArgs, ResumeArgs, RunArgs, SlurmArgs, SummaryArgs, WatchArgs};
 pub use scale::{ScaleArgs, WalkArgs};
@@ -117,6 +119,10 @@ pub enum Command {
     Sample(SampleArgs),
     /// Make a dataset of a world with exact posteriors, to be taken away.
     Export(ExportArgs),
+    /// Judge classifiers of any framework against the Bayes limit of an exported dataset.
+    Evaluate(EvaluateArgs),
+    /// Download a dataset by name, or list those there are.
+    Fetch(FetchArgs),
     /// Compute exact posteriors of images in an oracle's world; of very many with --out.
     Posterior(PosteriorArgs),
     /// Walk from an image to another or towards a class, to the image at which two classes are equally probable.
@@ -306,6 +312,19 @@ impl WorldArgs {
         };
         Ok(Settings { tau: Tau::new(self.tau)?, smoothing: Smoothing::new(self.smoothing)?, prior })
     }
+}
+
+/// Arguments of `fetch`.
+#[derive(Debug, Args)]
+pub struct FetchArgs {
+    /// Which dataset; without one, they are listed.
+    pub name: Option<String>,
+    /// Folder that gets a folder of the dataset's name.
+    #[arg(long, value_name = "DIR", default_value = "data")]
+    pub out: PathBuf,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Arguments of `sample`.

@@ -6,8 +6,10 @@ mod bayes;
 mod bench;
 mod bought;
 mod doctor;
+mod evaluate;
 mod evidence;
 mod export;
+mod fetch;
 mod hardness;
 mod look;
 mod oracle;
@@ -64,6 +66,8 @@ pub fn main() -> ExitCode {
         Some(Command::Oracle { command }) => oracle::run(command),
         Some(Command::Sample(args)) => sample::run(&args),
         Some(Command::Export(args)) => export::run(&args),
+        Some(Command::Evaluate(args)) => evaluate::run(&args),
+        Some(Command::Fetch(args)) => fetch::run(&args),
         Some(Command::Posterior(args)) => posterior::run(args),
         Some(Command::Walk(args)) => walk::run(&args),
         Some(Command::Evidence(args)) => evidence::run(args),

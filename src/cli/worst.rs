@@ -32,7 +32,7 @@ pub fn worst(folder: &RunFolder, id: &str, json: bool) -> Result<()> {
         None => format!("class {class}"),
     };
     let (label, n) = (planned.label(), worst.images.len());
-    let mut text = format!("{label}: the {n} of {} test images with the largest KL(p‖q)\n", worst.tested);
+    let mut text = format!("{label}: the {n} of {} test images with the largest KL(p || q)\n", worst.tested);
     text += &format!("{:>7} {:>9}  {:<12} exact p and the classifier's q\n", "image", "KL nats", "drawn label");
     for one in &worst.images {
         text += &format!("{:>7} {:>9.4}  {:<12} {}\n", one.image, one.kl, name(one.label), beliefs(one, &name));

@@ -6,13 +6,13 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::source::{file_name, open_file};
-use super::{Dataset, ImageShape, numbered};
+use super::{Dataset, ImageShape, names, numbered};
 use crate::error::{Error, Result};
 
 const SHAPE: ImageShape = ImageShape { channels: 3, height: 32, width: 32 };
 const PIXELS: usize = 3 * 32 * 32;
 /// Class names of CIFAR-10, for files that lie apart from their `batches.meta.txt`.
-const CIFAR10_NAMES: [&str; 10] =
+pub(super) const CIFAR10_NAMES: [&str; 10] =
     ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"];
 
 /// The two layouts of a record.
@@ -83,13 +83,14 @@ fn read_records(files: &[PathBuf], layout: &Layout, standard: Vec<String>) -> Re
     for file in files {
         append_file(file, layout, &mut pixels, &mut labels)?;
     }
+    let names = names::beside(first, layout.names_file)?;
     Ok(Dataset {
         name: file_name(first),
         shape: SHAPE,
         pixels,
         ids: numbered(labels.len()),
         labels: Some(labels),
-        class_names: names_beside(first, layout)?.unwrap_or(standard),
+        class_names: names.filter(|names| names.len() == layout.classes).unwrap_or(standard),
     })
 }
 
@@ -127,20 +128,4 @@ fn append_file(file: &Path, layout: &Layout, pixels: &mut Vec<u8>, labels: &mut 
         pixels.extend_from_slice(image);
     }
     Ok(())
-}
-
-/// The class names beside a data file, when the list is there and complete.
-fn names_beside(file: &Path, layout: &Layout) -> Result<Option<Vec<String>>> {
-    let path = file.with_file_name(layout.names_file);
-    if !path.is_file() {
-        return Ok(None);
-    }
-    let mut text = Vec::new();
-    open_file(&path)?.take(1 << 16).read_to_end(&mut text).map_err(|e| Error::io(&path, e))?;
-    let names: Vec<String> = String::from_utf8_lossy(&text)
-        .lines()
-        .map(|line| line.trim().to_owned())
-        .filter(|line| !line.is_empty())
-        .collect();
-    Ok((names.len() == layout.classes).then_some(names))
 }

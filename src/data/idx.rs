@@ -7,7 +7,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::source::{file_name, open_unzipped};
-use super::{Dataset, ImageShape, numbered};
+use super::{Dataset, ImageShape, names, numbered};
 use crate::error::{Error, Result};
 
 const UNSIGNED_BYTE: u8 = 0x08;
@@ -39,7 +39,8 @@ impl Kind {
 ///
 /// `images` may be gzipped (seen by its content). Without `labels`, the label file is looked for beside it under the usual
 /// name (`train-images-idx3-ubyte` → `train-labels-idx1-ubyte`, with or without `.gz`); if there is none, the dataset
-/// has no labels. Classes are named `0` to the largest label.
+/// has no labels. Class names come from `class_names.txt` beside it (one a line, at least as many as there are classes), else they
+/// are `0` to the largest label.
 ///
 /// # Errors
 /// Names the file, the byte offset and the cause: wrong magic (images and labels swapped), truncated, trailing bytes,
@@ -57,12 +58,13 @@ pub fn read_idx(images: &Path, labels: Option<&Path>) -> Result<Dataset> {
         None => None,
     };
     let classes = labels.iter().flatten().max().map_or(0, |last| last + 1);
+    let names = names::beside(images, names::FILE)?;
     Ok(Dataset {
         name: file_name(images),
         shape: ImageShape { channels: 1, height, width },
         pixels,
         labels,
-        class_names: numbered(classes),
+        class_names: names.filter(|names| names.len() >= classes).unwrap_or_else(|| numbered(classes)),
         ids: numbered(count),
     })
 }

@@ -1,24 +1,32 @@
-//! Images and labels on the way in and out: IDX, CIFAR binary, image folders and single images, npz.
+//! Images and labels on the way in and out: IDX, CIFAR, downsampled ImageNet, image folders and single images, npz; and corpora
+//! fetched by name.
 //!
 //! Two kinds of images exist and are never mixed. **Pixels** are 8-bit and come from outside; **world-space** images are
 //! the float tensors a flow sees, for which alone a posterior is exact (SCIENCE §1). [`open`] reads any supported file or
 //! folder as one of the two.
 
+mod batches;
 mod cifar;
+pub mod fetch;
+mod fid_stats;
 mod folder;
 mod idx;
+mod names;
 mod npy;
 mod npz;
 mod open;
 mod pad;
 mod parts;
+mod pickle;
 mod source;
 mod stream;
 mod table;
 mod world;
 mod write;
 
+pub use batches::read_batches;
 pub use cifar::{read_cifar10, read_cifar100};
+pub use fid_stats::{FidStatistics, read_fid_statistics};
 pub use folder::{read_folder, read_image_files};
 pub use idx::read_idx;
 pub use npz::{read_array, read_logp, read_npz};

@@ -8,13 +8,15 @@ use npyz::zip::{ZipArchive, result::ZipError};
 
 use super::npy::{Array, Values, read_npy};
 use super::source::{file_name, head, open_file};
-use super::{Dataset, ImageShape, Input, Split, WorldBatch, numbered};
+use super::{Dataset, ImageShape, Input, Split, WorldBatch, batches, numbered};
 use crate::error::{Error, Result};
 
 /// Names under which images and their labels are found, per split; the first that is there counts.
-const TRAIN_KEYS: [[&str; 2]; 4] =
-    [["x", "y"], ["images", "labels"], ["x_train", "y_train"], ["train_images", "train_labels"]];
+const TRAIN_KEYS: [[&str; 2]; 5] =
+    [["x", "y"], ["images", "labels"], ["x_train", "y_train"], ["train_images", "train_labels"], [FLAT, "labels"]];
 const TEST_KEYS: [[&str; 2]; 2] = [["x_test", "y_test"], ["test_images", "test_labels"]];
+/// Name of the images of downsampled ImageNet, which are rows of pixels and whose labels count from 1.
+const FLAT: &str = "data";
 /// Labels of pixels end here, so that a stray number is not taken for a hundred million classes.
 const MAX_LABEL: i64 = 65_535;
 
@@ -22,7 +24,8 @@ const MAX_LABEL: i64 = 65_535;
 ///
 /// Array `x` of float32 or float64 [N, C, H, W] (C 1 or 3; float64 is rounded to float32) is world space, with optional
 /// `y` [N], `posterior` [N, K], `logp` [N, K] and `aleatoric` [N]. Images of uint8 [N, C, H, W], [N, H, W] or
-/// [N, H, W, 3] under `x`, `images`, `x_train` or `train_images` are pixels, with labels under the name that goes with it.
+/// [N, H, W, 3] under `x`, `images`, `x_train` or `train_images` are pixels, with labels under the name that goes with it; so are
+/// rows of pixels [N, 3·S·S] under `data`, as downsampled ImageNet has them, with `labels` that count from 1.
 ///
 /// # Errors
 /// Names the file, the array and the cause: no images, wrong type or rank, sizes that disagree, values that are not
@@ -59,7 +62,7 @@ pub(super) fn read_npz_split(path: &Path, split: Split) -> Result<Input> {
     let mut archive = Archive::open(path)?;
     let mut keys = match split {
         Split::Train => TRAIN_KEYS.to_vec(),
-        Split::Test => [&TEST_KEYS[..], &TRAIN_KEYS[..2]].concat(),
+        Split::Test => [&TEST_KEYS[..], &TRAIN_KEYS[..2], &TRAIN_KEYS[4..]].concat(),
     };
     keys.retain(|[images, _]| archive.holds(images));
     let Some(&[images, label_key]) = keys.first() else {
@@ -72,6 +75,10 @@ pub(super) fn read_npz_split(path: &Path, split: Split) -> Result<Input> {
     let y = archive.read(label_key)?;
     let bad = |cause: String| Error::file(path, cause);
     match x.values {
+        Values::U8(pixels) if images == FLAT && x.shape.len() == 2 => {
+            let labels = y.map(integers).transpose().map_err(|cause| bad(format!("array {label_key}: {cause}")))?;
+            batches::imagenet(path, (x.shape[0], x.shape[1]), pixels, labels).map(Input::Pixels)
+        }
         Values::F32(values) if images == "x" => archive.world(&x.shape, values, y).map(Input::World),
         Values::F64(values) if images == "x" => {
             let values = values.into_iter().map(|v| v as f32).collect();

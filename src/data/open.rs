@@ -6,11 +6,14 @@ use super::cifar::{Cifar, records_of_len};
 use super::folder::is_image_name;
 use super::npz::{has_test, read_npz_split};
 use super::source::{entries, file_name, head, open_file};
-use super::{Dataset, Input, Split, idx, read_cifar10, read_cifar100, read_folder, read_idx, read_image_files};
+use super::{
+    Dataset, Input, Split, batches, idx, read_batches, read_cifar10, read_cifar100, read_folder, read_idx,
+    read_image_files,
+};
 use crate::error::{Error, Result};
 
 const SUPPORTED: &str = "supported are NumPy archives (.npz), IDX files (*-images-idx3-ubyte, also .gz), CIFAR-10 and \
-     CIFAR-100 binary files (.bin), images (PNG, JPEG, BMP, GIF, WebP, PPM, PGM, TIFF), and folders with one of these or \
+     CIFAR-100 binary files (.bin), pickled batches of CIFAR and of downsampled ImageNet (data_batch_1, train_data_batch_1), images (PNG, JPEG, BMP, GIF, WebP, PPM, PGM, TIFF), and folders with one of these or \
      with one subfolder of images per class";
 
 /// Reads any supported file or folder; of a folder with a training and a test split, the training split.
@@ -24,8 +27,9 @@ pub fn open(path: &Path) -> Result<Input> {
 /// Reads the pixels of one split.
 ///
 /// In a folder, the split is `train-*`/`t10k-*` IDX files, `data_batch_*.bin`/`test_batch.bin` (CIFAR-10),
-/// `train.bin`/`test.bin` (CIFAR-100), `train.npz`/`test.npz` or the subfolders `train`/`test` (also `val`); in an npz
-/// archive, `x_train`/`x_test`. **A file or folder that knows no splits is taken whole, whichever split is asked for.**
+/// `train.bin`/`test.bin` (CIFAR-100), `train.npz`/`test.npz`, the pickled `data_batch_*`/`test_batch` (CIFAR-10) or
+/// `train`/`test` (CIFAR-100), `train_data_batch_*`/`val_data` (downsampled ImageNet, also .npz), or the subfolders `train`/`test`
+/// (also `val`); in an npz archive, `x_train`/`x_test`. **A file or folder that knows no splits is taken whole, whichever split is asked for.**
 ///
 /// # Errors
 /// As [`open`]; also when only the other split is there, or when the file holds world-space tensors instead of pixels.
@@ -79,6 +83,7 @@ enum Found {
     Cifar10(Vec<PathBuf>),
     Cifar100(PathBuf),
     Npz(PathBuf),
+    Batches(Vec<PathBuf>),
     Folder(PathBuf),
 }
 
@@ -89,6 +94,7 @@ impl Found {
             Self::Cifar10(files) => read_cifar10(&files).map(Input::Pixels),
             Self::Cifar100(file) => read_cifar100(&file).map(Input::Pixels),
             Self::Npz(file) => super::read_npz(&file),
+            Self::Batches(files) => read_batches(&files).map(Input::Pixels),
             Self::Folder(folder) => read_folder(&folder).map(Input::Pixels),
         }
     }
@@ -108,6 +114,7 @@ fn find_split(folder: &Path, split: Split) -> Result<Option<Found>> {
     Ok(file("bin")
         .map(Found::Cifar100)
         .or_else(|| file("npz").map(Found::Npz))
+        .or_else(|| Some(batches::of_split(&paths, split)).filter(|files| !files.is_empty()).map(Found::Batches))
         .or_else(|| find_subfolder(&paths, split).map(Found::Folder)))
 }
 
@@ -182,6 +189,9 @@ fn open_file_of_any_kind(path: &Path, split: Split) -> Result<Input> {
     }
     if idx::is_idx(path)? {
         return read_idx(path, None).map(Input::Pixels);
+    }
+    if batches::is_pickle(&start) {
+        return read_batches(&[path.to_owned()]).map(Input::Pixels);
     }
     if image::guess_format(&start).is_ok() {
         return read_image_files(&[path.to_owned()]).map(Input::Pixels);

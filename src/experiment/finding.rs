@@ -47,16 +47,18 @@ impl Finding {
         }
     }
 
-    /// Its figures, those first that answer the question.
+    /// Its figures, those first that answer the question; those only in which there is something of its own.
     pub fn figures(&self) -> Vec<Figure> {
-        match self {
+        let mut figures = match self {
             Self::Temperature(found) => found.figures(),
             Self::SelfValidation(found) => found.figures(),
             Self::SoftLabels(found) => found.figures(),
             Self::Shift(found) => found.figures(),
             Self::ActiveLearning(found) => found.figures(),
             Self::Graders(found) => found.figures(),
-        }
+        };
+        figures.retain(|figure| figure.series.iter().any(|series| !series.faint && !series.points.is_empty()));
+        figures
     }
 
     /// Its tables.

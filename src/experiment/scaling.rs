@@ -21,7 +21,7 @@ fn loss(summary: &Summary) -> Figure {
     let mut figure = Figure {
         id: "scaling-loss".into(),
         title: "Loss over the number of training images".into(),
-        caption: "Epistemic part KL(p‖q) of each classifier with its fitted law and the law's 95 % band; the aleatoric part, the same for \
+        caption: "Epistemic part KL(p || q) of each classifier with its fitted law and the law's 95 % band; the aleatoric part, the same for \
                   all, as a line no loss falls below. Every point is one training run, its bar the 95 % interval over test images."
             .into(),
         x: images(),

@@ -46,6 +46,8 @@ pub struct Manifest {
     pub shape: ImageShape,
     /// What x is.
     pub world_space: String,
+    /// Ends of the range that pixels fill in x.
+    pub pixel_range: [f32; 2],
     /// For which images posteriors are exact.
     pub exactness: String,
     /// Figures of the world.
@@ -97,7 +99,8 @@ impl Manifest {
             labels,
             class_names: work.world.class_names().to_vec(),
             shape: work.world.shape(),
-            world_space: format!("{}; pixels fill {:?}", pixels.describe(), pixels.range()),
+            world_space: pixels.describe(),
+            pixel_range: pixels.range(),
             exactness: "posteriors are exact for the float32 x of the .npz files, but for the images counted under `rounding`; 8-bit images \
                         have posteriors of their own in SPLIT.8bit.npz"
                 .into(),

@@ -57,6 +57,12 @@ pub enum Purpose {
     RankFolder,
     /// The folder of a dataset to be made.
     ExportFolder,
+    /// The dataset that classifiers are judged on.
+    JudgeData,
+    /// A model that is judged, by its place in the list.
+    JudgeModel(usize),
+    /// Where the report goes.
+    ReportFolder,
     /// The images of a ranking's corpus, by its place in the list.
     RankData(usize),
 }
@@ -120,9 +126,16 @@ pub fn browse(ctx: &egui::Context, purpose: Purpose) -> Errand<Chosen> {
         | Purpose::FiguresFolder
         | Purpose::RankFolder
         | Purpose::ExportFolder
+        | Purpose::JudgeData
+        | Purpose::ReportFolder
         | Purpose::RankData(_)
         | Purpose::RunTestData => {
             let answer = dialog.set_title("Choose a folder").pick_folder();
+            Errand::start(ctx, "file dialog", move || (purpose, one(block_on(answer))))
+        }
+        Purpose::JudgeModel(_) => {
+            let kinds = ["npz", "npy", "csv", "parquet", "onnx"];
+            let answer = dialog.set_title("Choose predictions or a network").add_filter("Models", &kinds).pick_file();
             Errand::start(ctx, "file dialog", move || (purpose, one(block_on(answer))))
         }
         Purpose::TrainSpec | Purpose::RunSpec | Purpose::RankSpec => {

@@ -18,7 +18,9 @@ use super::prefs::Look;
 use super::runs::RunCommand;
 use super::view::Source;
 
-pub use lines::{bayes_error_command, export_command, knobs, posterior_command, quote, sample_command, tau_command};
+pub use lines::{
+    bayes_error_command, evaluate_command, export_command, knobs, posterior_command, quote, sample_command, tau_command,
+};
 
 /// One step through the gallery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -142,6 +144,8 @@ pub enum Command {
     SendWalk,
     /// Something about a run of an experiment.
     Run(RunCommand),
+    /// Write the report of the last judgement into a folder.
+    WriteReport(PathBuf),
     /// Have the engine do something.
     Submit(Box<Job>),
     /// Forget the log.

@@ -15,6 +15,7 @@ use super::session::log::Level;
 use super::view::Source;
 use super::wishes::submit;
 use super::{inspector, looks, panels, readout};
+use crate::judge::write_report;
 use crate::worker::protocol::Job;
 
 impl App {
@@ -56,6 +57,7 @@ impl App {
                 let done = if text.contains('\n') { "Copied".into() } else { format!("Copied: {text}") };
                 self.copy(ctx, text, &done);
             }
+            Command::WriteReport(folder) => self.write_report(ctx, folder),
             Command::Submit(job) => submit(self.engine.as_ref(), &mut self.session, *job),
             Command::SaveCurveTo(path) => self.save_curve(ctx, path),
             Command::CopyCommand => self.copy_command(ctx),
@@ -234,6 +236,13 @@ impl App {
         submit(self.engine.as_ref(), &mut self.session, job);
     }
 
+    /// Writes the report of the last judgement.
+    fn write_report(&mut self, ctx: &egui::Context, folder: PathBuf) {
+        if let Some(report) = self.session.exchange.judge.as_ref().and_then(|view| view.report.clone()) {
+            self.saving = background::save_with(ctx, folder, move |folder| write_report(folder, &report).map(drop));
+        }
+    }
+
     pub(super) fn copy(&mut self, ctx: &egui::Context, text: String, done: &str) {
         ctx.copy_text(text);
         self.session.notify(Level::Info, done);
@@ -303,6 +312,9 @@ impl App {
             | Purpose::RankSpec
             | Purpose::RankFolder
             | Purpose::ExportFolder
+            | Purpose::JudgeData
+            | Purpose::JudgeModel(_)
+            | Purpose::ReportFolder
             | Purpose::RankData(_) => self.view.picked = Some((purpose, first)),
         }
     }

@@ -219,8 +219,14 @@ pub fn preference(look: Look) -> egui::ThemePreference {
     }
 }
 
-/// Sets egui's styles once.
+/// Sets egui's fonts and styles once.
 pub fn install(ctx: &egui::Context) {
+    // Ubuntu has no ∝, ∇ or ‖; Hack, which comes with egui too, has.
+    let mut fonts = egui::FontDefinitions::default();
+    if let Some(proportional) = fonts.families.get_mut(&egui::FontFamily::Proportional) {
+        proportional.push("Hack".into());
+    }
+    ctx.set_fonts(fonts);
     for (kind, dark) in [(egui::Theme::Light, false), (egui::Theme::Dark, true)] {
         let theme = Theme { dark };
         ctx.style_mut_of(kind, |style| {

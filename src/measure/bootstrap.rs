@@ -44,6 +44,14 @@ impl Bootstrap {
         Ok(Self { seed, replicates })
     }
 
+    /// The mean of `values`, one an image, with its BCa interval: of differences, the paired one. 0 of none.
+    pub fn mean(&self, values: &[f64]) -> Estimate {
+        let count = values.len().max(1) as f64;
+        let of = |counts: &[u16]| counts.iter().zip(values).map(|(&c, x)| f64::from(c) * x).sum::<f64>() / count;
+        let mut replicates = self.resample(values.len(), of);
+        bca(of(&vec![1; values.len()]), &mut replicates, acceleration(values.iter().copied()))
+    }
+
     /// `statistics` of every replicate. They get how often each of `n` images was drawn; the counts add up to `n`.
     pub fn resample<T: Send>(&self, n: usize, statistics: impl Fn(&[u16]) -> T + Sync) -> Vec<T> {
         let seed = self.seed.split("bootstrap of images");

@@ -11,12 +11,14 @@
 //! | `images`, `softmax` | the figures of each image; log-probabilities of logits |
 //! | `decomposition` | the figures of a test set, with intervals |
 //! | `reliability` | reliability diagram, expected and exact calibration error |
+//! | `fidelity` | how near the samples of an oracle are to real images: FID, KID, coverage, memorisation |
 //! | `grade` | estimators of the Bayes error from samples alone, to be held against worlds that know it |
 //! | `uncertainty` | scores of a classifier's uncertainty against the true aleatoric and epistemic parts |
 //! | `power_law` | a·N^(−α) and a·N^(−α) + c: fits, intervals, which of the two, how many images until KL ≤ d |
 
 mod bootstrap;
 mod decomposition;
+pub mod fidelity;
 pub mod grade;
 mod images;
 mod interval;

@@ -1,15 +1,15 @@
 //! Log-probabilities of logits.
 
-/// log q(y|x) of `logits` [n, K] (f32, as a network gives them), in f64 and stable: logit − log Σ exp, the largest taken
+/// log q(y|x) of `logits` [n, K] (f32, as a network gives them, or f64), in f64 and stable: logit − log Σ exp, the largest taken
 /// out first. Finite for finite logits, however extreme: a class q all but excludes keeps its finite log-probability,
 /// where a softmax in f32 would round it to 0 and make the cross-entropy infinite. A row with a NaN, a +∞, or nothing but
 /// −∞ becomes NaN throughout, which `measure` refuses by the number of its image.
-pub fn log_softmax(logits: &[f32], classes: usize) -> Vec<f64> {
+pub fn log_softmax<T: Copy + Into<f64>>(logits: &[T], classes: usize) -> Vec<f64> {
     let mut log_q = Vec::with_capacity(logits.len());
     for row in logits.chunks(classes.max(1)) {
-        let (largest, rest) = parts(row.iter().map(|&logit| f64::from(logit)));
+        let (largest, rest) = parts(row.iter().map(|&logit| logit.into()));
         // In this order: the largest logit plus a rest of 1e-22 would be the largest logit.
-        log_q.extend(row.iter().map(|&logit| (f64::from(logit) - largest) - rest));
+        log_q.extend(row.iter().map(|&logit| (logit.into() - largest) - rest));
     }
     log_q
 }

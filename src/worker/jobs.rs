@@ -3,6 +3,7 @@
 mod experiment;
 mod export;
 mod hardness;
+mod judge;
 mod walk;
 
 use std::ops::ControlFlow;
@@ -86,6 +87,7 @@ fn perform(line: &Line, desk: &mut Desk, id: JobId, control: &Arc<Control>, job:
         Job::Experiment { spec, folder } => experiment::carry_out(line, desk, id, control, spec.as_deref(), &folder),
         Job::Rank(request) => hardness::carry_out(line, desk, id, control, &request),
         Job::Export { spec, folder } => export::carry_out(line, desk, id, control, &spec, &folder),
+        Job::Judge(request) => judge::carry_out(line, desk, id, control, &request),
         Job::Estimate { spec, folder } => experiment::estimate_time(line, desk, id, control, &spec, &folder),
         Job::Walk(request) => walk::set_out(line, desk, id, control, &request),
         Job::SaveWalk { path } => walk::save(desk, &path),

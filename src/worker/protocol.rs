@@ -18,6 +18,7 @@ use crate::experiment::WorstImage;
 use crate::export::Manifest;
 use crate::flow::Evidence;
 use crate::flow::tarflow::Look;
+use crate::judge::Report;
 use crate::oracle::folder::OracleInfo;
 use crate::oracle::posterior::Posterior;
 use crate::oracle::precision::PrecisionReport;
@@ -28,7 +29,7 @@ use crate::run::hardness::HardnessEvent;
 use crate::run::{Estimate, RunEvent};
 use crate::units::{ClassId, Tau};
 
-pub use job::{Job, Outcome};
+pub use job::{Job, JudgeRequest, Outcome};
 
 /// Which gallery the user looks at. A newer one replaces an older one; the worker stops the older between two batches.
 #[derive(Debug, Clone, PartialEq)]
@@ -234,6 +235,8 @@ pub enum Event {
     },
     /// A dataset is complete.
     Exported(JobId, Box<Manifest>),
+    /// Classifiers were judged.
+    Judged(JobId, Box<Report>),
     /// A ranking of corpora reports.
     Hardness(JobId, Box<HardnessEvent>),
     /// How long an experiment will take.

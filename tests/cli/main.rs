@@ -5,9 +5,13 @@ mod bayes;
 #[path = "../common/mod.rs"]
 mod common;
 mod datasets;
+mod evaluate;
 mod experiments;
 mod export;
 mod faults;
+#[allow(dead_code)]
+#[path = "../onnx_reference/graph.rs"]
+mod graph;
 mod hardness;
 mod looking;
 mod reference;

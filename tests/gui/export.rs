@@ -69,7 +69,7 @@ fn manifest() -> bayescope::export::Manifest {
     let manifest = serde_json::json!({
         "format": 1, "made_by": "bayescope", "oracle": "mnist", "weights_sha256": "00", "tau": 1.25, "smoothing": 1.0,
         "prior": vec![0.1; 10], "seed": 0, "labels": "drawn", "class_names": (0..10).map(|k| k.to_string()).collect::<Vec<_>>(),
-        "shape": { "channels": 1, "height": 32, "width": 32 }, "world_space": "v", "exactness": "exact",
+        "shape": { "channels": 1, "height": 32, "width": 32 }, "world_space": "v", "pixel_range": [0.0, 1.0], "exactness": "exact",
         "world": { "tau": 1.25, "bayes_error": figure(0.11), "badge": "bounded", "how": "quadrature", "aleatoric_nats": figure(0.3),
             "aleatoric_badge": "estimated", "label_entropy_nats": 2.3, "mutual_information_bits": figure(2.8) },
         "splits": { "train": split(10_000), "test": split(2_000) }, "files": { "test.npz": "00" },

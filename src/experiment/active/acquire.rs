@@ -119,8 +119,9 @@ impl Market<'_> {
             let score = strategy.score(aleatoric, epistemic, &log_q);
             let figures = [aleatoric, epistemic, of_first];
             if !score.is_finite() || !figures.iter().all(|figure| figure.is_finite()) {
-                let why =
-                    format!("image {image} of the pool: H(p), KL(p‖q), H(q) are {figures:?} nats, its score {score}");
+                let why = format!(
+                    "image {image} of the pool: H(p), KL(p || q), H(q) are {figures:?} nats, its score {score}"
+                );
                 return Err(Error::Numeric(why));
             }
             Ok(Known { image, score, label: batch.labels[i], figures, noisy: largest(p) != batch.labels[i] })

@@ -143,10 +143,10 @@ impl Contest {
 
     fn epistemic(&self, run: &Bargains) -> Figure {
         let caption = format!(
-            "Epistemic part of the test cross-entropy, mean exact KL(p‖q), against labels bought (BLC figure 8b). Points: means over \
+            "Epistemic part of the test cross-entropy, mean exact KL(p || q), against labels bought (BLC figure 8b). Points: means over \
              finished seeds; bands: {OVER_SEEDS}."
         );
-        let axes = [Axis::linear("labels bought"), Axis::linear("epistemic KL(p‖q)").in_unit("nats")];
+        let axes = [Axis::linear("labels bought"), Axis::linear("epistemic KL(p || q)").in_unit("nats")];
         Figure {
             series: over_labels(&self.curves, |stage| Some(stage.epistemic)),
             ..self.figure(run, ("epistemic", "Epistemic KL against labels bought", caption), axes)
@@ -170,12 +170,12 @@ impl Contest {
     fn purchases(&self, run: &Bargains) -> Figure {
         let caption = format!(
             "What each strategy bought: a point a round after the start. Across: how undecided the truth is about the images bought, mean \
-             H(p); up: how far the classifier was from the truth when it bought them, mean KL(p‖q). Means over finished seeds; bars, of \
+             H(p); up: how far the classifier was from the truth when it bought them, mean KL(p || q). Means over finished seeds; bars, of \
              KL: {OVER_SEEDS}."
         );
         let axes = [
             Axis::linear("mean H(p) of images bought").in_unit("nats"),
-            Axis::linear("mean KL(p‖q) at purchase").in_unit("nats"),
+            Axis::linear("mean KL(p || q) at purchase").in_unit("nats"),
         ];
         let one = |curve: &Curve| {
             let of = |(round, stage): (usize, &Stage)| {

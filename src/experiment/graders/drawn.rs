@@ -159,7 +159,7 @@ const RATINGS: [Rating; 3] = [
     },
     Rating {
         id: "graders-epistemic",
-        title: "Scores of uncertainty beside the exact epistemic KL(p‖q)",
+        title: "Scores of uncertainty beside the exact epistemic KL(p || q)",
         axis: "Spearman's correlation",
         part: |rated| rated.epistemic,
     },
@@ -278,7 +278,7 @@ fn score_table(grades: &Grades) -> Table {
         id: "graders-uncertainty".into(),
         title: "Scores of uncertainty".into(),
         caption: format!(
-            "Spearman's correlation with the exact aleatoric H(p) and epistemic KL(p‖q) of the test images, the area under the ROC curve for the \
+            "Spearman's correlation with the exact aleatoric H(p) and epistemic KL(p || q) of the test images, the area under the ROC curve for the \
              {:.0} % of largest KL, and the mean error as an estimate in nats of what the score is said to measure; means over seeds. {}",
             100.0 * TOP,
             one_seed(grades)

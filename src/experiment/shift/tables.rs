@@ -61,7 +61,7 @@ fn sizes(damage: &Damage, group: &Group) -> Table {
         caption: format!(
             "{}. KL_y: of the class frequencies from the world's prior (BLC eq. 8), its target and as drawn, mean over seeds with \
              Student's 95 % interval; BLC's columns are table 7. Eq. 8 gives 0.0181 and 0.2968 where table 7 prints 0.017 and 0.296. \
-             Joint KL: the exact KL(p′(x, y)‖p(x, y)), not known under pixel noise. Likelihood lost: E log p(x|y) − E log p(x′|y) in \
+             Joint KL: the exact KL(p'(x, y) || p(x, y)), not known under pixel noise. Likelihood lost: E log p(x|y) − E log p(x'|y) in \
              the world under pixel noise and clipping; it is no KL.",
             among(group)
         ),

@@ -160,11 +160,11 @@ impl Gains {
     fn epistemic(&self, architecture: Architecture) -> Figure {
         Figure {
             id: "epistemic".into(),
-            title: "Epistemic part KL(p‖q)".into(),
+            title: "Epistemic part KL(p || q)".into(),
             caption: format!("Mean KL from the exact posterior of the test images to the classifier's. {SEED_MEAN}"),
             provenance: self.provenance.clone(),
             x: sizes(),
-            y: Axis::log10("KL(p‖q)").in_unit("nats"),
+            y: Axis::log10("KL(p || q)").in_unit("nats"),
             series: self.against_n(architecture, |told| told.epistemic, 1.0),
             ..Figure::default()
         }
@@ -249,7 +249,7 @@ impl Gains {
                 Column::new("seeds", 0),
                 Column::of("accuracy", "%", 2),
                 Column::of("expected accuracy", "%", 2),
-                Column::of("KL(p‖q)", "nats", 4),
+                Column::of("KL(p || q)", "nats", 4),
                 Column::new("ECE", 4),
                 Column::new("exact calibration error", 4),
             ],

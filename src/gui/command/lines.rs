@@ -8,8 +8,10 @@ use super::super::session::Session;
 use crate::export::ExportSpec;
 use crate::flow::tarflow::Look as FlowLook;
 use crate::flow::tarflow::engine::Guided;
+use crate::judge::Candidate;
 use crate::oracle::posterior::Prior;
 use crate::units::Smoothing;
+use crate::worker::protocol::JudgeRequest;
 
 /// The gallery as a command line.
 pub fn sample_command(session: &Session, prefs: &Prefs, selected: usize) -> String {
@@ -60,6 +62,30 @@ pub fn export_command(spec: &ExportSpec, folder: &Path) -> String {
     }
     let formats: Vec<&str> = formats.iter().map(|format| format.name()).collect();
     text + &format!(" --seed {} --format {} --out {}", seed.0, formats.join(","), quote(&folder.display().to_string()))
+}
+
+/// A judgement as a command line.
+pub fn evaluate_command(request: &JudgeRequest) -> String {
+    let path = |path: &Path| quote(&path.display().to_string());
+    let mut text = format!("bayescope evaluate {}", path(&request.dataset));
+    let (mut files, mut networks, mut scaled) = (String::new(), String::new(), String::new());
+    for candidate in &request.candidates {
+        match candidate {
+            Candidate::Predictions { path: file, .. } => files += &format!(" {}", path(file)),
+            Candidate::Onnx { path: file, options } => {
+                networks += &format!(" {}", path(file));
+                if let Some(how) = &options.input {
+                    scaled = format!(" --normalisation {}", quote(&how.to_string()));
+                }
+            }
+        }
+    }
+    for (option, files) in [(" --predictions", files), (" --onnx", networks)] {
+        if !files.is_empty() {
+            text += &(option.to_owned() + &files);
+        }
+    }
+    text + &scaled
 }
 
 /// The posteriors of images from outside as a command line.

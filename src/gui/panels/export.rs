@@ -51,7 +51,7 @@ impl Panel for ExportPanel {
         }
         egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
             self.form(ui, cx);
-            if let Some(view) = &cx.session.export {
+            if let Some(view) = &cx.session.exchange.export {
                 result(ui, cx, view);
             }
             ui.add_space(12.0);
@@ -133,8 +133,12 @@ impl ExportPanel {
     }
 
     fn buttons(&self, ui: &mut Ui, cx: &mut Cx) {
-        let running =
-            cx.session.export.as_ref().is_some_and(|view| cx.session.jobs.active().any(|job| job.id == view.job));
+        let running = cx
+            .session
+            .exchange
+            .export
+            .as_ref()
+            .is_some_and(|view| cx.session.jobs.active().any(|job| job.id == view.job));
         let ready = self.ready(cx);
         let why = match (&ready, running) {
             (_, true) => "An export is going on: cancel it first, or wait.".to_owned(),

@@ -6,6 +6,7 @@ pub mod export;
 mod fields;
 pub mod gallery;
 pub mod hardness;
+pub mod judge;
 mod log;
 mod training;
 mod walk;
@@ -52,6 +53,7 @@ pub fn registry() -> Vec<Box<dyn Panel>> {
         Box::<experiments::ExperimentsPanel>::default(),
         Box::<hardness::HardnessPanel>::default(),
         Box::<export::ExportPanel>::default(),
+        Box::<judge::JudgePanel>::default(),
         Box::<walk::WalkPanel>::default(),
         Box::<training::TrainingPanel>::default(),
         Box::<log::LogPanel>::default(),

@@ -1,10 +1,12 @@
 //! What is known of the engine: a fold of its events. No egui in here.
 
 pub mod bayes;
+pub mod exchange;
 pub mod export;
 pub mod gallery;
 pub mod hardness;
 pub mod jobs;
+pub mod judge;
 pub mod log;
 pub mod runs;
 pub mod train;
@@ -26,7 +28,7 @@ use crate::worker::protocol::{
 };
 
 use bayes::BayesFigures;
-use export::ExportView;
+use exchange::Exchange;
 use gallery::Gallery;
 use hardness::RankingView;
 use jobs::Jobs;
@@ -90,8 +92,8 @@ pub struct Session {
     pub runs: Runs,
     /// The ranking of corpora that the panel Hardness shows.
     pub hardness: Option<RankingView>,
-    /// The dataset that was asked for last.
-    pub export: Option<ExportView>,
+    /// What is taken away and brought back.
+    pub exchange: Exchange,
     /// What is known of the Bayes error.
     pub bayes: BayesFigures,
     /// The newest inspection.
@@ -173,7 +175,7 @@ impl Session {
             Job::SendWalk { .. } => self.external_paths.clear(),
             Job::Experiment { folder, .. } => self.runs.begin(id, folder),
             Job::Rank(request) => self.hardness = Some(RankingView::begin(id, request.folder.clone())),
-            Job::Export { folder, .. } => self.export = Some(ExportView::begin(id, folder.clone())),
+            Job::Judge(_) | Job::Export { .. } => self.exchange.submitted(id, job),
             Job::Walk(request) => self.walk = Some(WalkHistory::begin(id, (**request).clone())),
             _ => {}
         }
@@ -215,11 +217,8 @@ impl Session {
                     view.take(*event);
                 }
             }
-            Event::Exported(id, manifest) => {
-                if let Some(view) = self.export.as_mut().filter(|view| view.job == id) {
-                    view.manifest = Some(manifest);
-                }
-            }
+            Event::Judged(id, report) => self.exchange.judged(id, report),
+            Event::Exported(id, manifest) => self.exchange.exported(id, manifest),
             Event::Run { id, event } => self.runs.take(id, *event),
             Event::Estimated { id, estimates } => self.runs.estimated(id, estimates),
             Event::Looked(look) => self.runs.looked(*look),
@@ -310,9 +309,7 @@ impl Session {
         if let Some(view) = self.hardness.as_mut().filter(|view| view.job == id) {
             view.ended(&outcome);
         }
-        if let Some(view) = self.export.as_mut().filter(|view| view.job == id) {
-            view.ended(&outcome);
-        }
+        self.exchange.ended(id, &outcome);
         if let Some(walk) = self.walk.as_mut().filter(|walk| walk.job == id) {
             walk.outcome = Some(outcome.clone());
         }

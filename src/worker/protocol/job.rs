@@ -4,10 +4,12 @@ use std::path::PathBuf;
 
 use super::super::hardness::RankRequest;
 use super::super::walk::WalkRequest;
+use crate::data::Split;
 use crate::device::DeviceChoice;
 use crate::experiment::ExperimentSpec;
 use crate::export::ExportSpec;
 use crate::flow::tarflow::Look;
+use crate::judge::Candidate;
 use crate::oracle::train::TrainSpec;
 use crate::oracle::world::{SampleSpec, Settings};
 
@@ -79,6 +81,8 @@ pub enum Job {
         /// Where.
         folder: PathBuf,
     },
+    /// Judge classifiers of other programs.
+    Judge(Box<JudgeRequest>),
     /// Walk from an image to the boundary between two classes.
     Walk(Box<WalkRequest>),
     /// Write the last walk to a `.npz` file or a `.png` contact sheet.
@@ -114,6 +118,7 @@ impl Job {
             Self::Experiment { spec: None, folder } => format!("Resume {}", folder.display()),
             Self::Estimate { spec, .. } => format!("Estimate {}", spec.name),
             Self::Rank(request) => request.title(),
+            Self::Judge(request) => format!("Judge {} model(s)", request.candidates.len()),
             Self::Export { folder, .. } => format!("Export to {}", folder.display()),
             Self::Walk(_) => "Walk to the boundary".into(),
             Self::SaveWalk { path } => format!("Save the walk to {}", path.display()),
@@ -121,6 +126,17 @@ impl Job {
             Self::RateAgain { .. } => "Posteriors of the images from outside".into(),
         }
     }
+}
+
+/// Asks what classifiers of other programs are worth.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JudgeRequest {
+    /// Folder of an exported dataset, or an archive of it.
+    pub dataset: PathBuf,
+    /// Which images.
+    pub split: Split,
+    /// The models.
+    pub candidates: Vec<Candidate>,
 }
 
 /// How a job ended.

@@ -45,11 +45,25 @@ pub fn show(ui: &mut Ui, cx: &mut Cx, (run, found): (&RunView, &Found), followed
         Some(at) => list.vertical_scroll_offset(at.saturating_sub(2) as f32 * (height + ui.spacing().item_spacing.y)),
         None => list,
     };
+    let alike = alike(found);
     list.show_rows(ui, height, found.cells.len(), |ui, rows| {
         for cell in &found.cells[rows] {
-            ui.horizontal(|ui| row(ui, cx, (run, found), cell, first));
+            let name = match &cell.planned.under {
+                Some(under) if alike => format!("{under}, seed {}", cell.planned.cell.seed),
+                _ => cell.planned.label(),
+            };
+            ui.horizontal(|ui| row(ui, cx, (run, found), (cell, &name), first));
         }
     });
+}
+
+/// Whether cells differ by condition and seed alone: then the rest of their names need not stand in every line.
+fn alike(found: &Found) -> bool {
+    let of = |look: &CellLook| {
+        let cell = look.planned.cell;
+        (cell.architecture, cell.train_size, cell.labels)
+    };
+    found.cells.windows(2).all(|pair| of(&pair[0]) == of(&pair[1]))
 }
 
 /// What is left for the first column.
@@ -67,12 +81,12 @@ fn column(ui: &mut Ui, width: f32, content: impl FnOnce(&mut Ui)) {
     });
 }
 
-fn row(ui: &mut Ui, cx: &mut Cx, (run, found): (&RunView, &Found), cell: &CellLook, first: f32) {
+fn row(ui: &mut Ui, cx: &mut Cx, (run, found): (&RunView, &Found), (cell, name): (&CellLook, &str), first: f32) {
     let id = &cell.planned.id;
     let chosen = cx.view.cell.as_ref() == Some(id);
     let label = cell.planned.label();
     column(ui, first, |ui| {
-        let button = ui.add(Button::selectable(chosen, label.as_str()).truncate());
+        let button = ui.add(Button::selectable(chosen, name).truncate()).on_hover_text(label.as_str());
         if button.accessible_name(format!("Cell: {label}")).clicked() {
             cx.view.cell = Some(id.clone());
         }

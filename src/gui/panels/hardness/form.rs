@@ -216,7 +216,7 @@ mod tests {
         assert!(form.ready().unwrap_err().contains("preset"));
         form.load("quick", HARDNESS_PRESETS[0].hardness());
         let spec = form.ready().unwrap();
-        assert!(spec.corpora.len() == 2 && spec.corpora.iter().all(|corpus| corpus.data.is_absolute()));
+        assert!(spec.corpora.len() == 3 && spec.corpora.iter().all(|corpus| corpus.data.is_absolute()));
         form.picked(&mut Some((Purpose::RankData(1), "/data/mine".into())));
         assert_eq!(form.ready().unwrap().corpora[1].data, Path::new("/data/mine"));
         form.paths[0].clear();

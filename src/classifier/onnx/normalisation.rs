@@ -1,0 +1,224 @@
+//! What a network wants done to images before they enter: asked for by the user, or read from the file.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+
+/// Key of a file's `metadata_props` that holds a normalisation as [`Normalisation`] is written.
+pub const KEY: &str = "bayescope.normalisation";
+/// Keys that hold the mean and the standard deviation of each channel instead: numbers between commas, in brackets or not.
+pub const MEAN_AND_STD: [&str; 2] = ["mean", "std"];
+
+/// ImageNet's means and standard deviations of red, green and blue between 0 and 1, as torchvision's weights expect them.
+const IMAGENET: [[f64; 3]; 2] = [[0.485, 0.456, 0.406], [0.229, 0.224, 0.225]];
+
+/// How images are scaled before they enter, said of pixels p between 0 and 1. World-space values are taken there first by the
+/// range of the world's pixels: p = (x − low)/(high − low).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Normalisation {
+    /// x itself, as it is in the world: `as-is`.
+    AsIs,
+    /// p: `zero-to-one`.
+    ZeroToOne,
+    /// 2p − 1: `minus-one-to-one`.
+    MinusOneToOne,
+    /// 255p, rounded and cut to 0..=255 where the network reads bytes: `bytes`.
+    Bytes,
+    /// (p − mean)/std with ImageNet's figures: `imagenet`.
+    ImageNet,
+    /// (p − mean)/std, one number for each channel or one for all: `mean=0.5,0.5,0.5;std=0.2,0.2,0.2`.
+    MeanStd {
+        /// Means of the channels.
+        mean: Vec<f64>,
+        /// Standard deviations of the channels, > 0.
+        std: Vec<f64>,
+    },
+}
+
+/// x ↦ (x − shift)·factor.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Scale {
+    shift: f64,
+    factor: f64,
+}
+
+impl Scale {
+    /// In f64, rounded once.
+    pub(super) fn apply(self, x: f64) -> f32 {
+        ((x - self.shift) * self.factor) as f32
+    }
+}
+
+impl Normalisation {
+    /// The scale of each of the network's channels, for worlds whose pixels lie in `[low, high]`.
+    pub(super) fn scales(&self, channels: usize, [low, high]: [f32; 2]) -> Result<Vec<Scale>> {
+        let (low, width) = (f64::from(low), f64::from(high) - f64::from(low));
+        if !(width > 0.0 && width.is_finite()) {
+            return Err(Error::input(format!("a range of pixels from {low} to {high} is none")));
+        }
+        let (mean, std): (&[f64], &[f64]) = match self {
+            Self::AsIs => return Ok(vec![Scale { shift: 0.0, factor: 1.0 }; channels]),
+            Self::ZeroToOne => (&[0.0], &[1.0]),
+            Self::MinusOneToOne => (&[0.5], &[0.5]),
+            Self::Bytes => (&[0.0], &[1.0 / 255.0]),
+            Self::ImageNet => (&IMAGENET[0], &IMAGENET[1]),
+            Self::MeanStd { mean, std } => (mean, std),
+        };
+        let of = |numbers: &[f64], what: &str| match numbers.len() {
+            1 => Ok(vec![numbers[0]; channels]),
+            n if n == channels => Ok(numbers.to_vec()),
+            n => Err(Error::input(format!(
+                "'{self}' has {n} {what}, and the network's images have {channels} channel(s)"
+            ))),
+        };
+        let scale = |(mean, std): (f64, f64)| Scale { shift: low + mean * width, factor: 1.0 / (std * width) };
+        Ok(of(mean, "means")?.into_iter().zip(of(std, "standard deviations")?).map(scale).collect())
+    }
+
+    /// What the metadata of a file say: [`KEY`], else both of [`MEAN_AND_STD`].
+    pub(super) fn of_metadata<'a>(value: impl Fn(&str) -> Option<&'a str>) -> Result<Option<Self>> {
+        if let Some(text) = value(KEY) {
+            return Ok(Some(text.parse()?));
+        }
+        match MEAN_AND_STD.map(value) {
+            [None, None] => Ok(None),
+            [Some(mean), Some(std)] => Ok(Some(mean_std(mean, std)?)),
+            [mean, _] => {
+                let present = if mean.is_some() { 0 } else { 1 };
+                let (there, absent) = (MEAN_AND_STD[present], MEAN_AND_STD[1 - present]);
+                Err(Error::input(format!("its metadata have '{there}' without '{absent}'")))
+            }
+        }
+    }
+}
+
+fn mean_std(mean: &str, std: &str) -> Result<Normalisation> {
+    let (mean, std) = (numbers(mean)?, numbers(std)?);
+    match std.iter().find(|std| **std <= 0.0) {
+        Some(bad) => Err(Error::input(format!("a standard deviation must be > 0, not {bad}"))),
+        None => Ok(Normalisation::MeanStd { mean, std }),
+    }
+}
+
+fn numbers(text: &str) -> Result<Vec<f64>> {
+    let inner = text.trim().trim_start_matches(['[', '(']).trim_end_matches([']', ')']);
+    let parse = |part: &str| match part.trim().parse::<f64>() {
+        Ok(number) if number.is_finite() => Ok(number),
+        _ => Err(Error::input(format!("'{text}' is no list of numbers such as 0.5,0.5,0.5"))),
+    };
+    inner.split(',').map(parse).collect()
+}
+
+impl FromStr for Normalisation {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let simple = [Self::AsIs, Self::ZeroToOne, Self::MinusOneToOne, Self::Bytes, Self::ImageNet];
+        let trimmed = text.trim();
+        if let Some(found) = simple.into_iter().find(|simple| simple.to_string().eq_ignore_ascii_case(trimmed)) {
+            return Ok(found);
+        }
+        let parts: Vec<_> = trimmed.split(';').filter_map(|part| part.split_once('=')).collect();
+        match parts[..] {
+            [(mean, means), (std, stds)] if [mean.trim(), std.trim()] == MEAN_AND_STD => mean_std(means, stds),
+            _ => Err(Error::input(format!(
+                "'{text}' is no normalisation: as-is, zero-to-one, minus-one-to-one, bytes, imagenet, or mean=…;std=… \
+                 such as mean=0.5,0.5,0.5;std=0.2,0.2,0.2"
+            ))),
+        }
+    }
+}
+
+impl fmt::Display for Normalisation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |numbers: &[f64]| numbers.iter().map(f64::to_string).collect::<Vec<_>>().join(",");
+        match self {
+            Self::AsIs => f.write_str("as-is"),
+            Self::ZeroToOne => f.write_str("zero-to-one"),
+            Self::MinusOneToOne => f.write_str("minus-one-to-one"),
+            Self::Bytes => f.write_str("bytes"),
+            Self::ImageNet => f.write_str("imagenet"),
+            Self::MeanStd { mean, std } => write!(f, "mean={};std={}", list(mean), list(std)),
+        }
+    }
+}
+
+impl TryFrom<String> for Normalisation {
+    type Error = Error;
+    fn try_from(text: String) -> Result<Self> {
+        text.parse()
+    }
+}
+
+impl From<Normalisation> for String {
+    fn from(normalisation: Normalisation) -> String {
+        normalisation.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scaled(text: &str, channel: usize, range: [f32; 2], x: f64) -> f32 {
+        text.parse::<Normalisation>().unwrap().scales(3, range).unwrap()[channel].apply(x)
+    }
+
+    #[test]
+    fn every_normalisation_is_written_as_it_is_read() {
+        for text in ["as-is", "zero-to-one", "minus-one-to-one", "bytes", "imagenet", "mean=0.5,0.25,0;std=0.2"] {
+            let read: Normalisation = text.parse().unwrap();
+            assert_eq!(read.to_string(), text);
+            let json = serde_json::to_string(&read).unwrap();
+            assert_eq!(serde_json::from_str::<Normalisation>(&json).unwrap(), read);
+        }
+        for text in
+            ["", "ImagNet", "mean=1", "mean=a;std=1", "mean=0;std=0", "mean=0;std=-1", "std=1;mean=0", "mean=0;std=inf"]
+        {
+            assert!(text.parse::<Normalisation>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_normalisation_means_the_same_in_every_range_of_pixels() {
+        for (text, channel, at_zero, at_one) in [
+            ("zero-to-one", 0, 0.0, 1.0),
+            ("minus-one-to-one", 1, -1.0, 1.0),
+            ("bytes", 2, 0.0, 255.0),
+            ("imagenet", 2, -0.406 / 0.225, (1.0 - 0.406) / 0.225),
+            ("mean=0.5,0.1,0;std=0.5,0.2,1", 1, -0.5, 4.5),
+        ] {
+            for range in [[0.0, 1.0], [-1.0, 1.0], [0.0, 255.0]] {
+                let ends = range.map(|x| scaled(text, channel, range, f64::from(x)));
+                for (got, want) in ends.iter().zip([at_zero, at_one]) {
+                    assert!((f64::from(*got) - want).abs() < 1e-5, "{text} {range:?}: {got} {want}");
+                }
+            }
+        }
+        assert_eq!(scaled("as-is", 0, [-1.0, 1.0], 0.3), 0.3);
+    }
+
+    #[test]
+    fn figures_for_other_channels_are_refused() {
+        let cause = Normalisation::ImageNet.scales(1, [0.0, 1.0]).unwrap_err().to_string();
+        assert!(cause.contains("3 means") && cause.contains("1 channel"), "{cause}");
+        assert!(Normalisation::ImageNet.scales(3, [1.0, 1.0]).is_err());
+    }
+
+    #[test]
+    fn metadata_are_read_in_either_form() {
+        let read = |pairs: &'static [(&str, &str)]| {
+            Normalisation::of_metadata(|key| pairs.iter().find(|(k, _)| *k == key).map(|(_, v)| *v))
+        };
+        assert_eq!(read(&[]).unwrap(), None);
+        assert_eq!(read(&[(KEY, "imagenet"), ("mean", "x")]).unwrap(), Some(Normalisation::ImageNet));
+        let both = read(&[("mean", "[0.5, 0.25]"), ("std", "1,2")]).unwrap();
+        assert_eq!(both, Some(Normalisation::MeanStd { mean: vec![0.5, 0.25], std: vec![1.0, 2.0] }));
+        assert!(read(&[("std", "1")]).unwrap_err().to_string().contains("'std' without 'mean'"));
+        assert!(read(&[(KEY, "imagenot")]).is_err());
+    }
+}

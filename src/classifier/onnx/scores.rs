@@ -1,0 +1,139 @@
+//! What a network's numbers mean: found in the graph's last nodes, else by looking at some of them.
+
+use serde::{Deserialize, Serialize};
+use tract_onnx::pb::{GraphProto, NodeProto};
+
+use crate::error::{Error, Result};
+use crate::measure::log_softmax;
+
+/// How far the sum of a row of probabilities may be from 1.
+const ROUNDING: f64 = 1e-3;
+
+/// What a network gives for each image, [K].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scores {
+    /// Logits, or log-probabilities: equal up to a number for each image.
+    Logits,
+    /// Probabilities, which add up to 1.
+    Probabilities,
+}
+
+impl std::str::FromStr for Scores {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "logits" => Ok(Self::Logits),
+            "probabilities" => Ok(Self::Probabilities),
+            _ => Err(Error::input(format!("'{text}' is neither logits nor probabilities"))),
+        }
+    }
+}
+
+/// The last node that computes.
+fn last<'a>(graph: &'a GraphProto, output: &str) -> Option<&'a NodeProto> {
+    let node = graph.node.iter().find(|node| node.output.iter().any(|name| name == output))?;
+    match node.op_type.as_str() {
+        "Identity" | "Cast" | "Dropout" => last(graph, node.input.first()?),
+        _ => Some(node),
+    }
+}
+
+/// The value to take instead of `output`, and what it means where the graph tells. The input of a last Softmax is taken: single
+/// precision rounds small probabilities to 0, and their logarithm is then lost.
+///
+/// # Errors
+/// When the classes are scored one by one (Sigmoid), and nobody said that these are logits or probabilities.
+pub(super) fn source(graph: &GraphProto, output: &str, said: Option<Scores>) -> Result<(String, Option<Scores>)> {
+    let as_it_is = Ok((output.to_owned(), said));
+    let Some(node) = last(graph, output) else { return as_it_is };
+    let over_classes = |axis: i64| axis == 1 || axis == -1;
+    match (node.op_type.as_str(), node.input.first()) {
+        ("Softmax", Some(logits)) if said != Some(Scores::Logits) && axis(node).is_none_or(over_classes) => {
+            Ok((logits.clone(), Some(Scores::Logits)))
+        }
+        ("LogSoftmax", _) if said.is_none() => Ok((output.to_owned(), Some(Scores::Logits))),
+        ("Sigmoid", _) if said.is_none() => Err(Error::input(format!(
+            "its output '{output}' is a Sigmoid: every class on its own, no distribution over the classes; export the network \
+             without it, or say what the numbers are (logits, probabilities)"
+        ))),
+        _ => as_it_is,
+    }
+}
+
+fn axis(node: &NodeProto) -> Option<i64> {
+    node.attribute.iter().find(|attribute| attribute.name == "axis").map(|attribute| attribute.i)
+}
+
+impl Scores {
+    /// What rows [n, K] look like: probabilities where every one of them adds up to 1.
+    pub(super) fn of(rows: &[f64], classes: usize) -> Self {
+        let probabilities = rows.chunks(classes).all(is_distribution);
+        if probabilities { Self::Probabilities } else { Self::Logits }
+    }
+
+    /// log q(y|x) [n, K] in nats of rows [n, K].
+    ///
+    /// # Errors
+    /// Names the first image whose row is no distribution.
+    pub(super) fn log_probabilities(self, rows: &[f64], classes: usize) -> Result<Vec<f64>> {
+        let mut log_q = Vec::with_capacity(rows.len());
+        for (i, row) in rows.chunks(classes).enumerate() {
+            if self == Self::Probabilities && !is_distribution(row) {
+                let sum: f64 = row.iter().sum();
+                return Err(Error::Numeric(format!("image {}: its probabilities add up to {sum}", i)));
+            }
+            // Less the largest in f64: what single precision then rounds is a distance of logits.
+            let largest = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let logits: Vec<f32> = match self {
+                Self::Logits => row.iter().map(|v| (v - largest) as f32).collect(),
+                Self::Probabilities => row.iter().map(|v| v.max(0.0).ln() as f32).collect(),
+            };
+            let from = log_q.len();
+            log_q.extend(log_softmax(&logits, classes));
+            if log_q[from..].iter().any(|v| v.is_nan()) || row.iter().any(|v| v.is_nan()) {
+                return Err(Error::Numeric(format!("image {}: the network gives {row:?}", i)));
+            }
+        }
+        Ok(log_q)
+    }
+}
+
+fn is_distribution(row: &[f64]) -> bool {
+    let sum: f64 = row.iter().sum();
+    row.iter().all(|v| *v >= -ROUNDING) && (sum - 1.0).abs() <= ROUNDING
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logits_and_their_probabilities_are_the_same_distribution() {
+        let logits = [0.5, -1.0, 2.0, 1e4, 0.0, -1e4];
+        let from_logits = Scores::Logits.log_probabilities(&logits, 3).unwrap();
+        assert!(from_logits.chunks(3).all(|row| (row.iter().map(|v| v.exp()).sum::<f64>() - 1.0).abs() < 1e-12));
+        assert_eq!(from_logits[3..], [0.0, -1e4, -2e4]);
+        let p: Vec<f64> = from_logits[..3].iter().map(|v| v.exp()).collect();
+        let from_probabilities = Scores::Probabilities.log_probabilities(&p, 3).unwrap();
+        assert!(from_logits.iter().zip(&from_probabilities).all(|(a, b)| (a - b).abs() < 1e-6));
+        assert_eq!(Scores::Probabilities.log_probabilities(&[1.0, 0.0], 2).unwrap(), [0.0, f64::NEG_INFINITY]);
+    }
+
+    #[test]
+    fn rows_are_told_apart_by_their_sums() {
+        assert_eq!(Scores::of(&[0.2, 0.8, 0.5, 0.5], 2), Scores::Probabilities);
+        assert_eq!(Scores::of(&[0.2, 0.8, 0.5, 0.6], 2), Scores::Logits);
+        assert_eq!(Scores::of(&[2.0, -1.0], 2), Scores::Logits);
+    }
+
+    #[test]
+    fn rows_without_a_distribution_are_named() {
+        let named = |result: Result<Vec<f64>>| result.unwrap_err().to_string();
+        assert!(named(Scores::Probabilities.log_probabilities(&[0.5, 0.5, 0.9, 0.9], 2)).contains("image 1"));
+        for bad in [[f64::NAN, 0.0], [0.0, f64::NAN], [f64::INFINITY, 0.0], [f64::NEG_INFINITY; 2]] {
+            assert!(named(Scores::Logits.log_probabilities(&bad, 2)).contains("image 0"), "{bad:?}");
+        }
+    }
+}

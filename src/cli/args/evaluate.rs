@@ -1,0 +1,89 @@
+//! Arguments of `evaluate`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use crate::classifier::onnx::Normalisation;
+use crate::data::Split;
+use crate::judge::Kind;
+
+/// Arguments of `evaluate`.
+#[derive(Debug, Args)]
+pub struct EvaluateArgs {
+    /// Folder of a dataset that `export` made, or an npz archive with labels and posteriors.
+    pub dataset: PathBuf,
+    /// Predictions of a model: npz, npy, csv or parquet; logits or probabilities; by ids or in order. Several are compared.
+    #[arg(long, value_name = "FILE", num_args = 1.., required_unless_present = "onnx")]
+    pub predictions: Vec<PathBuf>,
+    /// A classifier as an ONNX file; it is run here.
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub onnx: Vec<PathBuf>,
+    /// What the numbers of prediction files are; found out if not given.
+    #[arg(long, value_enum)]
+    pub kind: Option<KindArg>,
+    /// How an ONNX classifier wants its images scaled: as-is, zero-to-one, minus-one-to-one, bytes, imagenet, or
+    /// mean=0.5,0.5,0.5;std=0.2,0.2,0.2. What its file says if not given.
+    #[arg(long, value_name = "HOW")]
+    pub normalisation: Option<Normalisation>,
+    /// Grey images may enter an ONNX classifier of colour images, the same in each channel.
+    #[arg(long)]
+    pub repeat_channels: bool,
+    /// Images of another size are scaled to that of an ONNX classifier.
+    #[arg(long)]
+    pub resize: bool,
+    /// The output of an ONNX classifier that is read; the only one if not given.
+    #[arg(long, value_name = "NAME")]
+    pub output: Option<String>,
+    /// Which images: those the model was not trained on.
+    #[arg(long, value_enum, default_value_t = SplitArg::Test)]
+    pub split: SplitArg,
+    /// Write a report into this folder: pages, figures, tables, JSON.
+    #[arg(long, value_name = "DIR")]
+    pub report: Option<PathBuf>,
+    /// Seed of resampled images.
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    /// Print one JSON document: of the only model its figures, of several a list.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What numbers are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum KindArg {
+    /// Scores before a softmax.
+    Logits,
+    /// q(y|x).
+    Probabilities,
+    /// log q(y|x), natural.
+    LogProbabilities,
+}
+
+impl From<KindArg> for Kind {
+    fn from(kind: KindArg) -> Self {
+        match kind {
+            KindArg::Logits => Self::Logits,
+            KindArg::Probabilities => Self::Probabilities,
+            KindArg::LogProbabilities => Self::LogProbabilities,
+        }
+    }
+}
+
+/// A part of a dataset.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SplitArg {
+    /// Training images.
+    Train,
+    /// Test images.
+    Test,
+}
+
+impl From<SplitArg> for Split {
+    fn from(split: SplitArg) -> Self {
+        match split {
+            SplitArg::Train => Self::Train,
+            SplitArg::Test => Self::Test,
+        }
+    }
+}

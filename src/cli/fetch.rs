@@ -1,0 +1,64 @@
+//! `bayescope fetch`.
+
+use std::ops::ControlFlow;
+
+use super::args::FetchArgs;
+use super::progress::Bar;
+use super::{print_json, print_text};
+use crate::data::fetch::{Corpus, FetchEvent, catalogue, fetch};
+use crate::error::Result;
+use crate::events::{Events, Progress};
+
+impl Events<FetchEvent> for Bar {
+    fn emit(&mut self, event: FetchEvent) -> ControlFlow<()> {
+        let show = |done: u64, total: u64, note: String| {
+            self.set(Progress { done: done as usize, total: total as usize }, note);
+        };
+        match event {
+            FetchEvent::Asking { file, mirror, from: 0 } => self.line(&format!("{file}: asking {mirror}")),
+            FetchEvent::Asking { file, mirror, from } => {
+                self.line(&format!("{file}: asking {mirror} for what is missing after {from} bytes"));
+            }
+            FetchEvent::Received { file, done, total, .. } => show(done, total, format!("{file}, bytes")),
+            FetchEvent::Verifying { file, done, total } => show(done, total, format!("checking {file}, bytes")),
+            FetchEvent::MirrorFailed { file, mirror, cause } => self.line(&format!("{file}: {mirror}: {cause}")),
+            FetchEvent::Kept { file } => self.line(&format!("{file} is there already")),
+            FetchEvent::Unpacking { file, done, total } => show(done, total, format!("writing {file}")),
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Downloads a dataset, or lists those there are.
+pub fn run(args: &FetchArgs) -> Result<()> {
+    let Some(name) = &args.name else { return list(args.json) };
+    let fetched = fetch(name, &args.out, &mut Bar::new(name))?;
+    if args.json {
+        return print_json(&fetched);
+    }
+    let mut text = format!(
+        "{}: {} in {} files, {:.1} MB of it downloaded now\n{}\n",
+        fetched.folder.display(),
+        megabytes(fetched.bytes),
+        fetched.files.len(),
+        fetched.downloaded as f64 / 1e6,
+        fetched.terms
+    );
+    for archive in &fetched.archives {
+        text += &format!("{} is kept for other parts of it and can be deleted\n", archive.display());
+    }
+    print_text(&text)
+}
+
+fn list(json: bool) -> Result<()> {
+    if json {
+        let entry = |corpus: &Corpus| serde_json::json!({ "name": corpus.name, "bytes": corpus.bytes(), "about": corpus.about, "terms": corpus.terms });
+        return print_json(&catalogue().iter().map(entry).collect::<Vec<_>>());
+    }
+    let line = |corpus: &Corpus| format!("{:<18} {:>9}  {}\n", corpus.name, megabytes(corpus.bytes()), corpus.about);
+    print_text(&catalogue().iter().map(line).collect::<String>())
+}
+
+fn megabytes(bytes: u64) -> String {
+    format!("{:.1} MB", bytes as f64 / 1e6)
+}

@@ -1,0 +1,260 @@
+//! One file: mirrors in turn, resumed where a part of it is there, and given its name only when its checksum fits.
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use super::catalogue::Source;
+use super::part::{Part, measure};
+use super::wire::{Head, Network, Piece};
+use super::{FetchEvent, Mirror};
+use crate::error::{Error, Result};
+use crate::events::Events;
+
+/// How often the caller is asked whether to go on while nothing comes.
+const TICK: Duration = Duration::from_millis(100);
+/// How often all mirrors are tried that failed for a reason that may pass.
+const ROUNDS: usize = 2;
+/// How often a mirror may cut a file off and be asked for the rest.
+const MAX_CUTS: usize = 100;
+
+/// Why an attempt ended.
+enum Stop {
+    /// For good: cancelled, or the disk.
+    Ours(Error),
+    /// The mirror's fault.
+    Theirs {
+        cause: String,
+        /// Whether asking again is of no use.
+        hopeless: bool,
+    },
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Self::Ours(error)
+    }
+}
+
+fn passing(cause: impl Into<String>) -> Stop {
+    Stop::Theirs { cause: cause.into(), hopeless: false }
+}
+
+fn hopeless(cause: impl Into<String>) -> Stop {
+    Stop::Theirs { cause: cause.into(), hopeless: true }
+}
+
+/// A file to be downloaded.
+pub(super) struct Download<'a> {
+    pub source: &'a Source,
+    pub mirrors: &'a [&'a str],
+    /// Where it goes: an existing folder.
+    pub folder: &'a Path,
+    pub network: &'a Network,
+}
+
+impl Download<'_> {
+    /// Downloads the file unless it is there, whole and with the right checksum. Returns where it is, and the bytes that came over
+    /// the network.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`], the disk's errors, or what every mirror answered. The part that came stays for the next time.
+    pub fn run(&self, events: &mut dyn Events<FetchEvent>) -> Result<(PathBuf, u64)> {
+        let target = self.folder.join(self.source.file);
+        if self.is_there(&target, events)? {
+            return Ok((target, 0));
+        }
+        let mut part = Part::open(&target, &mut |done| events.report(self.verifying(done)))?;
+        let mut came = 0;
+        let mut failed: Vec<(Mirror, String)> = Vec::new();
+        let mut given_up = vec![false; self.mirrors.len()];
+        for _ in 0..ROUNDS {
+            for (base, given_up) in self.mirrors.iter().zip(&mut given_up) {
+                if *given_up {
+                    continue;
+                }
+                let mirror = Mirror(format!("{base}{}", self.source.file));
+                match self.attempt(&mirror, &mut part, &mut came, events) {
+                    Ok(()) => {
+                        part.finish(&target)?;
+                        return Ok((target, came));
+                    }
+                    Err(Stop::Ours(error)) => return Err(error),
+                    Err(Stop::Theirs { cause, hopeless }) => {
+                        *given_up = hopeless;
+                        let (file, to) = (self.source.file.to_owned(), mirror.clone());
+                        events.report(FetchEvent::MirrorFailed { file, mirror: to, cause: cause.clone() })?;
+                        failed.push((mirror, cause));
+                    }
+                }
+            }
+        }
+        Err(self.nobody_has_it(&target, &part, &failed))
+    }
+
+    /// Whether the file is there and right; a wrong one is taken away.
+    fn is_there(&self, target: &Path, events: &mut dyn Events<FetchEvent>) -> Result<bool> {
+        if !target.is_file() {
+            return Ok(false);
+        }
+        let (bytes, sha256) = measure(target, &mut |done| events.report(self.verifying(done)))?;
+        if bytes == self.source.bytes && sha256 == self.source.sha256 {
+            events.report(FetchEvent::Kept { file: self.source.file.to_owned() })?;
+            return Ok(true);
+        }
+        std::fs::remove_file(target).map_err(|e| Error::io(target, e))?;
+        Ok(false)
+    }
+
+    fn verifying(&self, done: u64) -> FetchEvent {
+        FetchEvent::Verifying { file: self.source.file.to_owned(), done, total: self.source.bytes }
+    }
+
+    fn nobody_has_it(&self, target: &Path, part: &Part, failed: &[(Mirror, String)]) -> Error {
+        // A mirror that was asked twice says what it said last.
+        let mut said: Vec<String> = Vec::new();
+        for (i, (mirror, cause)) in failed.iter().enumerate() {
+            if !failed[i + 1..].iter().any(|(later, _)| later == mirror) {
+                said.push(format!("{mirror}: {cause}"));
+            }
+        }
+        let kept = match part.bytes {
+            0 => String::new(),
+            bytes => format!("; the first {bytes} bytes are kept, so that the next time goes on from there"),
+        };
+        Error::file(
+            target,
+            format!(
+                "no mirror gave the file ({}){kept}. Is there a connection, and a proxy to be named in HTTPS_PROXY? The file \
+                 may also be put there by hand",
+                said.join("; ")
+            ),
+        )
+    }
+
+    /// Everything from one mirror, asked again as often as it cuts the file off in the middle.
+    fn attempt(
+        &self,
+        mirror: &Mirror,
+        part: &mut Part,
+        came: &mut u64,
+        events: &mut dyn Events<FetchEvent>,
+    ) -> Result<(), Stop> {
+        if part.bytes > self.source.bytes {
+            part.restart()?;
+        }
+        // Bytes of another time may be of another file.
+        let mut inherited = part.bytes > 0;
+        for _ in 0..MAX_CUTS {
+            let before = part.bytes;
+            if part.bytes < self.source.bytes {
+                let streamed = self.stream(mirror, part, came, events);
+                if part.bytes < before {
+                    inherited = false;
+                }
+                match streamed {
+                    Ok(()) => {}
+                    Err(Stop::Theirs { hopeless: false, .. }) if part.bytes > before => continue,
+                    Err(Stop::Theirs { hopeless: false, .. }) if part.bytes < before && part.bytes == 0 => continue,
+                    Err(stop) => return Err(stop),
+                }
+            }
+            let sha256 = part.sha256();
+            if sha256 == self.source.sha256 {
+                return Ok(());
+            }
+            part.restart()?;
+            if !std::mem::take(&mut inherited) {
+                return Err(hopeless(format!(
+                    "gives another file (SHA-256 {sha256} instead of {})",
+                    self.source.sha256
+                )));
+            }
+        }
+        Err(passing("cuts the file off again and again"))
+    }
+
+    /// One request, and what comes of it. `Ok`: the part is as long as the file.
+    fn stream(
+        &self,
+        mirror: &Mirror,
+        part: &mut Part,
+        came: &mut u64,
+        events: &mut dyn Events<FetchEvent>,
+    ) -> Result<(), Stop> {
+        let from = part.bytes;
+        let (file, to) = (self.source.file.to_owned(), mirror.clone());
+        events.report(FetchEvent::Asking { file, mirror: to, from })?;
+        let pieces = self.network.ask(&mirror.0, from).map_err(|e| Error::io(self.folder, e))?;
+        loop {
+            let received = |done: u64| FetchEvent::Received {
+                file: self.source.file.to_owned(),
+                mirror: mirror.clone(),
+                done,
+                total: self.source.bytes,
+            };
+            match self.wait(&pieces, || events.report(received(part.bytes)))? {
+                Piece::Head(head) => self.accept(head, part)?,
+                Piece::Bytes(bytes) => {
+                    if part.bytes + bytes.len() as u64 > self.source.bytes {
+                        part.restart()?;
+                        return Err(hopeless(format!("gives more than the file's {} bytes", self.source.bytes)));
+                    }
+                    part.write(&bytes)?;
+                    *came += bytes.len() as u64;
+                    events.report(received(part.bytes))?;
+                    if part.bytes == self.source.bytes {
+                        return Ok(());
+                    }
+                }
+                Piece::End => {
+                    return Err(passing(format!("ended after {} of {} bytes", part.bytes, self.source.bytes)));
+                }
+                Piece::Failed(cause) => return Err(passing(cause)),
+            }
+        }
+    }
+
+    /// The next piece; `tick` hears of every moment without one.
+    fn wait(&self, pieces: &Receiver<Piece>, mut tick: impl FnMut() -> Result<()>) -> Result<Piece, Stop> {
+        let patience = self.network.patience;
+        let since = Instant::now();
+        loop {
+            match pieces.recv_timeout(TICK) {
+                Ok(piece) => return Ok(piece),
+                Err(RecvTimeoutError::Disconnected) => return Err(passing("the connection broke off")),
+                // Finding the server and connecting to it have their own time before the first bytes.
+                Err(RecvTimeoutError::Timeout) if since.elapsed() > 2 * patience.connect + patience.idle => {
+                    return Err(passing(format!("nothing came for {} s", since.elapsed().as_secs())));
+                }
+                Err(RecvTimeoutError::Timeout) => tick()?,
+            }
+        }
+    }
+
+    /// Whether what an answer announces continues the part, or begins it anew.
+    fn accept(&self, head: Head, part: &mut Part) -> Result<(), Stop> {
+        match head.status {
+            200 | 206 => {}
+            416 => {
+                part.restart()?;
+                return Err(passing("says that it has less of the file than there is already"));
+            }
+            // Too slow, too busy, out of order: may pass.
+            status @ (408 | 425 | 429 | 500..) => return Err(passing(format!("answered with status {status}"))),
+            status => return Err(hopeless(format!("answered with status {status}"))),
+        }
+        // First, so that the login page of a hotel does not cost what came before.
+        if let Some(whole) = head.whole.filter(|&whole| whole != self.source.bytes) {
+            let bytes = self.source.bytes;
+            return Err(hopeless(format!("has a file of {whole} bytes under that name instead of {bytes}")));
+        }
+        match head.status {
+            206 if head.start != Some(part.bytes) => {
+                Err(hopeless("answered with another part of the file than was asked for"))
+            }
+            200 if part.bytes > 0 => Ok(part.restart()?),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! Corpora by name: downloaded, verified, unpacked into a folder that [`super::open_dataset`] opens, with class names.
+//!
+//! `OUT/NAME/` holds the corpus and `fetched.json`, which is written last and tells what belongs to it, with checksums;
+//! `OUT/downloads/` holds what is still on its way, and EMNIST's archive, from which six corpora are cut. Nothing here uses
+//! the network but [`fetch`] and [`fetch_corpus`].
+
+mod catalogue;
+mod download;
+mod emnist;
+mod mat;
+mod part;
+mod record;
+mod svhn;
+
+mod unpack;
+mod wire;
+
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
+
+pub use catalogue::{Corpus, Layout, Source, catalogue};
+use download::Download;
+use record::Record;
+use wire::Network;
+pub use wire::Patience;
+
+use crate::error::{Error, Result};
+use crate::events::Events;
+
+/// Folder of downloads, and the file in it by which two processes keep out of each other's way.
+const DOWNLOADS: &str = "downloads";
+const LOCK: &str = ".lock";
+
+/// The address of a file on one of its servers.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[serde(transparent)]
+pub struct Mirror(pub String);
+
+impl std::fmt::Display for Mirror {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What happens while a corpus is fetched. Events come at least ten times a second while a server is waited for, so that a stop is
+/// heard at any moment.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case", tag = "event")]
+pub enum FetchEvent {
+    /// A mirror is asked for a file, or for the rest of it.
+    Asking {
+        /// Name of the file.
+        file: String,
+        /// Who is asked.
+        mirror: Mirror,
+        /// Bytes that are there already.
+        from: u64,
+    },
+    /// More of a file is there (or, while nothing comes, as much as before).
+    Received {
+        /// Name of the file.
+        file: String,
+        /// Where it comes from.
+        mirror: Mirror,
+        /// Bytes that are there.
+        done: u64,
+        /// Bytes of the whole file.
+        total: u64,
+    },
+    /// A mirror did not give the file; the next one is asked, if there is one.
+    MirrorFailed {
+        /// Name of the file.
+        file: String,
+        /// Who failed.
+        mirror: Mirror,
+        /// In what way.
+        cause: String,
+    },
+    /// The checksum of what is there already is computed.
+    Verifying {
+        /// Name of the file.
+        file: String,
+        /// Bytes read.
+        done: u64,
+        /// Bytes of the whole file.
+        total: u64,
+    },
+    /// A file is there, whole and right, and is not downloaded.
+    Kept {
+        /// Name of the file.
+        file: String,
+    },
+    /// A file of the corpus is written from what was downloaded.
+    Unpacking {
+        /// Name of the new file.
+        file: String,
+        /// Images or bytes done.
+        done: u64,
+        /// Images or bytes in all.
+        total: u64,
+    },
+}
+
+/// What [`fetch`] did.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Fetched {
+    /// Name of the corpus.
+    pub name: String,
+    /// The folder to open.
+    pub folder: PathBuf,
+    /// Names of the files in it.
+    pub files: Vec<String>,
+    /// Their bytes together.
+    pub bytes: u64,
+    /// Bytes that came over the network this time; 0 where everything was there.
+    pub downloaded: u64,
+    /// Archives that were kept for other corpora, and can be deleted.
+    pub archives: Vec<PathBuf>,
+    /// Licence or terms of use, and whom to cite.
+    pub terms: String,
+}
+
+/// Finds a corpus by name or alias.
+///
+/// # Errors
+/// When there is none; the message lists the names.
+pub fn corpus(name: &str) -> Result<&'static Corpus> {
+    catalogue().iter().find(|corpus| corpus.answers_to(name)).ok_or_else(|| {
+        let names: Vec<&str> = catalogue().iter().map(|corpus| corpus.name).collect();
+        Error::input(format!(
+            "there is no corpus called {name:?} to fetch; there are: {}. AFHQ and ImageNet-64 are under terms that must be \
+             accepted first: open the folder or the batches that you have",
+            names.join(", ")
+        ))
+    })
+}
+
+/// Fetches a corpus of the catalogue by name into `out/NAME`.
+///
+/// What is there and right is not fetched again; what came of a file before a stop or a fault is kept, and the next call goes on
+/// from there.
+///
+/// # Errors
+/// An unknown name; [`Error::Cancelled`]; what all mirrors answered; a full or read-only disk; a folder of that name that holds
+/// something else; another process that fetches into `out`.
+pub fn fetch(name: &str, out: &Path, events: &mut dyn Events<FetchEvent>) -> Result<Fetched> {
+    fetch_corpus(corpus(name)?, out, Patience::default(), events)
+}
+
+/// [`fetch`] of any corpus with any patience, for mirrors of one's own.
+///
+/// # Errors
+/// As [`fetch`].
+pub fn fetch_corpus(
+    corpus: &Corpus,
+    out: &Path,
+    patience: Patience,
+    events: &mut dyn Events<FetchEvent>,
+) -> Result<Fetched> {
+    let downloads = out.join(DOWNLOADS);
+    std::fs::create_dir_all(&downloads).map_err(|e| Error::io(&downloads, e))?;
+    let _lock = lock(&downloads)?;
+    let folder = out.join(corpus.name);
+    if let Some(record) = Record::of_whole(&folder, corpus, events)? {
+        return Ok(record.fetched(corpus, folder, 0, Vec::new()));
+    }
+    let network = Network::new(patience)?;
+    let downloads = downloads.join(corpus.downloads);
+    std::fs::create_dir_all(&downloads).map_err(|e| Error::io(&downloads, e))?;
+    let (mut sources, mut downloaded) = (Vec::new(), 0);
+    for source in corpus.files {
+        let download = Download { source, mirrors: corpus.mirrors, folder: &downloads, network: &network };
+        let (path, came) = download.run(events)?;
+        sources.push(path);
+        downloaded += came;
+    }
+    let record = unpack::unpack(corpus, &downloads, &folder, events)?;
+    let archives = if matches!(corpus.layout, Layout::Emnist { .. }) { sources } else { clear(&downloads, &sources) };
+    Ok(record.fetched(corpus, folder, downloaded, archives))
+}
+
+/// Takes away the downloads of a corpus that is whole without them; what cannot go is returned.
+fn clear(downloads: &Path, sources: &[PathBuf]) -> Vec<PathBuf> {
+    let stay = |path: &&PathBuf| path.exists() && std::fs::remove_file(path).is_err();
+    let left = sources.iter().filter(stay).cloned().collect();
+    // Stays where a file is left in it.
+    let _ = std::fs::remove_dir(downloads);
+    left
+}
+
+/// Keeps other processes out until it is dropped, or its process ends.
+fn lock(downloads: &Path) -> Result<Option<File>> {
+    let path = downloads.join(LOCK);
+    let file = File::options().create(true).truncate(false).write(true).open(&path).map_err(|e| Error::io(&path, e))?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => {
+            Err(Error::file(downloads, "another process is fetching into this folder: wait until it is done"))
+        }
+        // Some network file systems know no locks. Files get their names whole and verified even so.
+        Err(TryLockError::Error(e)) if e.kind() == std::io::ErrorKind::Unsupported => Ok(None),
+        Err(TryLockError::Error(e)) => Err(Error::io(&path, e)),
+    }
+}

@@ -1,0 +1,115 @@
+//! A download that is not yet whole: `NAME.part`, kept for resuming, and the hash of what it holds so far.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use crate::error::{Error, Result};
+
+/// Bytes hashed between two looks at whether to stop.
+const CHUNK: usize = 1 << 20;
+
+/// A part on the disk.
+pub(super) struct Part {
+    path: PathBuf,
+    file: File,
+    hash: Sha256,
+    /// Bytes so far.
+    pub bytes: u64,
+}
+
+impl Part {
+    /// Opens or creates the part of `target`. `watch` hears how many bytes of what is there were read, and may stop that.
+    ///
+    /// # Errors
+    /// The system's, and `watch`'s.
+    pub fn open(target: &Path, watch: &mut dyn FnMut(u64) -> Result<()>) -> Result<Self> {
+        let mut name = target.file_name().unwrap_or_default().to_owned();
+        name.push(".part");
+        let path = target.with_file_name(name);
+        let mut file = File::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&path)
+            .map_err(|e| Error::io(&path, e))?;
+        let mut hash = Sha256::new();
+        let bytes = absorb(&mut file, &path, &mut hash, watch)?;
+        Ok(Self { path, file, hash, bytes })
+    }
+
+    /// Appends.
+    ///
+    /// # Errors
+    /// The system's: full disk, and the like. What was written before stays.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        if let Err(error) = self.file.write_all(bytes) {
+            // What did get written of these bytes is not in the hash.
+            let _ = self.file.set_len(self.bytes);
+            return Err(Error::io(&self.path, error));
+        }
+        self.hash.update(bytes);
+        self.bytes += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Starts again with nothing.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn restart(&mut self) -> Result<()> {
+        self.file.set_len(0).and_then(|()| self.file.seek(SeekFrom::Start(0))).map_err(|e| Error::io(&self.path, e))?;
+        self.hash = Sha256::new();
+        self.bytes = 0;
+        Ok(())
+    }
+
+    /// SHA-256 of the bytes so far.
+    pub fn sha256(&self) -> String {
+        hex(&self.hash.clone().finalize())
+    }
+
+    /// Gives the part its name, durably.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn finish(self, target: &Path) -> Result<()> {
+        self.file.sync_all().map_err(|e| Error::io(&self.path, e))?;
+        std::fs::rename(&self.path, target).map_err(|e| Error::io(target, e))
+    }
+}
+
+/// Length and SHA-256 of a file; as [`Part::open`] with `watch`.
+///
+/// # Errors
+/// The system's, and `watch`'s.
+pub(super) fn measure(path: &Path, watch: &mut dyn FnMut(u64) -> Result<()>) -> Result<(u64, String)> {
+    let mut file = File::open(path).map_err(|e| Error::io(path, e))?;
+    let mut hash = Sha256::new();
+    let bytes = absorb(&mut file, path, &mut hash, watch)?;
+    Ok((bytes, hex(&hash.finalize())))
+}
+
+fn absorb(file: &mut File, path: &Path, hash: &mut Sha256, watch: &mut dyn FnMut(u64) -> Result<()>) -> Result<u64> {
+    let mut buffer = vec![0; CHUNK];
+    let mut bytes = 0;
+    loop {
+        let read = match file.read(&mut buffer) {
+            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => continue,
+            read => read.map_err(|e| Error::io(path, e))?,
+        };
+        if read == 0 {
+            return Ok(bytes);
+        }
+        hash.update(&buffer[..read]);
+        bytes += read as u64;
+        watch(bytes)?;
+    }
+}
+
+fn hex(digest: &[u8]) -> String {
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,209 @@
+//! The panel *My classifier*: predictions or networks of any framework against the Bayes limit of an exported dataset.
+
+use std::path::{Path, PathBuf};
+
+use eframe::egui::{self, Button, Label, RichText, TextEdit, Ui};
+
+use super::experiments::findings::{grid, one};
+use super::fields::path;
+use super::{Cx, Panel};
+use crate::classifier::onnx::{Normalisation, OnnxOptions};
+use crate::data::Split;
+use crate::gui::background::Purpose;
+use crate::gui::command::{Command, evaluate_command};
+use crate::gui::figures::Drawings;
+use crate::gui::session::judge::JudgeView;
+use crate::gui::theme::{Badge, Theme};
+use crate::gui::widgets::{empty_state, heading, hint};
+use crate::judge::{Candidate, ReadOptions, Report};
+use crate::worker::protocol::{Job, JudgeRequest};
+
+/// The panel's name in saved layouts.
+pub const ID: &str = "judge";
+
+/// What is to be judged.
+pub struct JudgePanel {
+    dataset: String,
+    /// Files of predictions or networks.
+    models: Vec<String>,
+    normalisation: String,
+    report: String,
+    drawings: Drawings,
+}
+
+impl Default for JudgePanel {
+    fn default() -> Self {
+        let (dataset, normalisation, report) = Default::default();
+        Self { dataset, models: vec![String::new()], normalisation, report, drawings: Drawings::default() }
+    }
+}
+
+impl Panel for JudgePanel {
+    fn id(&self) -> &'static str {
+        ID
+    }
+
+    fn title(&self) -> &'static str {
+        "My classifier"
+    }
+
+    fn ui(&mut self, ui: &mut Ui, cx: &mut Cx) {
+        self.picked(&mut cx.view.picked);
+        egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
+            self.form(ui, cx);
+            let session = cx.session;
+            match &session.exchange.judge {
+                Some(view) => self.result(ui, cx, view),
+                None => empty_state(
+                    ui,
+                    "Nothing judged yet",
+                    "Export a dataset (panel Export), train on its train.npz, write what your model says of\nthe images in test.npz \
+                     (logits or probabilities, a row an image), and give both here.",
+                ),
+            }
+            ui.add_space(12.0);
+        });
+    }
+}
+
+impl JudgePanel {
+    /// Takes a path that came from the desktop's dialog.
+    fn picked(&mut self, picked: &mut Option<(Purpose, PathBuf)>) {
+        let Some((purpose, path)) = picked.take() else { return };
+        let text = path.display().to_string();
+        match purpose {
+            Purpose::JudgeData => self.dataset = text,
+            Purpose::JudgeModel(i) if i < self.models.len() => self.models[i] = text,
+            Purpose::ReportFolder => self.report = text,
+            other => *picked = Some((other, path)),
+        }
+    }
+
+    fn form(&mut self, ui: &mut Ui, cx: &mut Cx) {
+        heading(ui, "Against the Bayes limit", None);
+        ui.horizontal_wrapped(|ui| path(ui, cx, "Exported dataset", &mut self.dataset, Purpose::JudgeData));
+        let mut gone = None;
+        for (i, model) in self.models.iter_mut().enumerate() {
+            ui.horizontal_wrapped(|ui| {
+                path(ui, cx, &format!("Model {}", i + 1), model, Purpose::JudgeModel(i));
+                if i > 0 && ui.button("Remove").accessible_name(format!("Remove model {}", i + 1)).clicked() {
+                    gone = Some(i);
+                }
+            });
+        }
+        if let Some(i) = gone {
+            self.models.remove(i);
+        }
+        if ui.button("Add model").on_hover_text("Several are compared, image by image").clicked() {
+            self.models.push(String::new());
+        }
+        hint(
+            ui,
+            "Predictions as .npz, .npy, .csv or .parquet (logits or probabilities, by ids or in order), or a network as .onnx.",
+        );
+        if self.models.iter().any(|model| is_onnx(model)) {
+            ui.horizontal_wrapped(|ui| {
+                let label = ui.label("Normalisation");
+                let field = TextEdit::singleline(&mut self.normalisation).hint_text("as its file says").desired_width(240.0);
+                let about = "How a network wants its images scaled: as-is, zero-to-one, minus-one-to-one, bytes, imagenet, or \
+                             mean=0.5;std=0.5";
+                ui.add(field).labelled_by(label.id).on_hover_text(about);
+            });
+        }
+        self.buttons(ui, cx);
+    }
+
+    /// What the fields say, or what is wrong with them.
+    fn ready(&self) -> Result<JudgeRequest, String> {
+        let place = |text: &str| std::path::absolute(text.trim()).map_err(|error| error.to_string());
+        if self.dataset.trim().is_empty() {
+            return Err("Give the folder of an exported dataset.".into());
+        }
+        let how: Option<Normalisation> = match self.normalisation.trim() {
+            "" => None,
+            text => Some(text.parse().map_err(|error: crate::error::Error| error.to_string())?),
+        };
+        let given = self.models.iter().map(|model| model.trim()).filter(|model| !model.is_empty());
+        let candidate = |model: &str| {
+            let path = place(model)?;
+            Ok(match is_onnx(model) {
+                true => Candidate::Onnx { path, options: OnnxOptions { input: how.clone(), ..OnnxOptions::default() } },
+                false => Candidate::Predictions { path, options: ReadOptions::default() },
+            })
+        };
+        let candidates = given.map(candidate).collect::<Result<Vec<_>, String>>()?;
+        if candidates.is_empty() {
+            return Err("Give a file of predictions or a network.".into());
+        }
+        Ok(JudgeRequest { dataset: place(&self.dataset)?, split: Split::Test, candidates })
+    }
+
+    fn buttons(&self, ui: &mut Ui, cx: &mut Cx) {
+        let running = cx
+            .session
+            .exchange
+            .judge
+            .as_ref()
+            .is_some_and(|view| cx.session.jobs.active().any(|job| job.id == view.job));
+        let ready = self.ready();
+        let why = match (&ready, running) {
+            (_, true) => "A judgement is on its way.".to_owned(),
+            (Err(why), _) => why.clone(),
+            _ => String::new(),
+        };
+        ui.horizontal_wrapped(|ui| {
+            let judge = ui.add_enabled(why.is_empty(), Button::new("Judge")).on_disabled_hover_text(&why);
+            let copy = ui.add_enabled(ready.is_ok(), Button::new("Copy judgement as command"));
+            if let Ok(request) = ready {
+                if copy.on_hover_text("The same on the command line").clicked() {
+                    cx.commands.push(Command::CopyText(evaluate_command(&request)));
+                }
+                if judge.clicked() {
+                    cx.commands.push(Command::Submit(Box::new(Job::Judge(Box::new(request)))));
+                }
+            }
+            if !why.is_empty() {
+                ui.colored_label(Theme::of(ui).warning(), &why);
+            }
+        });
+    }
+
+    fn result(&mut self, ui: &mut Ui, cx: &mut Cx, view: &JudgeView) {
+        if let Some(why) = &view.trouble {
+            ui.add(Label::new(RichText::new(why).color(Theme::of(ui).error())).wrap());
+        }
+        let Some(report) = &view.report else { return };
+        let about = "Posteriors are exact; figures of the test images have 95 % intervals over these";
+        heading(ui, "The Bayes gap", Some((Badge::Estimated, about)));
+        alarms(ui, report);
+        ui.horizontal_wrapped(|ui| {
+            path(ui, cx, "Folder of the report", &mut self.report, Purpose::ReportFolder);
+            let write = ui.add_enabled(!self.report.trim().is_empty(), Button::new("Write report"));
+            if write.on_hover_text("A page, every figure as SVG and CSV, every table, and everything as JSON").clicked()
+            {
+                cx.commands.push(Command::WriteReport(PathBuf::from(self.report.trim())));
+            }
+        });
+        view.tables.iter().for_each(|table| grid(ui, table));
+        for (i, figure) in view.figures.iter().enumerate() {
+            one(ui, cx, figure, |ui| self.drawings.show(ui, i, figure));
+        }
+    }
+}
+
+fn is_onnx(path: &str) -> bool {
+    Path::new(path.trim()).extension().is_some_and(|e| e.eq_ignore_ascii_case("onnx"))
+}
+
+/// What no honest model has, and what was put right.
+fn alarms(ui: &mut Ui, report: &Report) {
+    for model in &report.models {
+        for alarm in model.alarms() {
+            let text = format!("Alarm, {}: {}", model.name, alarm.message);
+            ui.add(Label::new(RichText::new(text).color(Theme::of(ui).error()).strong()).wrap());
+        }
+        for note in &model.notes {
+            hint(ui, format!("{}: {note}", model.name));
+        }
+    }
+}

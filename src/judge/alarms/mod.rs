@@ -1,0 +1,265 @@
+//! Alarms: figures that no honest classifier of these images has.
+//!
+//! Given the images alone, labels are independent draws from their exact posteriors. That makes the chance of every result on
+//! the drawn labels computable, which no benchmark of real data can do.
+//!
+//! | file | question | p-value |
+//! |---|---|---|
+//! | `hits` | more labels hit than a decision that does not know them can hit? | exact, Poisson-binomial |
+//! | `likelihood` | labels more likely under q than q can know? | valid bound, Chernoff |
+//! | `copied` | posteriors known, all or some? | a threshold; binomial |
+//! | `order` | rows of other images? | permutation test |
+//! | `classes`, `assignment` | columns of other classes? | gain on held-out images |
+//!
+//! Five tests share [`FALSE_ALARM`] by Bonferroni: an honest model raises any of these alarms with a probability of at most
+//! 1e-4 (of those with a p-value; the threshold of `copied` is far beyond what can be learned, see there). Before the tests
+//! of drawn labels the labels themselves are tested against the posteriors: where they are not drawn from them, no result on
+//! them means anything, and that is said instead.
+
+use serde::{Deserialize, Serialize};
+
+use self::classes::ClassOrder;
+use self::copied::Copied;
+use self::likelihood::Likelihood;
+use self::order::Order;
+use super::Truth;
+use crate::measure::PerImage;
+use crate::units::Seed;
+
+mod assignment;
+pub mod classes;
+pub mod copied;
+mod hits;
+pub mod likelihood;
+pub mod order;
+#[cfg(test)]
+mod tests;
+
+/// Probability that an honest model raises an alarm.
+pub const FALSE_ALARM: f64 = 1e-4;
+/// Tests that share it.
+const TESTS: f64 = 5.0;
+/// Level of each of them.
+pub const LEVEL: f64 = FALSE_ALARM / TESTS;
+/// log p of a label whose probability is 0 in f64.
+const LOG_ZERO: f64 = -745.0;
+
+/// What an alarm is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum AlarmKind {
+    /// More drawn labels are hit than a decision that does not know them can hit.
+    TooManyHits,
+    /// The drawn labels are more likely under q than a model that does not know them can make them.
+    LabelsTooLikely,
+    /// q equals the exact posteriors beyond what can be learned.
+    KnowsPosteriors,
+    /// The rows are as good on shuffled images.
+    WrongOrder,
+    /// A permutation of the columns explains the predictions far better.
+    WrongClasses,
+    /// The dataset's labels are not drawn from its posteriors: nothing on them can be judged.
+    LabelsDoNotFit,
+}
+
+/// One alarm.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Alarm {
+    /// What it is about.
+    pub kind: AlarmKind,
+    /// Probability of such a result, or a more extreme one, of an honest model; absent where a threshold decides.
+    pub p_value: Option<f64>,
+    /// What was found, and what may explain it.
+    pub message: String,
+}
+
+/// Hits of the drawn labels beside what they can be.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Hits {
+    /// Images whose decision is the drawn label.
+    pub hits: usize,
+    /// Their expected number given the images, Σ p_i(argmax q_i).
+    pub expected: f64,
+    /// The expected number of the Bayes decision, Σ max p_i.
+    pub bayes: f64,
+    /// Exact probability of so many hits or more.
+    pub p_value: f64,
+}
+
+/// Whether the drawn labels of a dataset fit its posteriors.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct LabelCheck {
+    /// Bound of the probability of labels this far from the posteriors on either side, by hits of the Bayes decision and by
+    /// log p(label); four tails, Bonferroni.
+    pub p_value: f64,
+    /// Mean log p(label), nats.
+    pub drawn: f64,
+    /// Its expectation, −A, nats.
+    pub expected: f64,
+}
+
+/// All tests of one model, and the alarms they raised.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Examined {
+    /// Level of each test.
+    pub level: f64,
+    /// Hits of drawn labels.
+    pub hits: Hits,
+    /// Likelihood of drawn labels.
+    pub likelihood: Likelihood,
+    /// Distance to the posteriors.
+    pub copied: Copied,
+    /// Order of the rows.
+    pub order: Order,
+    /// Order of the columns.
+    pub classes: ClassOrder,
+    /// The alarms; empty for an honest model but once in 10,000.
+    pub alarms: Vec<Alarm>,
+}
+
+impl LabelCheck {
+    /// Tests the labels of `truth` against its posteriors.
+    pub fn of(truth: &Truth) -> Self {
+        let (p, k) = (&truth.posterior, truth.classes);
+        let decisions: Vec<usize> =
+            p.chunks(k).map(|row| (1..k).fold(0, |a, b| if row[b] > row[a] { b } else { a })).collect();
+        let best: Vec<f64> = p.chunks(k).zip(&decisions).map(|(row, &d)| row[d]).collect();
+        let hits = decisions.iter().zip(&truth.labels).filter(|(d, y)| d == y).count();
+        let log_p: Vec<f64> = p.iter().map(|p| p.ln().max(LOG_ZERO)).collect();
+        let minus: Vec<f64> = log_p.iter().map(|l| -l).collect();
+        let (above, below) =
+            (likelihood::test(p, &log_p, &truth.labels, k), likelihood::test(p, &minus, &truth.labels, k));
+        let tails = [hits::upper_tail(&best, hits), hits::lower_tail(&best, hits), above.p_value, below.p_value];
+        let least = tails.into_iter().fold(1.0, f64::min);
+        Self { p_value: (4.0 * least).min(1.0), drawn: above.drawn, expected: above.expected }
+    }
+
+    /// Whether labels this far from the posteriors occur more often than once in 10,000 datasets.
+    pub fn fits(&self) -> bool {
+        self.p_value > FALSE_ALARM
+    }
+}
+
+/// Runs all tests of a model with log-probabilities `log_q` [n, K] (finite, rows normalised).
+pub(super) fn examine(truth: &Truth, labels: &LabelCheck, log_q: &[f64], images: &PerImage, seed: Seed) -> Examined {
+    let (p, k) = (&truth.posterior, truth.classes);
+    let q: Vec<f64> = log_q.iter().map(|log_q| log_q.exp()).collect();
+    let hit = (0..images.len()).filter(|&i| images.hit(i)).count();
+    let hits = Hits {
+        hits: hit,
+        expected: images.expected.iter().sum(),
+        bayes: images.best.iter().sum(),
+        p_value: hits::upper_tail(&images.expected, hit),
+    };
+    let mut examined = Examined {
+        level: LEVEL,
+        hits,
+        likelihood: likelihood::test(p, log_q, &truth.labels, k),
+        copied: copied::test(p, log_q, k),
+        order: order::test(p, &q, &truth.labels, &truth.class_names, seed),
+        classes: classes::test(p, log_q, k),
+        alarms: Vec::new(),
+    };
+    examined.alarms = if labels.fits() { examined.of_labels() } else { vec![labels.alarm()] };
+    let others = [examined.of_posteriors(), examined.of_pairing(truth)];
+    examined.alarms.extend(others.into_iter().flatten());
+    examined
+}
+
+impl LabelCheck {
+    fn alarm(&self) -> Alarm {
+        Alarm {
+            kind: AlarmKind::LabelsDoNotFit,
+            p_value: Some(self.p_value),
+            message: format!(
+                "The labels of this dataset are not drawn from its posteriors: their mean log p is {:.4} nats where {:.4} is expected \
+                 (p < {:.1e}). Errors and calibration against labels are not those of the world, and leaks of labels cannot be looked \
+                 for; figures from the posteriors stand. Export the dataset again, or use the labels that came with it.",
+                self.drawn, self.expected, self.p_value
+            ),
+        }
+    }
+}
+
+impl Examined {
+    fn of_labels(&self) -> Vec<Alarm> {
+        let mut alarms = Vec::new();
+        let Self { hits, likelihood, .. } = self;
+        if hits.p_value < self.level {
+            alarms.push(Alarm {
+                kind: AlarmKind::TooManyHits,
+                p_value: Some(hits.p_value),
+                message: format!(
+                    "{} drawn labels are hit. Decisions like these hit {:.1} unless they know the labels (p = {:.1e}); the Bayes decision, \
+                     which no classifier beats, hits {:.1}. Test labels were seen: look for test images among the training images, or for \
+                     training on the test file.",
+                    hits.hits, hits.expected, hits.p_value, hits.bayes
+                ),
+            });
+        }
+        if likelihood.p_value < self.level {
+            alarms.push(Alarm {
+                kind: AlarmKind::LabelsTooLikely,
+                p_value: Some(likelihood.p_value),
+                message: format!(
+                    "The cross-entropy on drawn labels is {:.4} nats; these predictions have {:.4} unless they know the labels (z = {:.1}, \
+                     p < {:.1e}). Test labels were seen.",
+                    -likelihood.drawn, -likelihood.expected, likelihood.z, likelihood.p_value
+                ),
+            });
+        }
+        alarms
+    }
+
+    fn of_posteriors(&self) -> Option<Alarm> {
+        let Copied { telling, median, near, copied, p_value } = self.copied;
+        let (p_value, found) = if self.copied.nearly_all() {
+            let median = median.unwrap_or(0.0);
+            (None, format!("the median error of its log-odds is {median:.1e} over {telling} uncertain images"))
+        } else if p_value < self.level {
+            let found = format!(
+                "{copied} of {telling} uncertain images have the exact log-odds to 1e-5, of {near} within 1e-3 (p = {p_value:.1e})"
+            );
+            (Some(p_value), found)
+        } else {
+            return None;
+        };
+        let message = format!(
+            "It knows the exact posteriors: {found}. No training on labels reaches that; posteriors of test images were seen, or \
+             this is the world itself."
+        );
+        Some(Alarm { kind: AlarmKind::KnowsPosteriors, p_value, message })
+    }
+
+    fn of_pairing(&self, truth: &Truth) -> Option<Alarm> {
+        if self.classes.p_value < self.level && self.classes.explains() {
+            let ClassOrder { column_of, given, permuted, p_value } = &self.classes;
+            let moved = column_of.iter().enumerate().filter(|(class, column)| class != *column);
+            let moved: Vec<String> = moved
+                .map(|(class, column)| format!("column {column} looks like {}", truth.class_names[class]))
+                .collect();
+            let more = if moved.len() > 10 { format!(" and {} more", moved.len() - 10) } else { String::new() };
+            let message = format!(
+                "The columns seem to be in another order of classes: {}{more}. So permuted the epistemic KL is {permuted:.4} nats, not \
+                 {given:.4}, on images the permutation was not chosen on. It was not applied: name the columns.",
+                moved.iter().take(10).cloned().collect::<Vec<_>>().join(", ")
+            );
+            return Some(Alarm { kind: AlarmKind::WrongClasses, p_value: Some(*p_value), message });
+        }
+        let Order { z, p_value, suggestion, agreement, claim, shuffled, .. } = &self.order;
+        if *p_value >= self.level {
+            return None;
+        }
+        let tried = suggestion.map_or_else(
+            || "Give ids with the predictions.".into(),
+            |order| format!("They look {}. Nothing was rearranged: give ids with the predictions.", order.describe()),
+        );
+        let message = format!(
+            "The rows seem to be of other images: they agree with these to {agreement:.4}, with shuffled ones to {shuffled:.4} ({z:.1} \
+             spreads), but claim {:.4}. {tried}",
+            shuffled + claim
+        );
+        Some(Alarm { kind: AlarmKind::WrongOrder, p_value: Some(*p_value), message })
+    }
+}

@@ -1,0 +1,120 @@
+//! A classifier of any framework against the Bayes limit: predictions in a file, the truth of an exported dataset, and what
+//! the difference is worth. No retraining, no link to the program that trained it.
+//!
+//! [`Truth::open`] → [`Predictions::read`] → [`judge`] → [`write_report`]; [`assess`] does the first three.
+//!
+//! | file | what |
+//! |---|---|
+//! | `truth` | posteriors, labels and ids of a dataset folder, without the images |
+//! | `predictions` | npz, npy, csv and parquet of other programs: kinds, ids, columns, repairs and refusals |
+//! | `candidates` | models as a user names them: prediction files, ONNX networks that are run here |
+//! | `verdict` | the Bayes-gap figures of one model |
+//! | `alarms` | leaks, wrong orders: figures that no honest model has |
+//! | `report`, `drawn`, `tables` | several models beside each other; the folder that is written |
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::measure::{Bootstrap, Estimate};
+use crate::units::Seed;
+
+mod alarms;
+mod arrays;
+mod candidates;
+mod drawn;
+mod predictions;
+mod report;
+mod tables;
+#[cfg(test)]
+mod tests;
+mod truth;
+mod verdict;
+
+pub use alarms::classes::ClassOrder;
+pub use alarms::copied::Copied;
+pub use alarms::likelihood::Likelihood;
+pub use alarms::order::{Order, Rearranged};
+pub use alarms::{Alarm, AlarmKind, Examined, FALSE_ALARM, Hits, LEVEL, LabelCheck};
+pub use candidates::{Candidate, assess};
+pub use drawn::figures;
+pub use predictions::{Kind, Note, Predictions, ReadOptions};
+pub use report::write_report;
+pub use tables::tables;
+pub use truth::{Origin, PosteriorSource, Truth};
+pub use verdict::{ClassGap, Evaluated, Verdict, WorstImage};
+
+/// Several models on the same images.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// World and dataset.
+    pub origin: Origin,
+    /// Where the posteriors came from.
+    pub source: PosteriorSource,
+    /// Names of the classes.
+    pub class_names: Vec<String>,
+    /// Whether the drawn labels fit the posteriors.
+    pub labels: LabelCheck,
+    /// Each model.
+    pub models: Vec<Verdict>,
+    /// Each two models, the earlier less the later.
+    pub pairs: Vec<Pair>,
+}
+
+/// Two models on the same images: first less second, paired by image.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Pair {
+    /// Name of the first.
+    pub first: String,
+    /// Name of the second.
+    pub second: String,
+    /// Difference of the errors against drawn labels.
+    pub error: Estimate,
+    /// Difference of the expected errors 1 − p(argmax q): the same mean with less variance.
+    pub expected_error: Estimate,
+    /// Difference of the cross-entropies, which is that of the epistemic parts, nats.
+    pub cross_entropy: Estimate,
+}
+
+/// Judges models on the images of `truth`; intervals and shuffles come from `seed`.
+///
+/// # Errors
+/// When there is no model, two have the same name, or the figures of one leave the finite numbers.
+pub fn judge(truth: &Truth, models: &[Predictions], seed: Seed) -> Result<Report> {
+    if models.is_empty() {
+        return Err(Error::input("there are no predictions to judge"));
+    }
+    for (i, model) in models.iter().enumerate() {
+        if models[..i].iter().any(|other| other.name == model.name) {
+            return Err(Error::input(format!("two models are called {}; give each a name of its own", model.name)));
+        }
+    }
+    let (bootstrap, labels) = (Bootstrap::new(seed), LabelCheck::of(truth));
+    let verdict = |model| Verdict::of(truth, &labels, model, &bootstrap, seed);
+    let verdicts = models.iter().map(verdict).collect::<Result<Vec<_>>>()?;
+    let pairs = (0..verdicts.len()).flat_map(|a| (a + 1..verdicts.len()).map(move |b| (a, b)));
+    let pairs = pairs.map(|(a, b)| Pair::of(&verdicts[a], &verdicts[b], &bootstrap)).collect();
+    Ok(Report {
+        origin: truth.origin.clone(),
+        source: truth.source,
+        class_names: truth.class_names.clone(),
+        labels,
+        models: verdicts,
+        pairs,
+    })
+}
+
+impl Pair {
+    fn of(a: &Verdict, b: &Verdict, bootstrap: &Bootstrap) -> Self {
+        let mean = |value: &dyn Fn(&Verdict, usize) -> f64| {
+            let differences: Vec<f64> = (0..a.images.len()).map(|i| value(a, i) - value(b, i)).collect();
+            bootstrap.mean(&differences)
+        };
+        Self {
+            first: a.name.clone(),
+            second: b.name.clone(),
+            error: mean(&|v, i| f64::from(u8::from(!v.images.hit(i)))),
+            expected_error: mean(&|v, i| -v.images.expected[i]),
+            cross_entropy: mean(&|v, i| v.images.cross_entropy[i]),
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Which image each row of a file is of.
+
+use std::collections::HashMap;
+
+use super::{Note, listed};
+use crate::judge::Truth;
+
+/// The row of each image of `truth`, in its order.
+pub(super) fn rows(
+    ids: Option<&[String]>,
+    rows: usize,
+    truth: &Truth,
+    notes: &mut Vec<Note>,
+) -> Result<Vec<usize>, String> {
+    let n = truth.len();
+    let Some(ids) = ids else {
+        if rows != n {
+            return Err(format!(
+                "{rows} rows for {n} images of {}; without ids there must be one row for each image in its order. Add ids \
+                 (a column or array id with the running number of each image)",
+                truth.origin.path
+            ));
+        }
+        notes.push(Note::ByOrder);
+        return Ok((0..n).collect());
+    };
+    let places = truth.places();
+    let mut row_of: Vec<Option<usize>> = vec![None; n];
+    let mut strangers: Vec<&String> = Vec::new();
+    let mut seen = HashMap::new();
+    for (row, id) in ids.iter().enumerate() {
+        let number =
+            number(id, &truth.origin.split, &truth.class_names).map_err(|cause| format!("row {row}: {cause}"))?;
+        if let Some(first) = seen.insert(number, row) {
+            return Err(format!("rows {first} and {row} have the same id {id}; each image may have one row"));
+        }
+        match places.get(&number) {
+            Some(&image) => row_of[image] = Some(row),
+            None => strangers.push(id),
+        }
+    }
+    let missing: Vec<String> = (0..n).filter(|&i| row_of[i].is_none()).map(|i| truth.image_name(i)).collect();
+    if !missing.is_empty() {
+        return Err(format!(
+            "{} of {n} images have no row: {}. Predict all images of the split: a figure over some of them is another figure",
+            missing.len(),
+            listed(&missing)
+        ));
+    }
+    if let Some(first) = strangers.first() {
+        notes.push(Note::RowsIgnored { count: strangers.len(), first: (*first).clone() });
+    }
+    let order: Vec<usize> = row_of.into_iter().flatten().collect();
+    let moved = order.iter().enumerate().filter(|(image, row)| image != *row).count();
+    if moved > 0 && !order.is_sorted() {
+        notes.push(Note::RowsSorted { moved });
+    }
+    Ok(order)
+}
+
+/// The number in an id: `123`, `123.0`, `test/000123`, `3/000123.png`.
+fn number(id: &str, split: &str, class_names: &[String]) -> Result<i64, String> {
+    let parts: Vec<&str> = id.trim().split(['/', '\\']).collect();
+    let other = match split {
+        "test" => "train",
+        _ => "test",
+    };
+    // A class may be called train.
+    let folder = !class_names.iter().any(|name| name == other);
+    if folder && parts[..parts.len() - 1].contains(&other) {
+        return Err(format!("id {id} is of the {other} images; the {split} images are judged"));
+    }
+    let last = parts[parts.len() - 1];
+    let stem = match last.rsplit_once('.') {
+        Some((stem, extension)) if !extension.is_empty() => {
+            let zeros = extension.bytes().all(|b| b == b'0');
+            let word =
+                extension.bytes().all(|b| b.is_ascii_alphanumeric()) && !extension.as_bytes()[0].is_ascii_digit();
+            if zeros || word { stem } else { last }
+        }
+        _ => last,
+    };
+    stem.parse::<i64>().map_err(|_| {
+        format!("id {id:?} does not end in the number of an image (as in 123, {split}/000123 or 3/000123.png)")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::number;
+
+    #[test]
+    fn ids_are_read_as_people_write_them() {
+        for id in
+            ["123", "000123", " 123 ", "123.0", "test/000123", "3/000123.png", "test\\cat\\000123.jpeg", "./123.npy"]
+        {
+            assert_eq!(number(id, "test", &[]), Ok(123), "{id}");
+        }
+        for id in ["", "cat", "12.5", "test/", "000123.5png", "image_12"] {
+            assert!(number(id, "test", &[]).is_err(), "{id}");
+        }
+        assert!(number("train/000123", "test", &[]).unwrap_err().contains("train images"));
+        assert_eq!(number("train/000123", "train", &[]), Ok(123));
+        assert_eq!(number("train/000123", "test", &["train".into()]), Ok(123));
+    }
+}

@@ -1,0 +1,204 @@
+//! Logits, probabilities or log-probabilities: told apart by looking, and brought to log q.
+
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::Note;
+use crate::error::Error;
+use crate::measure::log_softmax;
+
+/// How far a row of probabilities may be from adding up to 1, and its log-sum-exp from 0.
+const TOLERANCE: f64 = 1e-3;
+/// The same of log-probabilities that are called so: in float16 they are off by this much.
+const TOLERANCE_CALLED: f64 = 0.05;
+/// A deviation that is rounding and not worth a sentence.
+const ROUNDING: f64 = 1e-6;
+/// What becomes of a probability of 0.
+const SMALLEST: f64 = f32::MIN_POSITIVE as f64;
+
+/// What the numbers of a model are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Any numbers, of which the softmax is q.
+    Logits,
+    /// q itself.
+    Probabilities,
+    /// log q, natural.
+    LogProbabilities,
+}
+
+impl Kind {
+    /// In words.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Self::Logits => "logits",
+            Self::Probabilities => "probabilities",
+            Self::LogProbabilities => "log-probabilities",
+        }
+    }
+
+    /// What an array of this name should hold; `predictions` may be anything.
+    fn of_name(name: &str) -> Option<Self> {
+        let name = name.to_ascii_lowercase().replace('_', "");
+        if name.starts_with("logit") {
+            Some(Self::Logits)
+        } else if name.starts_with("logp") {
+            Some(Self::LogProbabilities)
+        } else {
+            name.starts_with("prob").then_some(Self::Probabilities)
+        }
+    }
+}
+
+impl FromStr for Kind {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        match text {
+            "logits" => Ok(Self::Logits),
+            "probabilities" | "probs" => Ok(Self::Probabilities),
+            "log-probabilities" | "log-probs" => Ok(Self::LogProbabilities),
+            other => {
+                Err(Error::input(format!("{other:?}: predictions are logits, probabilities or log-probabilities")))
+            }
+        }
+    }
+}
+
+/// The first NaN or +∞ (or −∞, which only log-probabilities may be, is let through) in rows of `classes`.
+pub(super) fn finite(values: &[f64], classes: usize, named: &dyn Fn(usize) -> String) -> Result<(), String> {
+    match values.iter().position(|v| v.is_nan() || *v == f64::INFINITY) {
+        Some(at) => Err(format!(
+            "{}: class {} is {}; {} rows hold NaN or infinity. Look at the model's output for these images",
+            named(at / classes),
+            at % classes,
+            values[at],
+            values.chunks(classes).filter(|row| row.iter().any(|v| v.is_nan() || *v == f64::INFINITY)).count()
+        )),
+        None => Ok(()),
+    }
+}
+
+/// What `values` [n, K] are: as told, or by looking, held against what they are called.
+pub(super) fn decide(
+    values: &[f64],
+    classes: usize,
+    told: Option<Kind>,
+    called: Option<&str>,
+    named: &dyn Fn(usize) -> String,
+    notes: &mut Vec<Note>,
+) -> Result<Kind, String> {
+    finite(values, classes, named)?;
+    let kind = match told {
+        Some(kind) => kind,
+        None => look(values, classes, called, named)?,
+    };
+    notes.push(Note::Taken { kind, called: called.map(str::to_owned), told: told.is_some() });
+    Ok(kind)
+}
+
+fn look(values: &[f64], classes: usize, called: Option<&str>, named: &dyn Fn(usize) -> String) -> Result<Kind, String> {
+    const SAY: &str = "say what they are with --kind logits, probabilities or log-probabilities";
+    let claimed = called.and_then(Kind::of_name);
+    let sum = |row: &[f64]| row.iter().sum::<f64>();
+    let probable = |row: &[f64]| row.iter().all(|v| *v >= 0.0) && (sum(row) - 1.0).abs() <= TOLERANCE;
+    let (n, rows) = (values.len() / classes, || values.chunks(classes));
+    let probabilities = rows().filter(|row| probable(row)).count();
+    if probabilities == n {
+        return Ok(Kind::Probabilities);
+    }
+    let tolerance = if claimed == Some(Kind::LogProbabilities) { TOLERANCE_CALLED } else { TOLERANCE };
+    if rows().all(|row| log_sum_exp(row).abs() <= tolerance) {
+        return Ok(Kind::LogProbabilities);
+    }
+    let first = rows().position(|row| !probable(row)).unwrap_or(0);
+    let bad_row = &values[first * classes..(first + 1) * classes];
+    let within = values.iter().all(|v| (0.0..=1.0).contains(v));
+    if let Some(kind @ (Kind::Probabilities | Kind::LogProbabilities)) = claimed {
+        let (at, sum) = match kind {
+            Kind::Probabilities => (first, sum(bad_row)),
+            _ => {
+                let at = rows().position(|row| log_sum_exp(row).abs() > tolerance).unwrap_or(0);
+                (at, log_sum_exp(&values[at * classes..(at + 1) * classes]).exp())
+            }
+        };
+        let negative = kind == Kind::Probabilities && bad_row.iter().any(|v| *v < 0.0);
+        let what =
+            if negative { "has a negative probability".into() } else { format!("adds up to {sum:.6}, not to 1") };
+        return Err(format!(
+            "{}: {} called {}, but the row {what}; {SAY}",
+            named(at),
+            kind.describe(),
+            called.unwrap_or("")
+        ));
+    }
+    if 2 * probabilities >= n || within {
+        let hundred = rows().all(|row| (sum(row) - 100.0).abs() <= 0.1);
+        let why = if hundred { " (are they per cent?)" } else { "" };
+        return Err(format!(
+            "{}: adds up to {:.6}; {probabilities} of {n} rows are probabilities that add up to 1{why}. These are neither probabilities \
+             nor, it seems, logits; {SAY}",
+            named(first),
+            sum(bad_row)
+        ));
+    }
+    if rows().all(|row| (sum(row) - 100.0).abs() <= 0.1 && row.iter().all(|v| *v >= 0.0)) {
+        return Err(format!("{}: adds up to 100: per cent? Divide by 100", named(first)));
+    }
+    Ok(Kind::Logits)
+}
+
+/// log Σ exp of one row.
+fn log_sum_exp(row: &[f64]) -> f64 {
+    // What the softmax took away from its first finite number.
+    let at = row.iter().position(|v| v.is_finite());
+    at.map_or(f64::NAN, |at| row[at] - log_softmax(row, row.len())[at])
+}
+
+/// log q of `values` [n, K], normalised, and where it was −∞ and is now that of the smallest normal f32.
+pub(super) fn log_probabilities(
+    mut values: Vec<f64>,
+    classes: usize,
+    kind: Kind,
+    named: &dyn Fn(usize) -> String,
+    notes: &mut Vec<Note>,
+) -> Result<(Vec<f64>, Vec<usize>), String> {
+    let mut largest: f64 = 0.0;
+    for (i, row) in values.chunks_mut(classes).enumerate() {
+        if kind == Kind::Probabilities {
+            if let Some(class) = row.iter().position(|v| *v < 0.0) {
+                return Err(format!("{}: class {class} has the negative probability {}", named(i), row[class]));
+            }
+            let sum: f64 = row.iter().sum();
+            if (sum - 1.0).abs() > TOLERANCE {
+                let cause = "not to 1; if these are logits, say so with --kind logits";
+                return Err(format!("{}: the probabilities add up to {sum:.6}, {cause}", named(i)));
+            }
+            largest = largest.max((sum - 1.0).abs());
+            row.iter_mut().for_each(|v| *v = v.ln());
+        } else if row.iter().all(|v| *v == f64::NEG_INFINITY) {
+            return Err(format!("{}: every class is −∞", named(i)));
+        } else if kind == Kind::LogProbabilities {
+            let sum = log_sum_exp(row).exp();
+            if (sum - 1.0).abs() > 2.0 * TOLERANCE_CALLED {
+                let cause = "not to 1; if these are logits, say so with --kind logits";
+                return Err(format!("{}: the probabilities add up to {sum:.6}, {cause}", named(i)));
+            }
+            largest = largest.max((sum - 1.0).abs());
+        }
+    }
+    if largest > ROUNDING {
+        notes.push(Note::Normalised { largest });
+    }
+    let mut log_q = log_softmax(&values, classes);
+    let clamped: Vec<usize> = (0..log_q.len()).filter(|&at| log_q[at] == f64::NEG_INFINITY).collect();
+    clamped.iter().for_each(|&at| log_q[at] = SMALLEST.ln());
+    if !clamped.is_empty() {
+        let mut images: Vec<usize> = clamped.iter().map(|at| at / classes).collect();
+        images.dedup();
+        notes.push(Note::Clamped { zeros: clamped.len(), images: images.len() });
+    }
+    Ok((log_q, clamped))
+}

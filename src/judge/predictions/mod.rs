@@ -1,0 +1,185 @@
+//! Predictions of a model of any framework, brought into the order of the images and of the classes of a world.
+//!
+//! | file | what is read |
+//! |---|---|
+//! | `.npz` | one of `logits`, `log_probs`, `probs`, `probabilities`, `predictions` [n, K]; optionally `id`, `class_names`, `weights_sha256`, `dataset_sha256` |
+//! | `.npy` | one array [n, K] in the order of the images |
+//! | `.csv`, `.tsv`, `.txt` | an id column and K columns by class names, `0`…, `p0`…, `class_0`…; or numbers without a header |
+//! | `.parquet` | the same columns, or one column of lists |
+//!
+//! What is repaired without doubt is repaired and said ([`Note`]); what would be a guess is refused with the row and the way
+//! out. Whether numbers are logits, probabilities or log-probabilities is decided by looking unless it is told.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::Truth;
+use super::truth::file_sha256;
+use crate::error::{Error, Result};
+
+mod columns;
+mod csv;
+mod ids;
+mod kind;
+mod note;
+mod npz;
+mod parquet;
+#[cfg(test)]
+mod tests;
+
+pub use kind::Kind;
+pub use note::Note;
+
+/// Names of arrays and list columns with predictions, the finest first.
+const NAMES: [&str; 9] =
+    ["logits", "logit", "log_probs", "logprobs", "log_probabilities", "probs", "probabilities", "predictions", "preds"];
+/// Names of ids, the most telling first; the last three are how pandas writes the index of a frame.
+const ID_NAMES: [&str; 14] = [
+    "id",
+    "ids",
+    "image_id",
+    "index",
+    "filename",
+    "filenames",
+    "file_name",
+    "path",
+    "paths",
+    "file",
+    "image",
+    "__index_level_0__",
+    "unnamed: 0",
+    "",
+];
+
+/// What a caller knows about a file.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ReadOptions {
+    /// What the numbers are, in place of looking.
+    pub kind: Option<Kind>,
+    /// What to call the model; the stem of the file otherwise.
+    pub name: Option<String>,
+}
+
+/// A file as read: columns in the order of the classes, rows as they came.
+#[derive(Debug, Default)]
+struct Raw {
+    /// [rows, K].
+    values: Vec<f64>,
+    /// What the array or the columns are called, e.g. `probs`.
+    called: Option<String>,
+    /// One id a row.
+    ids: Option<Vec<String>>,
+    weights_sha256: Option<String>,
+    dataset_sha256: Option<String>,
+    notes: Vec<Note>,
+}
+
+/// Predictions of one model for every image of a [`Truth`], in its order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Predictions {
+    /// What the model is called.
+    pub name: String,
+    /// Where they came from; absent for those computed here.
+    pub path: Option<PathBuf>,
+    /// SHA-256 of that file.
+    pub sha256: Option<String>,
+    /// What the numbers were.
+    pub kind: Kind,
+    /// What was repaired, ignored or decided.
+    pub notes: Vec<Note>,
+    /// log q(y|x), [n, K], natural, finite, rows normalised.
+    pub log_q: Vec<f64>,
+    /// Places in `log_q` where q was 0 and is now the smallest normal f32.
+    pub clamped: Vec<usize>,
+}
+
+impl Predictions {
+    /// Reads a file of predictions for the images of `truth`.
+    ///
+    /// # Errors
+    /// Names the file, the row with its id, and the way out: a format that is not read; another world or dataset; a wrong
+    /// number of classes or rows; columns that are no classes; ids that are missing, doubled or no ids; NaN, infinity,
+    /// negative probabilities; numbers that are neither probabilities nor logits.
+    pub fn read(path: &Path, truth: &Truth, options: &ReadOptions) -> Result<Self> {
+        let extension = path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
+        let raw = match extension.as_str() {
+            "npz" => npz::read_npz(path, truth),
+            "npy" => npz::read_npy(path, truth),
+            "csv" | "tsv" | "txt" => csv::read(path, truth),
+            "parquet" | "pq" => parquet::read(path, truth),
+            _ => Err(Error::file(path, "predictions are read from .npz, .npy, .csv and .parquet files")),
+        }?;
+        let bad = |cause: String| Error::file(path, cause);
+        raw.check_world(truth).map_err(bad)?;
+        let Raw { values, called, ids, mut notes, .. } = raw;
+        let k = truth.classes;
+        let rows = ids::rows(ids.as_deref(), values.len() / k, truth, &mut notes).map_err(bad)?;
+        let values: Vec<f64> = rows.iter().flat_map(|&row| &values[row * k..(row + 1) * k]).copied().collect();
+        let named = |i: usize| match &ids {
+            Some(ids) => format!("row {} (id {})", rows[i], ids[rows[i]]),
+            None => format!("row {i}"),
+        };
+        let kind = kind::decide(&values, k, options.kind, called.as_deref(), &named, &mut notes).map_err(bad)?;
+        let (log_q, clamped) = kind::log_probabilities(values, k, kind, &named, &mut notes).map_err(bad)?;
+        let stem = || path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(Self {
+            name: options.name.clone().unwrap_or_else(stem),
+            path: Some(path.to_owned()),
+            sha256: Some(file_sha256(path)?),
+            kind,
+            notes,
+            log_q,
+            clamped,
+        })
+    }
+
+    /// Predictions computed here: logits or log-probabilities [n, K] in the order of the images, as a network that was run
+    /// on them gives.
+    ///
+    /// # Errors
+    /// When there are not n·K of them, or one is NaN or infinite.
+    pub fn of_logits(name: impl Into<String>, logits: &[f64], truth: &Truth) -> Result<Self> {
+        let (n, k) = (truth.len(), truth.classes);
+        if logits.len() != n * k {
+            return Err(Error::input(format!("{} logits are not those of {n} images and {k} classes", logits.len())));
+        }
+        let (name, mut notes, kind) = (name.into(), Vec::new(), Kind::Logits);
+        let named = |i: usize| format!("image {}", truth.image_name(i));
+        kind::finite(logits, k, &named)
+            .and_then(|()| kind::log_probabilities(logits.to_vec(), k, kind, &named, &mut notes))
+            .map(|(log_q, clamped)| Self { name: name.clone(), path: None, sha256: None, kind, notes, log_q, clamped })
+            .map_err(|cause| Error::input(format!("{name}: {cause}")))
+    }
+}
+
+impl Raw {
+    /// Whether the file says it is of this world and dataset, where it says anything.
+    fn check_world(&self, truth: &Truth) -> Result<(), String> {
+        let origin = &truth.origin;
+        let pairs = [
+            ("weights_sha256", "world", &self.weights_sha256, origin.weights_sha256.as_ref()),
+            ("dataset_sha256", "dataset", &self.dataset_sha256, Some(&origin.dataset_sha256)),
+        ];
+        for (name, what, theirs, ours) in pairs {
+            if let (Some(theirs), Some(ours)) = (theirs, ours)
+                && !theirs.trim().eq_ignore_ascii_case(ours)
+            {
+                return Err(format!(
+                    "these are predictions for another {what}: {name} is {theirs}, that of {} is {ours}. Predict the images of this \
+                     {what}, or judge them against their own",
+                    origin.path
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Names in a message: the first five.
+fn listed<T: AsRef<str>>(names: impl IntoIterator<Item = T>) -> String {
+    let names: Vec<T> = names.into_iter().collect();
+    let first: Vec<&str> = names.iter().take(5).map(AsRef::as_ref).collect();
+    first.join(", ") + if names.len() > 5 { ", …" } else { "" }
+}

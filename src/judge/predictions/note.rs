@@ -1,0 +1,103 @@
+//! What was done to predictions before they were judged.
+
+use serde::{Deserialize, Serialize};
+
+use super::Kind;
+
+/// One repair or decision, stated in every report. Displays as a sentence.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "note", rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Note {
+    /// What the numbers were taken for.
+    Taken {
+        /// What they are.
+        kind: Kind,
+        /// The array or the columns, where they have a name.
+        called: Option<String>,
+        /// Whether the caller said so; otherwise it was seen.
+        told: bool,
+    },
+    /// Rows were paired with images by their number in the file.
+    ByOrder,
+    /// Rows were sorted by ids.
+    RowsSorted {
+        /// Rows that were not at their place.
+        moved: usize,
+    },
+    /// Rows of images that are not in this split were left out.
+    RowsIgnored {
+        /// How many.
+        count: usize,
+        /// The first of their ids.
+        first: String,
+    },
+    /// Columns were brought into the order of the classes by their names.
+    ColumnsSorted {
+        /// Columns that were not at their place.
+        moved: usize,
+    },
+    /// Columns or arrays that are neither ids nor classes were not read.
+    ColumnsIgnored {
+        /// Their names.
+        names: Vec<String>,
+    },
+    /// Rows did not add up to 1 and were normalised.
+    Normalised {
+        /// Largest deviation of a sum from 1.
+        largest: f64,
+    },
+    /// Probabilities of 0 became the smallest normal float32, 1.2e-38.
+    Clamped {
+        /// How many probabilities.
+        zeros: usize,
+        /// In how many images.
+        images: usize,
+    },
+    /// Zeros where the posterior is not 0: the cross-entropy as given.
+    Infinite {
+        /// Images whose cross-entropy is infinite without the clamping.
+        images: usize,
+        /// What clamping adds to the mean cross-entropy, nats: these entries' own terms.
+        clamped_part: f64,
+    },
+}
+
+impl std::fmt::Display for Note {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Taken { kind, called, told } => {
+                let called = called.as_ref().map_or_else(String::new, |name| format!(" in {name}"));
+                let how = if *told { "as told" } else { "by looking at them" };
+                write!(f, "The numbers{called} were taken as {}, {how}.", kind.describe())
+            }
+            Self::ByOrder => f.write_str("There are no ids: row i was taken as image i."),
+            Self::RowsSorted { moved } => write!(f, "Rows were sorted by ids; {moved} were not at their place."),
+            Self::RowsIgnored { count, first } => {
+                write!(
+                    f,
+                    "{count} rows are of images that are not in this split and were left out (the first: {first})."
+                )
+            }
+            Self::ColumnsSorted { moved } => {
+                write!(
+                    f,
+                    "Columns were brought into the order of the classes by name; {moved} were not at their place."
+                )
+            }
+            Self::ColumnsIgnored { names } => write!(f, "Not read: {}.", super::listed(names)),
+            Self::Normalised { largest } => {
+                write!(f, "Rows were normalised to add up to 1; the largest deviation was {largest:.1e}.")
+            }
+            Self::Clamped { zeros, images } => write!(
+                f,
+                "{zeros} probabilities of 0 in {images} images were raised to 1.2e-38, the smallest normal float32."
+            ),
+            Self::Infinite { images, clamped_part } => write!(
+                f,
+                "As given the cross-entropy is infinite: {images} images have probability 0 for a class that is possible. Raised zeros \
+                 make up {clamped_part:.4} nats of what is reported; give logits to avoid this."
+            ),
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Arrays of predictions.
+
+use std::path::Path;
+
+use super::columns::{Layout, wrong_number};
+use super::{ID_NAMES, NAMES, Note, Raw, listed};
+use crate::error::{Error, Result};
+use crate::judge::Truth;
+use crate::judge::arrays::{Archive, Array, Values, read_npy_file};
+
+/// Arrays that name the columns.
+const CLASS_NAMES: [&str; 3] = ["class_names", "classes", "labels_names"];
+/// What `np.savez` calls its first array when nobody names it.
+const UNNAMED: &str = "arr_0";
+
+/// Reads an archive.
+pub(super) fn read_npz(path: &Path, truth: &Truth) -> Result<Raw> {
+    let bad = |cause: String| Error::file(path, cause);
+    let mut archive = Archive::open(path)?;
+    let names = archive.names();
+    let holds = |name: &&&str| names.iter().any(|there| there == *name);
+    let found: Vec<&str> = NAMES.iter().filter(|name| holds(name)).copied().collect();
+    let Some(&name) = found.first().or(Some(&UNNAMED).filter(|name| holds(name))) else {
+        return Err(bad(format!(
+            "no predictions among the arrays {}; call the array [images, classes] logits, probs or log_probs",
+            listed(&names)
+        )));
+    };
+    let array = archive.read(name)?.ok_or_else(|| bad(format!("array {name}: missing")))?;
+    let values = matrix(array, truth).map_err(|cause| bad(format!("array {name}: {cause}")))?;
+    let mut raw = Raw { values, called: (name != UNNAMED).then(|| name.to_owned()), ..Raw::default() };
+    if found.len() > 1 {
+        raw.notes.push(Note::ColumnsIgnored { names: found[1..].iter().map(|&name| name.to_owned()).collect() });
+    }
+    if let Some(&id) = ID_NAMES.iter().filter(|name| !name.is_empty()).find(|name| holds(name)) {
+        let array = archive.read(id)?.ok_or_else(|| bad(format!("array {id}: missing")))?;
+        raw.ids = Some(ids(array, raw.values.len() / truth.classes).map_err(|e| bad(format!("array {id}: {e}")))?);
+    }
+    raw.weights_sha256 = archive.read("weights_sha256")?.and_then(Array::single_text);
+    raw.dataset_sha256 = archive.read("dataset_sha256")?.and_then(Array::single_text);
+    if let Some(&name) = CLASS_NAMES.iter().find(|name| holds(name))
+        && let Some(Array { values: Values::Text(columns), .. }) = archive.read(name)?
+    {
+        raw.sort_columns(&columns, truth).map_err(|cause| bad(format!("array {name}: {cause}")))?;
+    }
+    Ok(raw)
+}
+
+/// Reads a single array.
+pub(super) fn read_npy(path: &Path, truth: &Truth) -> Result<Raw> {
+    let values = matrix(read_npy_file(path)?, truth).map_err(|cause| Error::file(path, cause))?;
+    Ok(Raw { values, ..Raw::default() })
+}
+
+/// Numbers [rows, K].
+fn matrix(array: Array, truth: &Truth) -> Result<Vec<f64>, String> {
+    if let (&[_] | &[_, 1], Values::Int(_)) = (&array.shape[..], &array.values) {
+        return Err(format!(
+            "{}: these are decisions. Loss and calibration need what the model gives each class: logits or probabilities",
+            array.described()
+        ));
+    }
+    let shape = array.shape.clone();
+    let (values, classes) = array.matrix()?;
+    if classes == truth.classes {
+        return Ok(values);
+    }
+    let turned = if shape[0] == truth.classes { ". Is it transposed?" } else { "" };
+    Err(format!("shape {shape:?}: {}{turned}", wrong_number(classes, truth)))
+}
+
+/// Ids of any type, as text.
+fn ids(array: Array, rows: usize) -> Result<Vec<String>, String> {
+    let described = array.described();
+    let ids: Vec<String> = match (&array.shape[..], array.values) {
+        ([_] | [_, 1], Values::Int(ids)) => ids.iter().map(ToString::to_string).collect(),
+        ([_] | [_, 1], Values::Float(ids)) => ids.iter().map(ToString::to_string).collect(),
+        ([_] | [_, 1], Values::Text(ids)) => ids,
+        _ => return Err(format!("{described}; ids are numbers or names of shape [images]")),
+    };
+    match ids.len() == rows {
+        true => Ok(ids),
+        false => Err(format!("{} ids for {rows} rows of predictions", ids.len())),
+    }
+}
+
+impl Raw {
+    /// Brings columns of given names into the order of the classes.
+    fn sort_columns(&mut self, columns: &[String], truth: &Truth) -> Result<(), String> {
+        if columns.len() != truth.classes {
+            return Err(format!("names of {}", wrong_number(columns.len(), truth)));
+        }
+        let layout = Layout::of(columns, truth)?;
+        layout.say(&mut self.notes);
+        for row in self.values.chunks_mut(truth.classes) {
+            let sorted: Vec<f64> = layout.classes.iter().map(|&column| row[column]).collect();
+            row.copy_from_slice(&sorted);
+        }
+        Ok(())
+    }
+}

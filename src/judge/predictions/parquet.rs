@@ -1,0 +1,124 @@
+//! Parquet files: the columns of a table, or one column of lists.
+
+use std::fs::File;
+use std::path::Path;
+
+use ::parquet::file::reader::{FileReader, SerializedFileReader};
+use ::parquet::record::{Field, Row};
+
+use super::columns::{Layout, Rows, id_column, wrong_number};
+use super::{NAMES, Note, Raw};
+use crate::error::{Error, Result};
+use crate::judge::Truth;
+use crate::judge::arrays::open_file;
+
+/// Reads a file of plain or snappy-compressed columns.
+pub(super) fn read(path: &Path, truth: &Truth) -> Result<Raw> {
+    let bad = |cause: String| Error::file(path, cause);
+    let file: File = open_file(path)?.into_inner();
+    let damaged = |e: ::parquet::errors::ParquetError| {
+        bad(format!("{e} (damaged, or compressed otherwise: write it with compression=\"snappy\")"))
+    };
+    let reader = SerializedFileReader::new(file).map_err(damaged)?;
+    let meta = reader.metadata().file_metadata().clone();
+    let fields = meta.schema().get_fields();
+    let header: Vec<String> = fields.iter().map(|field| field.name().to_owned()).collect();
+    let groups: Vec<usize> = (0..fields.len()).filter(|&at| fields[at].is_group()).collect();
+    let (mut rows, mut lists) = match list_column(&header, &groups) {
+        Some(column) => (None, Some(Lists::new(column, &header))),
+        None => match (Layout::of(&header, truth), &groups[..]) {
+            (Ok(layout), _) => (Some(Rows::new(layout)), None),
+            (Err(_), &[column]) => (None, Some(Lists::new(column, &header))),
+            (Err(cause), _) => return Err(bad(cause)),
+        },
+    };
+    for (at, row) in reader.get_row_iter(None).map_err(damaged)?.enumerate() {
+        let cells = cells(row.map_err(damaged)?);
+        let named = |cause: String| bad(format!("row {at}: {cause}"));
+        if let Some(rows) = &mut rows {
+            let number = |column: usize| number(&cells[column]).map_err(|e| format!("column {}: {e}", header[column]));
+            rows.push(&number, &|column| text(&cells[column])).map_err(named)?;
+        }
+        if let Some(lists) = &mut lists {
+            lists.push(&cells, truth).map_err(named)?;
+        }
+    }
+    let mut raw = rows.map(Rows::finish).or(lists.map(|lists| lists.raw)).unwrap_or_default();
+    let said = |name: &str| {
+        let pairs = meta.key_value_metadata().into_iter().flatten();
+        pairs.filter(|pair| pair.key == name).find_map(|pair| pair.value.clone())
+    };
+    raw.weights_sha256 = said("weights_sha256");
+    raw.dataset_sha256 = said("dataset_sha256");
+    Ok(raw)
+}
+
+/// The column of lists with a name of predictions.
+fn list_column(header: &[String], groups: &[usize]) -> Option<usize> {
+    NAMES.iter().find_map(|name| groups.iter().copied().find(|&at| header[at].eq_ignore_ascii_case(name)))
+}
+
+fn cells(row: Row) -> Vec<Field> {
+    row.into_columns().into_iter().map(|(_, field)| field).collect()
+}
+
+fn number(field: &Field) -> Result<f64, String> {
+    Ok(match field {
+        Field::Float16(v) => v.to_f64(),
+        Field::Float(v) => f64::from(*v),
+        Field::Double(v) => *v,
+        Field::Byte(v) => f64::from(*v),
+        Field::Short(v) => f64::from(*v),
+        Field::Int(v) => f64::from(*v),
+        Field::Long(v) => *v as f64,
+        Field::Null => return Err("is empty".into()),
+        other => return Err(format!("{other} is no number")),
+    })
+}
+
+fn text(field: &Field) -> Result<String, String> {
+    Ok(match field {
+        Field::Str(text) => text.clone(),
+        Field::Null => return Err("has no id".into()),
+        Field::UByte(v) => v.to_string(),
+        Field::UShort(v) => v.to_string(),
+        Field::UInt(v) => v.to_string(),
+        Field::ULong(v) => v.to_string(),
+        Field::Long(v) => v.to_string(),
+        other => number(other)?.to_string(),
+    })
+}
+
+/// A column of lists on its way.
+struct Lists {
+    column: usize,
+    id: Option<usize>,
+    raw: Raw,
+}
+
+impl Lists {
+    fn new(column: usize, header: &[String]) -> Self {
+        let id = id_column(header).filter(|&id| id != column);
+        let rest = (0..header.len()).filter(|&at| at != column && Some(at) != id);
+        let names: Vec<String> = rest.map(|at| header[at].clone()).collect();
+        let notes = if names.is_empty() { Vec::new() } else { vec![Note::ColumnsIgnored { names }] };
+        let ids = id.map(|_| Vec::new());
+        Self { column, id, raw: Raw { called: Some(header[column].clone()), ids, notes, ..Raw::default() } }
+    }
+
+    fn push(&mut self, cells: &[Field], truth: &Truth) -> Result<(), String> {
+        let Field::ListInternal(list) = &cells[self.column] else {
+            return Err(format!("column {} is no list of numbers", self.raw.called.as_deref().unwrap_or("")));
+        };
+        if list.len() != truth.classes {
+            return Err(format!("a list of {}", wrong_number(list.len(), truth)));
+        }
+        for element in list.elements() {
+            self.raw.values.push(number(element)?);
+        }
+        if let (Some(ids), Some(id)) = (&mut self.raw.ids, self.id) {
+            ids.push(text(&cells[id])?);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,230 @@
+//! Every repair and every refusal.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use npyz::zip::{ZipWriter, write::FileOptions};
+
+use super::*;
+use crate::judge::tests::toy;
+use crate::units::Seed;
+
+/// Three images of three classes: cat, dog, horse.
+fn world() -> Truth {
+    let mut truth = toy(3, 3, 1.0, Seed(1));
+    truth.class_names = ["cat", "dog", "horse"].map(str::to_owned).to_vec();
+    truth.origin.weights_sha256 = Some("aa".into());
+    truth.origin.dataset_sha256 = "bb".into();
+    truth
+}
+
+struct Files(tempfile::TempDir);
+
+impl Files {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn file(&self, name: &str, bytes: &[u8]) -> PathBuf {
+        let path = self.0.path().join(name);
+        crate::data::write_atomically(&path, |f| f.write_all(bytes)).unwrap();
+        path
+    }
+
+    fn csv(&self, text: &str) -> Result<Predictions> {
+        Predictions::read(&self.file("m.csv", text.as_bytes()), &world(), &ReadOptions::default())
+    }
+
+    fn told(&self, text: &str, kind: Kind) -> Result<Predictions> {
+        let options = ReadOptions { kind: Some(kind), name: None };
+        Predictions::read(&self.file("m.csv", text.as_bytes()), &world(), &options)
+    }
+
+    fn npz(&self, arrays: &[(&str, Vec<u8>)]) -> Result<Predictions> {
+        let mut zip = ZipWriter::new(std::io::Cursor::new(Vec::new()));
+        for (name, bytes) in arrays {
+            zip.start_file(format!("{name}.npy"), FileOptions::default()).unwrap();
+            zip.write_all(bytes).unwrap();
+        }
+        let bytes = zip.finish().unwrap().into_inner();
+        Predictions::read(&self.file("m.npz", &bytes), &world(), &ReadOptions::default())
+    }
+}
+
+fn npy(descr: &str, shape: &str, data: &[u8]) -> Vec<u8> {
+    let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}\n");
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend((header.len() as u16).to_le_bytes());
+    bytes.extend(header.as_bytes());
+    bytes.extend(data);
+    bytes
+}
+
+fn floats(shape: &str, values: &[f64]) -> Vec<u8> {
+    npy("<f8", shape, &values.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<_>>())
+}
+
+fn ints(values: &[i64]) -> Vec<u8> {
+    npy("<i8", &format!("({},)", values.len()), &values.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<_>>())
+}
+
+const LOGITS: [f64; 9] = [1.0, 2.0, 0.0, -1.0, 0.5, 3.0, 4.0, 0.0, 0.0];
+
+fn refused<T: std::fmt::Debug>(found: Result<T>, file: &str, cause: &str) {
+    let error = found.unwrap_err().to_string();
+    assert!(error.contains(file) && error.contains(cause), "{cause}: {error}");
+}
+
+#[test]
+fn kinds_are_seen() {
+    let files = Files::new();
+    let kind = |text: &str| files.csv(text).unwrap().kind;
+    assert_eq!(kind("0.2,0.3,0.5\n1,0,0\n0.1,0.1,0.8\n"), Kind::Probabilities);
+    assert_eq!(kind("cat,dog,horse\n1,2,0\n-1,0.5,3\n4,0,0\n"), Kind::Logits);
+    let log = "-1.6094379124341003,-1.2039728043259361,-0.6931471805599453\n".repeat(3);
+    assert_eq!(kind(&log), Kind::LogProbabilities);
+    // A line of 0, 1, … is a header only above one line an image.
+    assert_eq!(kind("0,1,2\n-1,0.5,3\n4,0,0\n"), Kind::Logits);
+    assert_eq!(kind("0,1,2\n1,2,0\n-1,0.5,3\n4,0,0\n"), Kind::Logits);
+    let told = files.told("0.2,0.3,0.5\n0.2,0.3,0.5\n0.1,0.1,0.8\n", Kind::Logits).unwrap();
+    assert_eq!(told.notes[1], Note::Taken { kind: Kind::Logits, called: None, told: true });
+    let z: f64 = [0.2f64, 0.3, 0.5].map(f64::exp).iter().sum();
+    assert!((told.log_q[0] - (0.2 - z.ln())).abs() < 1e-15);
+}
+
+#[test]
+fn probabilities_are_normalised_and_zeros_raised_and_both_said() {
+    let files = Files::new();
+    let read = files.csv("0.2,0.3,0.5004\n1,0,0\n0.1,0.1,0.8\n").unwrap();
+    assert!(
+        matches!(read.notes[2], Note::Normalised { largest } if (largest - 4e-4).abs() < 1e-12),
+        "{:?}",
+        read.notes
+    );
+    assert_eq!(read.notes[3], Note::Clamped { zeros: 2, images: 1 });
+    assert_eq!(read.clamped, [4, 5]);
+    assert_eq!(read.log_q[4], f64::from(f32::MIN_POSITIVE).ln());
+    assert!((read.log_q[0] - (0.2f64 / 1.0004).ln()).abs() < 1e-15);
+    // What an infinite loss would be is said with the verdict, once the posteriors are known.
+    let report = crate::judge::judge(&world(), &[read], Seed(1)).unwrap();
+    let note = report.models[0].notes.last().unwrap();
+    assert!(matches!(note, Note::Infinite { images: 1, clamped_part } if *clamped_part > 1.0), "{note}");
+    assert!(note.to_string().contains("infinite"));
+    // −∞ among logits is a zero too.
+    let logits = files.csv("1,2,-inf\n0,0,5\n4,0,0\n").unwrap();
+    assert_eq!(logits.clamped, [2]);
+}
+
+#[test]
+fn rows_follow_their_ids() {
+    let files = Files::new();
+    let by_order = files.csv("cat,dog,horse\n1,2,0\n-1,0.5,3\n4,0,0\n").unwrap();
+    let sorted = [
+        "id,cat,dog,horse\n2,4,0,0\n0,1,2,0\ntest/1,-1,0.5,3\n",
+        "filename,cat,dog,horse\nhorse/000002.png,4,0,0\ncat/000000.png,1,2,0\ncat/000001.png,-1,0.5,3\n",
+        ",dog,cat,horse\n2,0,4,0\n0,2,1,0\n1,0.5,-1,3\n",
+        "2;4;0;0\n0;1;2;0\n1;-1;0.5;3\n",
+        "index\tlogit_0\tlogit_2\tlogit_1\n2\t4\t0\t0\n0\t1\t0\t2\n1\t-1\t3\t0.5\n9\t1\t1\t1\n",
+    ];
+    for text in sorted {
+        let read = files.csv(text).unwrap();
+        assert_eq!(read.log_q, by_order.log_q, "{text}");
+        assert!(read.notes.contains(&Note::RowsSorted { moved: 3 }), "{text}: {:?}", read.notes);
+    }
+    let npz = files.npz(&[("logits", floats("(3, 3)", &LOGITS)), ("id", ints(&[0, 1, 2]))]).unwrap();
+    assert_eq!(npz.log_q, by_order.log_q);
+    assert!(!npz.notes.iter().any(|note| matches!(note, Note::RowsSorted { .. })));
+}
+
+#[test]
+fn ids_that_do_not_fit_are_refused() {
+    let files = Files::new();
+    let refuse = |rows: &str, cause: &str| refused(files.csv(&format!("id,cat,dog,horse\n{rows}")), "m.csv", cause);
+    refuse("0,1,2,0\n2,1,2,0\n", "1 of 3 images have no row: test/000001");
+    refuse("7,1,2,0\n8,1,2,0\n9,1,2,0\n", "3 of 3 images have no row: test/000000, test/000001, test/000002");
+    refuse("0,1,2,0\n1,1,2,0\n1,1,2,0\n2,1,2,0\n", "rows 1 and 2 have the same id 1");
+    refuse("0,1,2,0\nfrog,1,2,0\n2,1,2,0\n", "row 1: id \"frog\" does not end in the number");
+    refuse("0,1,2,0\ntrain/1,1,2,0\n2,1,2,0\n", "train images");
+    refused(files.csv("1,2,0\n3,2,1\n"), "m.csv", "2 rows for 3 images of toy; without ids");
+    let short = files.npz(&[("logits", floats("(3, 3)", &LOGITS)), ("id", ints(&[0, 1]))]);
+    refused(short, "m.npz", "2 ids for 3 rows");
+}
+
+#[test]
+fn numbers_that_are_no_predictions_are_refused() {
+    let files = Files::new();
+    let refuse = |text: &str, cause: &str| refused(files.csv(text), "m.csv", cause);
+    refuse("1,2,0\n3,nan,1\n1,1,1\n", "row 1: class 1 is NaN; 1 rows hold NaN");
+    refuse("id,cat,dog,horse\n1,2,0,1\n0,3,inf,1\n2,1,1,1\n", "row 1 (id 0): class 1 is inf");
+    refuse("0.1,0.2,0.7\n0.2,0.3,0.5\n0.3,0.3,0.3\n", "row 2: adds up to 0.9");
+    refuse("0.9,0.2,0.7\n0.2,0.9,0.5\n0.3,0.3,0.3\n", "neither probabilities nor, it seems, logits");
+    refuse("90,2,8\n20,30,50\n10,0,90\n", "per cent");
+    refuse("0.1,0.2,0.7\n0.2,,0.5\n0.3,0.3,0.4\n", "row 1: column 0.2: \"\" is no number");
+    refuse("0.1,0.2,0.7\n0.2,0.5\n0.3,0.3,0.4\n", "row 1: 2 fields, the first line has 3");
+    refuse("", "is empty");
+    refuse("-inf,-inf,-inf\n1,2,3\n1,2,3\n", "row 0: every class is −∞");
+    refuse("prob_0,prob_1,prob_2\n-0.1,0.4,0.7\n0.2,0.3,0.5\n0.3,0.3,0.4\n", "row 0: probabilities called prob");
+    let told = files.told("-0.1,0.4,0.7\n0.2,0.3,0.5\n0.3,0.3,0.4\n", Kind::Probabilities);
+    refused(told, "m.csv", "row 0: class 0 has the negative probability -0.1");
+    let told = files.told("1,2,0\n1,2,0\n1,2,0\n", Kind::Probabilities);
+    refused(told, "m.csv", "add up to 3.000000, not to 1; if these are logits");
+    let told = files.told("1,2,0\n1,2,0\n1,2,0\n", Kind::LogProbabilities);
+    refused(told, "m.csv", "not to 1; if these are logits");
+    let named = files.npz(&[("probs", floats("(3, 3)", &LOGITS))]);
+    refused(named, "m.npz", "row 0: probabilities called probs, but the row adds up to 3.000000");
+}
+
+#[test]
+fn columns_that_are_not_the_classes_are_refused() {
+    let files = Files::new();
+    let row = "1,2,0\n";
+    let refuse = |head: &str, cause: &str| refused(files.csv(&format!("{head}\n{}", row.repeat(3))), "m.csv", cause);
+    refuse("cat,dog,frog", "no column for horse; not known: frog");
+    refuse("a,b,c", "no column for cat, dog, horse; not known: a, b, c");
+    refuse("p1,p2,p3", "count classes from 1");
+    refused(files.csv("p0,p1\n1,2\n"), "m.csv", "columns of 2 classes; this world has 3 (cat, dog, horse)");
+    refused(files.csv("p0,p1,p2,p3\n1,2,3,4\n"), "m.csv", "4 classes; this world has 3");
+    refused(files.csv("0.5,0.5\n1,0\n0,1\n"), "m.csv", "2 classes; this world has 3");
+    refused(files.csv("a,b,c,d,e\n1,2,3,4,5\n"), "m.csv", "5 columns (a, b, c, d, e) are not 3 classes");
+    refused(files.npz(&[("logits", floats("(3, 2)", &[0.0; 6]))]), "m.npz", "2 classes; this world has 3");
+    refused(files.npz(&[("logits", floats("(3, 4)", &[0.0; 12]))]), "m.npz", "transposed?");
+    refused(files.npz(&[("predictions", ints(&[0, 1, 2]))]), "m.npz", "these are decisions");
+    refused(files.npz(&[("x", floats("(3, 3)", &LOGITS))]), "m.npz", "no predictions among the arrays x");
+}
+
+#[test]
+fn arrays_name_their_columns_and_their_world() {
+    let files = Files::new();
+    let text = |word: &str| npy(&format!("|S{}", word.len()), "()", word.as_bytes());
+    let logits = || ("logits", floats("(3, 3)", &LOGITS));
+    let plain = files.npz(&[logits()]).unwrap();
+    let named = files.npz(&[logits(), ("class_names", npy("|S5", "(3,)", b"dog\0\0cat\0\0horse"))]).unwrap();
+    assert_eq!(named.log_q[0], plain.log_q[1]);
+    assert_eq!(named.notes[0], Note::ColumnsSorted { moved: 2 });
+    let both = [("weights_sha256", text("AA")), ("dataset_sha256", text("bb")), logits()];
+    assert_eq!(files.npz(&both).unwrap().log_q, plain.log_q);
+    refused(files.npz(&[logits(), ("weights_sha256", text("cc"))]), "m.npz", "another world: weights_sha256 is cc");
+    refused(files.npz(&[logits(), ("dataset_sha256", text("cc"))]), "m.npz", "another dataset");
+    let two = files.npz(&[logits(), ("probs", floats("(3, 3)", &[1.0 / 3.0; 9]))]).unwrap();
+    assert_eq!(two.notes[0], Note::ColumnsIgnored { names: vec!["probs".into()] });
+    assert_eq!(files.npz(&[("arr_0", floats("(3, 3)", &LOGITS))]).unwrap().log_q, plain.log_q);
+    let computed = Predictions::of_logits("net", &LOGITS, &world()).unwrap();
+    assert_eq!(computed.log_q, plain.log_q);
+    refused(Predictions::of_logits("net", &[f64::NAN; 9], &world()), "net", "image test/000000: class 0 is NaN");
+    assert!(Predictions::of_logits("net", &LOGITS[..6], &world()).is_err());
+}
+
+#[test]
+fn damaged_files_are_refused_wherever_they_end() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/reference/judge");
+    let (files, truth) = (Files::new(), crate::judge::tests::truth());
+    for name in ["list.parquet", "columns.parquet", "half.npz", "probs.npy"] {
+        let whole = std::fs::read(folder.join(name)).unwrap();
+        for cut in (0..whole.len()).step_by(97) {
+            let path = files.file(name, &whole[..cut]);
+            assert!(Predictions::read(&path, &truth, &ReadOptions::default()).is_err(), "{name} at {cut}");
+        }
+    }
+    let other = files.file("m.pkl", b"x");
+    refused(Predictions::read(&other, &truth, &ReadOptions::default()), "m.pkl", "are read from .npz");
+}

@@ -1,0 +1,237 @@
+//! Against an independent computation with numpy (tests/reference/judge/make.py), and the folder of a report.
+
+use std::path::{Path, PathBuf};
+
+use rand::RngExt;
+use rand_distr::{Distribution, StandardNormal};
+use serde_json::Value;
+
+use super::*;
+use crate::data::Split;
+
+fn reference() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/reference/judge")
+}
+
+pub(super) fn truth() -> Truth {
+    Truth::open(&reference().join("dataset"), Split::Test).unwrap()
+}
+
+fn expected() -> Value {
+    serde_json::from_slice(&std::fs::read(reference().join("expected.json")).unwrap()).unwrap()
+}
+
+fn read(name: &str, truth: &Truth) -> Predictions {
+    Predictions::read(&reference().join(name), truth, &ReadOptions::default()).unwrap()
+}
+
+/// A truth of `n` images and `k` classes whose logits are normal with standard deviation `spread`, labels drawn from it.
+pub(super) fn toy(n: usize, k: usize, spread: f64, seed: Seed) -> Truth {
+    let mut rng = seed.rng(0);
+    let normal = |rng: &mut rand_chacha::ChaCha8Rng| -> f64 { StandardNormal.sample(rng) };
+    let logits: Vec<f64> = (0..n * k).map(|_| spread * normal(&mut rng)).collect();
+    let posterior: Vec<f64> = crate::measure::log_softmax(&logits, k).into_iter().map(f64::exp).collect();
+    let mut truth = Truth {
+        classes: k,
+        class_names: (0..k).map(|k| format!("class {k}")).collect(),
+        posterior,
+        source: PosteriorSource::LogLikelihoods,
+        labels: vec![0; n],
+        ids: (0..n as i64).collect(),
+        pixel_range: [0.0, 1.0],
+        origin: Origin { path: "toy".into(), split: "test".into(), ..Origin::default() },
+    };
+    redraw(&mut truth, seed.split("labels"));
+    truth
+}
+
+/// New labels for the same images.
+pub(super) fn redraw(truth: &mut Truth, seed: Seed) {
+    let mut rng = seed.rng(0);
+    for i in 0..truth.len() {
+        let (u, mut sum): (f64, f64) = (rng.random(), 0.0);
+        let drawn = truth.row(i).iter().position(|p| {
+            sum += p;
+            u < sum
+        });
+        truth.labels[i] = drawn.unwrap_or(truth.classes - 1);
+    }
+}
+
+fn near(found: f64, expected: &Value, tolerance: f64, what: &str) {
+    let expected = expected.as_f64().unwrap_or_else(|| panic!("{what}"));
+    assert!((found - expected).abs() <= tolerance * expected.abs().max(1.0), "{what}: {found}, numpy has {expected}");
+}
+
+fn agrees(name: &str, verdict: &Verdict, expected: &Value) {
+    let found = serde_json::to_value(verdict.evaluated()).unwrap();
+    for figure in [
+        "n",
+        "cross_entropy",
+        "aleatoric",
+        "epistemic",
+        "error",
+        "bayes_error",
+        "gap",
+        "ece",
+        "exact_calibration_error",
+        "expected_error",
+        "label_gap",
+        "bayes_label_error",
+        "nll",
+    ] {
+        near(found[figure].as_f64().unwrap(), &expected[figure], 1e-9, &format!("{name}: {figure}"));
+    }
+    let Examined { hits, likelihood, order, .. } = &verdict.examined;
+    assert_eq!(hits.hits as u64, expected["hits"].as_u64().unwrap());
+    near(hits.p_value, &expected["hits_p"], 1e-9, "hits");
+    near(likelihood.z, &expected["likelihood_z"], 1e-9, "z");
+    near(likelihood.p_value, &expected["likelihood_p"], 1e-6, "Chernoff");
+    near(order.agreement, &expected["agreement"], 1e-9, "agreement");
+    near(order.shuffled, &expected["shuffled"], 1e-9, "shuffled");
+    for (class, gap) in verdict.per_class.iter().enumerate() {
+        near(gap.gap.unwrap().value, &expected["class_gap"][class], 1e-9, "class gap");
+        near(gap.epistemic.unwrap().value, &expected["class_kl"][class], 1e-9, "class KL");
+    }
+    let worst: Vec<u64> = verdict.worst_kl.iter().take(5).map(|image| image.index as u64).collect();
+    assert_eq!(Value::from(worst), expected["worst_kl"]);
+}
+
+const FILES: [&str; 9] = [
+    "logits.npz",
+    "probs.npy",
+    "half.npz",
+    "names.csv",
+    "pandas_index.csv",
+    "plain.csv",
+    "columns.parquet",
+    "frame_index.parquet",
+    "list.parquet",
+];
+
+#[test]
+fn every_format_gives_the_figures_of_numpy() {
+    let (truth, expected) = (truth(), expected());
+    assert_eq!(truth.source, PosteriorSource::LogLikelihoods);
+    for name in FILES {
+        let model = read(name, &truth);
+        let report = judge(&truth, &[model], Seed(1)).unwrap();
+        agrees(name, &report.models[0], &expected[name]);
+        assert!(report.models[0].alarms().is_empty(), "{name}: {:?}", report.models[0].alarms());
+    }
+}
+
+#[test]
+fn repairs_are_said() {
+    let truth = truth();
+    let notes = |name: &str| read(name, &truth).notes;
+    let taken = |kind, called: Option<&str>| Note::Taken { kind, called: called.map(str::to_owned), told: false };
+    assert_eq!(
+        notes("logits.npz"),
+        [Note::RowsSorted { moved: 120 }, taken(Kind::Logits, Some("logits"))],
+        "37 i + 11 has no fixed point modulo 120"
+    );
+    assert_eq!(notes("probs.npy")[..2], [Note::ByOrder, taken(Kind::Probabilities, None)]);
+    assert!(notes("half.npz").contains(&taken(Kind::LogProbabilities, Some("log_probs"))));
+    assert!(matches!(notes("half.npz").last(), Some(Note::Normalised { largest }) if *largest < 1e-2));
+    let names = notes("names.csv");
+    assert_eq!(names[0], Note::ColumnsSorted { moved: 4 });
+    assert_eq!(names[1], Note::ColumnsIgnored { names: vec!["label".into()] });
+    let columns = notes("columns.parquet");
+    assert_eq!(columns[0], Note::ColumnsSorted { moved: 4 });
+    assert_eq!(columns[1], Note::RowsIgnored { count: 3, first: "500".into() });
+    for note in names.iter().chain(&columns) {
+        assert!(note.to_string().ends_with('.'), "{note}");
+    }
+}
+
+/// What is done to a manifest.
+type Change<'a> = &'a dyn Fn(&mut Value);
+
+/// A copy of the dataset with other facts in its manifest.
+fn altered(change: impl Fn(&mut Value)) -> (tempfile::TempDir, Result<Truth>) {
+    let folder = tempfile::tempdir().unwrap();
+    let from = reference().join("dataset");
+    std::fs::copy(from.join("test.npz"), folder.path().join("test.npz")).unwrap();
+    let mut manifest: Value = serde_json::from_slice(&std::fs::read(from.join("dataset.json")).unwrap()).unwrap();
+    change(&mut manifest);
+    let text = manifest.to_string();
+    crate::data::write_atomically(&folder.path().join("dataset.json"), |f| f.write_all(text.as_bytes())).unwrap();
+    let truth = Truth::open(folder.path(), Split::Test);
+    (folder, truth)
+}
+
+#[test]
+fn stored_posteriors_stand_in_and_a_wrong_manifest_is_refused() {
+    let (_folder, stored) = altered(|m| drop(m.as_object_mut().unwrap().remove("prior")));
+    let stored = stored.unwrap();
+    assert_eq!(stored.source, PosteriorSource::Stored);
+    let report = judge(&stored, &[read("logits.npz", &stored)], Seed(1)).unwrap();
+    agrees("stored", &report.models[0], &expected()["stored"]);
+    let refusals: [(Change<'_>, &str); 5] = [
+        (&|m| m["prior"] = serde_json::json!([]), "prior or T"),
+        (&|m| m["smoothing"] = 1.0.into(), "prior or T"),
+        (&|m| m["prior"] = serde_json::json!([0.5, 0.5]), "fit no world of 4 classes"),
+        (&|m| m["files"]["test.npz"] = "00".into(), "changed after the export"),
+        (&|m| m["class_names"] = serde_json::json!(["cat"]), "1 class names"),
+    ];
+    for (change, cause) in refusals {
+        let (_folder, truth) = altered(change);
+        let error = truth.unwrap_err().to_string();
+        assert!(error.contains(cause), "{error}");
+    }
+    let missing = Truth::open(&reference(), Split::Test).unwrap_err().to_string();
+    assert!(missing.contains("test.npz"), "{missing}");
+}
+
+#[test]
+fn a_report_is_a_complete_folder() {
+    let truth = truth();
+    let mut other = read("logits.npz", &truth);
+    other.name = "tempered <b>".into();
+    let tempered: Vec<f64> = other.log_q.iter().map(|l| 0.5 * l).collect();
+    other.log_q = crate::measure::log_softmax(&tempered, 4);
+    let report = judge(&truth, &[read("logits.npz", &truth), other], Seed(1)).unwrap();
+    let pair = &report.pairs[0];
+    let difference = report.models[0].measured.cross_entropy.value - report.models[1].measured.cross_entropy.value;
+    assert!((pair.cross_entropy.value - difference).abs() < 1e-12 && pair.error.value == 0.0);
+    let folder = tempfile::tempdir().unwrap();
+    let written = write_report(folder.path(), &report).unwrap();
+    assert_eq!(written.len(), 5 + 2 * 5 + 2);
+    let page = std::fs::read_to_string(folder.path().join("report.md")).unwrap();
+    for (at, _) in page.match_indices("](") {
+        let file: String = page[at + 2..].chars().take_while(|c| *c != ')').collect();
+        assert!(folder.path().join(&file).is_file(), "{file}");
+    }
+    let json: Value = serde_json::from_slice(&std::fs::read(folder.path().join("report.json")).unwrap()).unwrap();
+    let model = &json["models"][0];
+    near(model["cross_entropy"].as_f64().unwrap(), &expected()["logits.npz"]["cross_entropy"], 1e-9, "report.json");
+    assert!(model["alarms"].as_array().unwrap().is_empty() && model["intervals"]["gap"][0].is_number());
+    for path in written.iter().filter(|path| path.extension().is_some_and(|e| e == "csv" || e == "svg")) {
+        let text = std::fs::read_to_string(path).unwrap();
+        assert!(path.extension().unwrap() != "csv" || text.contains(&truth.origin.dataset_sha256), "{path:?}");
+        assert!(!text.contains("NaN"), "{path:?}");
+    }
+    assert!(judge(&truth, &[], Seed(1)).is_err());
+    let twice = judge(&truth, &[read("plain.csv", &truth), read("plain.csv", &truth)], Seed(1));
+    assert!(twice.unwrap_err().to_string().contains("plain"));
+}
+
+#[test]
+fn a_mean_has_the_interval_that_measure_gives_it() {
+    let mut truth = toy(500, 3, 1.0, Seed(1));
+    // Of one label, so that measure keeps the order of the images.
+    truth.labels.fill(1);
+    let log_q: Vec<f64> = truth.posterior.chunks(3).flat_map(|p| [p[1].ln(), p[0].ln(), p[2].ln()]).collect();
+    let mut images = crate::measure::PerImage::new(3).unwrap();
+    images.extend(&truth.posterior, &log_q, &truth.labels).unwrap();
+    let bootstrap = Bootstrap::new(Seed(2));
+    let (mean, measured) = (bootstrap.mean(&images.nll), images.measured(&bootstrap).unwrap().nll);
+    for (a, b) in [
+        (mean.value, measured.value),
+        (mean.interval.low, measured.interval.low),
+        (mean.interval.high, measured.interval.high),
+    ] {
+        assert!((a - b).abs() < 1e-12, "{mean:?} {measured:?}");
+    }
+}

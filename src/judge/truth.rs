@@ -1,0 +1,294 @@
+//! The truth about an exported dataset (DESIGN §3, "Dataset folder"): posteriors, drawn labels and ids, without the images.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::arrays::{Archive, open_file};
+use crate::data::Split;
+use crate::error::{Error, Result};
+use crate::measure::log_softmax;
+use crate::units::ClassId;
+
+/// Name of the manifest beside the archives.
+const MANIFEST: &str = "dataset.json";
+/// How far stored posteriors may be from those of the stored log-likelihoods before the manifest is not believed.
+const SAME: f64 = 1e-4;
+/// How far a row of stored posteriors may be from adding up to 1.
+const NORMALISED: f64 = 1e-3;
+
+/// Where the posteriors came from.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PosteriorSource {
+    /// Computed in float64 from `logp`, the prior and the smoothing T of the manifest.
+    LogLikelihoods,
+    /// The float32 array `posterior`, normalised in float64: the manifest does not tell prior and T, or there is no `logp`.
+    Stored,
+}
+
+impl PosteriorSource {
+    /// In words.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Self::LogLikelihoods => "float64, from logp with the manifest's prior and T",
+            Self::Stored => "stored float32, normalised",
+        }
+    }
+}
+
+/// Which world and which file the truth is of.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Origin {
+    /// SHA-256 of the weights of the world; absent without a manifest.
+    pub weights_sha256: Option<String>,
+    /// Base temperature τ.
+    pub tau: Option<f64>,
+    /// Posterior smoothing T.
+    pub smoothing: Option<f64>,
+    /// Class prior π; empty is uniform.
+    pub prior: Option<Vec<f64>>,
+    /// SHA-256 of the archive with the test images, computed when it was read.
+    pub dataset_sha256: String,
+    /// File or folder.
+    pub path: String,
+    /// The split that was read.
+    pub split: String,
+}
+
+/// What is known about the images of one split.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Truth {
+    /// Number of classes K.
+    pub classes: usize,
+    /// Names of the classes, K of them; numbers where the manifest has none.
+    pub class_names: Vec<String>,
+    /// p(y|x), [n, K], float64, rows add up to 1.
+    pub posterior: Vec<f64>,
+    /// Where they came from.
+    pub source: PosteriorSource,
+    /// Drawn labels, [n].
+    pub labels: Vec<ClassId>,
+    /// Number of each image, [n]: array `id`, or its place in the split.
+    pub ids: Vec<i64>,
+    /// Ends of the range that pixels fill in x; [0, 1] where the manifest does not say.
+    pub pixel_range: [f32; 2],
+    /// World and file.
+    pub origin: Origin,
+}
+
+/// What of `dataset.json` matters here.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Manifest {
+    weights_sha256: Option<String>,
+    tau: Option<f64>,
+    prior: Option<Vec<f64>>,
+    smoothing: Option<f64>,
+    class_names: Vec<String>,
+    pixel_range: Option<[f32; 2]>,
+    files: BTreeMap<String, String>,
+}
+
+impl Truth {
+    /// Reads the truth of a split from a dataset folder, or from an `.npz` alone (the manifest beside it is used where there
+    /// is one). The images are hashed but never held in memory.
+    ///
+    /// # Errors
+    /// Names the file and the cause: arrays that are missing or disagree, labels that are no classes, a manifest that is not
+    /// JSON, whose hash is not that of the archive, or whose prior and T do not lead to the stored posteriors.
+    pub fn open(path: &Path, split: Split) -> Result<Self> {
+        let archive = archive(path, &split.to_string());
+        let manifest = Manifest::beside(&archive)?;
+        let dataset_sha256 = file_sha256(&archive)?;
+        let name = archive.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if let Some(hash) = manifest.files.get(&name).filter(|hash| !hash.eq_ignore_ascii_case(&dataset_sha256)) {
+            let cause = format!(
+                "its SHA-256 is {dataset_sha256}, {MANIFEST} says {hash}: it was changed after the export, or the export was not \
+                 finished; export it again"
+            );
+            return Err(Error::file(&archive, cause));
+        }
+        let origin = Origin {
+            weights_sha256: manifest.weights_sha256.clone(),
+            tau: manifest.tau,
+            smoothing: manifest.smoothing,
+            prior: manifest.prior.clone(),
+            dataset_sha256,
+            path: path.display().to_string(),
+            split: split.to_string(),
+        };
+        read(&archive, manifest, origin)
+    }
+
+    /// The archive it was read from.
+    pub fn archive(&self) -> PathBuf {
+        archive(Path::new(&self.origin.path), &self.origin.split)
+    }
+
+    /// Number of images.
+    pub fn len(&self) -> usize {
+        self.labels.len()
+    }
+
+    /// Whether there is no image.
+    pub fn is_empty(&self) -> bool {
+        self.labels.is_empty()
+    }
+
+    /// p(y|x) of image `i`, [K].
+    pub fn row(&self, i: usize) -> &[f64] {
+        &self.posterior[i * self.classes..(i + 1) * self.classes]
+    }
+
+    /// The name of image `i` in reports, e.g. `test/000123`.
+    pub fn image_name(&self, i: usize) -> String {
+        format!("{}/{:06}", self.origin.split, self.ids[i])
+    }
+
+    /// Where an image of a number is.
+    pub(super) fn places(&self) -> HashMap<i64, usize> {
+        self.ids.iter().enumerate().map(|(i, &id)| (id, i)).collect()
+    }
+}
+
+impl Manifest {
+    fn beside(archive: &Path) -> Result<Self> {
+        let path = archive.with_file_name(MANIFEST);
+        let bytes = match std::fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
+            Err(e) => return Err(Error::io(path, e)),
+        };
+        serde_json::from_slice(&bytes).map_err(|e| Error::file(path, format!("is no manifest of a dataset: {e}")))
+    }
+}
+
+/// The archive of a split in a dataset folder, or the one that is named.
+fn archive(path: &Path, split: &str) -> PathBuf {
+    if path.is_dir() { path.join(format!("{split}.npz")) } else { path.to_owned() }
+}
+
+fn read(path: &Path, manifest: Manifest, origin: Origin) -> Result<Truth> {
+    let pixel_range = manifest.pixel_range.unwrap_or([0.0, 1.0]);
+    let bad = |name: &str, cause: String| Error::file(path, format!("array {name}: {cause}"));
+    let mut archive = Archive::open(path)?;
+    let y = archive.read("y")?.ok_or_else(|| bad("y", "missing; a judge needs the drawn labels".into()))?;
+    let y = y.integers().map_err(|cause| bad("y", cause))?;
+    let mut matrix = |name: &'static str| -> Result<Option<(Vec<f64>, usize)>> {
+        let found = archive.read(name)?.map(super::arrays::Array::matrix).transpose().map_err(|e| bad(name, e))?;
+        match found {
+            Some((values, classes)) if classes == 0 || values.len() != y.len() * classes => {
+                Err(bad(name, format!("{} values are no rows for {} labels", values.len(), y.len())))
+            }
+            other => Ok(other),
+        }
+    };
+    let stored = matrix("posterior")?;
+    let logp = matrix("logp")?;
+    let ids = archive.read("id")?.map(super::arrays::Array::integers).transpose().map_err(|e| bad("id", e))?;
+    let (posterior, classes, source) = posteriors(&manifest, stored, logp).map_err(|cause| Error::file(path, cause))?;
+    let ids = ids.unwrap_or_else(|| (0..y.len() as i64).collect());
+    if ids.len() != y.len() || ids.iter().collect::<std::collections::HashSet<_>>().len() != ids.len() {
+        return Err(bad("id", format!("{} images need as many different ids", y.len())));
+    }
+    let label = |(i, y): (usize, i64)| {
+        let class = usize::try_from(y).ok().filter(|&class| class < classes);
+        class.ok_or_else(|| bad("y", format!("image {i} has label {y}; the posteriors have {classes} classes")))
+    };
+    let labels = y.into_iter().enumerate().map(label).collect::<Result<Vec<_>>>()?;
+    if labels.is_empty() {
+        return Err(bad("y", "no images".into()));
+    }
+    let named = manifest.class_names.len();
+    if named != 0 && named != classes {
+        let cause = format!("{named} class names for posteriors of {classes} classes in {}", path.display());
+        return Err(Error::file(path.with_file_name(MANIFEST), cause));
+    }
+    let class_names =
+        if named == 0 { (0..classes).map(|k| k.to_string()).collect() } else { manifest.class_names.clone() };
+    Ok(Truth { classes, class_names, posterior, source, labels, ids, pixel_range, origin })
+}
+
+type Matrix = Option<(Vec<f64>, usize)>;
+
+/// Posteriors from what there is, the finest first.
+fn posteriors(manifest: &Manifest, stored: Matrix, logp: Matrix) -> Result<(Vec<f64>, usize, PosteriorSource), String> {
+    let stored = stored.map(|(p, classes)| normalised(p, classes).map(|p| (p, classes))).transpose()?;
+    let fine = match (&manifest.prior, manifest.smoothing, logp) {
+        (Some(prior), Some(smoothing), Some((logp, classes))) => {
+            let p = of_log_likelihoods(logp, classes, prior, smoothing)?;
+            Some((p, classes))
+        }
+        _ => None,
+    };
+    match (fine, stored) {
+        (Some((fine, classes)), stored) => {
+            if let Some((stored, of_stored)) = stored {
+                if of_stored != classes {
+                    return Err(format!("arrays posterior and logp: {of_stored} and {classes} classes"));
+                }
+                let apart = fine.iter().zip(&stored).map(|(a, b)| (a - b).abs()).enumerate();
+                if let Some((at, apart)) = apart.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, apart)| *apart > SAME) {
+                    return Err(format!(
+                        "image {}: the posterior of logp with the manifest's prior and T is {apart:.2e} off the stored one: prior or T of \
+                         {MANIFEST} are not those of the arrays",
+                        at / classes
+                    ));
+                }
+            }
+            Ok((fine, classes, PosteriorSource::LogLikelihoods))
+        }
+        (None, Some((stored, classes))) => Ok((stored, classes, PosteriorSource::Stored)),
+        (None, None) => {
+            Err(format!("no posteriors: neither an array posterior, nor logp with prior and smoothing in {MANIFEST}"))
+        }
+    }
+}
+
+/// p_T(y|x) ∝ (π_y p(x|y))^(1/T), in log space (SCIENCE §1).
+fn of_log_likelihoods(logp: Vec<f64>, classes: usize, prior: &[f64], smoothing: f64) -> Result<Vec<f64>, String> {
+    let sum: f64 = prior.iter().sum();
+    let sound = prior.iter().all(|p| p.is_finite() && *p >= 0.0) && (prior.is_empty() || sum > 0.0);
+    if !sound || !(prior.is_empty() || prior.len() == classes) || !(smoothing.is_finite() && smoothing > 0.0) {
+        return Err(format!("{MANIFEST}: prior {prior:?} or smoothing {smoothing} fit no world of {classes} classes"));
+    }
+    let log_prior = |y: usize| if prior.is_empty() { 0.0 } else { (prior[y] / sum).ln() };
+    let joint: Vec<f64> =
+        logp.into_iter().enumerate().map(|(at, l)| (l + log_prior(at % classes)) / smoothing).collect();
+    let p: Vec<f64> = log_softmax(&joint, classes).into_iter().map(f64::exp).collect();
+    match p.iter().position(|p| p.is_nan()) {
+        Some(at) => Err(format!("array logp: image {} has no posterior (NaN, +∞, or −∞ of all classes)", at / classes)),
+        None => Ok(p),
+    }
+}
+
+fn normalised(mut p: Vec<f64>, classes: usize) -> Result<Vec<f64>, String> {
+    for (i, row) in p.chunks_mut(classes).enumerate() {
+        let sum: f64 = row.iter().sum();
+        if row.iter().any(|p| p.is_nan() || *p < 0.0) || (sum - 1.0).abs() > NORMALISED {
+            return Err(format!("array posterior: image {i} has probabilities that add up to {sum}, not to 1"));
+        }
+        row.iter_mut().for_each(|p| *p /= sum);
+    }
+    Ok(p)
+}
+
+/// SHA-256 of a file, hexadecimal.
+///
+/// # Errors
+/// The system's, with the file.
+pub(super) fn file_sha256(path: &Path) -> Result<String> {
+    let mut file = open_file(path)?;
+    let (mut hash, mut buffer) = (Sha256::new(), vec![0; 1 << 18]);
+    loop {
+        match file.read(&mut buffer).map_err(|e| Error::io(path, e))? {
+            0 => break,
+            read => hash.update(&buffer[..read]),
+        }
+    }
+    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}

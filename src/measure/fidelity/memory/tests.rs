@@ -1,0 +1,107 @@
+use super::super::tests::normal;
+use super::*;
+use crate::units::Seed;
+
+fn set(values: &[f64], dim: usize) -> Features<'_, f64> {
+    Features::new(values, dim).unwrap()
+}
+
+/// Training images, held-out images, and generated ones of which every `copies`-th is a training image with a little
+/// noise.
+fn scene(seed: u64, copies: usize) -> [Vec<f64>; 3] {
+    let dim = 4;
+    let (train, test) = (normal(Seed(seed), 300 * dim), normal(Seed(seed + 1), 200 * dim));
+    let (fresh, noise) = (normal(Seed(seed + 2), 250 * dim), normal(Seed(seed + 3), 250 * dim));
+    let made = (0..250 * dim).map(|at| match (at / dim).is_multiple_of(copies) {
+        true => train[at] + 1e-2 * noise[at],
+        false => fresh[at],
+    });
+    let made = made.collect();
+    [train, test, made]
+}
+
+#[test]
+fn copies_are_seen_and_fresh_images_are_not() {
+    for (copies, copying) in [(2, true), (1000, false)] {
+        let [train, test, made] = scene(10, copies);
+        let near = |values: &[f64]| Neighbours::of(&set(values, 4), &set(&train, 4), 1).unwrap().nearest();
+        let (made, real) = (near(&made), near(&test));
+        let distances = Beside { generated: &made[..], held_out: &real[..] };
+        let threshold = percentile(&real, 0.05).unwrap();
+        let found = memorisation(&distances, threshold).unwrap();
+        assert!((found.rate.held_out.value - 0.05).abs() < 0.01, "{found:?}");
+        assert_eq!(found.rate.generated.interval.low > found.rate.held_out.interval.high, copying, "{found:?}");
+        assert_eq!(found.ranks.z < -3.0, copying, "{found:?}");
+        assert_eq!(found.ranks.farther.interval.contains(0.5), !copying, "{found:?}");
+        assert_eq!(found.median.generated < 0.8 * found.median.held_out, copying);
+        let shown = histogram(&distances, 20).unwrap();
+        assert_eq!(shown.counts.generated.iter().sum::<usize>(), 250);
+        assert_eq!((shown.edges.len(), shown.counts.held_out.iter().sum::<usize>()), (21, 200));
+    }
+}
+
+#[test]
+fn copying_in_one_cell_is_seen_where_one_test_over_all_is_not() {
+    // Cell 0: copies. Cell 1: far from the training images, as an underfitting generator is.
+    let [train, test, mut made] = scene(20, 1);
+    let cells = |values: &[f64]| -> Vec<usize> { (0..values.len() / 4).map(|i| i % 2).collect() };
+    let fresh = normal(Seed(99), made.len());
+    for (at, x) in made.iter_mut().enumerate().filter(|(at, _)| at / 4 % 2 == 1) {
+        *x = 4.0 * fresh[at];
+    }
+    let run = |cells_of: &dyn Fn(&[f64]) -> Vec<usize>, count, least| {
+        let labels = [&train, &test, &made].map(|values| cells_of(values));
+        let sets = [&train, &test, &made].map(|values| set(values, 4));
+        data_copying((&sets[0], &labels[0]), (&sets[1], &labels[1]), (&sets[2], &labels[2]), count, least).unwrap()
+    };
+    let (one, two) = (run(&|v| vec![0; v.len() / 4], 1, 0.0), run(&cells, 2, 0.01));
+    assert!(one.c_t.unwrap().abs() < 3.0, "{one:?}");
+    let z = |cell: usize| two.cells[cell].ranks.unwrap().z;
+    assert!(z(0) < -5.0 && z(1) > 5.0, "{two:?}");
+    let weighted = (two.cells[0].n[1] as f64 * z(0) + two.cells[1].n[1] as f64 * z(1)) / 200.0;
+    assert!((two.c_t.unwrap() - weighted).abs() < 1e-12 && two.interval.unwrap().contains(weighted));
+    // A cell that the generator leaves out does not count; nor does any with less than half of the images.
+    let none = run(&cells, 2, 0.6);
+    assert_eq!((none.c_t, none.interval), (None, None));
+}
+
+#[test]
+fn cells_without_training_images_are_refused() {
+    let values = normal(Seed(1), 8);
+    let sets = set(&values, 2);
+    let copying = |train: &[usize], real: &[usize], made: &[usize]| {
+        data_copying((&sets, train), (&sets, real), (&sets, made), 2, 0.0)
+    };
+    assert!(copying(&[0; 4], &[0, 1, 0, 0], &[0; 4]).unwrap_err().to_string().contains("cell 1"));
+    let missing = copying(&[0, 0, 1, 1], &[0, 0, 1, 1], &[0; 4]).unwrap();
+    assert_eq!((missing.cells[1].ranks, missing.cells[1].counts), (None, false));
+}
+
+#[test]
+fn z_is_standard_normal_and_the_interval_covers_a_half_where_both_are_alike() {
+    let (trials, mut squares, mut mean, mut covered) = (2000u64, 0.0, 0.0, 0u32);
+    for trial in 0..trials {
+        // Rounded: many ties, whose variance is smaller.
+        let of = |seed, n| -> Vec<f64> { normal(Seed(seed), n).iter().map(|x| x.round()).collect() };
+        let ranks = Ranks::of(&of(trial, 60), &of(trial + 50_000, 45)).unwrap();
+        mean += ranks.z / trials as f64;
+        squares += ranks.z * ranks.z / trials as f64;
+        covered += u32::from(ranks.farther.interval.contains(0.5));
+    }
+    assert!(mean.abs() < 0.1 && (squares - 1.0).abs() < 0.12, "{mean} {squares}");
+    assert!((0.93..=0.97).contains(&(f64::from(covered) / trials as f64)), "{covered}");
+}
+
+#[test]
+fn ranks_at_the_edges() {
+    let apart = Ranks::of(&[1.0, 2.0, 3.0], &[4.0, 5.0]).unwrap();
+    assert_eq!((apart.farther.value, apart.farther.interval.low), (0.0, 0.0));
+    assert!(apart.farther.interval.high > 0.5 && apart.z < 0.0);
+    let tied = Ranks::of(&[0.0; 3], &[0.0; 4]).unwrap();
+    assert_eq!((tied.farther.value, tied.z), (0.5, 0.0));
+    assert!(Ranks::of(&[], &[1.0]).is_err() && Ranks::of(&[f64::NAN], &[1.0]).is_err());
+    let empty = Beside { generated: &[][..], held_out: &[1.0][..] };
+    assert!(memorisation(&empty, THRESHOLD).is_err() && histogram(&empty, 0).is_err());
+    let zeros = Beside { generated: &[0.0][..], held_out: &[0.0][..] };
+    assert_eq!(histogram(&zeros, 2).unwrap().counts.generated, [1, 0]);
+}

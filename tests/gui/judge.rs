@@ -1,0 +1,71 @@
+//! The panel *My classifier*: what is asked, what is shown, what is written.
+
+use std::path::{Path, PathBuf};
+
+use bayescope::data::Split;
+use bayescope::judge::{Candidate, ReadOptions, assess};
+use bayescope::units::Seed;
+use bayescope::worker::protocol::{Event, Job, Outcome};
+use egui_kittest::kittest::Queryable;
+
+use super::experiments::{click, rewrite};
+use super::{full, shows};
+
+fn reference(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/reference/judge").join(name)
+}
+
+#[test]
+fn a_model_is_judged_shown_and_reported() {
+    let (mut harness, fake) = full();
+    click(&mut harness, "My classifier");
+    assert!(shows(&harness, "Nothing judged yet") && shows(&harness, "Give the folder of an exported dataset"));
+    rewrite(&mut harness, "Exported dataset", &reference("dataset").display().to_string());
+    rewrite(&mut harness, "Model 1", "/models/mine.onnx");
+    rewrite(&mut harness, "Normalisation", "stretched");
+    assert!(shows(&harness, "stretched"), "what is wrong is said at once");
+    rewrite(&mut harness, "Normalisation", "mean=0.5;std=0.25");
+    click(&mut harness, "Copy judgement as command");
+    let command = format!(
+        "bayescope evaluate {} --onnx /models/mine.onnx --normalisation 'mean=0.5;std=0.25'",
+        reference("dataset").display()
+    );
+    assert!(harness.state().session().log.iter().any(|entry| entry.text.contains(&command)));
+    let predictions = reference("logits.npz");
+    rewrite(&mut harness, "Model 1", &predictions.display().to_string());
+    rewrite_away(&mut harness);
+    click(&mut harness, "Judge");
+    let jobs = fake.jobs();
+    let [.., (id, Job::Judge(request))] = jobs.as_slice() else { panic!("{jobs:?}") };
+    assert_eq!(request.candidates, [Candidate::Predictions { path: predictions, options: ReadOptions::default() }]);
+    assert_eq!(request.split, Split::Test);
+    let report =
+        assess(&request.dataset, request.split, &request.candidates, Seed(0), &mut bayescope::events::silent())
+            .unwrap();
+    fake.send(Event::Judged(*id, Box::new(report)));
+    fake.send(Event::JobEnded { id: *id, outcome: Outcome::Done("1 model judged".into()) });
+    harness.run_steps(6);
+    for text in ["The Bayes gap", "Bayes error", "epistemic"] {
+        assert!(shows(&harness, text), "'{text}' is not shown: {:?}", super::labels(&harness));
+    }
+    harness.check_accessibility();
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path().join("report");
+    rewrite(&mut harness, "Folder of the report", &folder.display().to_string());
+    click(&mut harness, "Write report");
+    for _ in 0..3000 {
+        if folder.join("report.json").exists() {
+            return;
+        }
+        harness.run_steps(1);
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+    panic!("no report was written");
+}
+
+/// A second model is added and removed again: the first stays.
+fn rewrite_away(harness: &mut egui_kittest::Harness<'_, bayescope::gui::App>) {
+    click(harness, "Add model");
+    assert!(harness.query_by_label("Model 2").is_some() || shows(harness, "Model 2"));
+    click(harness, "Remove model 2");
+}
