@@ -167,6 +167,9 @@ fn corpora(ui: &mut Ui, cx: &mut Cx, spec: &mut HardnessSpec, paths: &mut Vec<St
                 ui.label(format!("Corpus {n}")).on_hover_text("One of EBO's eleven is shown beside EBO's numbers");
             ui.add(TextEdit::singleline(&mut corpus.name).desired_width(130.0)).labelled_by(label.id);
             path(ui, cx, &format!("Folder {n}"), place, Purpose::RankData(i));
+            if !corpus.classes.is_empty() {
+                ui.small(format!("only {}", corpus.classes.join(", "))).on_hover_text("Classes, as the spec says");
+            }
             let remove = ui.button("Remove");
             if remove.clone().accessible_name(format!("Remove corpus {n}")).clicked() {
                 gone = Some(i);

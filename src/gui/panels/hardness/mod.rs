@@ -46,8 +46,8 @@ impl Panel for HardnessPanel {
                 None => empty_state(
                     ui,
                     "No ranking yet",
-                    "Give the folder of each corpus above and press 'Start ranking': a flow is trained on each, and the Bayes \
-                     error\nof its world is computed. Or name the folder of a ranking and continue it.",
+                    "Give the folder of each corpus above and press 'Start ranking': a flow is trained on each, and the\nBayes error \
+                     of its world is computed. Or name the folder of a ranking and continue it.",
                 ),
             }
             ui.add_space(12.0);
