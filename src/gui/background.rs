@@ -157,14 +157,11 @@ pub fn browse(ctx: &egui::Context, purpose: Purpose) -> Errand<Chosen> {
             let answer = dialog.add_filter(extension.to_uppercase(), &[extension]).save_file();
             Errand::start(ctx, "file dialog", move || (purpose, one(block_on(answer))))
         }
-        Purpose::SaveWalk => {
-            let dialog = dialog.set_title("Save the walk").set_file_name("walk.npz");
-            let answer = dialog.add_filter("Walks", &["npz", "png"]).save_file();
-            Errand::start(ctx, "file dialog", move || (purpose, one(block_on(answer))))
-        }
-        Purpose::Save => {
-            let dialog = dialog.set_title("Save samples").set_file_name("samples.npz");
-            let answer = dialog.add_filter("Samples", &["npz", "png"]).save_file();
+        Purpose::SaveWalk | Purpose::Save => {
+            let samples = purpose == Purpose::Save;
+            let (what, name) = if samples { ("samples", "samples.npz") } else { ("the walk", "walk.npz") };
+            let dialog = dialog.set_title(format!("Save {what}")).set_file_name(name);
+            let answer = dialog.add_filter("Arrays or pictures", &["npz", "png"]).save_file();
             Errand::start(ctx, "file dialog", move || (purpose, one(block_on(answer))))
         }
     }
