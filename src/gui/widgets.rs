@@ -30,7 +30,7 @@ pub fn heading(ui: &mut Ui, text: &str, mark: Option<(Badge, &str)>) {
 /// A heading with a button or two behind it.
 pub fn heading_with(ui: &mut Ui, text: &str, more: impl FnOnce(&mut Ui)) {
     ui.add_space(SECTION_GAP);
-    ui.horizontal(|ui| {
+    ui.horizontal_wrapped(|ui| {
         ui.label(RichText::new(text).strong());
         more(ui);
     });
