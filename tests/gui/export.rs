@@ -6,7 +6,7 @@ use bayescope::events::Progress;
 use bayescope::export::Format;
 use bayescope::worker::protocol::{Event, Job, Outcome};
 use eframe::egui::Role;
-use egui_kittest::kittest::{NodeT, Queryable};
+use egui_kittest::kittest::Queryable;
 
 use super::experiments::{click, rewrite};
 use super::{full, shows};
