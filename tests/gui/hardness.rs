@@ -19,10 +19,10 @@ fn a_list_of_corpora_is_edited_and_ranked() {
     assert!(shows(&harness, "No ranking yet"));
     harness.get_by_label("Add corpus").click();
     harness.run_steps(3);
-    assert!(shows(&harness, "number 3 has no name"));
+    assert!(shows(&harness, "number 4 has no name"));
     harness.get_by_label("Remove corpus 1").click();
     harness.run_steps(3);
-    for (field, typed) in [("Corpus 2", "mine"), ("Folder 2", "/data/mine"), ("Folder of the ranking", "/runs/mine")] {
+    for (field, typed) in [("Corpus 3", "mine"), ("Folder 3", "/data/mine"), ("Folder of the ranking", "/runs/mine")] {
         harness.get_by_role_and_label(Role::TextInput, field).focus();
         harness.run_steps(2);
         harness.get_by_role_and_label(Role::TextInput, field).type_text(typed);
@@ -36,8 +36,8 @@ fn a_list_of_corpora_is_edited_and_ranked() {
     let Some((_, Job::Rank(request))) = jobs.last() else { panic!("{jobs:?}") };
     let spec = request.spec.as_ref().unwrap();
     let names: Vec<&str> = spec.corpora.iter().map(|corpus| corpus.name.as_str()).collect();
-    assert_eq!((names, request.folder.as_path()), (vec!["cifar10", "mine"], Path::new("/runs/mine")));
-    assert_eq!(spec.corpora[1].data, Path::new("/data/mine"));
+    assert_eq!((names, request.folder.as_path()), (vec!["4 and 9", "3, 5 and 8", "mine"], Path::new("/runs/mine")));
+    assert_eq!(spec.corpora[2].data, Path::new("/data/mine"));
 }
 
 #[test]
