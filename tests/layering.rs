@@ -18,8 +18,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("bayes", &["error", "units", "events", "simd", "flow", "oracle"]),
     ("measure", &["error", "units", "events", "simd"]),
     ("experiment", &["error", "units", "events", "data", "flow", "oracle", "bayes", "measure", "classifier", "figure"]),
-    ("export", &["error", "units", "events", "data", "flow", "oracle", "measure", "experiment"]),
-    ("judge", &["error", "units", "events", "data", "classifier", "measure", "figure"]),
+    ("export", &["error", "units", "events", "data", "flow", "oracle", "bayes", "measure", "experiment"]),
+    ("judge", &["error", "units", "events", "data", "flow", "classifier", "measure", "figure"]),
     // The device's name goes into the record of every oracle that a ranking of corpora trains.
     ("run", &["error", "units", "events", "device", "data", "figure", "flow", "oracle", "classifier", "experiment"]),
 ];

@@ -54,5 +54,5 @@ pub use hdr::HdrSpec;
 pub use information::{Claims, Information, fano, information, information_at_zero};
 pub use inverse::{TauEstimate, reachable, tau_of_error};
 pub use problem::Problem;
-pub use sampled::{Sampled, by_sampling};
+pub use sampled::{Sampled, by_sampling, of_samples};
 pub use slope::derivative;

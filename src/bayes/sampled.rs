@@ -27,6 +27,17 @@ pub struct Sampled {
     pub change: Option<(f64, f64)>,
 }
 
+/// The mean over samples of a world of what lies in [0, `most`], with its 95 % interval; `doubts` are 1 − max p of the same samples.
+pub fn of_samples(values: &[f64], doubts: &[f64], most: f64) -> Figure {
+    let doubtful = doubts.iter().filter(|d| **d > 1e-3).count();
+    // Hardly any doubt seen: the rule of three for what was not.
+    let unseen = if doubtful < ENOUGH { 3.0 / doubts.len() as f64 } else { 0.0 };
+    let (mean, error) = mean_and_error(values);
+    // A single value says nothing about its spread.
+    let half_width = if values.len() > 1 { Z95 * error + unseen * most } else { most };
+    Figure::new(mean, half_width, most)
+}
+
 /// Figures from `n` samples at every temperature, all with the same classes and latents.
 ///
 /// # Errors
@@ -58,17 +69,10 @@ pub fn by_sampling(
             }
             events.report(Progress { done: t * n + doubts.len(), total: taus.len() * n })?;
         }
-        let doubtful = doubts.iter().filter(|d| **d > 1e-3).count();
-        // Hardly any doubt seen: the rule of three for what was not.
-        let unseen = if doubtful < ENOUGH { 3.0 / n as f64 } else { 0.0 };
-        let figure = |values: &[f64], most: f64| {
-            let (mean, error) = mean_and_error(values);
-            Figure::new(mean, Z95 * error + unseen * most, most)
-        };
         figures.push(Sampled {
             tau,
-            bayes_error: figure(&doubts, 1.0),
-            aleatoric_nats: figure(&entropies, (world.class_names().len() as f64).ln()),
+            bayes_error: of_samples(&doubts, &doubts, 1.0),
+            aleatoric_nats: of_samples(&entropies, &doubts, (world.class_names().len() as f64).ln()),
             change: before.map(|before| {
                 let changes: Vec<f64> = doubts.iter().zip(&before).map(|(now, before)| now - before).collect();
                 mean_and_error(&changes)

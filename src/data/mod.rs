@@ -32,6 +32,7 @@ pub use idx::read_idx;
 pub use npz::{read_array, read_logp, read_npz};
 pub use open::{open, open_dataset, open_split, open_test};
 pub use parts::{host_name, machine, sweep_parts};
+pub(crate) use source::open_file;
 pub use stream::NpzImages;
 pub use table::{Column, Stored, write_table};
 pub use world::{WorldBatch, add_npz_in_pieces, write_npz, write_npz_in_pieces};

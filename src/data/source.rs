@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
 /// Opens a regular file. A folder, pipe or device is refused, so that opening never blocks.
-pub(super) fn open_file(path: &Path) -> Result<BufReader<File>> {
+pub(crate) fn open_file(path: &Path) -> Result<BufReader<File>> {
     let meta = std::fs::metadata(path).map_err(|e| Error::io(path, e))?;
     if !meta.is_file() {
         return Err(Error::file(path, "is not a regular file"));

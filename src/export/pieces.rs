@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::manifest::SplitRecord;
 use super::rounded::{Drift, Rounded};
 use super::{ExportEvent, PARTS, Stage, Work, pictures};
+use crate::bayes::{Figure, of_samples};
 use crate::data::{NpzImages, Split, read_array, write_atomically, write_npz};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
@@ -98,10 +99,14 @@ impl<'a> Pieces<'a> {
 
     /// Exact posteriors of a piece, in f64.
     pub fn posteriors(&self, range: &Range<usize>) -> Result<Vec<Posterior>> {
+        Ok(self.posteriors_of(&self.numbers(range, "logp")?))
+    }
+
+    /// Posteriors of log p(x|y), [n, K], nats.
+    fn posteriors_of(&self, logp: &[f64]) -> Vec<Posterior> {
         let settings = &self.work.spec.settings;
-        let logp = self.numbers(range, "logp")?;
         let of = |logp: &[f64]| Posterior::new(logp.to_vec(), &settings.prior, settings.smoothing);
-        Ok(logp.chunks_exact(self.classes()).map(of).collect())
+        logp.chunks_exact(self.classes()).map(of).collect()
     }
 
     /// Draws the pieces that are not there yet.
@@ -175,29 +180,41 @@ impl<'a> Pieces<'a> {
             let record: PieceRecord = serde_json::from_slice(&text).map_err(|e| Error::file(&path, e.to_string()))?;
             rounding.merge(&record.rounding);
             if let Some(drift) = &mut drift {
-                drift.add(&posteriors, &self.rounded(&range))?;
+                let rounded = self.rounded(&range);
+                let after = self.posteriors_of(&read_array(&rounded, "logp")?);
+                drift.add(&posteriors, &after, &read_array(&rounded, "drift")?);
             }
         }
+        let [bayes_error, aleatoric_nats] = estimates(&doubts, &entropies, self.classes());
         Ok(SplitRecord {
             images: self.images(),
             seed: self.seed(),
             counts,
-            bayes_error: estimate(&doubts, 1.0),
-            aleatoric_nats: estimate(&entropies, (self.classes() as f64).ln()),
+            bayes_error,
+            aleatoric_nats,
             rounding,
-            eight_bit: drift.map(Drift::finish),
+            eight_bit: drift.map(|drift| drift.finish(self.classes())),
         })
     }
 }
 
 /// 1 − max p, without the rounding of that difference.
-fn doubt(posterior: &Posterior) -> f64 {
+pub(super) fn doubt(posterior: &Posterior) -> f64 {
     let others = posterior.probabilities.iter().enumerate().filter(|(k, _)| *k != posterior.decision);
     others.map(|(_, p)| p).sum()
 }
 
-/// The mean of these images, with the 95 % interval of what they are a sample of; within [0, `most`].
-pub(super) fn estimate(values: &[f64], most: f64) -> Estimate {
+/// Bayes error and aleatoric uncertainty (nats) of images, with the 95 % intervals of the world they are samples of.
+pub(super) fn estimates(doubts: &[f64], entropies: &[f64], classes: usize) -> [Estimate; 2] {
+    let of = |values, most| {
+        let Figure { value, interval: (low, high), .. } = of_samples(values, doubts, most);
+        Estimate { value, interval: Interval { low, high } }
+    };
+    [of(doubts, 1.0), of(entropies, (classes as f64).ln())]
+}
+
+/// A mean with the 95 % interval of what the values are a sample of.
+pub(super) fn average(values: &[f64]) -> Estimate {
     let (value, half) = mean(values);
-    Estimate { value, interval: Interval { low: (value - half).max(0.0), high: (value + half).min(most) } }
+    Estimate { value, interval: Interval { low: (value - half).max(0.0), high: (value + half).min(f64::MAX) } }
 }

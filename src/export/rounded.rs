@@ -7,8 +7,8 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::Work;
-use super::pieces::estimate;
-use crate::data::{Column, Stored, read_array, write_table};
+use super::pieces::{average, doubt, estimates};
+use crate::data::{Column, Stored, write_table};
 use crate::error::Result;
 use crate::events::{Events, Progress};
 use crate::flow::preprocess::Dequantisation;
@@ -119,7 +119,7 @@ struct Values {
 impl Drift {
     /// Of no image yet.
     pub(super) fn new(work: &Work<'_>) -> Self {
-        let nothing = estimate(&[], 0.0);
+        let nothing = average(&[]);
         Self {
             dequantisation: dequantisation(work),
             kl_nats: nothing,
@@ -131,28 +131,20 @@ impl Drift {
         }
     }
 
-    /// Adds a piece.
-    pub(super) fn add(&mut self, before: &[Posterior], rounded: &Path) -> Result<()> {
-        let after = read_array(rounded, "posterior")?;
-        self.values.kl.extend(read_array(rounded, "drift")?);
-        self.values.entropies.extend(read_array(rounded, "aleatoric")?);
-        for (before, after) in
-            before.iter().zip(after.chunks_exact(before.first().map_or(1, |p| p.probabilities.len())))
-        {
-            let best = (0..after.len()).max_by(|&a, &b| after[a].total_cmp(&after[b])).unwrap_or(0);
-            self.decisions_changed += usize::from(best != before.decision);
-            self.values.doubts.push(1.0 - after[best]);
-        }
-        Ok(())
+    /// Adds a piece: its posteriors before and after rounding.
+    pub(super) fn add(&mut self, before: &[Posterior], after: &[Posterior], drift: &[f64]) {
+        self.decisions_changed += before.iter().zip(after).filter(|(a, b)| a.decision != b.decision).count();
+        self.values.kl.extend(drift);
+        self.values.doubts.extend(after.iter().map(doubt));
+        self.values.entropies.extend(after.iter().map(|posterior| posterior.entropy_nats));
     }
 
     /// The figures of all.
-    pub(super) fn finish(mut self) -> Self {
+    pub(super) fn finish(mut self, classes: usize) -> Self {
         let Values { kl, doubts, entropies } = std::mem::take(&mut self.values);
-        self.kl_nats = estimate(&kl, f64::MAX);
-        self.largest_kl_nats = kl.into_iter().fold(0.0, f64::max);
-        self.bayes_error = estimate(&doubts, 1.0);
-        self.aleatoric_nats = estimate(&entropies, f64::MAX);
+        self.largest_kl_nats = kl.iter().copied().fold(0.0, f64::max);
+        self.kl_nats = average(&kl);
+        [self.bayes_error, self.aleatoric_nats] = estimates(&doubts, &entropies, classes);
         self
     }
 }

@@ -9,6 +9,7 @@ use half::f16;
 use npyz::zip::{ZipArchive, result::ZipError};
 use npyz::{DType, Endianness, NpyHeader, Order, TypeChar};
 
+use crate::data::open_file;
 use crate::error::{Error, Result};
 
 /// Longest header that is read, in bytes; NumPy writes about 120.
@@ -74,15 +75,6 @@ pub(super) fn read_npy_file(path: &Path) -> Result<Array> {
     let mut file = open_file(path)?;
     let size = file.get_ref().metadata().map_err(|e| Error::io(path, e))?.len();
     read_array(&mut file, size).map_err(|cause| Error::file(path, cause))
-}
-
-/// A regular file: a pipe or a device could block for ever.
-pub(super) fn open_file(path: &Path) -> Result<BufReader<File>> {
-    let meta = std::fs::metadata(path).map_err(|e| Error::io(path, e))?;
-    if !meta.is_file() {
-        return Err(Error::file(path, "is not a regular file"));
-    }
-    File::open(path).map(BufReader::new).map_err(|e| Error::io(path, e))
 }
 
 fn read_array(reader: &mut dyn Read, size: u64) -> Result<Array, String> {

@@ -1,15 +1,15 @@
 //! The truth about an exported dataset (DESIGN §3, "Dataset folder"): posteriors, drawn labels and ids, without the images.
 
 use std::collections::{BTreeMap, HashMap};
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
-use super::arrays::{Archive, open_file};
+use super::arrays::Archive;
 use crate::data::Split;
 use crate::error::{Error, Result};
+use crate::events::silent;
+use crate::flow::weights::sha256;
 use crate::measure::log_softmax;
 use crate::units::ClassId;
 
@@ -103,7 +103,7 @@ impl Truth {
     pub fn open(path: &Path, split: Split) -> Result<Self> {
         let archive = archive(path, &split.to_string());
         let manifest = Manifest::beside(&archive)?;
-        let dataset_sha256 = file_sha256(&archive)?;
+        let dataset_sha256 = sha256(&archive, &mut silent())?;
         let name = archive.file_name().unwrap_or_default().to_string_lossy().into_owned();
         if let Some(hash) = manifest.files.get(&name).filter(|hash| !hash.eq_ignore_ascii_case(&dataset_sha256)) {
             let cause = format!(
@@ -275,20 +275,4 @@ fn normalised(mut p: Vec<f64>, classes: usize) -> Result<Vec<f64>, String> {
         row.iter_mut().for_each(|p| *p /= sum);
     }
     Ok(p)
-}
-
-/// SHA-256 of a file, hexadecimal.
-///
-/// # Errors
-/// The system's, with the file.
-pub(super) fn file_sha256(path: &Path) -> Result<String> {
-    let mut file = open_file(path)?;
-    let (mut hash, mut buffer) = (Sha256::new(), vec![0; 1 << 18]);
-    loop {
-        match file.read(&mut buffer).map_err(|e| Error::io(path, e))? {
-            0 => break,
-            read => hash.update(&buffer[..read]),
-        }
-    }
-    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
 }

@@ -42,7 +42,7 @@ pub struct Verdict {
     /// Tests of leaks and orders, and the alarms they raised.
     pub examined: Examined,
     /// The figures of each image.
-    #[serde(skip, default = "no_images")]
+    #[serde(skip)]
     pub images: PerImage,
 }
 
@@ -121,21 +121,6 @@ pub struct Evaluated {
     pub alarms: Vec<Alarm>,
     /// What was repaired or decided while reading, in sentences.
     pub notes: Vec<String>,
-}
-
-fn no_images() -> PerImage {
-    PerImage {
-        classes: 0,
-        label: Vec::new(),
-        decision: Vec::new(),
-        cross_entropy: Vec::new(),
-        entropy: Vec::new(),
-        kl: Vec::new(),
-        nll: Vec::new(),
-        confidence: Vec::new(),
-        expected: Vec::new(),
-        best: Vec::new(),
-    }
 }
 
 /// The most probable class, the first of equals.

@@ -12,7 +12,7 @@ use crate::units::ClassId;
 const NORMALISATION: f64 = 1e-3;
 
 /// Figures of single images, in the order they came; one entry per image in every field.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct PerImage {
     /// Number of classes K.
     pub classes: usize,
@@ -57,18 +57,7 @@ impl PerImage {
         if classes == 0 {
             return Err(Error::input("a classifier needs at least one class"));
         }
-        Ok(Self {
-            classes,
-            label: Vec::new(),
-            decision: Vec::new(),
-            cross_entropy: Vec::new(),
-            entropy: Vec::new(),
-            kl: Vec::new(),
-            nll: Vec::new(),
-            confidence: Vec::new(),
-            expected: Vec::new(),
-            best: Vec::new(),
-        })
+        Ok(Self { classes, ..Self::default() })
     }
 
     /// Number of images.

@@ -146,6 +146,25 @@ fn a_target_sets_the_temperature() {
 }
 
 #[test]
+fn few_certain_images_do_not_promise_too_much() {
+    let place = tempfile::tempdir().unwrap();
+    let inside = |manifest: &Value| {
+        let truth = manifest["world"]["bayes_error"]["value"].as_f64().unwrap();
+        let interval = &manifest["splits"]["test"]["bayes_error"]["interval"];
+        let [low, high] = ["low", "high"].map(|end| interval[end].as_f64().unwrap());
+        assert!(low <= truth && truth <= high, "{interval} {truth}");
+        (low, high)
+    };
+    // None of 50 images is in doubt: that the world has hardly any is all they say.
+    let certain = export("mnist", &place.path().join("certain"), &["--train", "0", "--test", "50", "--tau", "0.5"]);
+    assert!(inside(&certain).1 > 0.01);
+    let asked = ["--train", "0", "--test", "1", "--format", "npz,png"];
+    let one = export("mnist", &place.path().join("one"), &asked);
+    assert_eq!(inside(&one), (0.0, 1.0));
+    assert_eq!(export("mnist", &place.path().join("one"), &asked), one, "it can be read again");
+}
+
+#[test]
 fn kills_change_no_byte() {
     let place = tempfile::tempdir().unwrap();
     let oracle = tiny::gaussian_file(place.path());

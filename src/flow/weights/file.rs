@@ -9,6 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::array::{Array, PIECE};
 use super::{HostTensor, Weights, pytorch, safetensors};
+use crate::data::open_file;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 
@@ -98,8 +99,8 @@ impl WeightFile {
 /// The system's on `path`, and [`Error::Cancelled`].
 pub fn sha256(path: &Path, events: &mut dyn Events<Progress>) -> Result<String> {
     let read = |e| Error::io(path, e);
-    let mut file = File::open(path).map_err(read)?;
-    let total = file.metadata().map_err(read)?.len() as usize;
+    let mut file = open_file(path)?;
+    let total = file.get_ref().metadata().map_err(read)?.len() as usize;
     let mut piece = vec![0; PIECE];
     let (mut hash, mut done) = (Sha256::new(), 0);
     loop {

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use super::Raw;
 use super::columns::{Layout, Rows, wrong_number};
+use crate::data::open_file;
 use crate::error::{Error, Result};
 use crate::judge::Truth;
-use crate::judge::arrays::open_file;
 
 /// Reads a table. Lines that begin with # are comments.
 pub(super) fn read(path: &Path, truth: &Truth) -> Result<Raw> {

@@ -15,8 +15,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::Truth;
-use super::truth::file_sha256;
 use crate::error::{Error, Result};
+use crate::events::silent;
+use crate::flow::weights::sha256;
 
 mod columns;
 mod csv;
@@ -127,7 +128,7 @@ impl Predictions {
         Ok(Self {
             name: options.name.clone().unwrap_or_else(stem),
             path: Some(path.to_owned()),
-            sha256: Some(file_sha256(path)?),
+            sha256: Some(sha256(path, &mut silent())?),
             kind,
             notes,
             log_q,

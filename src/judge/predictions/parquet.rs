@@ -8,9 +8,9 @@ use ::parquet::record::{Field, Row};
 
 use super::columns::{Layout, Rows, id_column, wrong_number};
 use super::{NAMES, Note, Raw};
+use crate::data::open_file;
 use crate::error::{Error, Result};
 use crate::judge::Truth;
-use crate::judge::arrays::open_file;
 
 /// Reads a file of plain or snappy-compressed columns.
 pub(super) fn read(path: &Path, truth: &Truth) -> Result<Raw> {
