@@ -77,6 +77,27 @@ impl Dataset {
         Ok(part)
     }
 
+    /// The images of the named classes, numbered in that order.
+    ///
+    /// # Errors
+    /// Names a class that is not there, and those that are.
+    pub fn of_classes(&self, classes: &[String]) -> Result<Self> {
+        let find = |name: &String| {
+            let found = self.class_names.iter().position(|class| class == name);
+            found.ok_or_else(|| {
+                let known = self.class_names.join(", ");
+                Error::input(format!("{} has no class '{name}'; it has {known}", self.name))
+            })
+        };
+        let wanted: Vec<usize> = classes.iter().map(find).collect::<Result<_>>()?;
+        let labels = self.labels.as_deref().unwrap_or_default();
+        let new = |label: usize| wanted.iter().position(|class| *class == label);
+        let mut part = self.subset((0..labels.len()).filter(|&i| new(labels[i]).is_some()))?;
+        part.class_names = classes.to_vec();
+        part.labels = part.labels.map(|labels| labels.into_iter().filter_map(new).collect());
+        Ok(part)
+    }
+
     /// Everything but the pixels, for a copy with other ones.
     fn without_pixels(&self) -> Self {
         Self {

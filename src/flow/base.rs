@@ -65,6 +65,17 @@ impl GaussianBase {
             .collect()
     }
 
+    /// The noise (z − μ_y)/(τ σ) of each image, [N, D]: the inverse of [`Self::place`] at τ > 0.
+    pub fn unplace(&self, z: &[f64], classes: &[ClassId], tau: Tau) -> Vec<f64> {
+        let tau = tau.get();
+        let images = z.chunks(self.dims).zip(classes);
+        let noise = images.flat_map(|(z, &class)| {
+            let moments = self.mean(class).iter().zip(&self.std);
+            z.iter().zip(moments).map(move |(z, (m, s))| (z - m) / (tau * s))
+        });
+        noise.collect()
+    }
+
     /// Σ_d (z_d − μ_yd)²/σ_d² of N points under every class, row-major [N, K].
     pub fn distances(&self, z: &[f64]) -> Vec<f64> {
         let inverse_std: Vec<f64> = self.std.iter().map(|s| s.recip()).collect();

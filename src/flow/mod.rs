@@ -95,6 +95,13 @@ pub trait Flow: Send {
         events: &mut dyn Events<Decoding>,
     ) -> Result<Decoded>;
 
+    /// The standard normal noise [N, D] that [`Self::decode`] turns into images `x` (NCHW) under the given class (one per image)
+    /// at temperature τ > 0: its inverse.
+    ///
+    /// # Errors
+    /// As [`Self::score_classes`].
+    fn noise(&self, x: &[f32], classes: &[ClassId], tau: Tau) -> Result<Vec<f64>>;
+
     /// log p(x|a) − log p(x|b) of one image at temperature τ, as a sum over places of the image.
     ///
     /// # Errors

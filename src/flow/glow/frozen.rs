@@ -214,6 +214,10 @@ impl Flow for GlowFlow {
         Ok(Decoded { x: self.logit.round(&x), scores: Some(self.scores(&z, log_det)) })
     }
 
+    fn noise(&self, x: &[f32], classes: &[ClassId], tau: Tau) -> Result<Vec<f64>> {
+        Ok(self.base.unplace(&self.encode(x)?.z, classes, tau))
+    }
+
     /// The map is shared, so only the base terms differ: one for each position of z, which the unsqueezed latent keeps at
     /// the place of the pixels it came from.
     fn evidence(&self, x: &[f32], a: ClassId, b: ClassId, tau: Tau) -> Result<Evidence> {

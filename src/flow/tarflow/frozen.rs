@@ -363,6 +363,18 @@ impl Flow for TarFlowOracle {
         Ok(Decoded { x: self.finite(self.image(&x))?, scores: None })
     }
 
+    fn noise(&self, x: &[f32], classes: &[ClassId], tau: Tau) -> Result<Vec<f64>> {
+        let dims = self.config.shape.dims();
+        let mut all = Vec::with_capacity(x.len());
+        for (x, &class) in x.chunks(dims).zip(classes) {
+            let (map, condition) = self.map_of(class);
+            let z = map.engine.encode(&self.tokens(x), &[condition])?.z;
+            let noise: Vec<f64> = z.iter().zip(&map.var).map(|(z, var)| z / (tau.get() * var.sqrt())).collect();
+            all.extend(self.config.unpatchify(&noise));
+        }
+        Ok(all)
+    }
+
     /// A token's base term and its log-determinants, at the place of its patch.
     fn evidence(&self, x: &[f32], a: ClassId, b: ClassId, tau: Tau) -> Result<Evidence> {
         let side = self.config.shape.width / self.config.patch;

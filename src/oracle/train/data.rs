@@ -34,7 +34,7 @@ pub fn test_corpus(spec: &DataSpec) -> Result<Option<Dataset>> {
 
 /// The wanted classes, padded.
 fn fitted(spec: &DataSpec, all: Dataset) -> Result<Dataset> {
-    let all = if spec.classes.is_empty() { all } else { only(&all, &spec.classes)? };
+    let all = if spec.classes.is_empty() { all } else { all.of_classes(&spec.classes)? };
     all.pad_to(spec.pad_to)
 }
 
@@ -49,23 +49,6 @@ fn first(all: &Dataset, limit: usize) -> Result<Dataset> {
 /// Whether the images come class by class.
 fn by_class(all: &Dataset) -> bool {
     all.labels.as_ref().is_some_and(|labels| labels.is_sorted())
-}
-
-/// The images of the named classes, numbered in that order.
-fn only(all: &Dataset, classes: &[String]) -> Result<Dataset> {
-    let find = |name: &String| {
-        let found = all.class_names.iter().position(|class| class == name);
-        found.ok_or_else(|| {
-            Error::input(format!("{} has no class '{name}'; it has {}", all.name, all.class_names.join(", ")))
-        })
-    };
-    let wanted: Vec<usize> = classes.iter().map(find).collect::<Result<_>>()?;
-    let labels = all.labels.as_deref().unwrap_or_default();
-    let new = |label: usize| wanted.iter().position(|class| *class == label);
-    let mut part = all.subset((0..labels.len()).filter(|&i| new(labels[i]).is_some()))?;
-    part.class_names = classes.to_vec();
-    part.labels = part.labels.map(|labels| labels.into_iter().filter_map(new).collect());
-    Ok(part)
 }
 
 /// Images to train on, and those the best epoch is chosen by: the last ones of the corpus, or where it comes class by class (as
@@ -100,10 +83,10 @@ mod tests {
 
     #[test]
     fn wanted_classes_are_numbered_in_the_order_of_the_wish() {
-        let part = only(&dataset(), &["cow".into(), "ape".into()]).unwrap();
+        let part = dataset().of_classes(&["cow".into(), "ape".into()]).unwrap();
         assert_eq!(part.len(), 20);
         assert!(part.pixels.iter().zip(part.labels.unwrap()).all(|(p, label)| label == usize::from(*p < 10)));
-        assert!(only(&dataset(), &["elk".into()]).unwrap_err().to_string().contains("ape, bee, cow"));
+        assert!(dataset().of_classes(&["elk".into()]).unwrap_err().to_string().contains("ape, bee, cow"));
     }
 
     #[test]

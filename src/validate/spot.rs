@@ -1,0 +1,144 @@
+//! A feature net for want of a better one: a classifier trained on the real training images on the spot, and named as such.
+
+use rand::seq::SliceRandom;
+use serde::{Deserialize, Serialize};
+
+use super::Work;
+use super::real::Real;
+use crate::classifier::{Architecture, Classifier, ClassifierConfig, Normalisation, TrainingSpec, Trainee};
+use crate::data::Dataset;
+use crate::error::{Error, Result};
+use crate::events::{Events, Progress};
+use crate::flow::Precision;
+use crate::flow::weights::{Storage, Weights};
+
+/// How it is trained.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OnTheSpot {
+    /// The network.
+    pub architecture: Architecture,
+    /// Passes over the training images.
+    pub epochs: usize,
+    /// Images of one pass at most, drawn anew for each.
+    pub images: usize,
+}
+
+impl Default for OnTheSpot {
+    fn default() -> Self {
+        Self { architecture: Architecture::ResNet18, epochs: 5, images: 10_000 }
+    }
+}
+
+/// Images in a step.
+const BATCH: usize = 64;
+/// Peak of the learning rate of AdamW, which falls to nothing along a cosine.
+const RATE: f64 = 1e-3;
+
+impl OnTheSpot {
+    /// Whether it can be trained.
+    ///
+    /// # Errors
+    /// Says what is wrong.
+    pub fn validate(&self) -> Result<()> {
+        if self.epochs == 0 || self.images < BATCH {
+            return Err(Error::input(format!("a feature net is trained for an epoch of {BATCH} images at least")));
+        }
+        Ok(())
+    }
+}
+
+/// The trained net and its name; read where this validation trained it before.
+///
+/// # Errors
+/// When the images have no labels, the device or the disk fails, or the caller stops.
+pub fn train(
+    work: &Work<'_>,
+    real: &Real,
+    spot: OnTheSpot,
+    events: &mut dyn Events<Progress>,
+) -> Result<(String, Classifier)> {
+    let shape = real.train.shape;
+    let config =
+        ClassifierConfig { architecture: spot.architecture, shape, classes: work.world.class_names().len(), resize: None };
+    let kept = work.kept.path("feature-net.safetensors");
+    let classifier = match kept.as_ref().filter(|path| path.is_file()).and_then(|path| Weights::read(path).ok()) {
+        Some(weights) => Classifier::from_weights(&config, weights, work.device, Precision::F32)?,
+        None => {
+            let trained = trained(work, &real.train, spot, &config, events)?;
+            if let Some(path) = &kept {
+                trained.to_weights()?.write(path, Storage::F32)?;
+            }
+            trained
+        }
+    };
+    let accuracy = accuracy(&classifier, &real.held_out)?;
+    let name = format!(
+        "{} trained on the spot ({} epochs of at most {} images of {}, seed {}; {:.1} % of {} held-out images right)",
+        spot.architecture.label(),
+        spot.epochs,
+        spot.images,
+        real.corpus.name,
+        work.spec.seed.0,
+        100.0 * accuracy,
+        real.held_out.len()
+    );
+    Ok((name, classifier))
+}
+
+fn trained(
+    work: &Work<'_>,
+    images: &Dataset,
+    spot: OnTheSpot,
+    config: &ClassifierConfig,
+    events: &mut dyn Events<Progress>,
+) -> Result<Classifier> {
+    let without = "has no labels: a feature net cannot be trained on it; give weights of one";
+    let labels = images.labels.as_ref().ok_or_else(|| Error::file(&work.spec.data, without))?;
+    let spec = TrainingSpec {
+        epochs: spot.epochs,
+        batch: BATCH,
+        learning_rate: RATE,
+        input: Normalisation::AsIs,
+        shards: if *work.device == burn::tensor::Device::flex() { 2 } else { 1 },
+        ..TrainingSpec::default()
+    };
+    let seed = work.spec.seed.split("feature net");
+    let mut trainee = Trainee::new(config, &spec, seed, work.device)?;
+    let each = images.len().min(spot.images);
+    let (steps, k) = (spec.steps(each), config.classes);
+    let total = spot.epochs * steps;
+    for epoch in 0..spot.epochs {
+        let mut order: Vec<usize> = (0..images.len()).collect();
+        order.shuffle(&mut seed.split("order").rng(epoch as u64));
+        order.truncate(each);
+        // Batches of nearly equal size: statistics of a last batch of one image would be none.
+        for step in 0..steps {
+            let batch = &order[step * each / steps..(step + 1) * each / steps];
+            let x: Vec<f32> = batch.iter().flat_map(|&i| unit(images.image(i))).collect();
+            let told = batch.iter().flat_map(|&i| (0..k).map(move |class| f32::from(u8::from(labels[i] == class))));
+            let done = epoch * steps + step;
+            trainee.step(&x, &told.collect::<Vec<_>>(), spec.rate(done, total), done)?;
+            events.report(Progress { done: done + 1, total })?;
+        }
+    }
+    Ok(trainee.classifier())
+}
+
+/// 8-bit pixels as values between 0 and 1.
+pub fn unit(pixels: &[u8]) -> impl Iterator<Item = f32> + '_ {
+    pixels.iter().map(|&p| f32::from(p) / 255.0)
+}
+
+/// Share of images that the net gets right; NaN without labels.
+fn accuracy(classifier: &Classifier, images: &Dataset) -> Result<f64> {
+    let Some(labels) = &images.labels else { return Ok(f64::NAN) };
+    let (mut right, k) = (0, classifier.config.classes);
+    for (at, chunk) in images.pixels.chunks(1024 * images.shape.dims()).enumerate() {
+        let logits = classifier.logits(&unit(chunk).collect::<Vec<_>>(), 256)?;
+        let labels = &labels[at * 1024..];
+        let hit = |(row, &label): (&[f64], &usize)| row.iter().all(|&logit| logit <= row[label]);
+        right += logits.chunks(k).zip(labels).filter(|pair| hit(*pair)).count();
+    }
+    Ok(right as f64 / labels.len() as f64)
+}
