@@ -29,7 +29,9 @@ const DROPOUT: f64 = 0.5;
 #[derive(Module, Debug)]
 pub struct AlexNet {
     features: Vec<Conv>,
-    classifier: Vec<Linear>,
+    classifier: [Linear; 2],
+    /// [K, 4096]
+    pub head: Linear,
 }
 
 impl AlexNet {
@@ -42,24 +44,21 @@ impl AlexNet {
             features.push(maker.biased_conv(&format!("features.{number}"), shape, (stride, padding), [init; 2])?);
             input = out;
         }
-        let sizes = [(1, HIDDEN, input * POOLED * POOLED), (4, HIDDEN, HIDDEN), (6, classes, HIDDEN)];
-        let linear = |(number, out, input): (usize, usize, usize)| {
+        let mut linear = |number: usize, out: usize, input: usize| {
             maker.linear(&format!("classifier.{number}"), [out, input], [Init::fan_in(input); 2])
         };
-        Ok(Self { features, classifier: sizes.into_iter().map(linear).collect::<Made<_>>()? })
+        let classifier = [linear(1, HIDDEN, input * POOLED * POOLED)?, linear(4, HIDDEN, HIDDEN)?];
+        Ok(Self { features, classifier, head: linear(6, classes, HIDDEN)? })
     }
 
-    /// x [N, C, H, W] → logits [N, K].
-    pub fn forward(&self, x: Tensor<4>, pass: &mut Pass) -> Tensor<2> {
+    /// x [N, C, H, W] → what `head` reads, [N, 4096].
+    pub fn features(&self, x: Tensor<4>, pass: &mut Pass) -> Tensor<2> {
         let x = pass.enter(x);
         let h = self.features.iter().zip(CONVS).fold(x, |h, (conv, (.., pool))| {
             let h = relu(conv.maps(h, pass));
             if pool { max_pool(h, 3, 2, 0) } else { h }
         });
         let h = pass.flatten(adaptive_avg_pool2d(h, [POOLED; 2]));
-        self.classifier.iter().enumerate().fold(h, |h, (i, linear)| match i {
-            2 => linear.forward(h),
-            _ => relu(linear.forward(pass.dropout(h, DROPOUT))),
-        })
+        self.classifier.iter().fold(h, |h, linear| relu(linear.forward(pass.dropout(h, DROPOUT))))
     }
 }

@@ -53,7 +53,8 @@ pub struct ConvNext {
     stages: Vec<Vec<Block>>,
     downsamples: Vec<Downsample>,
     norm: LayerNorm,
-    head: Linear,
+    /// [K, 768]
+    pub head: Linear,
 }
 
 impl ConvNext {
@@ -84,8 +85,8 @@ impl ConvNext {
         Ok(Self { stem, stem_norm, stages, downsamples, norm, head })
     }
 
-    /// x [N, C, H, W] → logits [N, K].
-    pub fn forward(&self, x: Tensor<4>, pass: &mut Pass) -> Tensor<2> {
+    /// x [N, C, H, W] → what `head` reads, [N, 768].
+    pub fn features(&self, x: Tensor<4>, pass: &mut Pass) -> Tensor<2> {
         let mut h = self.stem_norm.over_channels(self.stem.forward(x));
         for (s, stage) in self.stages.iter().enumerate() {
             if let Some(down) = s.checked_sub(1).and_then(|s| self.downsamples.get(s)) {
@@ -95,7 +96,7 @@ impl ConvNext {
         }
         let [n, c, high, wide] = h.dims();
         let means = h.reshape([n, c, high * wide]).mean_dim(2).reshape([n, c]);
-        self.head.forward(self.norm.forward(means))
+        self.norm.forward(means)
     }
 }
 

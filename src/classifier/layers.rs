@@ -56,6 +56,11 @@ impl Pass {
         if self.layout == Layout::ChannelFirst { means.transpose() } else { means }
     }
 
+    /// Maps in one, the channels of the first before those of the second.
+    pub fn join(&self, maps: Vec<Tensor<4>>) -> Tensor<4> {
+        Tensor::cat(maps, if self.layout == Layout::ChannelFirst { 0 } else { 1 })
+    }
+
     /// Maps as the rows of a matrix, [N, C·H·W].
     pub fn flatten(&self, maps: Tensor<4>) -> Tensor<2> {
         flatten(self.turned(maps))
@@ -97,11 +102,17 @@ pub struct Conv {
     /// [out]
     pub bias: Option<Param<Tensor<1>>>,
     pub stride: usize,
-    pub padding: usize,
+    /// Above and below, left and right.
+    pub padding: [usize; 2],
     pub groups: usize,
 }
 
 impl Conv {
+    /// The same with other padding: for kernels that are not square.
+    pub fn padded(self, padding: [usize; 2]) -> Self {
+        Self { padding, ..self }
+    }
+
     /// The same with every input channel convolved apart.
     pub fn depthwise(self) -> Self {
         Self { groups: self.weight.dims()[0], ..self }
@@ -109,7 +120,7 @@ impl Conv {
 
     /// x [N, in, H, W] → [N, out, H', W'].
     pub fn forward(&self, x: Tensor<4>) -> Tensor<4> {
-        let options = ConvOptions::new([self.stride; 2], [self.padding; 2], [1; 2], self.groups);
+        let options = ConvOptions::new([self.stride; 2], self.padding, [1; 2], self.groups);
         let (wide, weight) = (x.dtype(), self.weight.val());
         let bias = self.bias.as_ref().map(Param::val);
         if weight.dtype() == wide {
@@ -129,21 +140,21 @@ impl Conv {
 
     /// Numbers in the second factor of [`Self::product`].
     fn columns(&self, [c, n, h, w]: [usize; 4]) -> usize {
-        let k = self.weight.dims()[2];
-        c * k * k * n * self.side(h) * self.side(w)
+        let [_, _, high, wide] = self.weight.dims();
+        c * high * wide * n * self.side(0, h) * self.side(1, w)
     }
 
-    /// Side of the output.
-    fn side(&self, side: usize) -> usize {
-        (side + 2 * self.padding).saturating_sub(self.weight.dims()[2]) / self.stride + 1
+    /// Side of the output; axis 0 is the height, 1 the width.
+    fn side(&self, axis: usize, side: usize) -> usize {
+        (side + 2 * self.padding[axis]).saturating_sub(self.weight.dims()[2 + axis]) / self.stride + 1
     }
 
     /// Kernel places, from and up to, that meet the map somewhere along a side: the others only ever meet the padding.
-    fn reach(&self, side: usize) -> std::ops::Range<usize> {
-        let (k, outputs) = (self.weight.dims()[2], self.side(side));
+    fn reach(&self, axis: usize, side: usize) -> std::ops::Range<usize> {
+        let (k, outputs, padding) = (self.weight.dims()[2 + axis], self.side(axis, side), self.padding[axis]);
         let meets = |place: &usize| {
             let mut at = (0..outputs).map(|o| o * self.stride + place);
-            at.any(|at| (self.padding..self.padding + side).contains(&at))
+            at.any(|at| (padding..padding + side).contains(&at))
         };
         let places: Vec<usize> = (0..k).filter(meets).collect();
         places.first().copied().unwrap_or(0)..places.last().map_or(k, |last| last + 1)
@@ -152,12 +163,12 @@ impl Conv {
     /// One matrix product: x [in, N, H, W] → [out, N, H', W'].
     fn product(&self, x: Tensor<4>) -> Tensor<4> {
         let [c, n, h, w] = x.dims();
-        let (high, wide) = (self.side(h), self.side(w));
-        let [rows, columns] = [self.reach(h), self.reach(w)];
+        let (high, wide) = (self.side(0, h), self.side(1, w));
+        let [rows, columns] = [self.reach(0, h), self.reach(1, w)];
         let weight = self.weight.val();
-        let [out, _, k, _] = weight.dims();
-        let weight = if rows.len() < k { weight.narrow(2, rows.start, rows.len()) } else { weight };
-        let weight = if columns.len() < k { weight.narrow(3, columns.start, columns.len()) } else { weight };
+        let [out, _, k_rows, k_columns] = weight.dims();
+        let weight = if rows.len() < k_rows { weight.narrow(2, rows.start, rows.len()) } else { weight };
+        let weight = if columns.len() < k_columns { weight.narrow(3, columns.start, columns.len()) } else { weight };
         let places = rows.len() * columns.len();
         let weight = weight.reshape([out, c * places]);
         // One place, moved over a map as it stands: nothing to gather.
@@ -179,8 +190,8 @@ impl Conv {
         [high, wide]: [usize; 2],
     ) -> Tensor<4> {
         let [c, n, _, _] = x.dims();
-        let p = self.padding;
-        let padded = if p > 0 { x.pad((p, p, p, p), PadMode::Constant(0.0)) } else { x };
+        let [tall, broad] = self.padding;
+        let padded = if tall + broad > 0 { x.pad((broad, broad, tall, tall), PadMode::Constant(0.0)) } else { x };
         let along = |first: usize, outputs: usize| {
             let end = first + self.stride * (outputs - 1) + 1;
             Slice::new(first as isize, Some(end as isize), self.stride as isize)

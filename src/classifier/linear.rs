@@ -9,7 +9,8 @@ use super::maker::{Init, Made, Maker};
 /// All parameters.
 #[derive(Module, Debug)]
 pub struct LinearClassifier {
-    fc: Linear,
+    /// [K, C·H·W]
+    pub fc: Linear,
 }
 
 impl LinearClassifier {
@@ -18,8 +19,8 @@ impl LinearClassifier {
         Ok(Self { fc: maker.linear("fc", [classes, dims], [Init::fan_in(dims); 2])? })
     }
 
-    /// x [N, C, H, W] → logits [N, K].
-    pub fn forward(&self, x: Tensor<4>) -> Tensor<2> {
-        self.fc.forward(flatten(x))
+    /// x [N, C, H, W] → what `fc` reads, [N, C·H·W].
+    pub fn features(&self, x: Tensor<4>) -> Tensor<2> {
+        flatten(x)
     }
 }

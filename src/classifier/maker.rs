@@ -139,7 +139,7 @@ impl<'a> Maker<'a> {
     /// A sentence that names the array.
     pub fn conv(&mut self, name: &str, shape: [usize; 4], (stride, padding): (usize, usize), init: Init) -> Made<Conv> {
         let weight = self.param(&format!("{name}.weight"), shape, init)?;
-        Ok(Conv { weight, bias: None, stride, padding, groups: 1 })
+        Ok(Conv { weight, bias: None, stride, padding: [padding; 2], groups: 1 })
     }
 
     /// A convolution with bias.

@@ -12,7 +12,8 @@ const HIDDEN: usize = 500;
 #[derive(Module, Debug)]
 pub struct Mlp {
     fc1: Linear,
-    fc2: Linear,
+    /// [K, 500]
+    pub fc2: Linear,
 }
 
 impl Mlp {
@@ -22,8 +23,8 @@ impl Mlp {
         Ok(Self { fc1: linear("fc1", HIDDEN, dims)?, fc2: linear("fc2", classes, HIDDEN)? })
     }
 
-    /// x [N, C, H, W] → logits [N, K].
-    pub fn forward(&self, x: Tensor<4>) -> Tensor<2> {
-        self.fc2.forward(relu(self.fc1.forward(flatten(x))))
+    /// x [N, C, H, W] → what `fc2` reads, [N, 500].
+    pub fn features(&self, x: Tensor<4>) -> Tensor<2> {
+        relu(self.fc1.forward(flatten(x)))
     }
 }

@@ -20,7 +20,8 @@ pub struct ConvNet {
     conv1: Conv,
     conv2: Conv,
     fc1: Linear,
-    fc2: Linear,
+    /// [K, 128]
+    pub fc2: Linear,
 }
 
 impl ConvNet {
@@ -36,13 +37,13 @@ impl ConvNet {
         Ok(Self { conv1, conv2, fc1, fc2: linear("fc2", classes, HIDDEN)? })
     }
 
-    /// x [N, C, H, W] → logits [N, K].
-    pub fn forward(&self, x: Tensor<4>, pass: &mut Pass) -> Tensor<2> {
+    /// x [N, C, H, W] → what `fc2` reads, [N, 128].
+    pub fn features(&self, x: Tensor<4>, pass: &mut Pass) -> Tensor<2> {
         let x = pass.enter(x);
         let h = relu(self.conv2.maps(relu(self.conv1.maps(x, pass)), pass));
         let h = pass.flatten(max_pool(h, 2, 2, 0));
         let h = pass.dropout(h, 0.25);
         let h = relu(self.fc1.forward(h));
-        self.fc2.forward(pass.dropout(h, 0.5))
+        pass.dropout(h, 0.5)
     }
 }

@@ -126,7 +126,9 @@ pub struct MobileNet {
     stem: ConvNorm,
     blocks: Vec<InvertedResidual>,
     last: ConvNorm,
-    classifier: [Linear; 2],
+    hidden: Linear,
+    /// [K, 1280]
+    pub head: Linear,
 }
 
 impl MobileNet {
@@ -143,19 +145,18 @@ impl MobileNet {
         let mut linear = |number: usize, out: usize, input: usize| {
             maker.linear(&format!("classifier.{number}"), [out, input], [Init::Normal(0.01), Init::Full(0.0)])
         };
-        let classifier = [linear(0, HIDDEN, LAST)?, linear(3, classes, HIDDEN)?];
-        Ok(Self { stem, blocks, last, classifier })
+        let hidden = linear(0, HIDDEN, LAST)?;
+        Ok(Self { stem, blocks, last, hidden, head: linear(3, classes, HIDDEN)? })
     }
 
-    /// x [N, C, H, W] → logits [N, K].
-    pub fn forward(&self, x: Tensor<4>, pass: &mut Pass) -> Tensor<2> {
+    /// x [N, C, H, W] → what `head` reads, [N, 1280].
+    pub fn features(&self, x: Tensor<4>, pass: &mut Pass) -> Tensor<2> {
         let x = pass.enter(x);
         let h = self.stem.forward(x, pass);
         let h = self.blocks.iter().fold(h, |h, block| block.forward(h, pass));
         let h = self.last.forward(h, pass);
         let h = pass.means(h);
-        let [hidden, head] = &self.classifier;
-        head.forward(pass.dropout(hard_swish(hidden.forward(h)), DROPOUT))
+        pass.dropout(hard_swish(self.hidden.forward(h)), DROPOUT)
     }
 }
 

@@ -4,6 +4,7 @@
 mod alexnet;
 mod architecture;
 mod convnext;
+pub mod features;
 mod layers;
 mod linear;
 mod maker;
@@ -31,6 +32,7 @@ use crate::flow::weights::Weights;
 use crate::units::Seed;
 
 pub use architecture::Architecture;
+use layers::Linear;
 pub use layers::Pass;
 use maker::{Finished, Made, Maker, Names};
 use resnet::ResNetConfig;
@@ -120,18 +122,35 @@ impl Network {
         })
     }
 
-    fn forward(&self, x: Tensor<4>, pass: &mut Pass) -> Tensor<2> {
+    /// What the last linear map reads, [N, d].
+    fn features(&self, x: Tensor<4>, pass: &mut Pass) -> Tensor<2> {
         match self {
-            Self::Linear(network) => network.forward(x),
-            Self::Mlp(network) => network.forward(x),
-            Self::ConvNet(network) => network.forward(x, pass),
-            Self::AlexNet(network) => network.forward(x, pass),
-            Self::ResNet(network) => network.forward(x, pass),
-            Self::WideResNet(network) => network.forward(x, pass),
-            Self::MobileNet(network) => network.forward(x, pass),
-            Self::ConvNext(network) => network.forward(x, pass),
-            Self::Vit(network) => network.forward(x),
-            Self::Swin(network) => network.forward(x, pass),
+            Self::Linear(network) => network.features(x),
+            Self::Mlp(network) => network.features(x),
+            Self::ConvNet(network) => network.features(x, pass),
+            Self::AlexNet(network) => network.features(x, pass),
+            Self::ResNet(network) => network.features(x, pass),
+            Self::WideResNet(network) => network.features(x, pass),
+            Self::MobileNet(network) => network.features(x, pass),
+            Self::ConvNext(network) => network.features(x, pass),
+            Self::Vit(network) => network.features(x),
+            Self::Swin(network) => network.features(x, pass),
+        }
+    }
+
+    /// The last linear map.
+    fn head(&self) -> &Linear {
+        match self {
+            Self::Linear(network) => &network.fc,
+            Self::Mlp(network) => &network.fc2,
+            Self::ConvNet(network) => &network.fc2,
+            Self::AlexNet(network) => &network.head,
+            Self::ResNet(network) => &network.fc,
+            Self::WideResNet(network) => &network.fc,
+            Self::MobileNet(network) => &network.head,
+            Self::ConvNext(network) => &network.head,
+            Self::Vit(network) => &network.head,
+            Self::Swin(network) => &network.head,
         }
     }
 }
@@ -220,15 +239,19 @@ impl Classifier {
 
     /// Logits [N, K] of images x [N, C, H, W].
     pub fn forward(&self, x: Tensor<4>, pass: &mut Pass) -> Tensor<2> {
+        let features = self.penultimate(x, pass);
+        self.network.head().forward(features)
+    }
+
+    /// What the last linear map reads of images x [N, C, H, W], [N, d].
+    fn penultimate(&self, x: Tensor<4>, pass: &mut Pass) -> Tensor<2> {
         let ImageShape { height, width, .. } = self.config.input();
-        let x = match x.dims() {
-            [_, _, h, w] if (h, w) == (height, width) => x,
-            _ => {
-                let bilinear = InterpolateOptions::new(InterpolateMode::Bilinear).with_align_corners(false);
-                interpolate(x, bilinear.with_output_size([height, width]))
-            }
-        };
-        self.network.forward(x, pass)
+        self.network.features(resized(x, [height, width]), pass)
+    }
+
+    /// The device it is on.
+    fn device(&self) -> Device {
+        self.network.devices().first().cloned().unwrap_or_else(Device::flex)
     }
 
     /// Images [N, C, H, W] on a device, in the network's number format.
@@ -252,6 +275,18 @@ impl Classifier {
         let mut count = Count { names: &self.names, counts: &|name| !statistics(name), total: 0 };
         self.network.visit(&mut count);
         count.total
+    }
+}
+
+/// Images [N, C, H, W] of other sides: bilinear, the borders of the first and last pixels kept in place (torch's
+/// `align_corners=False`), without smoothing where they shrink.
+fn resized(x: Tensor<4>, [height, width]: [usize; 2]) -> Tensor<4> {
+    match x.dims() {
+        [_, _, h, w] if (h, w) == (height, width) => x,
+        _ => {
+            let bilinear = InterpolateOptions::new(InterpolateMode::Bilinear).with_align_corners(false);
+            interpolate(x, bilinear.with_output_size([height, width]))
+        }
     }
 }
 

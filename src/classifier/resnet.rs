@@ -61,7 +61,8 @@ pub struct ResNet {
     conv1: Conv,
     bn1: BatchNorm,
     stages: Vec<Vec<Residual>>,
-    fc: Linear,
+    /// [K, 512 or 2048]
+    pub fc: Linear,
 }
 
 impl ResNet {
@@ -86,13 +87,13 @@ impl ResNet {
         Ok(Self { conv1, bn1, stages, fc })
     }
 
-    /// x [N, C, H, W] → logits [N, K].
-    pub fn forward(&self, x: Tensor<4>, pass: &mut Pass) -> Tensor<2> {
+    /// x [N, C, H, W] → what `fc` reads, [N, 512 or 2048].
+    pub fn features(&self, x: Tensor<4>, pass: &mut Pass) -> Tensor<2> {
         let x = pass.enter(x);
         let h = relu(self.bn1.forward(self.conv1.maps(x, pass), pass));
         let h = max_pool(h, 3, 2, 1);
         let h = self.stages.iter().flatten().fold(h, |h, block| block.forward(h, pass));
-        self.fc.forward(pass.means(h))
+        pass.means(h)
     }
 }
 

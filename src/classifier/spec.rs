@@ -71,6 +71,9 @@ pub enum Normalisation {
     Imagenet,
 }
 
+/// ImageNet's means and standard deviations of red, green and blue between 0 and 1, as torchvision's weights expect them.
+pub(super) const IMAGENET: [[f64; 3]; 2] = [[0.485, 0.456, 0.406], [0.229, 0.224, 0.225]];
+
 /// Training of a classifier. Defaults are BLC's settings (App. G).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]

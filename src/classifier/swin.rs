@@ -184,7 +184,8 @@ pub struct Swin {
     stages: Vec<Vec<Block>>,
     mergings: Vec<PatchMerging>,
     norm: LayerNorm,
-    head: Linear,
+    /// [K, 768]
+    pub head: Linear,
 }
 
 impl Swin {
@@ -214,8 +215,8 @@ impl Swin {
         Ok(Self { stem, stem_norm, stages, mergings, norm, head })
     }
 
-    /// x [N, C, H, W] → logits [N, K].
-    pub fn forward(&self, x: Tensor<4>, pass: &mut Pass) -> Tensor<2> {
+    /// x [N, C, H, W] → what `head` reads, [N, 768].
+    pub fn features(&self, x: Tensor<4>, pass: &mut Pass) -> Tensor<2> {
         let mut h = self.stem_norm.forward(channels_last(self.stem.forward(x)));
         for (s, stage) in self.stages.iter().enumerate() {
             if let Some(merging) = s.checked_sub(1).and_then(|s| self.mergings.get(s)) {
@@ -225,7 +226,7 @@ impl Swin {
         }
         let [n, high, wide, c] = h.dims();
         let tokens = self.norm.forward(h).reshape([n, high * wide, c]);
-        self.head.forward(tokens.mean_dim(1).reshape([n, c]))
+        tokens.mean_dim(1).reshape([n, c])
     }
 }
 

@@ -194,7 +194,7 @@ fn mean_statistics(pieces: Vec<(usize, Vec<(ParamId, Tensor<1>)>)>, images: usiz
 impl Classifier {
     /// Σ over images of −Σ_y t_y log q_y, [1].
     fn cross_entropy(&self, images: &[f32], targets: &[f32], pass: &mut Pass) -> Tensor<1> {
-        let device = self.network.devices().first().cloned().unwrap_or_else(Device::flex);
+        let device = self.device();
         let k = self.config.classes;
         let logits = self.forward(self.upload(images, &device), pass);
         let targets: Tensor<2> =
@@ -207,7 +207,7 @@ impl Classifier {
     /// # Errors
     /// When the device fails.
     pub fn logits(&self, images: &[f32], batch: usize) -> Result<Vec<f64>> {
-        let device = self.network.devices().first().cloned().unwrap_or_else(Device::flex);
+        let device = self.device();
         let mut all = Vec::new();
         for piece in images.chunks(batch.max(1) * self.config.shape.dims()) {
             all.extend(to_host(self.forward(self.upload(piece, &device), &mut Pass::evaluation()))?);

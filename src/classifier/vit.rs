@@ -90,7 +90,8 @@ pub struct VisionTransformer {
     pos_embedding: Param<Tensor<3>>,
     layers: Vec<Layer>,
     ln: LayerNorm,
-    head: Linear,
+    /// [K, channels]
+    pub head: Linear,
 }
 
 impl VisionTransformer {
@@ -112,8 +113,8 @@ impl VisionTransformer {
         })
     }
 
-    /// x [N, C, H, W] → logits [N, K].
-    pub fn forward(&self, x: Tensor<4>) -> Tensor<2> {
+    /// x [N, C, H, W] → what `head` reads, [N, channels].
+    pub fn features(&self, x: Tensor<4>) -> Tensor<2> {
         let patches = self.conv_proj.forward(x);
         let [n, c, h, w] = patches.dims();
         let patches = patches.reshape([n, c, h * w]).swap_dims(1, 2);
@@ -121,7 +122,7 @@ impl VisionTransformer {
         let x = Tensor::cat(vec![class, patches], 1) + self.pos_embedding.val();
         let x = self.layers.iter().fold(x, |x, layer| layer.forward(x));
         // Only the class token is read, so only it is normalised.
-        self.head.forward(self.ln.forward(x.narrow(1, 0, 1).reshape([n, c])))
+        self.ln.forward(x.narrow(1, 0, 1).reshape([n, c]))
     }
 }
 

@@ -40,7 +40,8 @@ pub struct WideResNet {
     conv1: Conv,
     blocks: Vec<WideBlock>,
     bn: BatchNorm,
-    fc: Linear,
+    /// [K, 640]
+    pub fc: Linear,
 }
 
 impl WideResNet {
@@ -78,11 +79,11 @@ impl WideResNet {
         Ok(Self { conv1, blocks, bn, fc })
     }
 
-    /// x [N, C, H, W] → logits [N, K].
-    pub fn forward(&self, x: Tensor<4>, pass: &mut Pass) -> Tensor<2> {
+    /// x [N, C, H, W] → what `fc` reads, [N, 640].
+    pub fn features(&self, x: Tensor<4>, pass: &mut Pass) -> Tensor<2> {
         let x = pass.enter(x);
         let h = self.blocks.iter().fold(self.conv1.maps(x, pass), |h, block| block.forward(h, pass));
         let h = relu(self.bn.forward(h, pass));
-        self.fc.forward(pass.means(h))
+        pass.means(h)
     }
 }

@@ -5,15 +5,13 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::classifier::spec::IMAGENET;
 use crate::error::{Error, Result};
 
 /// Key of a file's `metadata_props` that holds a normalisation as [`Normalisation`] is written.
 pub const KEY: &str = "bayescope.normalisation";
 /// Keys that hold the mean and the standard deviation of each channel instead: numbers between commas, in brackets or not.
 pub const MEAN_AND_STD: [&str; 2] = ["mean", "std"];
-
-/// ImageNet's means and standard deviations of red, green and blue between 0 and 1, as torchvision's weights expect them.
-const IMAGENET: [[f64; 3]; 2] = [[0.485, 0.456, 0.406], [0.229, 0.224, 0.225]];
 
 /// How images are scaled before they enter, said of pixels p between 0 and 1. World-space values are taken there first by the
 /// range of the world's pixels: p = (x − low)/(high − low).
