@@ -15,6 +15,8 @@ mod hardness;
 mod judge;
 #[path = "gui/kinds.rs"]
 mod kinds;
+#[path = "gui/ledger.rs"]
+mod ledger;
 #[path = "gui/look.rs"]
 mod look;
 #[path = "gui/looking.rs"]
@@ -23,6 +25,8 @@ mod looking;
 mod plots;
 #[path = "gui/training.rs"]
 mod training;
+#[path = "gui/validate.rs"]
+mod validate;
 #[path = "gui/walk.rs"]
 mod walk;
 #[path = "gui/worst.rs"]

@@ -7,19 +7,21 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("error", &[]),
     ("units", &["error"]),
     ("events", &["error"]),
+    ("provenance", &[]),
     ("device", &["error"]),
     ("data", &["error", "units", "events"]),
     ("simd", &[]),
     ("flow", &["error", "units", "events", "simd", "data"]),
     ("figure", &["error"]),
     ("gradients", &["error", "simd"]),
-    ("oracle", &["error", "units", "events", "device", "gradients", "data", "flow"]),
+    ("oracle", &["error", "units", "events", "provenance", "device", "gradients", "data", "flow"]),
     ("classifier", &["error", "units", "events", "gradients", "data", "flow", "measure"]),
-    ("bayes", &["error", "units", "events", "simd", "flow", "oracle"]),
+    ("bayes", &["error", "units", "events", "provenance", "simd", "flow", "oracle"]),
     ("measure", &["error", "units", "events", "simd"]),
     ("experiment", &["error", "units", "events", "data", "flow", "oracle", "bayes", "measure", "classifier", "figure"]),
-    ("export", &["error", "units", "events", "data", "flow", "oracle", "bayes", "measure", "experiment"]),
+    ("export", &["error", "units", "events", "provenance", "data", "flow", "oracle", "bayes", "measure", "experiment"]),
     ("judge", &["error", "units", "events", "data", "flow", "classifier", "measure", "figure"]),
+    ("validate", &["error", "units", "events", "data", "flow", "oracle", "classifier", "measure", "figure"]),
     // The device's name goes into the record of every oracle that a ranking of corpora trains.
     ("run", &["error", "units", "events", "device", "data", "figure", "flow", "oracle", "classifier", "experiment"]),
 ];
@@ -28,6 +30,7 @@ const ROOMS: &[(&str, &[&str])] = &[
 const FACES: &[(&str, &[&str])] = &[("worker", &[]), ("gui", &["worker"]), ("cli", &["worker", "gui"])];
 const ENGINE: &[&str] = &[
     "error",
+    "provenance",
     "units",
     "events",
     "device",
@@ -41,6 +44,7 @@ const ENGINE: &[&str] = &[
     "experiment",
     "export",
     "judge",
+    "validate",
     "run",
 ];
 

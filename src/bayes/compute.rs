@@ -6,7 +6,7 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use super::classes::{GaussianClasses, Merge, Scene};
-use super::estimate::{Badge, Estimate, Figure, Method};
+use super::estimate::{Estimate, Figure, Method};
 use super::hdr::{self, HdrSpec, Outcome};
 use super::monte_carlo::MonteCarlo;
 use super::pair::{PairSum, Target};
@@ -17,6 +17,7 @@ use super::scores::Quantity;
 use super::{biorthogonal, equidistant, line, plane, sov, tensor};
 use crate::error::{Error, Result};
 use crate::events::Events;
+use crate::provenance::Badge;
 use crate::units::{Seed, Tau};
 
 /// Largest K at which `auto` takes separation of variables.

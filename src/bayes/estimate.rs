@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::provenance::Badge;
+
 /// How a Bayes error was computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -35,18 +37,6 @@ impl Method {
             Self::Mc => "Monte Carlo",
         }
     }
-}
-
-/// What stands behind the interval of a number (DESIGN §2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Badge {
-    /// A closed form or a one-dimensional integral, true to rounding.
-    Exact,
-    /// Deterministic quadrature: the interval is the difference of two rules, or what the rule is known to leave.
-    Bounded,
-    /// The interval holds with 95 % confidence.
-    Estimated,
 }
 
 /// A number ≥ 0 with its 95 % interval.

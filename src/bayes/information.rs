@@ -7,13 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use super::classes::{GaussianClasses, Merge, Scene};
 use super::compute::{Spec, positive, refine_pairs};
-use super::estimate::{Badge, Figure};
+use super::estimate::Figure;
 use super::pair::{PairSum, Target};
 use super::quadrature::Scaled;
 use super::scores::Quantity;
 use super::{line, plane, product};
 use crate::error::{Error, Result};
 use crate::events::Events;
+use crate::provenance::Badge;
 use crate::units::Tau;
 
 /// A and I of a world.

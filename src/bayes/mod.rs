@@ -46,9 +46,10 @@ mod sov;
 mod tensor;
 mod wedge;
 
+pub use crate::provenance::Badge;
 pub use classes::GaussianClasses;
 pub use compute::{Spec, bayes_error, limit_at_zero};
-pub use estimate::{Badge, Estimate, Figure, Method, Z95};
+pub use estimate::{Estimate, Figure, Method, Z95};
 pub use hardness::{ClassHardness, one_vs_rest, pairwise};
 pub use hdr::HdrSpec;
 pub use information::{Claims, Information, fano, information, information_at_zero};

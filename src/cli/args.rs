@@ -5,6 +5,7 @@ mod evaluate;
 mod export;
 mod run;
 mod scale;
+mod validate;
 
 use std::path::PathBuf;
 
@@ -21,6 +22,7 @@ pub use evaluate::EvaluateArgs;
 pub use export::ExportArgs;
 pub use run::{CopiesArgs, PlanArgs, ResumeArgs, RunArgs, SlurmArgs, SummaryArgs, WatchArgs};
 pub use scale::{ScaleArgs, WalkArgs};
+pub use validate::ValidateArgs;
 
 /// Explore worlds in which the truth is known: samples of a frozen conditional flow at any temperature, and their exact
 /// posteriors.
@@ -236,22 +238,8 @@ pub enum OracleCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Measure an oracle on labelled images: NLL and accuracy of its posterior.
-    Validate {
-        /// Bundled name, oracle folder, or checkpoint file.
-        oracle: String,
-        /// Labelled images; of a folder with splits, the test part.
-        #[arg(long)]
-        data: PathBuf,
-        /// Seed of the dequantisation noise.
-        #[arg(long, default_value_t = 0)]
-        seed: u64,
-        #[command(flatten)]
-        compute: Compute,
-        /// Print one JSON document.
-        #[arg(long)]
-        json: bool,
-    },
+    /// Compare an oracle with real images: likelihood, exactness, and with --images FID, coverage, memorisation and kin.
+    Validate(Box<ValidateArgs>),
 }
 
 /// Where and how exactly to compute.

@@ -1,5 +1,7 @@
 //! `bayescope evidence`: where in an image the evidence for one class and against another lies.
 
+use crate::oracle::provenance::keep;
+use crate::provenance::Badge;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -89,6 +91,9 @@ pub fn run(args: EvidenceArgs) -> Result<()> {
     if let Some(path) = &args.out {
         let (shape, pixels) = world.evidence_sheet(&read.x, &maps)?;
         write_png(path, shape, &pixels)?;
+        let classes = format!("for {}, against {}", world.class_names()[a], world.class_names()[b]);
+        let provenance = opened.info.provenance(Badge::Exact, &settings).with("evidence", classes);
+        keep(path, "evidence maps", provenance.for_the_eye("colours scaled to the strongest cell of each"))?;
     }
     let rows: Vec<Vec<Vec<f64>>> =
         maps.iter().map(|map| map.cells.chunks(map.columns).map(<[f64]>::to_vec).collect()).collect();

@@ -1,5 +1,7 @@
 //! Looks that leave the world, as arguments of `sample`.
 
+use super::Opened;
+use crate::oracle::provenance::keep;
 use std::path::Path;
 
 use clap::{Args, ValueEnum};
@@ -11,7 +13,7 @@ use crate::error::Result;
 use crate::flow::tarflow::Look;
 use crate::flow::tarflow::engine::{Guidance, Guided};
 use crate::oracle::look::save_pictures_with;
-use crate::oracle::world::{SampleSpec, Settings, World};
+use crate::oracle::world::{SampleSpec, Settings};
 
 /// How pictures are made where they need not be samples of the world. Pictures only: they have no posterior.
 #[derive(Debug, Args)]
@@ -71,8 +73,9 @@ struct Report<'a> {
 }
 
 /// Writes pictures and says what they are.
-pub fn run(world: &World, spec: SampleSpec, settings: &Settings, look: &Look, out: &Path, json: bool) -> Result<()> {
-    let pictures = save_pictures_with(world, &spec, &[], settings, look, out, &mut Bar::new("sampling"))?;
+pub fn run(opened: &Opened, spec: SampleSpec, settings: &Settings, look: &Look, out: &Path, json: bool) -> Result<()> {
+    let pictures = save_pictures_with(&opened.world, &spec, &[], settings, look, out, &mut Bar::new("sampling"))?;
+    keep(out, "pictures with a look", opened.info.of_pictures(&spec, &[], settings, look))?;
     let file = out.display().to_string();
     if json {
         let Look { guidance, denoise } = *look;

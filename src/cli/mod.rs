@@ -21,6 +21,7 @@ mod sample;
 mod scale;
 mod slurm;
 mod spec;
+mod validate;
 mod walk;
 mod watch;
 mod worst;
@@ -125,6 +126,12 @@ struct Opened {
 
 /// Opens an oracle where and as exactly as asked.
 fn open(oracle: &str, compute: &Compute) -> Result<Opened> {
+    let (chosen, precision) = suited(compute)?;
+    open_on(oracle, chosen, precision)
+}
+
+/// The device and the arithmetic that are asked for.
+fn suited(compute: &Compute) -> Result<(Chosen, Precision)> {
     let chosen = choose(compute.device.device)?;
     let precision = Precision::from(compute.precision);
     if precision == Precision::F64 && chosen.report.used.choice != crate::device::DeviceChoice::Cpu {
@@ -132,7 +139,7 @@ fn open(oracle: &str, compute: &Compute) -> Result<Opened> {
             "--precision f64 needs --device cpu: adapters differ in what 64-bit arithmetic they have",
         ));
     }
-    open_on(oracle, chosen, precision)
+    Ok((chosen, precision))
 }
 
 /// Opens an oracle on a device that is chosen already.

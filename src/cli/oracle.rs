@@ -1,4 +1,4 @@
-//! `bayescope oracle list|info|train|validate`.
+//! `bayescope oracle list|info|train`.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -7,18 +7,17 @@ use serde::Serialize;
 
 use super::args::{Compute, DeviceArg, OracleCommand, PrecisionArg};
 use super::progress::Bar;
-use super::{open, print_json};
+use super::{open, print_json, validate};
 use crate::bayes::{Estimate, GaussianClasses, Information, Spec, Z95, bayes_error, information};
-use crate::data::{Split, open_dataset};
 use crate::device::{DeviceChoice, choose};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::events::Progress;
-use crate::oracle::evaluate::{Evaluation, evaluate};
+use crate::oracle::evaluate::Evaluation;
 use crate::oracle::folder::OracleInfo;
 use crate::oracle::library;
 use crate::oracle::posterior::Prior;
 use crate::oracle::train::{ORACLE, TrainEvent, TrainSpec, train_oracle};
-use crate::units::{Seed, Tau};
+use crate::units::Tau;
 
 /// Does what the subcommand says.
 pub fn run(command: OracleCommand) -> Result<()> {
@@ -29,7 +28,7 @@ pub fn run(command: OracleCommand) -> Result<()> {
             if json { print_json(&described) } else { described.tell() }
         }
         OracleCommand::Train { spec, out, device, json } => train(&spec, &out, device.device, json),
-        OracleCommand::Validate { oracle, data, seed, compute, json } => validate(&oracle, &data, seed, &compute, json),
+        OracleCommand::Validate(args) => validate::run(&args),
     }
 }
 
@@ -192,21 +191,4 @@ fn tell(bar: &Bar, event: &TrainEvent) {
         TrainEvent::NoSamples { epoch, why } => bar.line(&format!("epoch {epoch}: no samples to show ({why})")),
         TrainEvent::Samples { .. } => {}
     }
-}
-
-fn validate(oracle: &str, data: &Path, seed: u64, compute: &Compute, json: bool) -> Result<()> {
-    let opened = open(oracle, compute)?;
-    let shape = opened.world.shape();
-    let data = open_dataset(data, Split::Test)?.to_channels(shape.channels)?;
-    let data = if data.shape == shape { data } else { data.pad_to(shape.width)? };
-    let known = opened.world.class_names().len();
-    if data.class_names.len() > known {
-        return Err(Error::input(format!("{} has {} classes, the oracle {known}", data.name, data.class_names.len())));
-    }
-    let result = evaluate(opened.world.flow(), &data, Seed(seed), &mut Bar::new("validating"))?;
-    if json {
-        return print_json(&result);
-    }
-    println!("{} on {}: {}", opened.info.name, data.name, figures(&result));
-    Ok(())
 }

@@ -8,6 +8,7 @@ use super::{open, print_json};
 use crate::data::{Input, read_npz};
 use crate::error::{Error, Result};
 use crate::oracle::export::{save_latents, save_samples};
+use crate::oracle::provenance::keep;
 use crate::oracle::rounding::Rounding;
 use crate::oracle::strategies;
 use crate::oracle::world::{SampleSpec, Settings};
@@ -34,7 +35,7 @@ pub fn run(args: &SampleArgs) -> Result<()> {
     let class = args.class.as_deref().map(|class| class_of("--class ", class, names)).transpose()?;
     let spec = SampleSpec { n: args.n, class, seed: Seed(args.seed) };
     if let Some(look) = args.look.look() {
-        return super::look::run(&opened.world, spec, &settings, &look, &args.out, args.json);
+        return super::look::run(&opened, spec, &settings, &look, &args.out, args.json);
     }
     if args.n >= WORTH_MEASURING && args.latents.is_none() {
         let (flow, sha256) = (opened.world.flow(), &opened.info.weights_sha256);
@@ -52,6 +53,11 @@ pub fn run(args: &SampleArgs) -> Result<()> {
             Input::Pixels(_) => return Err(Error::file(file, "holds pixels, not an array x of floats")),
         },
     };
+    let mut provenance = opened.info.of_samples(&spec, &[], &settings, &saved, &args.out);
+    if let Some(latents) = &args.latents {
+        provenance = provenance.with("latents", latents.display().to_string());
+    }
+    keep(&args.out, "samples", provenance)?;
     let file = args.out.display().to_string();
     if args.json {
         let info = &opened.info;

@@ -1,5 +1,6 @@
 //! `bayescope walk`.
 
+use crate::oracle::provenance::keep;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
@@ -58,6 +59,7 @@ pub fn run(args: &WalkArgs) -> Result<()> {
     drop(bar);
     if let Some(path) = &args.out {
         save(&opened.world, &walked, path)?;
+        keep(path, "points of a walk", opened.info.of_walk(&settings, path))?;
     }
     let file = args.out.as_ref().map(|path| path.display().to_string());
     let info = &opened.info;

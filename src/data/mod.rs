@@ -36,7 +36,7 @@ pub(crate) use source::open_file;
 pub use stream::NpzImages;
 pub use table::{Column, Stored, write_table};
 pub use world::{WorldBatch, add_npz_in_pieces, write_npz, write_npz_in_pieces};
-pub use write::{contact_sheet, encode_png, write_atomically, write_png};
+pub use write::{contact_sheet, encode_png, write_atomically, write_named, write_png};
 
 /// Channels, height and width of every image of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

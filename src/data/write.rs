@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use image::{ExtendedColorType, ImageEncoder, codecs::png::PngEncoder};
 use tempfile::NamedTempFile;
@@ -68,6 +68,16 @@ impl Seek for Disk<'_> {
 /// The system's error on `path`, from `fill` or from any of the steps.
 pub fn write_atomically(path: &Path, fill: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()>) -> Result<()> {
     replace_file(path, |file| fill(file))
+}
+
+/// [`write_atomically`] of `bytes` as file `name` of a folder; the file's path.
+///
+/// # Errors
+/// As [`write_atomically`].
+pub fn write_named(folder: &Path, name: &str, bytes: &[u8]) -> Result<PathBuf> {
+    let path = folder.join(name);
+    write_atomically(&path, |file| file.write_all(bytes))?;
+    Ok(path)
 }
 
 /// What becomes of a file of that name that is there when the new one is complete.

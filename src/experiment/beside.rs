@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 use super::cell::Cell;
 use super::repeats::{Repeats, SHARE, SeedMean, cell, distinct, point};
 use super::truth::Truth;
-use crate::bayes::Badge;
 use crate::classifier::{Architecture, Labels};
 use crate::figure::{Point, Rule, Series, Value, Way};
 use crate::measure::{Estimate, Interval};
@@ -109,15 +108,6 @@ pub(super) fn axes<'a>(all: impl Iterator<Item = &'a Beside> + Clone) -> (Vec<Wh
 /// The series of what is meant of the test images themselves, beside that of the world.
 pub(super) fn on_test(series: Series) -> Series {
     Series { name: format!("{}, on the test images", series.name), dashed: true, ..series }
-}
-
-/// How sure a Bayes error is.
-pub(super) fn sureness(badge: Badge) -> &'static str {
-    match badge {
-        Badge::Exact => "exact",
-        Badge::Bounded => "bounded",
-        Badge::Estimated => "estimated",
-    }
 }
 
 /// A horizontal line at a number with its interval, times 100.

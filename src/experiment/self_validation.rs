@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::beside::{Beside, Who, across, axes, on_test, per_cent, sureness};
+use super::beside::{Beside, Who, across, axes, on_test, per_cent};
 use super::cell::CellResult;
 use super::repeats::{SEED_MEAN, only, provenance, repeats, suffix};
 use super::spec::ExperimentSpec;
@@ -155,7 +155,7 @@ impl Nearness {
 
     /// How sure the Bayes error is, in words.
     fn how(&self) -> String {
-        let words = |truth: &Truth| format!("{}: {}", sureness(truth.badge), truth.how);
+        let words = |truth: &Truth| format!("{}: {}", truth.badge.name(), truth.how);
         self.truth.as_ref().map_or("not computed yet".into(), words)
     }
 

@@ -14,6 +14,7 @@ use crate::flow::weights::sha256;
 use crate::measure::Estimate;
 use crate::oracle::posterior::Prior;
 use crate::oracle::rounding::Rounding;
+use crate::provenance::{Badge, Made, Provenance};
 use crate::units::{Seed, Smoothing, Tau};
 
 /// Its name.
@@ -108,6 +109,22 @@ impl Manifest {
             splits: BTreeMap::new(),
             files: BTreeMap::new(),
         }
+    }
+
+    /// The dataset in `folder` as a line of the exactness ledger.
+    pub fn made(&self, folder: &Path) -> Made {
+        let images: Vec<String> = self.splits.iter().map(|(name, split)| format!("{} {name}", split.images)).collect();
+        let provenance = Provenance::new(Badge::Exact)
+            .with("oracle", &self.oracle)
+            .with("weights SHA-256", &self.weights_sha256)
+            .with("τ", self.tau.get().to_string())
+            .with("T", self.smoothing.get().to_string())
+            .with("class prior π", self.prior.describe())
+            .with("seed", self.seed.0.to_string())
+            .with("images", images.join(", "))
+            .with("exactness", &self.exactness)
+            .with("files", format!("{}, their SHA-256 in {NAME}", self.files.len()));
+        Made { what: "dataset".into(), place: Some(folder.display().to_string()), provenance }
     }
 
     /// The one of a folder; `None` where there is none, so that a dataset is incomplete.

@@ -1,5 +1,6 @@
 //! The window: drains what the engine sent, paints, does what the user asked, and tells the engine what is wanted now.
 
+use crate::provenance::Made;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -45,6 +46,8 @@ pub struct App {
     pub(super) prompt: Option<Prompt>,
     pub(super) dialog: Errand<Chosen>,
     pub(super) saving: Errand<Result<String, String>>,
+    /// The line of the ledger for what is being written.
+    pub(super) making: Option<Made>,
     pub(super) runs: RunDesk,
     pub(super) times: FrameTimes,
     pub(super) commands: Vec<command::Command>,
@@ -75,6 +78,7 @@ impl App {
             prompt: None,
             dialog: Errand::default(),
             saving: Errand::default(),
+            making: None,
             runs: RunDesk::default(),
             times: FrameTimes::default(),
             commands: Vec::new(),
@@ -176,8 +180,14 @@ impl App {
             self.devices = devices;
         }
         match self.saving.poll() {
-            Some(Ok(done)) => self.session.notify(Level::Info, done),
-            Some(Err(why)) => self.session.notify(Level::Error, why),
+            Some(Ok(done)) => {
+                self.session.notify(Level::Info, done);
+                self.making.take().into_iter().for_each(|made| self.session.ledger.add(made));
+            }
+            Some(Err(why)) => {
+                self.session.notify(Level::Error, why);
+                self.making = None;
+            }
             None => {}
         }
         if let Some((purpose, paths)) = self.dialog.poll() {

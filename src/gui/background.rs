@@ -63,6 +63,14 @@ pub enum Purpose {
     JudgeModel(usize),
     /// Where the report goes.
     ReportFolder,
+    /// The real images of a validation.
+    ValidateData,
+    /// Where a validation goes.
+    ValidateFolder,
+    /// Weights of a feature net.
+    FeatureWeights,
+    /// Statistics that FID compares with.
+    FidStatistics,
     /// The images of a ranking's corpus, by its place in the list.
     RankData(usize),
 }
@@ -105,10 +113,26 @@ impl<T: Send + 'static> Errand<T> {
 /// Paths chosen in a dialog; empty when it was closed.
 pub type Chosen = (Purpose, Vec<PathBuf>);
 
+/// Asks for one file.
+fn pick_file(ctx: &egui::Context, dialog: AsyncFileDialog, purpose: Purpose) -> Errand<Chosen> {
+    let answer = dialog.pick_file();
+    Errand::start(ctx, "file dialog", move || (purpose, one(block_on(answer))))
+}
+
+/// Asks where a file is to go.
+fn save_file(ctx: &egui::Context, dialog: AsyncFileDialog, purpose: Purpose) -> Errand<Chosen> {
+    let answer = dialog.save_file();
+    Errand::start(ctx, "file dialog", move || (purpose, one(block_on(answer))))
+}
+
+/// The path of an answer, where there is one.
+fn one(handle: Option<FileHandle>) -> Vec<PathBuf> {
+    handle.map(|handle| handle.path().to_owned()).into_iter().collect()
+}
+
 /// Opens the desktop's dialog. The request is made here, where macOS wants it; only the waiting is done elsewhere.
 pub fn browse(ctx: &egui::Context, purpose: Purpose) -> Errand<Chosen> {
     let dialog = AsyncFileDialog::new();
-    let one = |handle: Option<FileHandle>| handle.map(|handle| handle.path().to_owned()).into_iter().collect();
     match purpose {
         Purpose::OpenFiles => {
             let answer = dialog.set_title("Open images or an oracle").pick_files();
@@ -128,6 +152,8 @@ pub fn browse(ctx: &egui::Context, purpose: Purpose) -> Errand<Chosen> {
         | Purpose::ExportFolder
         | Purpose::JudgeData
         | Purpose::ReportFolder
+        | Purpose::ValidateData
+        | Purpose::ValidateFolder
         | Purpose::RankData(_)
         | Purpose::RunTestData => {
             let answer = dialog.set_title("Choose a folder").pick_folder();
@@ -135,12 +161,14 @@ pub fn browse(ctx: &egui::Context, purpose: Purpose) -> Errand<Chosen> {
         }
         Purpose::JudgeModel(_) => {
             let kinds = ["npz", "npy", "csv", "parquet", "onnx"];
-            let answer = dialog.set_title("Choose predictions or a network").add_filter("Models", &kinds).pick_file();
-            Errand::start(ctx, "file dialog", move || (purpose, one(block_on(answer))))
+            pick_file(ctx, dialog.set_title("Choose predictions or a network").add_filter("Models", &kinds), purpose)
+        }
+        Purpose::FeatureWeights | Purpose::FidStatistics => {
+            let kinds = ["pth", "pt", "safetensors", "npz"];
+            pick_file(ctx, dialog.set_title("Choose weights or statistics").add_filter("Arrays", &kinds), purpose)
         }
         Purpose::TrainSpec | Purpose::RunSpec | Purpose::RankSpec => {
-            let answer = dialog.set_title("Choose a spec").add_filter("TOML", &["toml"]).pick_file();
-            Errand::start(ctx, "file dialog", move || (purpose, one(block_on(answer))))
+            pick_file(ctx, dialog.set_title("Choose a spec").add_filter("TOML", &["toml"]), purpose)
         }
         Purpose::SaveCurve | Purpose::SavePoints(_) => {
             let (title, name) = match purpose {
@@ -148,21 +176,18 @@ pub fn browse(ctx: &egui::Context, purpose: Purpose) -> Errand<Chosen> {
                 _ => ("Save the curve", "bayes-error.csv"),
             };
             let dialog = dialog.set_title(title).set_file_name(name);
-            let answer = dialog.add_filter("Comma-separated values", &["csv"]).save_file();
-            Errand::start(ctx, "file dialog", move || (purpose, one(block_on(answer))))
+            save_file(ctx, dialog.add_filter("Comma-separated values", &["csv"]), purpose)
         }
         Purpose::SaveFigure(format) => {
             let extension = format.extension();
             let dialog = dialog.set_title("Save the figure").set_file_name(format!("figure.{extension}"));
-            let answer = dialog.add_filter(extension.to_uppercase(), &[extension]).save_file();
-            Errand::start(ctx, "file dialog", move || (purpose, one(block_on(answer))))
+            save_file(ctx, dialog.add_filter(extension.to_uppercase(), &[extension]), purpose)
         }
         Purpose::SaveWalk | Purpose::Save => {
             let samples = purpose == Purpose::Save;
             let (what, name) = if samples { ("samples", "samples.npz") } else { ("the walk", "walk.npz") };
             let dialog = dialog.set_title(format!("Save {what}")).set_file_name(name);
-            let answer = dialog.add_filter("Arrays or pictures", &["npz", "png"]).save_file();
-            Errand::start(ctx, "file dialog", move || (purpose, one(block_on(answer))))
+            save_file(ctx, dialog.add_filter("Arrays or pictures", &["npz", "png"]), purpose)
         }
     }
 }

@@ -19,7 +19,8 @@ use super::runs::RunCommand;
 use super::view::Source;
 
 pub use lines::{
-    bayes_error_command, evaluate_command, export_command, knobs, posterior_command, quote, sample_command, tau_command,
+    bayes_error_command, evaluate_command, export_command, knobs, posterior_command, quote, sample_command,
+    tau_command, validate_command,
 };
 
 /// One step through the gallery.

@@ -1,5 +1,6 @@
 //! What each command does.
 
+use crate::gui::session::ledger::of_figure;
 use std::path::PathBuf;
 
 use eframe::egui::{self, ViewportCommand};
@@ -124,7 +125,10 @@ impl App {
                 return self.session.notify(Level::Warning, "There is no finished walk: use the panel Walk first.");
             }
             Command::SaveWalk => return self.prompt = Some(Prompt::new(Kind::SaveWalk)),
-            Command::SaveWalkTo(path) => Job::SaveWalk { path },
+            Command::SaveWalkTo(path) => {
+                let walked = self.session.walk.as_ref().map(|walk| walk.request.settings.clone());
+                Job::SaveWalk { path, settings: walked.unwrap_or_else(|| self.prefs.settings()) }
+            }
             _ => {
                 panels::activate(&mut self.layout, panels::gallery::ID);
                 Job::SendWalk { settings: self.prefs.settings() }
@@ -238,7 +242,9 @@ impl App {
 
     /// Writes the report of the last judgement.
     fn write_report(&mut self, ctx: &egui::Context, folder: PathBuf) {
-        if let Some(report) = self.session.exchange.judge.as_ref().and_then(|view| view.report.clone()) {
+        let view = self.session.exchange.judge.as_ref();
+        if let Some((report, figure)) = view.and_then(|view| Some((view.report.clone()?, view.figures.first()?))) {
+            self.making = Some(of_figure("report on classifiers", Some(&folder), &figure.provenance));
             self.saving = background::save_with(ctx, folder, move |folder| write_report(folder, &report).map(drop));
         }
     }
@@ -315,6 +321,10 @@ impl App {
             | Purpose::JudgeData
             | Purpose::JudgeModel(_)
             | Purpose::ReportFolder
+            | Purpose::ValidateData
+            | Purpose::ValidateFolder
+            | Purpose::FeatureWeights
+            | Purpose::FidStatistics
             | Purpose::RankData(_) => self.view.picked = Some((purpose, first)),
         }
     }

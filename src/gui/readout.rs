@@ -12,7 +12,7 @@ use super::session::Session;
 use super::session::bayes::Readout;
 use super::theme::{Badge, Theme};
 use super::widgets::{badge, fact, facts, hint};
-use crate::bayes::{self, Estimate, Figure, Information, Z95};
+use crate::bayes::{Estimate, Figure, Information, Z95};
 
 /// Half the width of a 95 % interval.
 pub fn half_width(figure: &Figure) -> f64 {
@@ -28,24 +28,15 @@ pub fn percent(estimate: &Estimate) -> String {
     format::percent_interval(figure.value, half_width(figure))
 }
 
-/// The mark of an estimate.
-pub fn mark(badge: bayes::Badge) -> Badge {
-    match badge {
-        bayes::Badge::Exact => Badge::Exact,
-        bayes::Badge::Bounded => Badge::Bounded,
-        bayes::Badge::Estimated => Badge::Estimated,
-    }
-}
-
 /// What is behind an estimate, in words.
 pub fn provenance(estimate: &Estimate) -> String {
     let Estimate { figure: Figure { interval: (low, high), .. }, method, why, samples, seconds, .. } = estimate;
     let interval = match estimate.badge {
-        bayes::Badge::Exact => "Exact to rounding".to_owned(),
-        bayes::Badge::Bounded => {
+        Badge::Exact => "Exact to rounding".to_owned(),
+        Badge::Bounded => {
             format!("Within {} to {} %", format::digits(100.0 * low), format::digits(100.0 * high))
         }
-        bayes::Badge::Estimated => {
+        Badge::Estimated | Badge::Illustrative => {
             format!("95 % interval {} to {} %", format::digits(100.0 * low), format::digits(100.0 * high))
         }
     };
@@ -92,7 +83,7 @@ pub fn value(ui: &mut Ui, cx: &Cx) {
             let text = RichText::new(percent(estimate)).strong();
             let text = if readout.stale(Instant::now()) { text.color(theme.weak()) } else { text };
             ui.label(text).on_hover_text(&about);
-            badge(ui, mark(estimate.badge), &about);
+            badge(ui, estimate.badge, &about);
         }
         Some(Readout { outcome: Err(why), .. }) => {
             ui.colored_label(theme.error(), why);
@@ -205,7 +196,7 @@ pub fn copied(session: &Session, prefs: &Prefs) -> Option<String> {
         format!("class prior π: {prior}"),
         format!("base temperature τ = {}, posterior smoothing T = 1", readout.tau),
         format!("method: {} ({})", estimate.method.name(), estimate.why),
-        format!("badge: {}; relative tolerance {:e}; seed 0", mark(estimate.badge).name(), readout.tolerance),
+        format!("badge: {}; relative tolerance {:e}; seed 0", estimate.badge.name(), readout.tolerance),
         format!("points: {}; time: {} s", estimate.samples, estimate.seconds),
         format!("bayescope {}: {}", env!("CARGO_PKG_VERSION"), bayes_error_command(session, prefs)),
     ];

@@ -1,5 +1,6 @@
 //! What a user does with runs, and what of it waits for a disk: writing a spec, deleting a folder, both on threads of their own.
 
+use crate::gui::session::ledger::of_figure;
 use std::path::{Path, PathBuf};
 
 use eframe::egui::{self, Id, Modal, RichText};
@@ -201,6 +202,7 @@ impl App {
             RunCommand::SaveFigureTo(path) => {
                 let dark = Theme::of_window(ctx).is_dark();
                 if let Some((figure, format)) = self.runs.figure.take() {
+                    self.making = Some(of_figure(format!("figure: {}", figure.title), Some(&path), &figure.provenance));
                     self.saving = background::save_with(ctx, path, move |path| {
                         // Printed pages are light, whatever the window is; a picture on the screen is as it was seen.
                         let look = Look { dark: dark && format == Format::Png, ..Look::default() };
@@ -216,6 +218,8 @@ impl App {
             RunCommand::SaveFiguresTo(path) => {
                 let of = self.runs.figures_of.take();
                 if let Some((figures, tables, name)) = of.and_then(|folder| self.figures_of(&folder)) {
+                    let said = figures.first().map_or(&[][..], |figure| &figure.provenance);
+                    self.making = Some(of_figure(format!("figures and tables of {name}"), Some(&path), said));
                     self.saving = background::save_with(ctx, path, move |path| {
                         write_figures(&figures, &tables, path, &name).map(drop)
                     });

@@ -4,31 +4,7 @@ use eframe::egui::ecolor::Hsva;
 use eframe::egui::{self, Color32, Stroke};
 
 use super::prefs::Look;
-
-/// How far a number or picture can be trusted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Badge {
-    /// Follows from the world without approximation, to the stated precision.
-    Exact,
-    /// Lies within a stated bound.
-    Bounded,
-    /// Comes with a standard error.
-    Estimated,
-    /// For the eye only.
-    Illustrative,
-}
-
-impl Badge {
-    /// The word on it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Exact => "exact",
-            Self::Bounded => "bounded",
-            Self::Estimated => "estimated",
-            Self::Illustrative => "illustrative",
-        }
-    }
-}
+pub use crate::provenance::Badge;
 
 /// Gap between two thumbnails, points.
 pub const TILE_GAP: f32 = 3.0;

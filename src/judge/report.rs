@@ -6,9 +6,9 @@ use serde::Serialize;
 
 use super::drawn::provenance;
 use super::{Evaluated, Examined, LabelCheck, Pair, Report, Verdict, figures, tables};
-use crate::data::write_atomically;
+use crate::data::write_named;
 use crate::error::{Error, Result};
-use crate::figure::{Look, Table, csv, svg};
+use crate::figure::Page;
 
 /// `report.json`.
 #[derive(Serialize)]
@@ -40,37 +40,16 @@ struct Model<'a> {
 /// Names the file that cannot be written.
 pub fn write_report(folder: &Path, report: &Report) -> Result<Vec<PathBuf>> {
     std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
-    let mut written = Vec::new();
-    let mut keep = |name: &str, bytes: &[u8]| {
-        let path = folder.join(name);
-        write_atomically(&path, |file| file.write_all(bytes))?;
-        written.push(path);
-        Ok::<_, Error>(())
+    let page = Page {
+        name: "report.md".into(),
+        head: head(report),
+        figures: figures(report),
+        tables: tables(report),
+        provenance: provenance(report),
     };
-    let mut page = head(report);
-    for table in tables(report) {
-        keep(&format!("{}.csv", table.id), commented(&table, report).as_bytes())?;
-        page += &format!("\n{}", table.markdown());
-    }
-    for figure in figures(report) {
-        keep(&format!("{}.svg", figure.id), svg(&figure, &Look::default()).as_bytes())?;
-        // Tables have the name alone.
-        keep(&format!("{}-figure.csv", figure.id), csv(&figure).as_bytes())?;
-        page += &format!("\n## {}\n\n![{}]({}.svg)\n\n{}\n", figure.title, figure.title, figure.id, figure.caption);
-    }
-    page += "\n## Provenance\n\n";
-    for (name, value) in provenance(report) {
-        page += &format!("* {name}: {value}\n");
-    }
-    keep("report.json", document(report)?.as_bytes())?;
-    keep("report.md", page.as_bytes())?;
-    Ok(written)
-}
-
-/// A table's CSV under its provenance.
-fn commented(table: &Table, report: &Report) -> String {
-    let lines = provenance(report).into_iter().map(|(name, value)| format!("# {name}: {value}\n"));
-    lines.collect::<String>() + &table.csv()
+    let mut files = page.files();
+    files.insert(0, ("report.json".into(), document(report)?.into_bytes()));
+    files.into_iter().map(|(name, bytes)| write_named(folder, &name, &bytes)).collect()
 }
 
 impl<'a> Model<'a> {

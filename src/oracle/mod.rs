@@ -10,6 +10,7 @@ pub mod library;
 pub mod look;
 pub mod posterior;
 pub mod precision;
+pub mod provenance;
 pub mod rounding;
 pub mod running;
 pub mod scale;

@@ -37,6 +37,14 @@ impl Prior {
         self.0.len()
     }
 
+    /// In words.
+    pub fn describe(&self) -> String {
+        match self.0.iter().all(|p| *p == self.0[0]) {
+            true => "uniform".into(),
+            false => format!("{:?}", self.0),
+        }
+    }
+
     /// π_y of every class.
     pub fn probabilities(&self) -> &[f64] {
         &self.0

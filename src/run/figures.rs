@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::folder::RunFolder;
-use crate::data::write_atomically;
+use crate::data::write_named;
 use crate::error::{Error, Result};
 use crate::experiment::Summary;
 use crate::figure::{Figure, Look, Table, csv, png, svg};
@@ -100,25 +100,20 @@ impl Format {
 pub fn write_figures(figures: &[Figure], tables: &[Table], folder: &Path, title: &str) -> Result<Vec<PathBuf>> {
     std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
     let mut written = Vec::new();
-    let mut keep = |name: String, bytes: &[u8]| {
-        let path = folder.join(name);
-        write_atomically(&path, |file| file.write_all(bytes))?;
-        written.push(path);
-        Ok::<_, Error>(())
-    };
     let mut page = format!("# {title}\n");
     for figure in figures {
         for format in Format::ALL {
-            keep(format!("{}.{}", figure.id, format.extension()), &format.encode(figure, &Look::default())?)?;
+            let name = format!("{}.{}", figure.id, format.extension());
+            written.push(write_named(folder, &name, &format.encode(figure, &Look::default())?)?);
         }
         page += &format!("\n## {}\n\n![{}]({}.png)\n\n{}\n", figure.title, figure.title, figure.id, figure.caption);
         let said = figure.provenance.iter().map(|(name, value)| format!("{name}: {value}"));
         page += &format!("\n_{}_\n", said.collect::<Vec<_>>().join(" · "));
     }
     for table in tables {
-        keep(format!("{}.csv", table.id), table.csv().as_bytes())?;
+        written.push(write_named(folder, &format!("{}.csv", table.id), table.csv().as_bytes())?);
         page += &format!("\n{}", table.markdown());
     }
-    keep("figures.md".into(), page.as_bytes())?;
+    written.push(write_named(folder, "figures.md", page.as_bytes())?);
     Ok(written)
 }

@@ -6,7 +6,7 @@ use super::spot::{train, unit};
 use super::{FeatureChoice, FeatureRecord, Stage, ValidateEvent, Work};
 use crate::classifier::features::{Embedded, FeatureNet};
 use crate::error::Result;
-use crate::events::{Events, Progress, silent};
+use crate::events::{Events, Progress};
 
 /// Images of a kept piece.
 const PIECE: usize = 512;

@@ -28,6 +28,12 @@ pub struct Corpus {
     pub notes: Vec<String>,
 }
 
+impl Corpus {
+    fn of(train: &Dataset, held_out: &Dataset, of_the_oracle: Option<bool>, notes: Vec<String>) -> Self {
+        Self { name: held_out.name.clone(), train: train.len(), held_out: held_out.len(), of_the_oracle, notes }
+    }
+}
+
 /// The images, in the shape and with the classes of the world.
 pub struct Real {
     /// What the oracle was trained on, or stands for it.
@@ -43,6 +49,12 @@ impl Real {
     pub fn open(work: &Work<'_>) -> Result<Self> {
         let (spec, world) = (work.spec, work.world);
         let mut notes = Vec::new();
+        if spec.images == 0 {
+            // Nothing is compared: held-out images are all that is needed.
+            let held_out = fitted(world, open_dataset(&spec.data, Split::Test)?, &mut notes)?;
+            let train = held_out.subset([])?;
+            return Ok(Self { corpus: Corpus::of(&train, &held_out, None, notes), train, held_out });
+        }
         let (train, of_the_oracle) = trained_on(work, &mut notes)?;
         let (train, held_out) = match open_test(&spec.data)? {
             Some(Input::Pixels(test)) => (train, fitted(world, test, &mut Vec::new())?),
@@ -70,14 +82,7 @@ impl Real {
                 return Err(Error::file(&spec.data, format!("has {n} {what} images; {FEWEST} are needed at least")));
             }
         }
-        let corpus = Corpus {
-            name: train.name.clone(),
-            train: train.len(),
-            held_out: held_out.len(),
-            of_the_oracle,
-            notes,
-        };
-        Ok(Self { train, held_out, corpus })
+        Ok(Self { corpus: Corpus::of(&train, &held_out, of_the_oracle, notes), train, held_out })
     }
 }
 

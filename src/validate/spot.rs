@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Work;
 use super::real::Real;
-use crate::classifier::{Architecture, Classifier, ClassifierConfig, Normalisation, TrainingSpec, Trainee};
+use crate::classifier::{Architecture, Classifier, ClassifierConfig, Normalisation, Trainee, TrainingSpec};
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
@@ -59,8 +59,12 @@ pub fn train(
     events: &mut dyn Events<Progress>,
 ) -> Result<(String, Classifier)> {
     let shape = real.train.shape;
-    let config =
-        ClassifierConfig { architecture: spot.architecture, shape, classes: work.world.class_names().len(), resize: None };
+    let config = ClassifierConfig {
+        architecture: spot.architecture,
+        shape,
+        classes: work.world.class_names().len(),
+        resize: None,
+    };
     let kept = work.kept.path("feature-net.safetensors");
     let classifier = match kept.as_ref().filter(|path| path.is_file()).and_then(|path| Weights::read(path).ok()) {
         Some(weights) => Classifier::from_weights(&config, weights, work.device, Precision::F32)?,
@@ -72,7 +76,7 @@ pub fn train(
             trained
         }
     };
-    let accuracy = accuracy(&classifier, &real.held_out)?;
+    let accuracy = accuracy(&classifier, config.classes, &real.held_out)?;
     let name = format!(
         "{} trained on the spot ({} epochs of at most {} images of {}, seed {}; {:.1} % of {} held-out images right)",
         spot.architecture.label(),
@@ -131,9 +135,9 @@ pub fn unit(pixels: &[u8]) -> impl Iterator<Item = f32> + '_ {
 }
 
 /// Share of images that the net gets right; NaN without labels.
-fn accuracy(classifier: &Classifier, images: &Dataset) -> Result<f64> {
+fn accuracy(classifier: &Classifier, k: usize, images: &Dataset) -> Result<f64> {
     let Some(labels) = &images.labels else { return Ok(f64::NAN) };
-    let (mut right, k) = (0, classifier.config.classes);
+    let mut right = 0;
     for (at, chunk) in images.pixels.chunks(1024 * images.shape.dims()).enumerate() {
         let logits = classifier.logits(&unit(chunk).collect::<Vec<_>>(), 256)?;
         let labels = &labels[at * 1024..];

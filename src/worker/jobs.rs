@@ -4,6 +4,8 @@ mod experiment;
 mod export;
 mod hardness;
 mod judge;
+mod save;
+mod validate;
 mod walk;
 
 use std::ops::ControlFlow;
@@ -19,8 +21,6 @@ use crate::device::Chosen;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::oracle::classify::read_input;
-use crate::oracle::export::save_samples;
-use crate::oracle::look::save_pictures_with;
 use crate::oracle::train::{ORACLE, TrainEvent, train_oracle};
 use crate::oracle::world::World;
 
@@ -58,20 +58,10 @@ fn perform(line: &Line, desk: &mut Desk, id: JobId, control: &Arc<Control>, job:
             desk.interactive.tell(line, world, classified.into(), &settings, false)
         }
         Job::Save { spec, indices, settings, path } => {
-            let world = world_of(desk)?;
-            let mut sink = Sink::new(line, &desk.interactive, Some(world), id, control);
-            let saved = save_samples(world, &spec, &indices, &settings, &path, &mut sink)?;
-            let carried = match saved.rounded {
-                0 => String::new(),
-                n => format!("; the 32-bit x of {n} does not carry their posterior to 0.001"),
-            };
-            Ok(format!("{} samples are in {}{carried}", saved.images, path.display()))
+            save::samples((line, desk, id, control), (&spec, &indices, &settings), &path)
         }
         Job::SavePictures { spec, indices, settings, look, path } => {
-            let world = world_of(desk)?;
-            let mut sink = Sink::new(line, &desk.interactive, Some(world), id, control);
-            let n = save_pictures_with(world, &spec, &indices, &settings, &look, &path, &mut sink)?;
-            Ok(format!("{n} pictures (illustrative: they have left the world) are in {}", path.display()))
+            save::pictures((line, desk, id, control), (&spec, &indices, &settings), &look, &path)
         }
         Job::Train { spec, folder } => {
             let world = desk.opened.as_ref().map(|opened| &opened.world);
@@ -87,10 +77,11 @@ fn perform(line: &Line, desk: &mut Desk, id: JobId, control: &Arc<Control>, job:
         Job::Experiment { spec, folder } => experiment::carry_out(line, desk, id, control, spec.as_deref(), &folder),
         Job::Rank(request) => hardness::carry_out(line, desk, id, control, &request),
         Job::Export { spec, folder } => export::carry_out(line, desk, id, control, &spec, &folder),
+        Job::Validate { spec, folder } => validate::carry_out(line, desk, id, control, &spec, &folder),
         Job::Judge(request) => judge::carry_out(line, desk, id, control, &request),
         Job::Estimate { spec, folder } => experiment::estimate_time(line, desk, id, control, &spec, &folder),
         Job::Walk(request) => walk::set_out(line, desk, id, control, &request),
-        Job::SaveWalk { path } => walk::save(desk, &path),
+        Job::SaveWalk { path, settings } => walk::save(line, desk, &path, &settings),
         Job::SendWalk { settings } => walk::send(line, desk, id, control, &settings),
         Job::RateAgain { settings } => walk::rate_again(line, desk, id, control, &settings),
     }
@@ -112,9 +103,12 @@ fn open_oracle(line: &Line, desk: &mut Desk, id: JobId, control: &Control, name:
     Ok(format!("{name} is open"))
 }
 
+fn opened_of(desk: &Desk) -> Result<&Opened> {
+    desk.opened.as_ref().ok_or_else(|| Error::input("no oracle is open; open one first"))
+}
+
 fn world_of(desk: &Desk) -> Result<&World> {
-    let opened: Option<&Opened> = desk.opened.as_ref();
-    opened.map(|opened| &opened.world).ok_or_else(|| Error::input("no oracle is open; open one first"))
+    opened_of(desk).map(|opened| &opened.world)
 }
 
 /// A job's line to the window: progress out; cancel, pause and interactive requests in.

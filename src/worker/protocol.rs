@@ -25,9 +25,11 @@ use crate::oracle::precision::PrecisionReport;
 use crate::oracle::running::Running;
 use crate::oracle::train::TrainEvent;
 use crate::oracle::world::{SampleSpec, Settings};
+use crate::provenance::Made;
 use crate::run::hardness::HardnessEvent;
 use crate::run::{Estimate, RunEvent};
 use crate::units::{ClassId, Tau};
+use crate::validate::{Pairs, Validation};
 
 pub use job::{Job, JudgeRequest, Outcome};
 
@@ -233,8 +235,12 @@ pub enum Event {
         /// What.
         event: Box<RunEvent>,
     },
+    /// Something was given away: a line for the exactness ledger.
+    Made(Box<Made>),
     /// A dataset is complete.
     Exported(JobId, Box<Manifest>),
+    /// The oracle was compared with real images.
+    Validated(JobId, Box<(Validation, Option<Pairs>)>),
     /// Classifiers were judged.
     Judged(JobId, Box<Report>),
     /// A ranking of corpora reports.

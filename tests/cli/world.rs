@@ -1,6 +1,7 @@
 //! doctor, oracle, sample, posterior.
 
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
 use crate::run::{fail, json, succeed, text};
@@ -112,6 +113,29 @@ fn pictures_and_contact_sheets_read_back_as_images() {
     // A folder of classes brings labels. Clipping to 8 bits leaves the world: a good part of the pictures is decided otherwise.
     let right = images.iter().filter(|image| image["label"] == image["decision"]).count();
     assert!(right >= 6, "only {right} of 12 pictures keep their class");
+}
+
+#[test]
+fn what_is_behind_a_file_lies_beside_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let beside = |name: &str| -> serde_json::Value {
+        let place = folder.path().join(name);
+        serde_json::from_slice(&std::fs::read(&place).unwrap_or_else(|_| panic!("{}", place.display()))).unwrap()
+    };
+    let npz = folder.path().join("s.npz");
+    sample(text(&npz), &["--n", "3", "--tau", "1.5", "--class", "7"]);
+    let exact = beside("s.npz.provenance.json");
+    let hash: String = Sha256::digest(std::fs::read(&npz).unwrap()).iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!((exact["badge"].as_str(), exact["sha256"].as_str()), (Some("exact"), Some(&hash[..])));
+    let chain = exact["chain"].as_array().unwrap();
+    let link = |name: &str| chain.iter().find(|link| link[0] == name).map(|link| link[1].as_str().unwrap());
+    assert_eq!([link("τ"), link("classes"), link("class prior π")], [Some("1.5"), Some("7"), Some("uniform")]);
+    let weights = json(&["oracle", "info", "mnist", "--json"])["weights_sha256"].as_str().unwrap().to_owned();
+    assert_eq!(link("weights SHA-256"), Some(&weights[..]));
+    sample(text(&folder.path().join("s.png")), &["--n", "3"]);
+    assert_eq!(beside("s.png.provenance.json")["badge"], "illustrative");
+    sample(text(&folder.path().join("pictures")), &["--n", "3"]);
+    assert_eq!(beside("pictures/provenance.json")["badge"], "illustrative");
 }
 
 #[test]

@@ -101,7 +101,9 @@ fn a_walk_is_asked_for_watched_looked_at_saved_and_sent() {
     harness.get_by_role_and_label(Role::Button, "Walk").click();
     click(&mut harness, "Send to gallery");
     let jobs = fake.jobs();
-    let [_, (_, Job::SaveWalk { path }), (sent, Job::SendWalk { .. })] = jobs.as_slice() else { panic!("{jobs:?}") };
+    let [_, (_, Job::SaveWalk { path, .. }), (sent, Job::SendWalk { .. })] = jobs.as_slice() else {
+        panic!("{jobs:?}")
+    };
     assert_eq!(path, Path::new("walk.npz"));
     fake.send(fake::external(10));
     fake.send(Event::JobEnded { id: *sent, outcome: Outcome::Done("sent".into()) });

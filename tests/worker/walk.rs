@@ -70,7 +70,7 @@ fn a_walk_between_two_samples_is_saved_and_its_images_are_inspected() {
     let folder = tempfile::tempdir().unwrap();
     for name in ["walk.npz", "walk.png"] {
         let path = folder.path().join(name);
-        let save = bench.worker.submit(Job::SaveWalk { path: path.clone() });
+        let save = bench.worker.submit(Job::SaveWalk { path: path.clone(), settings: settings(1.0) });
         assert!(matches!(bench.outcome(save), Outcome::Done(_)) && path.exists(), "{name}");
     }
     let sent = bench.worker.submit(Job::SendWalk { settings: settings(1.0) });

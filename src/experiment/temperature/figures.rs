@@ -2,7 +2,7 @@
 
 use super::{Sweep, Swept};
 use crate::experiment::Truth;
-use crate::experiment::beside::{Beside, Who, across, axes, on_test, per_cent, sureness};
+use crate::experiment::beside::{Beside, Who, across, axes, on_test, per_cent};
 use crate::experiment::repeats::{SEED_MEAN, only, point, suffix};
 use crate::figure::{Axis, Column, Figure, Point, Rule, Series, Style, Table, Value, Way};
 use crate::measure::Interval;
@@ -171,7 +171,7 @@ impl Sweep {
     /// How sure the Bayes errors of the worlds are, in words.
     fn how(&self) -> String {
         let badges: Vec<&str> =
-            self.worlds.iter().filter_map(|world| Some(sureness(world.truth.as_ref()?.badge))).collect();
+            self.worlds.iter().filter_map(|world| Some(world.truth.as_ref()?.badge.name())).collect();
         match badges.split_first() {
             None => "not computed yet".into(),
             Some((first, rest)) if rest.iter().all(|badge| badge == first) => format!("{first}; methods in the table"),
@@ -226,7 +226,7 @@ impl Sweep {
             vec![
                 Value::from(world.tau.get()),
                 bayes(world),
-                words(world, |truth| sureness(truth.badge).to_owned()),
+                words(world, |truth| truth.badge.name().to_owned()),
                 words(world, |truth| truth.how.clone()),
                 world.test_bayes_error.as_ref().map_or(Value::Nothing, per_cent),
             ]

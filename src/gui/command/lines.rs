@@ -10,7 +10,9 @@ use crate::flow::tarflow::Look as FlowLook;
 use crate::flow::tarflow::engine::Guided;
 use crate::judge::Candidate;
 use crate::oracle::posterior::Prior;
+use crate::oracle::world::Settings;
 use crate::units::Smoothing;
+use crate::validate::{FeatureChoice, ValidateSpec};
 use crate::worker::protocol::JudgeRequest;
 
 /// The gallery as a command line.
@@ -51,8 +53,31 @@ fn look_arguments(look: &FlowLook) -> String {
 /// An export as a command line.
 pub fn export_command(spec: &ExportSpec, folder: &Path) -> String {
     let ExportSpec { oracle, train, test, settings, seed, formats } = spec;
-    let mut text =
-        format!("bayescope export {} --train {train} --test {test} --tau {}", quote(oracle), settings.tau.get());
+    let text = format!("bayescope export {} --train {train} --test {test}{}", quote(oracle), world(settings));
+    let formats: Vec<&str> = formats.iter().map(|format| format.name()).collect();
+    text + &format!(" --seed {} --format {} --out {}", seed.0, formats.join(","), quote(&folder.display().to_string()))
+}
+
+/// A validation as a command line.
+pub fn validate_command(spec: &ValidateSpec, folder: &Path) -> String {
+    let path = |path: &Path| quote(&path.display().to_string());
+    let ValidateSpec { oracle, data, images, limit, settings, features, real_statistics, threshold, seed } = spec;
+    let mut text = format!("bayescope oracle validate {} --data {} --images {images}", quote(oracle), path(data));
+    text += &world(settings);
+    match features {
+        FeatureChoice::Weights(weights) => text += &format!(" --features {}", path(weights)),
+        FeatureChoice::OnTheSpot(spot) => text += &format!(" --feature-epochs {}", spot.epochs),
+    }
+    let statistics = real_statistics.as_ref().map(|file| format!(" --fid-stats {}", path(file)));
+    let limit = limit.map(|limit| format!(" --limit {limit}"));
+    let threshold = threshold.map(|threshold| format!(" --threshold {threshold}"));
+    text.extend([statistics, limit, threshold].into_iter().flatten());
+    text + &format!(" --seed {} --report {}", seed.0, path(folder))
+}
+
+/// The options of a world's knobs.
+fn world(settings: &Settings) -> String {
+    let mut text = format!(" --tau {}", settings.tau.get());
     if settings.smoothing != Smoothing::ONE {
         text += &format!(" --smoothing {}", settings.smoothing.get());
     }
@@ -60,8 +85,7 @@ pub fn export_command(spec: &ExportSpec, folder: &Path) -> String {
         let prior: Vec<String> = settings.prior.probabilities().iter().map(f64::to_string).collect();
         text += &format!(" --prior {}", prior.join(","));
     }
-    let formats: Vec<&str> = formats.iter().map(|format| format.name()).collect();
-    text + &format!(" --seed {} --format {} --out {}", seed.0, formats.join(","), quote(&folder.display().to_string()))
+    text
 }
 
 /// A judgement as a command line.
@@ -132,7 +156,6 @@ pub fn quote(word: &str) -> String {
 mod tests {
     use super::*;
     use crate::export::Format;
-    use crate::oracle::world::Settings;
     use crate::units::Seed;
 
     #[test]

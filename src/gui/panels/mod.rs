@@ -7,8 +7,10 @@ mod fields;
 pub mod gallery;
 pub mod hardness;
 pub mod judge;
+pub mod ledger;
 mod log;
 mod training;
+pub mod validate;
 mod walk;
 
 use eframe::egui::{self, Ui, WidgetText};
@@ -54,8 +56,10 @@ pub fn registry() -> Vec<Box<dyn Panel>> {
         Box::<hardness::HardnessPanel>::default(),
         Box::<export::ExportPanel>::default(),
         Box::<judge::JudgePanel>::default(),
+        Box::<validate::ValidatePanel>::default(),
         Box::<walk::WalkPanel>::default(),
         Box::<training::TrainingPanel>::default(),
+        Box::<ledger::LedgerPanel>::default(),
         Box::<log::LogPanel>::default(),
     ]
 }

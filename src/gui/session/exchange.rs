@@ -1,18 +1,23 @@
-//! What is taken away and brought back: the dataset and the judgement that were asked for last.
+//! What is taken away and brought back, and what is compared with it: the dataset, the judgement and the validation that were asked for
+//! last.
 
 use super::export::ExportView;
 use super::judge::JudgeView;
+use super::validate::ValidateView;
 use crate::export::Manifest;
 use crate::judge::Report;
+use crate::validate::{Pairs, Validation};
 use crate::worker::protocol::{Job, JobId, Outcome};
 
-/// Both.
+/// All three.
 #[derive(Debug, Default)]
 pub struct Exchange {
     /// The dataset that was asked for last.
     pub export: Option<ExportView>,
     /// The classifiers that were judged last.
     pub judge: Option<JudgeView>,
+    /// The validation that was asked for last.
+    pub validate: Option<ValidateView>,
 }
 
 impl Exchange {
@@ -21,7 +26,15 @@ impl Exchange {
         match job {
             Job::Export { folder, .. } => self.export = Some(ExportView::begin(id, folder.clone())),
             Job::Judge(_) => self.judge = Some(JudgeView::begin(id)),
+            Job::Validate { folder, .. } => self.validate = Some(ValidateView::begin(id, folder.clone())),
             _ => {}
+        }
+    }
+
+    /// The oracle was compared with real images.
+    pub fn validated(&mut self, id: JobId, found: (Validation, Option<Pairs>)) {
+        if let Some(view) = self.validate.as_mut().filter(|view| view.job == id) {
+            view.take(found);
         }
     }
 
@@ -45,6 +58,9 @@ impl Exchange {
             view.ended(outcome);
         }
         if let Some(view) = self.judge.as_mut().filter(|view| view.job == id) {
+            view.ended(outcome);
+        }
+        if let Some(view) = self.validate.as_mut().filter(|view| view.job == id) {
             view.ended(outcome);
         }
     }

@@ -7,9 +7,12 @@ pub mod gallery;
 pub mod hardness;
 pub mod jobs;
 pub mod judge;
+pub mod ledger;
 pub mod log;
+mod outside;
 pub mod runs;
 pub mod train;
+pub mod validate;
 pub mod walk;
 
 use std::path::{Path, PathBuf};
@@ -17,7 +20,6 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::device::DeviceReport;
-use crate::experiment::WorstImage;
 use crate::oracle::folder::OracleInfo;
 use crate::oracle::precision::PrecisionReport;
 use crate::oracle::train::SO_FAR;
@@ -32,27 +34,12 @@ use exchange::Exchange;
 use gallery::Gallery;
 use hardness::RankingView;
 use jobs::Jobs;
+use ledger::Ledger;
 use log::{Level, Log};
+pub use outside::External;
 use runs::Runs;
 use train::TrainHistory;
 use walk::WalkHistory;
-
-/// Images from outside.
-#[derive(Debug)]
-pub struct External {
-    /// Where they came from.
-    pub name: String,
-    /// A name for each.
-    pub ids: Vec<String>,
-    /// The images.
-    pub gallery: Gallery,
-    /// Whether labels are labels; otherwise they repeat the decision.
-    pub labelled: bool,
-    /// What a classifier says of each; empty where none was asked.
-    pub verdicts: Vec<WorstImage>,
-    /// The knobs their posteriors were computed at; unknown after the engine lost them.
-    pub settings: Option<Settings>,
-}
 
 /// Something the user should notice at once.
 #[derive(Debug, Clone, PartialEq)]
@@ -102,6 +89,8 @@ pub struct Session {
     pub evidence: Option<EvidenceMap>,
     /// What is known of the posterior of the image being inspected.
     running: Option<RunningPosterior>,
+    /// What was given away, and how far it can be trusted.
+    pub ledger: Ledger,
     /// The log.
     pub log: Log,
     notices: Vec<Notice>,
@@ -175,7 +164,7 @@ impl Session {
             Job::SendWalk { .. } => self.external_paths.clear(),
             Job::Experiment { folder, .. } => self.runs.begin(id, folder),
             Job::Rank(request) => self.hardness = Some(RankingView::begin(id, request.folder.clone())),
-            Job::Judge(_) | Job::Export { .. } => self.exchange.submitted(id, job),
+            Job::Judge(_) | Job::Export { .. } | Job::Validate { .. } => self.exchange.submitted(id, job),
             Job::Walk(request) => self.walk = Some(WalkHistory::begin(id, (**request).clone())),
             _ => {}
         }
@@ -217,28 +206,15 @@ impl Session {
                     view.take(*event);
                 }
             }
-            Event::Judged(id, report) => self.exchange.judged(id, report),
+            Event::Validated(id, found) => self.validated(id, *found),
+            Event::Judged(id, report) => self.judged(id, report),
+            Event::Made(made) => self.ledger.add(*made),
             Event::Exported(id, manifest) => self.exchange.exported(id, manifest),
             Event::Run { id, event } => self.runs.take(id, *event),
             Event::Estimated { id, estimates } => self.runs.estimated(id, estimates),
             Event::Looked(look) => self.runs.looked(*look),
             Event::Bayes(answer) => return self.take_bayes(*answer),
-            Event::External { name, shape, ids, tiles, labelled, settings, own_knobs, verdicts } => {
-                self.log.add(Level::Info, format!("{name}: {} images, exact posteriors", tiles.len()));
-                self.clock += 1 << 32;
-                let gallery = Gallery::from_tiles(shape, tiles, self.clock);
-                let same = self.external.as_ref().is_some_and(|old| old.ids == ids && old.name == name);
-                let knobs = own_knobs.then(|| settings.clone());
-                if own_knobs {
-                    // They lie in a run folder, not in files of their own.
-                    self.external_paths.clear();
-                    if let Some(images) = &mut self.runs.cell_images {
-                        images.shown = Some(name.clone());
-                    }
-                }
-                self.external = Some(External { name, ids, gallery, labelled, settings: Some(settings), verdicts });
-                return Effect::Outside { same: same && !own_knobs, knobs };
-            }
+            event @ Event::External { .. } => return self.take_outside(event),
             Event::Precision(report) => self.precision = Some(report),
             Event::Note(note) => self.log.add(Level::Info, note),
             Event::Failed(message) => {

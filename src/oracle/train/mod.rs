@@ -218,6 +218,22 @@ fn keep_spec(spec: &TrainSpec, folder: &Path) -> Result<()> {
     }
 }
 
+/// Of the training part as padded, held-out images included.
+fn pixels_sha256(train: &Dataset, held_out: &Dataset) -> String {
+    sha256(&[&train.pixels[..], &held_out.pixels].concat())
+}
+
+/// The images that a run of this spec trains on where the corpus lies in `path`, and the SHA-256 by which an oracle's record knows them.
+///
+/// # Errors
+/// When the corpus cannot be read, or lacks what the spec asks for.
+pub fn training_images(spec: &TrainSpec, path: &Path) -> Result<(Dataset, String)> {
+    let spec = TrainSpec { data: DataSpec { path: path.to_owned(), ..spec.data.clone() }, ..spec.clone() };
+    let (train, held_out) = data::split(&corpus(&spec.data, Split::Train)?, &spec)?;
+    let hash = pixels_sha256(&train, &held_out);
+    Ok((train, hash))
+}
+
 impl<'a> Run<'a> {
     fn open(spec: &'a TrainSpec, folder: &'a Path, device: &Device) -> Result<Self> {
         let all = corpus(&spec.data, Split::Train)?;
@@ -230,7 +246,7 @@ impl<'a> Run<'a> {
         };
         let learner = learner(spec, &train, saved, device)?;
         let device = device.clone();
-        let pixels_sha256 = sha256(&[&train.pixels[..], &held_out.pixels].concat());
+        let pixels_sha256 = pixels_sha256(&train, &held_out);
         Ok(Self { spec, folder, device, architecture, pixels, train, labels, held_out, pixels_sha256, learner, state })
     }
 

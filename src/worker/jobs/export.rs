@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use super::Sink;
+use super::{Sink, opened_of};
 use crate::error::{Error, Result};
 use crate::events::Events;
 use crate::export::{ExportEvent, ExportSpec, export};
@@ -20,13 +20,14 @@ pub fn carry_out(
     spec: &ExportSpec,
     folder: &Path,
 ) -> Result<String> {
-    let opened = desk.opened.as_ref().ok_or_else(|| Error::input("no oracle is open; open one first"))?;
+    let opened = opened_of(desk)?;
     if opened.name != spec.oracle {
         return Err(Error::input(format!("{} is open, the dataset is to be one of {}", opened.name, spec.oracle)));
     }
     let mut sink = Sink::new(line, &desk.interactive, Some(&opened.world), id, control);
     let manifest = export(&opened.world, &opened.info.weights_sha256, spec, folder, &mut sink)?;
     let images: usize = manifest.splits.values().map(|split| split.images).sum();
+    line.send(Event::Made(Box::new(manifest.made(folder))));
     line.send(Event::Exported(id, Box::new(manifest)));
     Ok(format!("{images} images are in {}", folder.display()))
 }

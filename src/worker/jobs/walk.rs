@@ -1,5 +1,7 @@
 //! Walks: their points as they are found, the file, and the way to the gallery.
 
+use super::opened_of;
+use crate::oracle::provenance::keep;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
@@ -37,9 +39,12 @@ pub fn set_out(line: &Line, desk: &Desk, id: JobId, control: &Control, request: 
 }
 
 /// Writes the kept walk.
-pub fn save(desk: &Desk, path: &Path) -> Result<String> {
+pub fn save(line: &Line, desk: &Desk, path: &Path, settings: &Settings) -> Result<String> {
     let walk = desk.interactive.walk().ok_or_else(no_walk)?;
-    walk::save(world_of(desk)?, &walk, path)?;
+    let opened = opened_of(desk)?;
+    walk::save(&opened.world, &walk, path)?;
+    let made = keep(path, "points of a walk", opened.info.of_walk(settings, path))?;
+    line.send(Event::Made(Box::new(made)));
     Ok(format!("{} images, the 50/50 point last, are in {}", walk.points.len() + 1, path.display()))
 }
 

@@ -12,6 +12,7 @@ use crate::flow::tarflow::Look;
 use crate::judge::Candidate;
 use crate::oracle::train::TrainSpec;
 use crate::oracle::world::{SampleSpec, Settings};
+use crate::validate::ValidateSpec;
 
 /// Work that takes long enough to be watched.
 #[derive(Debug, Clone, PartialEq)]
@@ -81,6 +82,13 @@ pub enum Job {
         /// Where.
         folder: PathBuf,
     },
+    /// Compare the open oracle with real images, or go on with that, in a folder.
+    Validate {
+        /// What.
+        spec: Box<ValidateSpec>,
+        /// Where.
+        folder: PathBuf,
+    },
     /// Judge classifiers of other programs.
     Judge(Box<JudgeRequest>),
     /// Walk from an image to the boundary between two classes.
@@ -89,6 +97,8 @@ pub enum Job {
     SaveWalk {
         /// Where to.
         path: PathBuf,
+        /// The knobs it was walked at.
+        settings: Settings,
     },
     /// The images of the last walk take the place of those from outside.
     SendWalk {
@@ -119,9 +129,10 @@ impl Job {
             Self::Estimate { spec, .. } => format!("Estimate {}", spec.name),
             Self::Rank(request) => request.title(),
             Self::Judge(request) => format!("Judge {} model(s)", request.candidates.len()),
+            Self::Validate { spec, .. } => format!("Validate {}", spec.oracle),
             Self::Export { folder, .. } => format!("Export to {}", folder.display()),
             Self::Walk(_) => "Walk to the boundary".into(),
-            Self::SaveWalk { path } => format!("Save the walk to {}", path.display()),
+            Self::SaveWalk { path, .. } => format!("Save the walk to {}", path.display()),
             Self::SendWalk { .. } => "Send the walk to the gallery".into(),
             Self::RateAgain { .. } => "Posteriors of the images from outside".into(),
         }

@@ -6,7 +6,7 @@ use crate::bayes::{Badge, Estimate};
 use crate::gui::command::Command;
 use crate::gui::format;
 use crate::gui::panels::Cx;
-use crate::gui::readout::{half_width, mark, provenance};
+use crate::gui::readout::{half_width, provenance};
 use crate::gui::theme::Theme;
 use crate::gui::widgets::{badge, heading, hint};
 
@@ -85,7 +85,7 @@ fn row(ui: &mut Ui, estimate: &Estimate) {
     let name = RichText::new(estimate.method.name());
     line(ui, [name, value, half, relative, points, time], &provenance(estimate));
     ui.horizontal_wrapped(|ui| {
-        badge(ui, mark(estimate.badge), &provenance(estimate));
+        badge(ui, estimate.badge, &provenance(estimate));
         hint(ui, estimate.why.clone());
     });
 }

@@ -1,0 +1,72 @@
+//! `bayescope oracle validate`.
+
+use std::ops::ControlFlow;
+
+use super::args::ValidateArgs;
+use super::progress::Bar;
+use super::{open_on, print_json, print_text, suited};
+use crate::error::Result;
+use crate::events::Events;
+use crate::units::Seed;
+use crate::validate::{
+    FeatureChoice, OnTheSpot, ValidateEvent, ValidateSpec, Validation, tables, validate, write_report,
+};
+
+impl Events<ValidateEvent> for Bar {
+    fn emit(&mut self, event: ValidateEvent) -> ControlFlow<()> {
+        self.set(event.progress, event.stage.label().into());
+        ControlFlow::Continue(())
+    }
+}
+
+/// Validates an oracle.
+pub fn run(args: &ValidateArgs) -> Result<()> {
+    let (chosen, precision) = suited(&args.compute)?;
+    let device = chosen.device.clone();
+    let opened = open_on(&args.oracle, chosen, precision)?;
+    let spec = ValidateSpec {
+        oracle: args.oracle.clone(),
+        data: args.data.clone(),
+        images: args.images,
+        limit: args.limit,
+        settings: args.world.settings(opened.world.class_names().len())?,
+        features: match &args.features {
+            Some(path) => FeatureChoice::Weights(path.clone()),
+            None => FeatureChoice::OnTheSpot(OnTheSpot { epochs: args.feature_epochs, ..OnTheSpot::default() }),
+        },
+        real_statistics: args.fid_stats.clone(),
+        threshold: args.threshold,
+        seed: Seed(args.seed),
+    };
+    let mut bar = Bar::new("validating");
+    let folder = args.report.as_deref();
+    let (validation, pairs) = validate(&opened.world, &opened.info, &spec, &device, folder, &mut bar)?;
+    drop(bar);
+    if let Some(folder) = folder {
+        write_report(folder, &validation, pairs.as_ref())?;
+    }
+    if args.json { print_json(&validation) } else { print_text(&text(&validation, args)) }
+}
+
+fn text(validation: &Validation, args: &ValidateArgs) -> String {
+    let corpus = &validation.corpus;
+    let mut text = format!("{} beside {}", args.oracle, corpus.name);
+    text += match corpus.of_the_oracle {
+        Some(true) => ", the images it was trained on\n",
+        Some(false) => ", not the images it was trained on\n",
+        None => "\n",
+    };
+    for note in &corpus.notes {
+        text += &format!("note: {note}\n");
+    }
+    for table in tables(validation) {
+        text += &format!("\n{}", table.text());
+    }
+    if validation.fidelity.is_none() {
+        text += "\nAdd --images 2000 to compare samples with the real images: FID, coverage, memorisation.\n";
+    }
+    if let Some(folder) = &args.report {
+        text += &format!("\nThe report is in {}\n", folder.display());
+    }
+    text
+}

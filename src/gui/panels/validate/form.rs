@@ -1,0 +1,164 @@
+//! What a validation is told.
+
+use std::path::{Path, PathBuf};
+
+use eframe::egui::{Button, ComboBox, Grid, Ui};
+
+use super::super::Cx;
+use super::super::fields::{number, path};
+use crate::gui::background::Purpose;
+use crate::gui::command::{Command, validate_command};
+use crate::gui::theme::Theme;
+use crate::gui::widgets::{heading, hint};
+use crate::units::Seed;
+use crate::validate::{FeatureChoice, OnTheSpot, ValidateSpec};
+use crate::worker::protocol::Job;
+
+/// The fields.
+pub struct Form {
+    data: String,
+    folder: String,
+    images: usize,
+    /// Training images at most; 0 for all.
+    limit: usize,
+    epochs: usize,
+    seed: u64,
+    /// Whether features come from a file.
+    from_file: bool,
+    weights: String,
+    statistics: String,
+}
+
+impl Default for Form {
+    fn default() -> Self {
+        let (data, folder, weights, statistics) = Default::default();
+        let epochs = OnTheSpot::default().epochs;
+        Self { data, folder, images: 2000, limit: 0, epochs, seed: 0, from_file: false, weights, statistics }
+    }
+}
+
+impl Form {
+    /// Takes a path that came from the desktop's dialog.
+    pub fn picked(&mut self, picked: &mut Option<(Purpose, PathBuf)>) {
+        let Some((purpose, path)) = picked.take() else { return };
+        let text = path.display().to_string();
+        match purpose {
+            Purpose::ValidateData => self.data = text,
+            Purpose::ValidateFolder => self.folder = text,
+            Purpose::FeatureWeights => self.weights = text,
+            Purpose::FidStatistics => self.statistics = text,
+            other => *picked = Some((other, path)),
+        }
+    }
+
+    /// Paints the fields and the buttons.
+    pub fn show(&mut self, ui: &mut Ui, cx: &mut Cx) {
+        heading(ui, "The oracle beside real images", None);
+        hint(
+            ui,
+            "Samples of the world of the card on the left, at its τ and π, beside the images it was trained on and images it never saw: \
+             FID, KID, precision, coverage, copies, diversity, texture.",
+        );
+        ui.horizontal_wrapped(|ui| path(ui, cx, "Real images", &mut self.data, Purpose::ValidateData));
+        ui.horizontal_wrapped(|ui| path(ui, cx, "Folder of the validation", &mut self.folder, Purpose::ValidateFolder));
+        Grid::new("validation numbers").num_columns(6).spacing([12.0, 4.0]).show(ui, |ui| {
+            number(
+                ui,
+                "Draw",
+                &mut self.images,
+                " images",
+                50.0,
+                "Samples compared with the real images; 0: likelihood only.",
+            );
+            let about = "Real training images at most, evenly spread over all; 0: all of them.";
+            number(ui, "Compare with", &mut self.limit, " at most", 100.0, about);
+            number(ui, "Seed", &mut self.seed, "", 1.0, "Of samples, noise and resampling.");
+            ui.end_row();
+        });
+        self.features(ui, cx);
+        self.buttons(ui, cx);
+    }
+
+    fn features(&mut self, ui: &mut Ui, cx: &mut Cx) {
+        let names = ["ResNet-18 trained on the spot", "weights from a file"];
+        ui.horizontal_wrapped(|ui| {
+            let label = ui.label("Features");
+            let combo =
+                ComboBox::from_id_salt("feature net").width(220.0).selected_text(names[usize::from(self.from_file)]);
+            let shown = combo.show_ui(ui, |ui| {
+                for (from_file, name) in [false, true].into_iter().zip(names) {
+                    ui.selectable_value(&mut self.from_file, from_file, name);
+                }
+            });
+            shown.response.labelled_by(label.id);
+            if !self.from_file {
+                number(ui, "Epochs", &mut self.epochs, "", 0.1, "Passes over at most 10,000 of the training images.");
+            }
+        });
+        if self.from_file {
+            ui.horizontal_wrapped(|ui| path(ui, cx, "Weights", &mut self.weights, Purpose::FeatureWeights));
+            hint(
+                ui,
+                "Inception-v3 of pytorch-fid or torchvision, or torchvision's ResNet-18 or ResNet-50 (.pth, .safetensors).",
+            );
+            ui.horizontal_wrapped(|ui| path(ui, cx, "FID statistics", &mut self.statistics, Purpose::FidStatistics));
+            hint(ui, "Optional: mu and sigma of pytorch-fid (.npz), in place of those of the training images.");
+        } else {
+            hint(ui, "Figures by such features compare worlds with each other here, and with no published ones.");
+        }
+    }
+
+    /// What the fields say, or what is wrong with them.
+    fn ready(&self, cx: &Cx) -> Result<(ValidateSpec, PathBuf), String> {
+        let place = |text: &str| std::path::absolute(text.trim()).map_err(|error| error.to_string());
+        let given = |text: &str| (!text.trim().is_empty()).then(|| place(text)).transpose();
+        if cx.session.oracle.is_none() {
+            return Err("Open an oracle first.".into());
+        }
+        let data = given(&self.data)?.ok_or("Give the folder of the real images.")?;
+        let folder = given(&self.folder)?.ok_or("Give a new folder for the validation.")?;
+        let features = match self.from_file {
+            true => FeatureChoice::Weights(given(&self.weights)?.ok_or("Give the weights of the feature net.")?),
+            false => FeatureChoice::OnTheSpot(OnTheSpot { epochs: self.epochs, ..OnTheSpot::default() }),
+        };
+        let spec = ValidateSpec {
+            oracle: cx.session.oracle_name.clone(),
+            data,
+            images: self.images,
+            limit: (self.limit > 0).then_some(self.limit),
+            settings: cx.prefs.settings(),
+            features,
+            real_statistics: if self.from_file { given(&self.statistics)? } else { None },
+            threshold: None,
+            seed: Seed(self.seed),
+        };
+        spec.validate().map_err(|error| error.to_string())?;
+        Ok((spec, folder))
+    }
+
+    fn buttons(&self, ui: &mut Ui, cx: &mut Cx) {
+        let view = cx.session.exchange.validate.as_ref();
+        let running = view.is_some_and(|view| cx.session.jobs.active().any(|job| job.id == view.job));
+        let ready = self.ready(cx);
+        let why = match (&ready, running) {
+            (_, true) => "A validation is on its way.".to_owned(),
+            (Err(why), _) => why.clone(),
+            _ => String::new(),
+        };
+        ui.horizontal_wrapped(|ui| {
+            let start = ui.add_enabled(why.is_empty(), Button::new("Validate")).on_disabled_hover_text(&why);
+            let copy = ui.add_enabled(ready.is_ok(), Button::new("Copy validation as command"));
+            if let Ok((spec, folder)) = ready {
+                if copy.on_hover_text("The same on the command line").clicked() {
+                    cx.commands.push(Command::CopyText(validate_command(&spec, Path::new(&folder))));
+                }
+                if start.clicked() {
+                    cx.commands.push(Command::Submit(Box::new(Job::Validate { spec: Box::new(spec), folder })));
+                }
+            }
+            if !why.is_empty() {
+                ui.colored_label(Theme::of(ui).warning(), &why);
+            }
+        });
+    }
+}

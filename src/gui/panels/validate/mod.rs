@@ -1,0 +1,102 @@
+//! The panel *Validation*: the oracle of the card beside the real images it was trained on.
+
+mod form;
+mod pairs;
+
+use eframe::egui::{self, Label, RichText, Ui};
+
+use super::experiments::findings::{grid, one};
+use super::{Cx, Panel};
+use crate::gui::figures::Drawings;
+use crate::gui::session::validate::ValidateView;
+use crate::gui::theme::{Badge, Theme};
+use crate::gui::widgets::{empty_state, heading, hint};
+use crate::validate::Validation;
+use form::Form;
+use pairs::PairViewer;
+
+/// The panel's name in saved layouts.
+pub const ID: &str = "validate";
+
+/// The form, the pairs on show, and the figures as they were painted last.
+#[derive(Default)]
+pub struct ValidatePanel {
+    form: Form,
+    pairs: PairViewer,
+    drawings: Drawings,
+}
+
+impl Panel for ValidatePanel {
+    fn id(&self) -> &'static str {
+        ID
+    }
+
+    fn title(&self) -> &'static str {
+        "Validation"
+    }
+
+    fn ui(&mut self, ui: &mut Ui, cx: &mut Cx) {
+        self.form.picked(&mut cx.view.picked);
+        egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
+            self.form.show(ui, cx);
+            let session = cx.session;
+            match &session.exchange.validate {
+                Some(view) => self.result(ui, cx, view),
+                None => empty_state(
+                    ui,
+                    "Nothing validated yet",
+                    "Give the folder of the real images and press 'Validate': samples of the world are compared with them.\nPosteriors \
+                     are exact for the world in any case; this tells how much the world resembles nature.",
+                ),
+            }
+            ui.add_space(12.0);
+        });
+    }
+}
+
+impl ValidatePanel {
+    fn result(&mut self, ui: &mut Ui, cx: &mut Cx, view: &ValidateView) {
+        if let Some(why) = &view.trouble {
+            ui.add(Label::new(RichText::new(why).color(Theme::of(ui).error())).wrap());
+        }
+        match (&view.found, cx.session.jobs.get(view.job)) {
+            (Some(found), _) => self.found(ui, cx, view, found),
+            (None, Some(job)) if !job.ended() => {
+                heading(ui, "On its way", None);
+                ui.add(egui::ProgressBar::new(job.fraction().unwrap_or(0.0)).text(job.note.clone()));
+                hint(ui, "Pause and cancel below, in the list of jobs; what is computed is kept in the folder.");
+            }
+            _ => hint(
+                ui,
+                format!("{} is not complete: start the same validation again, and it goes on.", view.folder.display()),
+            ),
+        }
+    }
+
+    fn found(&mut self, ui: &mut Ui, cx: &mut Cx, view: &ValidateView, found: &Validation) {
+        let about = "Figures have 95 % intervals over images; the feature net is taken as it is";
+        heading(ui, "The world beside its real images", Some((Badge::Estimated, about)));
+        let corpus = &found.corpus;
+        let own = match corpus.of_the_oracle {
+            Some(true) => "These are, bit for bit, the images the oracle was trained on.",
+            Some(false) => {
+                "These are not the images the oracle was trained on: nearness to them says nothing about copies."
+            }
+            None => "The oracle has no record of its training images.",
+        };
+        hint(ui, format!("{} of {}. {own} Report: {}", found.spec.oracle, corpus.name, view.folder.display()));
+        for note in &corpus.notes {
+            hint(ui, note.clone());
+        }
+        if let Some(table) = view.tables.first() {
+            grid(ui, table);
+        }
+        for (i, figure) in view.figures.iter().enumerate() {
+            one(ui, cx, figure, |ui| self.drawings.show(ui, i, figure));
+        }
+        if let Some(pairs) = &view.pairs {
+            self.pairs.show(ui, view.job, pairs);
+        }
+        view.tables.iter().skip(1).for_each(|table| grid(ui, table));
+    }
+}

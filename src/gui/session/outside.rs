@@ -1,0 +1,48 @@
+//! Images from outside.
+
+use super::gallery::Gallery;
+use super::log::Level;
+use super::{Effect, Session};
+use crate::experiment::WorstImage;
+use crate::oracle::world::Settings;
+use crate::worker::protocol::Event;
+
+/// Images from outside.
+#[derive(Debug)]
+pub struct External {
+    /// Where they came from.
+    pub name: String,
+    /// A name for each.
+    pub ids: Vec<String>,
+    /// The images.
+    pub gallery: Gallery,
+    /// Whether labels are labels; otherwise they repeat the decision.
+    pub labelled: bool,
+    /// What a classifier says of each; empty where none was asked.
+    pub verdicts: Vec<WorstImage>,
+    /// The knobs their posteriors were computed at; unknown after the engine lost them.
+    pub settings: Option<Settings>,
+}
+
+impl Session {
+    /// Images from outside take the place of those before.
+    pub(super) fn take_outside(&mut self, event: Event) -> Effect {
+        let Event::External { name, shape, ids, tiles, labelled, settings, own_knobs, verdicts } = event else {
+            return Effect::None;
+        };
+        self.log.add(Level::Info, format!("{name}: {} images, exact posteriors", tiles.len()));
+        self.clock += 1 << 32;
+        let gallery = Gallery::from_tiles(shape, tiles, self.clock);
+        let same = self.external.as_ref().is_some_and(|old| old.ids == ids && old.name == name);
+        let knobs = own_knobs.then(|| settings.clone());
+        if own_knobs {
+            // They lie in a run folder, not in files of their own.
+            self.external_paths.clear();
+            if let Some(images) = &mut self.runs.cell_images {
+                images.shown = Some(name.clone());
+            }
+        }
+        self.external = Some(External { name, ids, gallery, labelled, settings: Some(settings), verdicts });
+        Effect::Outside { same: same && !own_knobs, knobs }
+    }
+}

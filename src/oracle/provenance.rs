@@ -1,0 +1,122 @@
+//! What is behind the files that a world gives away: a badge and a chain beside each (DESIGN §2).
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::data::write_atomically;
+use crate::error::{Error, Result};
+use crate::events::silent;
+use crate::flow::tarflow::Look;
+use crate::flow::weights::sha256;
+use crate::oracle::folder::OracleInfo;
+use crate::oracle::rounding::Rounding;
+use crate::oracle::world::{SampleSpec, Settings};
+use crate::provenance::{Badge, Made, Provenance};
+
+/// Pictures are clipped and have 8 bits.
+const EIGHT_BITS: &str = "clipped and rounded to 8 bits, whose posterior is another one";
+
+/// What lies beside a file.
+#[derive(Serialize)]
+struct Beside<'a> {
+    #[serde(flatten)]
+    made: &'a Made,
+    /// Of the file; none of a folder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sha256: Option<String>,
+}
+
+impl OracleInfo {
+    /// The chain of anything computed in this world at these knobs.
+    pub fn provenance(&self, badge: Badge, settings: &Settings) -> Provenance {
+        Provenance::new(badge)
+            .with("oracle", &self.name)
+            .with("weights SHA-256", &self.weights_sha256)
+            .with("τ", settings.tau.get().to_string())
+            .with("T", settings.smoothing.get().to_string())
+            .with("class prior π", settings.prior.describe())
+    }
+
+    fn of_latents(&self, spec: &SampleSpec, indices: &[usize], settings: &Settings) -> Provenance {
+        let which = match indices {
+            [] => format!("0 to {}", spec.n.saturating_sub(1)),
+            some => format!("{some:?}"),
+        };
+        let class = spec.class.map_or_else(|| "drawn from π".to_owned(), |class| self.class_names[class].clone());
+        self.provenance(Badge::Exact, settings)
+            .with("seed", spec.seed.0.to_string())
+            .with("classes", class)
+            .with("running numbers", which)
+    }
+
+    /// What is behind samples in a file: exact in an `.npz`, pictures for the eye otherwise.
+    pub fn of_samples(
+        &self,
+        spec: &SampleSpec,
+        indices: &[usize],
+        settings: &Settings,
+        saved: &Rounding,
+        path: &Path,
+    ) -> Provenance {
+        let provenance = self
+            .of_latents(spec, indices, settings)
+            .with("precision", "sums over dimensions in 64 bits, x rounded to 32 bits");
+        let provenance = match saved.describe() {
+            Some(caveat) => provenance.with("rounding", caveat),
+            None => provenance,
+        };
+        if is_npz(path) { provenance } else { provenance.for_the_eye(EIGHT_BITS) }
+    }
+
+    /// What is behind pictures with a look.
+    pub fn of_pictures(&self, spec: &SampleSpec, indices: &[usize], settings: &Settings, look: &Look) -> Provenance {
+        let mut provenance = self.of_latents(spec, indices, settings);
+        if let Some(guidance) = &look.guidance {
+            let annealed = if guidance.annealed { ", annealed" } else { "" };
+            let value = format!(
+                "{} of {:?}{annealed}, attention {}",
+                guidance.scale, guidance.what, guidance.attention_temperature
+            );
+            provenance = provenance.with("guidance", value);
+        }
+        if look.denoise {
+            provenance = provenance.with("denoising", "one Tweedie step");
+        }
+        provenance.for_the_eye("pictures with a look have left the world, and have no posterior")
+    }
+
+    /// What is behind the points of a walk in a file.
+    pub fn of_walk(&self, settings: &Settings, path: &Path) -> Provenance {
+        let provenance = self.provenance(Badge::Exact, settings).with("points", "in order, the 50/50 point last");
+        if is_npz(path) { provenance } else { provenance.for_the_eye(EIGHT_BITS) }
+    }
+}
+
+fn is_npz(path: &Path) -> bool {
+    path.extension().is_some_and(|e| e.eq_ignore_ascii_case("npz"))
+}
+
+/// Where [`keep`] writes: `FILE.provenance.json` beside a file, `provenance.json` in a folder.
+pub fn place(path: &Path) -> PathBuf {
+    if path.is_dir() {
+        return path.join("provenance.json");
+    }
+    let mut name = path.as_os_str().to_owned();
+    name.push(".provenance.json");
+    PathBuf::from(name)
+}
+
+/// Writes what is behind a file or folder beside it or into it, with the file's SHA-256. The line for the ledger.
+///
+/// # Errors
+/// Names the file that cannot be read or written.
+pub fn keep(path: &Path, what: &str, provenance: Provenance) -> Result<Made> {
+    let made = Made { what: what.to_owned(), place: Some(path.display().to_string()), provenance };
+    let hash = path.is_file().then(|| sha256(path, &mut silent())).transpose()?;
+    let place = place(path);
+    let text = serde_json::to_vec_pretty(&Beside { made: &made, sha256: hash })
+        .map_err(|e| Error::Numeric(format!("{}: {e}", place.display())))?;
+    write_atomically(&place, |file| file.write_all(&text))?;
+    Ok(made)
+}

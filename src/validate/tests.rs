@@ -1,0 +1,133 @@
+//! A world beside its own samples, which are real images it describes perfectly, and beside others.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use burn::tensor::Device;
+
+use super::*;
+use crate::data::{Split, write_png};
+use crate::flow::Precision;
+use crate::oracle::folder::{self, Oracle};
+use crate::oracle::world::SampleSpec;
+
+fn mnist() -> Oracle {
+    folder::open("mnist", &Device::flex(), Precision::F32, 32).unwrap()
+}
+
+/// Folders of pictures that the world itself draws, every value changed by `change`.
+fn pictures(oracle: &Oracle, place: &Path, n: [usize; 2], change: fn(u8) -> u8) {
+    let world = &oracle.world;
+    let settings = Settings::default_for(10);
+    for (split, (n, seed)) in [Split::Train, Split::Test].into_iter().zip(n.into_iter().zip([1, 2])) {
+        let spec = SampleSpec { n, class: None, seed: Seed(seed) };
+        let samples = world.sample_indices(&spec, &settings, &(0..n).collect::<Vec<_>>()).unwrap();
+        for sample in samples {
+            let folder = place.join(split.to_string()).join(sample.source.to_string());
+            std::fs::create_dir_all(&folder).unwrap();
+            let pixels: Vec<u8> = world.flow().pixels().picture(&sample.x).into_iter().map(change).collect();
+            write_png(&folder.join(format!("{:04}.png", sample.index)), world.shape(), &pixels).unwrap();
+        }
+    }
+}
+
+fn spec(data: &Path, images: usize) -> ValidateSpec {
+    ValidateSpec {
+        oracle: "mnist".into(),
+        data: data.to_owned(),
+        images,
+        limit: None,
+        settings: Settings::default_for(10),
+        features: FeatureChoice::OnTheSpot(OnTheSpot {
+            architecture: crate::classifier::Architecture::Convnet,
+            epochs: 2,
+            images: 300,
+        }),
+        real_statistics: None,
+        threshold: None,
+        seed: Seed(5),
+    }
+}
+
+fn run(oracle: &Oracle, spec: &ValidateSpec, folder: Option<&Path>) -> Result<(Validation, Option<Pairs>)> {
+    validate(&oracle.world, &oracle.info, spec, &Device::flex(), folder, &mut crate::events::silent())
+}
+
+#[test]
+fn a_world_is_like_its_own_samples_and_unlike_their_negatives() {
+    let (oracle, place) = (mnist(), tempfile::tempdir().unwrap());
+    let (own, negative) = (place.path().join("own"), place.path().join("negative"));
+    pictures(&oracle, &own, [300, 200], |p| p);
+    pictures(&oracle, &negative, [300, 200], |p| 255 - p);
+    let (found, pairs) = run(&oracle, &spec(&own, 200), None).unwrap();
+    let like = found.fidelity.as_ref().unwrap();
+    assert_eq!((like.n, found.corpus.of_the_oracle), ([300, 200, 200], Some(false)));
+    let farther = like.memory.ranks.farther;
+    assert!((0.35..0.65).contains(&farther.value), "{farther:?}");
+    assert!((like.coverage.share.value - 0.9).abs() < 0.12, "{:?}", like.coverage);
+    let (made, real) = (&like.fid.generated.plain, &like.fid.held_out.plain);
+    assert!((made.value / real.value).ln().abs() < 0.7, "{made:?} {real:?}");
+    let within = |e: Option<crate::measure::Estimate>| e.is_none_or(|e| (0.3..3.0).contains(&e.value));
+    assert!(like.texture.as_ref().unwrap().iter().all(|t| within(t.within.generated) && within(t.whole.held_out)));
+    // A pair is an image and the training image that the distance says.
+    let pairs = pairs.unwrap();
+    assert_eq!(pairs.pairs.generated.len(), 48);
+    assert!(pairs.pairs.generated.is_sorted_by(|a, b| a.distance <= b.distance));
+    assert!(found.round_trip.largest_levels < 1.0 && found.stability.as_ref().unwrap().stability.kl.value < 1e-2);
+
+    let (found, _) = run(&oracle, &spec(&negative, 200), None).unwrap();
+    let unlike = found.fidelity.unwrap();
+    assert!(unlike.fid.generated.plain.value > 5.0 * unlike.fid.held_out.plain.value);
+    assert!(unlike.coverage.share.value < 0.2 && unlike.memory.ranks.farther.value > 0.95);
+    assert!(unlike.precision.generated.precision.value < unlike.precision.held_out.precision.value);
+}
+
+#[test]
+fn a_stopped_validation_goes_on_to_the_same_figures() {
+    let (oracle, place) = (mnist(), tempfile::tempdir().unwrap());
+    let (own, folder) = (place.path().join("own"), place.path().join("validation"));
+    pictures(&oracle, &own, [120, 60], |p| p);
+    let spec = spec(&own, 300);
+    let whole = run(&oracle, &spec, None).unwrap();
+    let stages = [Stage::Exactness, Stage::Drawing, Stage::FeatureNet, Stage::Embedding, Stage::Measuring];
+    for stage in stages {
+        // The second word of a stage: within it, something is done already.
+        let mut heard = 0;
+        let mut stop = |event: ValidateEvent| {
+            heard += usize::from(event.stage == stage);
+            if heard > 1 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let stopped = validate(&oracle.world, &oracle.info, &spec, &Device::flex(), Some(&folder), &mut stop);
+        assert!(matches!(stopped, Err(Error::Cancelled)), "{stage:?}");
+    }
+    let (found, pairs) = run(&oracle, &spec, Some(&folder)).unwrap();
+    assert_eq!(serde_json::to_string(&found).unwrap(), serde_json::to_string(&whole.0).unwrap());
+    assert_eq!(pairs, whole.1);
+    let other = ValidateSpec { seed: Seed(6), ..spec };
+    assert!(run(&oracle, &other, Some(&folder)).unwrap_err().to_string().contains("another validation"));
+
+    let written = write_report(&folder, &found, pairs.as_ref()).unwrap();
+    let page = std::fs::read_to_string(written.last().unwrap()).unwrap();
+    for name in ["validate-distances.svg", "pairs-generated.png", "weights SHA-256"] {
+        assert!(page.contains(name), "{name}");
+    }
+    for (_, name) in page.match_indices("](").map(|(at, _)| (at, page[at + 2..].split(')').next().unwrap())) {
+        assert!(folder.join(name).is_file(), "{name} is shown and not there");
+    }
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused() {
+    let (oracle, place) = (mnist(), tempfile::tempdir().unwrap());
+    let own = place.path().join("own");
+    pictures(&oracle, &own, [60, 20], |p| p);
+    let complaint = |spec: &ValidateSpec| run(&oracle, spec, None).unwrap_err().to_string();
+    assert!(complaint(&spec(&own, 10)).contains("too few"));
+    assert!(complaint(&spec(&own, 60)).contains("20 held-out images"));
+    std::fs::rename(own.join("test"), place.path().join("elsewhere")).unwrap();
+    let statistics = place.path().join("mu.npz");
+    let no_file = ValidateSpec { real_statistics: Some(statistics.clone()), ..spec(&own, 60) };
+    assert!(complaint(&no_file).contains("training images; 50"), "{}", complaint(&no_file));
+    let cold = Settings { tau: crate::units::Tau::new(0.0).unwrap(), ..Settings::default_for(10) };
+    assert!(complaint(&ValidateSpec { settings: cold, ..spec(&own, 60) }).contains("τ = 0"));
+}

@@ -1,0 +1,295 @@
+//! What the features and pixels of the three sets say.
+
+use serde::Serialize;
+
+use super::embedded::AllEmbedded;
+use super::made::Made;
+use super::real::Real;
+use super::spot::unit;
+use super::{FeatureRecord, Stage, ValidateEvent, Work};
+use crate::data::{FidStatistics, ImageShape, read_fid_statistics};
+use crate::error::{Error, Result};
+use crate::events::{Events, Progress};
+use crate::measure::Estimate;
+use crate::measure::fidelity::{
+    BLOCK, Beside, ClassDiversity, Close, Coverage, DataCopying, Features, GROUPS, Gaussian, Histogram, InCells,
+    InceptionScore, K_COVERAGE, K_PRECISION, Kid, LEVEL, Manifold, Memorisation, Neighbours, SPLITS, Unbiased, WINDOW,
+    coverage, data_copying, diversity, expected_coverage, frechet_unbiased, histogram, inception_score, kid,
+    manifolds_beside, memorisation, percentile, texture, texture_ratios,
+};
+use crate::units::{ClassId, Seed};
+
+/// Pairs shown of each set, nearest first.
+const PAIRS: usize = 48;
+/// Bins of the histogram of distances.
+const BINS: usize = 40;
+/// The share of held-out images that counts as copies where no threshold is given.
+const BY_CHANCE: f64 = 0.01;
+/// Fewest blocks that KID's images are cut into.
+const KID_BLOCKS: usize = 5;
+/// Least share of the generated images in a cell that counts in C_T (the τ of Meehan et al.: 20 images).
+const CELL: f64 = 20.0;
+/// Figures that are counted while measuring.
+const FIGURES: usize = 7;
+
+/// What features and pixels say, generated images beside held-out real ones.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Fidelity {
+    /// What made the features.
+    pub features: FeatureRecord,
+    /// Training, held-out and generated images.
+    pub n: [usize; 3],
+    /// FID against the training images, or against the statistics that were given.
+    pub fid: Beside<Unbiased>,
+    /// What FID is against.
+    pub fid_against: String,
+    /// KID against the training images; none below three blocks.
+    pub kid: Option<Beside<Kid>>,
+    /// Inception score over the net's own classes.
+    pub inception: Beside<InceptionScore>,
+    /// Coverage as in the paper, and with a threshold from real images.
+    pub coverage: Coverage,
+    /// Precision and recall.
+    pub precision: Beside<Manifold>,
+    /// Density and coverage.
+    pub density: Beside<Manifold>,
+    /// Coverage of equal distributions in these numbers (Naeem et al. 2020, lemma 2).
+    pub expected_coverage: f64,
+    /// Nearest training images.
+    pub memory: Memorisation,
+    /// Where its threshold comes from.
+    pub threshold_from: String,
+    /// Distances to the nearest training image.
+    pub histogram: Histogram,
+    /// C_T over the classes; none without labels.
+    pub copying: Option<DataCopying>,
+    /// Diversity of each class over that of the training images; none without labels.
+    pub diversity: Option<Beside<Vec<ClassDiversity>>>,
+    /// Texture of each class over that of the training images; none without labels.
+    pub texture: Option<Vec<ClassTexture>>,
+    /// The images nearest to a training image.
+    pub closest: Beside<Vec<Close>>,
+}
+
+/// Texture of a class over that of its training images (BLC App. A.6).
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ClassTexture {
+    /// The class.
+    pub class: ClassId,
+    /// Side of the window, pixels.
+    pub window: usize,
+    /// Variance within the window; none where a class has too few images.
+    pub within: Beside<Option<Estimate>>,
+    /// Variance over the whole image.
+    pub whole: Beside<Option<Estimate>>,
+}
+
+/// An image and the training image nearest to it, for eyes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pair {
+    /// Euclidean distance of their features.
+    pub distance: f64,
+    /// Running number of the image in its set.
+    pub image: usize,
+    /// Name of the training image.
+    pub neighbour: String,
+    /// 8-bit pixels, CHW, of both.
+    pub pixels: [Vec<u8>; 2],
+}
+
+/// The nearest pairs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pairs {
+    /// Shape of every image.
+    pub shape: ImageShape,
+    /// Of generated and of held-out images, nearest first.
+    pub pairs: Beside<Vec<Pair>>,
+}
+
+/// The three sets of features.
+struct Sets<'a> {
+    train: Features<'a, f32>,
+    held_out: Features<'a, f32>,
+    generated: Features<'a, f32>,
+}
+
+/// Measures.
+///
+/// # Errors
+/// When features are no finite numbers, given statistics do not fit the net, or the caller stops.
+pub fn measure(
+    work: &Work<'_>,
+    real: &Real,
+    made: &Made,
+    embedded: &AllEmbedded,
+    events: &mut dyn Events<ValidateEvent>,
+) -> Result<(Fidelity, Pairs)> {
+    let (d, k) = (embedded.record.dims, embedded.record.classes);
+    let mut events = work.stage(Stage::Measuring, events);
+    let mut tick = |done: usize| events.report(Progress { done, total: FIGURES });
+    tick(0)?;
+    let sets = Sets {
+        train: Features::new(&embedded.train.features, d)?,
+        held_out: Features::new(&embedded.held_out.features, d)?,
+        generated: Features::new(&embedded.generated.features, d)?,
+    };
+    let seed = work.spec.seed.split("fidelity");
+    let near = Near::of(work, &sets)?;
+    tick(1)?;
+    let (against, fid_against) = real_gaussian(work, &sets, d)?;
+    let fid = Beside {
+        generated: frechet_unbiased(&against, &sets.generated, GROUPS, seed)?,
+        held_out: frechet_unbiased(&against, &sets.held_out, GROUPS, seed)?,
+    };
+    tick(2)?;
+    let kid = kids(&sets, seed)?;
+    tick(3)?;
+    let score = |set: &[f64]| inception_score(set, k, SPLITS, Some(seed));
+    let inception = Beside { generated: score(&embedded.generated.log_p)?, held_out: score(&embedded.held_out.log_p)? };
+    let coverage = coverage(&sets.train, &sets.held_out, &sets.generated, (1, LEVEL), seed)?;
+    tick(4)?;
+    let precision = manifolds_beside(&sets.train, &sets.held_out, &sets.generated, K_PRECISION, seed)?;
+    tick(5)?;
+    let density = manifolds_beside(&sets.train, &sets.held_out, &sets.generated, K_COVERAGE, seed)?;
+    tick(6)?;
+    let (copying, diversity, texture) = by_class(work, real, made, &sets)?;
+    tick(FIGURES)?;
+    let pairs = pairs(real, made, &near.closest);
+    let [n, m] = density.generated.n;
+    let fidelity = Fidelity {
+        features: embedded.record.clone(),
+        n: [sets.train.n(), sets.held_out.n(), sets.generated.n()],
+        fid,
+        fid_against,
+        kid,
+        inception,
+        coverage,
+        precision,
+        density,
+        expected_coverage: expected_coverage(n, m, K_COVERAGE),
+        memory: near.memory,
+        threshold_from: near.threshold_from,
+        histogram: near.histogram,
+        copying,
+        diversity,
+        texture,
+        closest: near.closest,
+    };
+    Ok((fidelity, pairs))
+}
+
+/// How near the nearest training images are.
+struct Near {
+    memory: Memorisation,
+    threshold_from: String,
+    histogram: Histogram,
+    closest: Beside<Vec<Close>>,
+}
+
+impl Near {
+    fn of(work: &Work<'_>, sets: &Sets<'_>) -> Result<Self> {
+        let generated = Neighbours::of(&sets.generated, &sets.train, 1)?;
+        let held_out = Neighbours::of(&sets.held_out, &sets.train, 1)?;
+        let (to_generated, to_held_out) = (generated.nearest(), held_out.nearest());
+        let distances = Beside { generated: &to_generated[..], held_out: &to_held_out[..] };
+        let (threshold, threshold_from) = match work.spec.threshold {
+            Some(given) => (given, "given".to_owned()),
+            None => {
+                let from = format!("the distance within which {:.0} % of held-out images lie", 100.0 * BY_CHANCE);
+                (percentile(&to_held_out, BY_CHANCE)?, from)
+            }
+        };
+        Ok(Self {
+            memory: memorisation(&distances, threshold)?,
+            threshold_from,
+            histogram: histogram(&distances, BINS)?,
+            closest: Beside { generated: generated.closest(PAIRS), held_out: held_out.closest(PAIRS) },
+        })
+    }
+}
+
+/// What FID compares with, and what that is.
+fn real_gaussian(work: &Work<'_>, sets: &Sets<'_>, dims: usize) -> Result<(Gaussian, String)> {
+    let Some(path) = &work.spec.real_statistics else {
+        return Ok((Gaussian::of(&sets.train)?, format!("{} training images", sets.train.n())));
+    };
+    let gaussian = match read_fid_statistics(path)? {
+        FidStatistics::Moments { mean, covariance } => Gaussian::new(mean, &covariance, None),
+        FidStatistics::Sums { sum, products, n } => Gaussian::from_sums(&sum, &products, n),
+    };
+    let gaussian = gaussian.map_err(|error| Error::file(path, error.to_string()))?;
+    let given = gaussian.mean().len();
+    if given != dims {
+        return Err(Error::file(path, format!("holds statistics of {given} features, the feature net has {dims}")));
+    }
+    let images = gaussian.n().map_or_else(String::new, |n| format!(" of {n} images"));
+    Ok((gaussian, format!("the statistics in {}{images}", path.display())))
+}
+
+fn kids(sets: &Sets<'_>, seed: Seed) -> Result<Option<Beside<Kid>>> {
+    let least = sets.train.n().min(sets.held_out.n()).min(sets.generated.n());
+    let block = BLOCK.min(least / KID_BLOCKS);
+    if block < 2 {
+        return Ok(None);
+    }
+    Ok(Some(Beside {
+        generated: kid(&sets.train, &sets.generated, block, seed)?,
+        held_out: kid(&sets.train, &sets.held_out, block, seed)?,
+    }))
+}
+
+type OfClasses = (Option<DataCopying>, Option<Beside<Vec<ClassDiversity>>>, Option<Vec<ClassTexture>>);
+
+fn by_class(work: &Work<'_>, real: &Real, made: &Made, sets: &Sets<'_>) -> Result<OfClasses> {
+    let (Some(train), Some(held_out)) = (&real.train.labels, &real.held_out.labels) else {
+        return Ok((None, None, None));
+    };
+    let k = work.world.class_names().len();
+    let train: InCells<'_, f32> = (&sets.train, train);
+    let [held_out, generated] = [(&sets.held_out, &held_out[..]), (&sets.generated, &made.labels[..])];
+    let least = CELL / sets.generated.n() as f64;
+    // A class that only the held-out images have is no cell to compare in.
+    let copying = data_copying(train, held_out, generated, k, least).ok();
+    let spread = Beside { generated: diversity(train, generated, k)?, held_out: diversity(train, held_out, k)? };
+    let shape = real.train.shape;
+    let window = WINDOW.min(shape.height).min(shape.width);
+    let ratios = |window: Option<usize>| -> Result<Beside<Vec<Option<Estimate>>>> {
+        let of = |pixels: &[u8]| {
+            let values: Vec<f32> = unit(pixels).collect();
+            texture(&values, [shape.channels, shape.height, shape.width], window)
+        };
+        let base = of(&real.train.pixels)?;
+        let over = |pixels: &[u8], labels| texture_ratios((&base, train.1), (&of(pixels)?, labels), k);
+        Ok(Beside { generated: over(&made.pixels, generated.1)?, held_out: over(&real.held_out.pixels, held_out.1)? })
+    };
+    let (within, whole) = (ratios(Some(window))?, ratios(None)?);
+    let at = |of: &Beside<Vec<Option<Estimate>>>, class: usize| Beside {
+        generated: of.generated[class],
+        held_out: of.held_out[class],
+    };
+    let of_class =
+        |class: ClassId| ClassTexture { class, window, within: at(&within, class), whole: at(&whole, class) };
+    Ok((copying, Some(spread), Some((0..k).map(of_class).collect())))
+}
+
+fn pairs(real: &Real, made: &Made, closest: &Beside<Vec<Close>>) -> Pairs {
+    let shape = real.train.shape;
+    let dims = shape.dims();
+    let of = |pixels: &[u8], found: &[Close]| -> Vec<Pair> {
+        let pair = |close: &Close| Pair {
+            distance: close.distance,
+            image: close.image,
+            neighbour: real.train.ids[close.neighbour].clone(),
+            pixels: [
+                pixels[close.image * dims..(close.image + 1) * dims].to_vec(),
+                real.train.image(close.neighbour).to_vec(),
+            ],
+        };
+        found.iter().map(pair).collect()
+    };
+    let pairs = Beside {
+        generated: of(&made.pixels, &closest.generated),
+        held_out: of(&real.held_out.pixels, &closest.held_out),
+    };
+    Pairs { shape, pairs }
+}

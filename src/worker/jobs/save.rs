@@ -1,0 +1,47 @@
+//! Samples, pictures and walks on their way to files, with what is behind them beside each.
+
+use std::path::Path;
+
+use super::{Sink, opened_of};
+use crate::error::Result;
+use crate::flow::tarflow::Look;
+use crate::oracle::export::save_samples;
+use crate::oracle::look::save_pictures_with;
+use crate::oracle::provenance::keep;
+use crate::oracle::world::{SampleSpec, Settings};
+use crate::worker::Control;
+use crate::worker::desk::{Desk, Line};
+use crate::worker::protocol::{Event, JobId};
+
+/// Writes samples.
+pub fn samples(
+    (line, desk, id, control): (&Line, &Desk, JobId, &Control),
+    (spec, indices, settings): (&SampleSpec, &[usize], &Settings),
+    path: &Path,
+) -> Result<String> {
+    let opened = opened_of(desk)?;
+    let mut sink = Sink::new(line, &desk.interactive, Some(&opened.world), id, control);
+    let saved = save_samples(&opened.world, spec, indices, settings, path, &mut sink)?;
+    let provenance = opened.info.of_samples(spec, indices, settings, &saved, path);
+    line.send(Event::Made(Box::new(keep(path, "samples", provenance)?)));
+    let carried = match saved.rounded {
+        0 => String::new(),
+        n => format!("; the 32-bit x of {n} does not carry their posterior to 0.001"),
+    };
+    Ok(format!("{} samples are in {}{carried}", saved.images, path.display()))
+}
+
+/// Writes pictures with a look.
+pub fn pictures(
+    (line, desk, id, control): (&Line, &Desk, JobId, &Control),
+    (spec, indices, settings): (&SampleSpec, &[usize], &Settings),
+    look: &Look,
+    path: &Path,
+) -> Result<String> {
+    let opened = opened_of(desk)?;
+    let mut sink = Sink::new(line, &desk.interactive, Some(&opened.world), id, control);
+    let n = save_pictures_with(&opened.world, spec, indices, settings, look, path, &mut sink)?;
+    let provenance = opened.info.of_pictures(spec, indices, settings, look);
+    line.send(Event::Made(Box::new(keep(path, "pictures with a look", provenance)?)));
+    Ok(format!("{n} pictures (illustrative: they have left the world) are in {}", path.display()))
+}

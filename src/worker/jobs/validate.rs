@@ -1,0 +1,41 @@
+//! The open oracle beside real images, while the window is served.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use super::{Sink, opened_of};
+use crate::error::{Error, Result};
+use crate::events::Events;
+use crate::validate::{ValidateEvent, ValidateSpec, validate, write_report};
+use crate::worker::Control;
+use crate::worker::desk::{Desk, Line};
+use crate::worker::protocol::{Event, JobId};
+
+/// Validates, or goes on with it, and writes the report.
+pub fn carry_out(
+    line: &Line,
+    desk: &Desk,
+    id: JobId,
+    control: &Control,
+    spec: &ValidateSpec,
+    folder: &Path,
+) -> Result<String> {
+    let opened = opened_of(desk)?;
+    if opened.name != spec.oracle {
+        return Err(Error::input(format!("{} is open, {} is to be validated", opened.name, spec.oracle)));
+    }
+    let mut sink = Sink::new(line, &desk.interactive, Some(&opened.world), id, control);
+    let device = &desk.chosen.device;
+    let (validation, pairs) = validate(&opened.world, &opened.info, spec, device, Some(folder), &mut sink)?;
+    let written = write_report(folder, &validation, pairs.as_ref());
+    line.send(Event::Validated(id, Box::new((validation, pairs))));
+    written?;
+    Ok(format!("{} is validated; the report is in {}", spec.oracle, folder.display()))
+}
+
+impl Events<ValidateEvent> for Sink<'_> {
+    fn emit(&mut self, ValidateEvent { stage, progress }: ValidateEvent) -> ControlFlow<()> {
+        self.progress(progress, format!("{}: {} of {}", stage.label(), progress.done, progress.total));
+        self.check()
+    }
+}

@@ -1,0 +1,37 @@
+//! The panel *Ledger*: what is on show, what was given away, and why it can be trusted.
+
+use bayescope::provenance::{Badge, Made, Provenance};
+use bayescope::worker::protocol::Event;
+use egui_kittest::kittest::Queryable;
+
+use super::experiments::click;
+use super::{full, shows};
+
+#[test]
+fn everything_on_show_and_given_away_has_its_badge_and_chain() {
+    let (mut harness, fake) = full();
+    click(&mut harness, "Ledger");
+    for text in
+        ["Posteriors of the gallery and the inspector", "weights SHA-256", "Pictures of the gallery", "Nothing yet"]
+    {
+        assert!(shows(&harness, text), "'{text}' is not shown: {:?}", super::labels(&harness));
+    }
+    let provenance = Provenance::new(Badge::Illustrative).with("oracle", "mnist").with("τ", "1.25");
+    let made =
+        |what: &str| Made { what: what.into(), place: Some("/out/a.png".into()), provenance: provenance.clone() };
+    fake.send(Event::Made(Box::new(made("samples"))));
+    fake.send(Event::Made(Box::new(made("samples"))));
+    fake.send(Event::Made(Box::new(made("points of a walk"))));
+    harness.run_steps(4);
+    assert!(shows(&harness, "samples: /out/a.png") && shows(&harness, "points of a walk: /out/a.png"));
+    assert_eq!(harness.state().session().ledger.iter().len(), 2, "a file written again has one line");
+    harness.get_by_label("samples: /out/a.png").scroll_to_me();
+    harness.run_steps(2);
+    click(&mut harness, "samples: /out/a.png");
+    harness.run_steps(10);
+    assert!(shows(&harness, "1.25"), "{:?}", super::labels(&harness));
+    harness.check_accessibility();
+    click(&mut harness, "Copy ledger");
+    let copied = harness.state().session().log.iter().any(|entry| entry.text.contains("# Exactness ledger"));
+    assert!(copied, "the page is on the clipboard");
+}
