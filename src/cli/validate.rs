@@ -59,6 +59,13 @@ fn text(validation: &Validation, args: &ValidateArgs) -> String {
     for note in &corpus.notes {
         text += &format!("note: {note}\n");
     }
+    if let Some(found) = &validation.fidelity {
+        let [train, held_out, generated] = found.n;
+        text += &format!(
+            "{generated} generated and {held_out} held-out images against {train} training images; FID against {}\nfeatures: {}\n",
+            found.fid_against, found.features.name
+        );
+    }
     for table in tables(validation) {
         text += &format!("\n{}", table.text());
     }

@@ -46,6 +46,8 @@ pub struct App {
     pub(super) prompt: Option<Prompt>,
     pub(super) dialog: Errand<Chosen>,
     pub(super) saving: Errand<Result<String, String>>,
+    /// Whether the exactness ledger is open.
+    pub(super) ledger: bool,
     /// The line of the ledger for what is being written.
     pub(super) making: Option<Made>,
     pub(super) runs: RunDesk,
@@ -79,6 +81,7 @@ impl App {
             dialog: Errand::default(),
             saving: Errand::default(),
             making: None,
+            ledger: false,
             runs: RunDesk::default(),
             times: FrameTimes::default(),
             commands: Vec::new(),
@@ -275,6 +278,10 @@ impl App {
             });
         }
         self.times.show(ctx);
+        if self.ledger {
+            let Self { session, prefs, view, devices, commands, ledger, .. } = self;
+            super::ledger::show(ctx, ledger, &mut Cx { session, prefs, view, devices, commands });
+        }
         let dark = Theme::of_window(ctx);
         for notice in self.session.take_notices() {
             let (sign, colour, secs) = match notice.level {

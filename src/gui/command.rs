@@ -69,6 +69,8 @@ pub enum Command {
     Fullscreen,
     /// Frame times.
     Overlay,
+    /// Show or hide the exactness ledger.
+    Ledger,
     /// Close what is on top.
     Escape,
     /// Walk the gallery; extending the selection or not.
@@ -249,6 +251,7 @@ pub fn palette(panels: &[(&'static str, &'static str)], devices: &[DeviceChoice]
         ("Theme: dark", Command::Theme(Look::Dark)),
         ("Fullscreen", Command::Fullscreen),
         ("Frame times", Command::Overlay),
+        ("Exactness ledger", Command::Ledger),
         ("Reset the layout", Command::ResetLayout),
         ("Clear finished jobs", Command::ClearJobs),
         ("Clear the log", Command::ClearLog),

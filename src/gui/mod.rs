@@ -15,6 +15,7 @@ mod format;
 mod inspector;
 mod jobs;
 mod launch;
+mod ledger;
 mod looks;
 mod obey;
 mod overlay;

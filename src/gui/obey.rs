@@ -37,6 +37,7 @@ impl App {
             Command::Save => self.ask_where_to_save(),
             Command::Browse(purpose) => self.dialog = background::browse(ctx, purpose),
             Command::Overlay => self.times.toggle(),
+            Command::Ledger => self.ledger = !self.ledger,
             Command::Fullscreen => {
                 let now = ctx.input(|input| input.viewport().fullscreen.unwrap_or(false));
                 ctx.send_viewport_cmd(ViewportCommand::Fullscreen(!now));

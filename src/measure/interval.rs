@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// Half the width of a 95 % interval of a normal variable, in standard deviations.
-pub(super) const Z95: f64 = 1.959_963_984_540_054;
+pub const Z95: f64 = 1.959_963_984_540_054;
 
 /// A 95 % interval, in the unit of the number it belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

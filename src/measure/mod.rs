@@ -30,7 +30,7 @@ pub mod uncertainty;
 pub use bootstrap::{Bootstrap, REPLICATES};
 pub use decomposition::{ClassMeasured, Measured, measure};
 pub use images::PerImage;
-pub use interval::{Estimate, Interval, mean, over_seeds, wilson};
+pub use interval::{Estimate, Interval, Z95, mean, over_seeds, wilson};
 pub use power_law::{
     Comparison, Curve, Forecast, Point, PowerLaw, Resampling, Variant, Verdict, compare, fit, more_data,
 };

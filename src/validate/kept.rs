@@ -89,3 +89,15 @@ impl Kept {
         Ok((a, b))
     }
 }
+
+/// Takes away what was kept for the case of a stop.
+///
+/// # Errors
+/// Names the folder that cannot be removed.
+pub fn clear(folder: &Path) -> Result<()> {
+    let parts = folder.join(PARTS);
+    match std::fs::remove_dir_all(&parts) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(Error::io(&parts, e)),
+        _ => Ok(()),
+    }
+}

@@ -29,8 +29,13 @@ pub struct Corpus {
 }
 
 impl Corpus {
-    fn of(train: &Dataset, held_out: &Dataset, of_the_oracle: Option<bool>, notes: Vec<String>) -> Self {
-        Self { name: held_out.name.clone(), train: train.len(), held_out: held_out.len(), of_the_oracle, notes }
+    fn of(
+        name: &str,
+        (train, held_out): (&Dataset, &Dataset),
+        of_the_oracle: Option<bool>,
+        notes: Vec<String>,
+    ) -> Self {
+        Self { name: name.to_owned(), train: train.len(), held_out: held_out.len(), of_the_oracle, notes }
     }
 }
 
@@ -49,11 +54,12 @@ impl Real {
     pub fn open(work: &Work<'_>) -> Result<Self> {
         let (spec, world) = (work.spec, work.world);
         let mut notes = Vec::new();
+        let name = spec.data.file_name().unwrap_or(spec.data.as_os_str()).to_string_lossy();
         if spec.images == 0 {
             // Nothing is compared: held-out images are all that is needed.
             let held_out = fitted(world, open_dataset(&spec.data, Split::Test)?, &mut notes)?;
             let train = held_out.subset([])?;
-            return Ok(Self { corpus: Corpus::of(&train, &held_out, None, notes), train, held_out });
+            return Ok(Self { corpus: Corpus::of(&name, (&train, &held_out), None, notes), train, held_out });
         }
         let (train, of_the_oracle) = trained_on(work, &mut notes)?;
         let (train, held_out) = match open_test(&spec.data)? {
@@ -82,7 +88,7 @@ impl Real {
                 return Err(Error::file(&spec.data, format!("has {n} {what} images; {FEWEST} are needed at least")));
             }
         }
-        Ok(Self { corpus: Corpus::of(&train, &held_out, of_the_oracle, notes), train, held_out })
+        Ok(Self { corpus: Corpus::of(&name, (&train, &held_out), of_the_oracle, notes), train, held_out })
     }
 }
 

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::drawn::provenance;
+use super::kept::clear;
 use super::{Pairs, Validation, figures, tables};
 use crate::data::{contact_sheet, encode_png, write_named};
 use crate::error::{Error, Result};
@@ -14,7 +15,7 @@ const COLUMNS: usize = 8;
 const SCALE: usize = 2;
 
 /// Writes `validation.md`, `validation.json`, every figure (SVG, CSV), every table (CSV) and the sheets of nearest pairs into `folder`, each
-/// file atomically; the page comes last. The files written.
+/// file atomically; the page comes last. Then what was kept for the case of a stop is removed. The files written.
 ///
 /// # Errors
 /// Names the file that cannot be written.
@@ -41,7 +42,9 @@ pub fn write_report(folder: &Path, validation: &Validation, pairs: Option<&Pairs
         provenance: provenance(validation),
     };
     files.extend(page.files());
-    files.into_iter().map(|(name, bytes)| write_named(folder, &name, &bytes)).collect()
+    let written = files.into_iter().map(|(name, bytes)| write_named(folder, &name, &bytes)).collect::<Result<_>>()?;
+    clear(folder)?;
+    Ok(written)
 }
 
 fn head(v: &Validation) -> String {

@@ -3,7 +3,7 @@
 use super::{DELTA_LEVELS, Fidelity, Validation};
 use crate::figure::{Column, Table, Value};
 use crate::measure::fidelity::{Beside, ClassDiversity, InceptionScore};
-use crate::measure::{Estimate, Interval};
+use crate::measure::{Estimate, Interval, Z95};
 
 /// Fidelity, likelihood and exactness, classes, and nearest pairs, as far as there is something in them.
 pub fn tables(validation: &Validation) -> Vec<Table> {
@@ -128,8 +128,7 @@ fn memory(f: &Fidelity) -> Vec<Vec<Value>> {
 fn exactness(v: &Validation) -> Table {
     let mut rows = Vec::new();
     if let Some(e) = &v.likelihood {
-        let z = 1.96;
-        let around = |value: f64, error: f64| Value::within(value, value - z * error, value + z * error);
+        let around = |value: f64, error: f64| Value::within(value, value - Z95 * error, value + Z95 * error);
         let per_bit = e.bits_per_dim / e.nll_nats;
         rows.extend([
             vec!["bits per dimension".into(), around(e.bits_per_dim, per_bit * e.nll_std_error), images(e.images)],
@@ -143,8 +142,16 @@ fn exactness(v: &Validation) -> Table {
     }
     let trip = &v.round_trip;
     rows.extend([
-        vec!["round trip, largest error (8-bit levels)".into(), trip.largest_levels.into(), images(trip.images)],
-        vec!["round trip, mean error (8-bit levels)".into(), trip.mean_levels.into(), images(trip.images)],
+        vec![
+            "round trip, largest error (8-bit levels)".into(),
+            format!("{:.1e}", trip.largest_levels).into(),
+            images(trip.images),
+        ],
+        vec![
+            "round trip, mean error (8-bit levels)".into(),
+            format!("{:.1e}", trip.mean_levels).into(),
+            images(trip.images),
+        ],
     ]);
     if let Some(moved) = &v.stability {
         let Estimate { value, interval: Interval { low, high } } = moved.stability.kl;
@@ -161,7 +168,7 @@ fn exactness(v: &Validation) -> Table {
              8-bit level on every value, posteriors in 64 bits (the paper does not give its perturbation). 95 % intervals over images.",
             DELTA_LEVELS
         ),
-        columns: vec![Column::new("figure", 0), Column::new("value", 5), Column::new("over", 0)],
+        columns: vec![Column::new("figure", 0), Column::new("value", 3), Column::new("over", 0)],
         rows,
     }
 }

@@ -1,4 +1,4 @@
-//! The panel *Ledger*: what is on show, what was given away, and why it can be trusted.
+//! The exactness ledger: what is on show, what was given away, and why it can be trusted.
 
 use bayescope::provenance::{Badge, Made, Provenance};
 use bayescope::worker::protocol::Event;
@@ -10,7 +10,9 @@ use super::{full, shows};
 #[test]
 fn everything_on_show_and_given_away_has_its_badge_and_chain() {
     let (mut harness, fake) = full();
-    click(&mut harness, "Ledger");
+    harness.get_by_label("View").click();
+    harness.run_steps(4);
+    click(&mut harness, "Exactness ledger");
     for text in
         ["Posteriors of the gallery and the inspector", "weights SHA-256", "Pictures of the gallery", "Nothing yet"]
     {
@@ -25,13 +27,13 @@ fn everything_on_show_and_given_away_has_its_badge_and_chain() {
     harness.run_steps(4);
     assert!(shows(&harness, "samples: /out/a.png") && shows(&harness, "points of a walk: /out/a.png"));
     assert_eq!(harness.state().session().ledger.iter().len(), 2, "a file written again has one line");
+    click(&mut harness, "Copy ledger");
+    let copied = harness.state().session().log.iter().any(|entry| entry.text.contains("# Exactness ledger"));
+    assert!(copied, "the page is on the clipboard");
     harness.get_by_label("samples: /out/a.png").scroll_to_me();
     harness.run_steps(2);
     click(&mut harness, "samples: /out/a.png");
     harness.run_steps(10);
     assert!(shows(&harness, "1.25"), "{:?}", super::labels(&harness));
     harness.check_accessibility();
-    click(&mut harness, "Copy ledger");
-    let copied = harness.state().session().log.iter().any(|entry| entry.text.contains("# Exactness ledger"));
-    assert!(copied, "the page is on the clipboard");
 }

@@ -7,13 +7,12 @@ mod fields;
 pub mod gallery;
 pub mod hardness;
 pub mod judge;
-pub mod ledger;
 mod log;
 mod training;
 pub mod validate;
 mod walk;
 
-use eframe::egui::{self, Ui, WidgetText};
+use eframe::egui::{self, RichText, Ui, WidgetText};
 use egui_tiles::{Tile, TileId, Tree, UiResponse};
 use serde::{Deserialize, Serialize};
 
@@ -59,10 +58,13 @@ pub fn registry() -> Vec<Box<dyn Panel>> {
         Box::<validate::ValidatePanel>::default(),
         Box::<walk::WalkPanel>::default(),
         Box::<training::TrainingPanel>::default(),
-        Box::<ledger::LedgerPanel>::default(),
         Box::<log::LogPanel>::default(),
     ]
 }
+
+/// Size of the text of a tab and room beside it, points: small, so that all tabs fit between card and inspector.
+const TAB_TEXT: f32 = 12.0;
+const TAB_SPACING: f32 = 5.0;
 
 /// A panel in a saved layout.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -110,7 +112,11 @@ impl egui_tiles::Behavior<Pane> for Dock<'_, '_> {
 
     fn tab_title_for_pane(&mut self, pane: &Pane) -> WidgetText {
         let panel = self.panels.iter().find(|panel| panel.id() == pane.0);
-        panel.map_or_else(|| pane.0.as_str(), |panel| panel.title()).into()
+        RichText::new(panel.map_or_else(|| pane.0.as_str(), |panel| panel.title())).size(TAB_TEXT).into()
+    }
+
+    fn tab_title_spacing(&self, _: &egui::Visuals) -> f32 {
+        TAB_SPACING
     }
 
     fn retain_pane(&mut self, pane: &Pane) -> bool {
