@@ -6,8 +6,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, Read};
 use std::path::Path;
 
 use half::f16;
@@ -115,7 +114,7 @@ pub(super) struct Header {
 /// # Errors
 /// Names the file, and the system's refusal or what [`read_npy`] says.
 pub(crate) fn read_npy_file(path: &Path, types: Types) -> Result<Array> {
-    let mut file: BufReader<File> = open_file(path)?;
+    let mut file = open_file(path)?;
     let size = file.get_ref().metadata().map_err(|e| Error::io(path, e))?.len();
     read_npy(&mut file, size, types).map_err(|cause| Error::file(path, cause))
 }

@@ -132,8 +132,10 @@ impl Pickle {
 
     /// All storages that were named.
     pub fn storages(&self) -> impl Iterator<Item = &Storage> {
-        let storage = |node| if let &Node::Made(Made::Storage(ref storage)) = node { Some(&**storage) } else { None };
-        self.objects.iter().filter_map(storage)
+        self.objects.iter().filter_map(|node| match node {
+            Node::Made(Made::Storage(storage)) => Some(&**storage),
+            _ => None,
+        })
     }
 
     /// All arrays under their dotted names.
