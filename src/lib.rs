@@ -6,7 +6,8 @@
 //! The rooms of this crate; the left may be imported by the right, never back:
 //!
 //! `units, error → data → flow → oracle → {bayes, measure, classifier} → experiment → run → worker → {cli, gui}` (`device`,
-//! `simd` and `gradients` stand beside `data`; `measure` imports only `units` and `error`).
+//! `simd` and `gradients` stand beside `data`; `measure` imports nothing of the crate beyond `units`, `error`, `events` and `simd`,
+//! and `classifier` names one function of it, `log_softmax`).
 
 pub mod bayes;
 pub mod classifier;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::cifar::CIFAR10_NAMES;
 use super::npz::read_npz_split;
-use super::pickle::Pickle;
+use super::pickle::Batch;
 use super::source::{file_name, head};
 use super::{Dataset, ImageShape, Input, Split, names, numbered};
 use crate::error::{Error, Result};
@@ -102,7 +102,7 @@ fn pixels_of(file: &Path) -> Result<Dataset> {
 }
 
 fn read_pickle(file: &Path) -> Result<Dataset> {
-    let mut pickle = Pickle::open(file)?;
+    let mut pickle = Batch::open(file)?;
     let mut pixels = Vec::new();
     let size = pickle.rows("data", &mut pixels)?;
     if !CIFAR_KEYS.iter().any(|key| pickle.holds(key)) {
@@ -169,7 +169,7 @@ fn cifar_names(file: &Path, classes: usize) -> Result<Vec<String>> {
     let (meta, key) = if classes == 10 { ("batches.meta", "label_names") } else { ("meta", "fine_label_names") };
     let meta = file.with_file_name(meta);
     if meta.is_file() {
-        let names = Pickle::open(&meta)?.texts(key)?;
+        let names = Batch::open(&meta)?.texts(key)?;
         if names.len() == classes {
             return Ok(names);
         }

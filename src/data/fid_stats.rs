@@ -7,10 +7,10 @@
 
 use std::path::Path;
 
-use npyz::zip::{ZipArchive, result::ZipError};
 use safetensors::tensor::{Dtype, SafeTensors};
 
-use super::npy::{Values, read_npy};
+use super::archive::Archive;
+use super::npy::{Types, Values};
 use super::source::{head, open_file};
 use crate::error::{Error, Result};
 
@@ -50,11 +50,7 @@ pub enum FidStatistics {
 pub fn read_fid_statistics(path: &Path) -> Result<FidStatistics> {
     let start = head(path, 16)?;
     let mut file = match &start[..] {
-        [b'P', b'K', ..] => {
-            let zip = ZipArchive::new(open_file(path)?)
-                .map_err(|e| Error::file(path, format!("damaged or truncated npz archive: {e}")))?;
-            File::Npz(zip)
-        }
+        [b'P', b'K', ..] => File::Npz(Archive::open(path, Types::Numbers)?),
         // A safetensors file begins with the length of its header and the header's brace.
         [_, _, _, _, _, _, _, _, b'{', ..] => File::Safetensors(bytes(path)?),
         _ => {
@@ -62,7 +58,7 @@ pub fn read_fid_statistics(path: &Path) -> Result<FidStatistics> {
             return Err(Error::file(path, cause));
         }
     };
-    let mut read = |name: &str| file.array(name).map_err(|cause| Error::file(path, format!("array {name}: {cause}")));
+    let mut read = |name: &str| file.array(path, name);
     let bad = |cause: &str| Error::file(path, cause);
     let found = if let Some(mean) = read("mu")? {
         let covariance = read("sigma")?.ok_or_else(|| bad("array sigma: missing, where mu is there"))?;
@@ -120,34 +116,26 @@ fn square(vector: &Numbers, matrix: &Numbers) -> Result<(), String> {
 }
 
 /// An open file of arrays.
-enum File {
-    Npz(ZipArchive<std::io::BufReader<std::fs::File>>),
+enum File<'a> {
+    Npz(Archive<'a>),
     Safetensors(Vec<u8>),
 }
 
-impl File {
+impl File<'_> {
     /// An array as f64, or `None` where there is none of that name.
-    fn array(&mut self, name: &str) -> Result<Option<Numbers>, String> {
+    fn array(&mut self, path: &Path, name: &str) -> Result<Option<Numbers>> {
+        let bad = |cause: String| Error::file(path, format!("array {name}: {cause}"));
         match self {
-            Self::Npz(zip) => {
-                let mut entry = match zip.by_name(&format!("{name}.npy")) {
-                    Ok(entry) => entry,
-                    Err(ZipError::FileNotFound) => return Ok(None),
-                    Err(e) => return Err(e.to_string()),
-                };
-                let size = entry.size();
-                let array = read_npy(&mut entry, size)?;
-                let values = match array.values {
-                    Values::F64(values) => values,
-                    Values::F32(values) => values.into_iter().map(f64::from).collect(),
-                    Values::I64(values) => values.into_iter().map(|v| v as f64).collect(),
-                    Values::U8(_) => return Err("type uint8; float64 is expected".into()),
-                };
+            Self::Npz(archive) => {
+                let Some(array) = archive.read(name)? else { return Ok(None) };
+                let kind = array.values.type_name();
+                let values = if matches!(array.values, Values::U8(_)) { None } else { array.values.numbers() };
+                let values = values.ok_or_else(|| bad(format!("type {kind}; float64 is expected")))?;
                 Ok(Some(Numbers { shape: array.shape, values }))
             }
             Self::Safetensors(bytes) => {
                 let file = SafeTensors::deserialize(bytes)
-                    .map_err(|e| format!("not a safetensors file, or cut short: {e}"))?;
+                    .map_err(|e| bad(format!("not a safetensors file, or cut short: {e}")))?;
                 let Ok(view) = file.tensor(name) else { return Ok(None) };
                 let data = view.data();
                 let values = match view.dtype() {
@@ -155,7 +143,7 @@ impl File {
                     Dtype::F32 => numbers(data, |b| f64::from(f32::from_le_bytes(b))),
                     Dtype::I64 => numbers(data, |b| i64::from_le_bytes(b) as f64),
                     Dtype::I32 => numbers(data, |b| f64::from(i32::from_le_bytes(b))),
-                    other => return Err(format!("type {other:?}; float64 is expected")),
+                    other => return Err(bad(format!("type {other:?}; float64 is expected"))),
                 };
                 Ok(Some(Numbers { shape: view.shape().to_vec(), values }))
             }

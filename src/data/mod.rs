@@ -5,6 +5,7 @@
 //! the float tensors a flow sees, for which alone a posterior is exact (SCIENCE §1). [`open`] reads any supported file or
 //! folder as one of the two.
 
+mod archive;
 mod batches;
 mod cifar;
 pub mod fetch;
@@ -17,22 +18,24 @@ mod npz;
 mod open;
 mod pad;
 mod parts;
-mod pickle;
+pub(crate) mod pickle;
 mod source;
 mod stream;
 mod table;
 mod world;
 mod write;
 
+pub(crate) use archive::Archive;
 pub use batches::read_batches;
 pub use cifar::{read_cifar10, read_cifar100};
 pub use fid_stats::{FidStatistics, read_fid_statistics};
 pub use folder::{read_folder, read_image_files};
 pub use idx::read_idx;
+pub(crate) use npy::{Array, Types, Values, read_npy_file};
 pub use npz::{read_array, read_logp, read_npz};
 pub use open::{open, open_dataset, open_split, open_test};
 pub use parts::{host_name, machine, sweep_parts};
-pub(crate) use source::open_file;
+pub(crate) use source::{CUT_SHORT, open_file, said};
 pub use stream::NpzImages;
 pub use table::{Column, Stored, write_table};
 pub use world::{WorldBatch, add_npz_in_pieces, write_npz, write_npz_in_pieces};

@@ -1,13 +1,10 @@
 //! NumPy archives (`np.savez`, `np.savez_compressed`): world-space tensors with what is known about them, or pixels.
 
-use std::fs::File;
-use std::io::BufReader;
 use std::path::Path;
 
-use npyz::zip::{ZipArchive, result::ZipError};
-
-use super::npy::{Array, Values, read_npy};
-use super::source::{file_name, head, open_file};
+use super::archive::Archive;
+use super::npy::{Array, Types, Values};
+use super::source::file_name;
 use super::{Dataset, ImageShape, Input, Split, WorldBatch, batches, numbered};
 use crate::error::{Error, Result};
 
@@ -39,7 +36,7 @@ pub fn read_npz(path: &Path) -> Result<Input> {
 /// # Errors
 /// Names the file and what is missing or wrong in it.
 pub fn read_logp(path: &Path) -> Result<(Vec<f64>, usize)> {
-    let found = Archive::open(path)?.floats("logp", 2)?;
+    let found = Archive::open(path, Types::Numbers)?.floats("logp", 2)?;
     found.ok_or_else(|| Error::file(path, "array logp: missing"))
 }
 
@@ -49,27 +46,25 @@ pub fn read_logp(path: &Path) -> Result<(Vec<f64>, usize)> {
 /// # Errors
 /// Names the file and what is missing or wrong in it.
 pub fn read_array(path: &Path, name: &str) -> Result<Vec<f64>> {
-    Ok(match Archive::open(path)?.require(name)?.values {
-        Values::F64(values) => values,
-        Values::F32(values) => values.into_iter().map(f64::from).collect(),
-        Values::I64(values) => values.into_iter().map(|value| value as f64).collect(),
-        Values::U8(values) => values.into_iter().map(f64::from).collect(),
-    })
+    let array = Archive::open(path, Types::Numbers)?.require(name)?;
+    let cause = format!("array {name}: {} are no numbers", array.values.type_name());
+    array.values.numbers().ok_or_else(|| Error::file(path, cause))
 }
 
 /// [`read_npz`] of one split: `x_test` and its kin where the archive has them, else what there is.
 pub(super) fn read_npz_split(path: &Path, split: Split) -> Result<Input> {
-    let mut archive = Archive::open(path)?;
+    let mut archive = Archive::open(path, Types::Numbers)?;
     let mut keys = match split {
         Split::Train => TRAIN_KEYS.to_vec(),
         Split::Test => [&TEST_KEYS[..], &TRAIN_KEYS[..2], &TRAIN_KEYS[4..]].concat(),
     };
     keys.retain(|[images, _]| archive.holds(images));
     let Some(&[images, label_key]) = keys.first() else {
-        return Err(Error::file(
-            path,
-            format!("no {split} images (an array called x, images or x_{split}) among the arrays: {}", archive.names()),
-        ));
+        let mut names = archive.names();
+        names.truncate(20);
+        let names = if names.is_empty() { "none".into() } else { names.join(", ") };
+        let cause = format!("no {split} images (an array called x, images or x_{split}) among the arrays: {names}");
+        return Err(Error::file(path, cause));
     };
     let x = archive.require(images)?;
     let y = archive.read(label_key)?;
@@ -79,10 +74,10 @@ pub(super) fn read_npz_split(path: &Path, split: Split) -> Result<Input> {
             let labels = y.map(integers).transpose().map_err(|cause| bad(format!("array {label_key}: {cause}")))?;
             batches::imagenet(path, (x.shape[0], x.shape[1]), pixels, labels).map(Input::Pixels)
         }
-        Values::F32(values) if images == "x" => archive.world(&x.shape, values, y).map(Input::World),
+        Values::F32(values) if images == "x" => world(&mut archive, &x.shape, values, y).map(Input::World),
         Values::F64(values) if images == "x" => {
             let values = values.into_iter().map(|v| v as f32).collect();
-            archive.world(&x.shape, values, y).map(Input::World)
+            world(&mut archive, &x.shape, values, y).map(Input::World)
         }
         Values::U8(pixels) => {
             let (count, shape, pixels) =
@@ -102,7 +97,7 @@ pub(super) fn read_npz_split(path: &Path, split: Split) -> Result<Input> {
 
 /// Whether an archive has test images beside those for training.
 pub(super) fn has_test(path: &Path) -> Result<bool> {
-    let archive = Archive::open(path)?;
+    let archive = Archive::open(path, Types::Numbers)?;
     Ok(TEST_KEYS.iter().any(|[images, _]| archive.holds(images)))
 }
 
@@ -132,11 +127,10 @@ fn pixels_nchw(shape: &[usize], pixels: Vec<u8>) -> Result<(usize, ImageShape, V
 
 /// Labels [N] or [N, 1] of any integer type.
 fn integers(array: Array) -> Result<Vec<i64>, String> {
-    match (&array.shape[..], array.values) {
-        ([_] | [_, 1], Values::I64(labels)) => Ok(labels),
-        ([_] | [_, 1], Values::U8(labels)) => Ok(labels.into_iter().map(i64::from).collect()),
-        (shape, values) => Err(format!("{} of shape {shape:?}; labels are integers [N]", values.type_name())),
-    }
+    let (kind, shape) = (array.values.type_name(), array.shape);
+    let vector = matches!(shape[..], [_] | [_, 1]);
+    let labels = array.values.integers().filter(|_| vector);
+    labels.ok_or_else(|| format!("{kind} of shape {shape:?}; labels are integers [N]"))
 }
 
 /// Labels as class indices of `count` images of pixels.
@@ -151,100 +145,33 @@ fn class_labels(array: Array, count: usize) -> Result<Vec<usize>, String> {
     Ok(labels.into_iter().filter_map(|label| usize::try_from(label).ok()).collect())
 }
 
-/// An open npz and where it came from.
-struct Archive<'a> {
-    path: &'a Path,
-    zip: ZipArchive<BufReader<File>>,
-}
-
-impl<'a> Archive<'a> {
-    fn open(path: &'a Path) -> Result<Self> {
-        if head(path, 2)? != b"PK" {
-            return Err(Error::file(path, "byte 0: not an npz file (a zip archive begins with PK)"));
-        }
-        let zip = ZipArchive::new(open_file(path)?)
-            .map_err(|e| Error::file(path, format!("damaged or truncated npz archive: {e}")))?;
-        Ok(Self { path, zip })
+/// The other arrays of a world-space batch, and the check that all agree.
+fn world(archive: &mut Archive, shape: &[usize], x: Vec<f32>, y: Option<Array>) -> Result<WorldBatch> {
+    let path = archive.path();
+    let bad = |cause: String| Error::file(path, cause);
+    let [_, channels @ (1 | 3), height, width] = *shape else {
+        return Err(bad(format!("array x: shape {shape:?}; world-space images are [N,C,H,W] with C 1 or 3")));
+    };
+    if x.is_empty() {
+        return Err(bad(format!("array x: shape {shape:?} holds no images")));
     }
-
-    fn holds(&self, name: &str) -> bool {
-        self.zip.file_names().any(|file| file.strip_suffix(".npy") == Some(name))
+    let posterior = archive.floats("posterior", 2)?;
+    let logp = archive.floats("logp", 2)?;
+    let (of_posterior, of_logp) = (posterior.as_ref().map(|p| p.1), logp.as_ref().map(|l| l.1));
+    if let (Some(a), Some(b)) = (of_posterior, of_logp)
+        && a != b
+    {
+        return Err(bad(format!("arrays posterior and logp: {a} and {b} classes")));
     }
-
-    /// Names of all entries, for messages.
-    fn names(&self) -> String {
-        let mut names: Vec<&str> = self.zip.file_names().map(|name| name.trim_end_matches(".npy")).collect();
-        names.sort_unstable();
-        names.truncate(20);
-        if names.is_empty() { "none".into() } else { names.join(", ") }
-    }
-
-    /// An array, or `None` where the archive has none of that name.
-    fn read(&mut self, name: &str) -> Result<Option<Array>> {
-        let bad = |cause: String| Error::file(self.path, format!("array {name}: {cause}"));
-        let mut entry = match self.zip.by_name(&format!("{name}.npy")) {
-            Ok(entry) => entry,
-            Err(ZipError::FileNotFound) => return Ok(None),
-            Err(e) => return Err(bad(e.to_string())),
-        };
-        let size = entry.size();
-        read_npy(&mut entry, size).map(Some).map_err(bad)
-    }
-
-    fn require(&mut self, name: &str) -> Result<Array> {
-        self.read(name)?.ok_or_else(|| Error::file(self.path, format!("array {name}: missing")))
-    }
-
-    /// An array of `rank` dimensions as float64, with its last size.
-    fn floats(&mut self, name: &str, rank: usize) -> Result<Option<(Vec<f64>, usize)>> {
-        let Some(array) = self.read(name)? else {
-            return Ok(None);
-        };
-        let last = array.shape.last().copied().unwrap_or(0);
-        match array.values {
-            Values::F64(values) if array.shape.len() == rank => Ok(Some((values, last))),
-            Values::F32(values) if array.shape.len() == rank => {
-                Ok(Some((values.into_iter().map(f64::from).collect(), last)))
-            }
-            other => Err(Error::file(
-                self.path,
-                format!(
-                    "array {name}: {} of shape {:?}; expected float32 or float64 of {rank} dimension(s)",
-                    other.type_name(),
-                    array.shape
-                ),
-            )),
-        }
-    }
-
-    /// The other arrays of a world-space batch, and the check that all agree.
-    fn world(&mut self, shape: &[usize], x: Vec<f32>, y: Option<Array>) -> Result<WorldBatch> {
-        let path = self.path;
-        let bad = |cause: String| Error::file(path, cause);
-        let [_, channels @ (1 | 3), height, width] = *shape else {
-            return Err(bad(format!("array x: shape {shape:?}; world-space images are [N,C,H,W] with C 1 or 3")));
-        };
-        if x.is_empty() {
-            return Err(bad(format!("array x: shape {shape:?} holds no images")));
-        }
-        let posterior = self.floats("posterior", 2)?;
-        let logp = self.floats("logp", 2)?;
-        let (of_posterior, of_logp) = (posterior.as_ref().map(|p| p.1), logp.as_ref().map(|l| l.1));
-        if let (Some(a), Some(b)) = (of_posterior, of_logp)
-            && a != b
-        {
-            return Err(bad(format!("arrays posterior and logp: {a} and {b} classes")));
-        }
-        let batch = WorldBatch {
-            shape: ImageShape { channels, height, width },
-            x,
-            classes: of_posterior.or(of_logp).unwrap_or(0),
-            y: y.map(integers).transpose().map_err(|cause| bad(format!("array y: {cause}")))?,
-            posterior: posterior.map(|(values, _)| values.into_iter().map(|v| v as f32).collect()),
-            logp: logp.map(|(values, _)| values),
-            aleatoric: self.floats("aleatoric", 1)?.map(|(values, _)| values),
-        };
-        batch.check().map_err(bad)?;
-        Ok(batch)
-    }
+    let batch = WorldBatch {
+        shape: ImageShape { channels, height, width },
+        x,
+        classes: of_posterior.or(of_logp).unwrap_or(0),
+        y: y.map(integers).transpose().map_err(|cause| bad(format!("array y: {cause}")))?,
+        posterior: posterior.map(|(values, _)| values.into_iter().map(|v| v as f32).collect()),
+        logp: logp.map(|(values, _)| values),
+        aleatoric: archive.floats("aleatoric", 1)?.map(|(values, _)| values),
+    };
+    batch.check().map_err(bad)?;
+    Ok(batch)
 }

@@ -10,6 +10,14 @@ use crate::error::{Error, Result};
 
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
+/// What is said of a file that ends before it should.
+pub(crate) const CUT_SHORT: &str = "the file ends too early: it was cut short";
+
+/// The words for a system error while reading.
+pub(crate) fn said(error: &io::Error) -> String {
+    if error.kind() == io::ErrorKind::UnexpectedEof { CUT_SHORT.into() } else { error.to_string() }
+}
+
 /// Opens a regular file. A folder, pipe or device is refused, so that opening never blocks.
 pub(crate) fn open_file(path: &Path) -> Result<BufReader<File>> {
     let meta = std::fs::metadata(path).map_err(|e| Error::io(path, e))?;

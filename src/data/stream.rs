@@ -5,15 +5,15 @@ use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use npyz::zip::{CompressionMethod, ZipArchive};
+use npyz::zip::CompressionMethod;
 
-use super::npy::read_header;
-use super::source::open_file;
+use super::archive::Archive;
+use super::npy::{Types, read_header};
 use super::{ImageShape, Input, WorldBatch, read_npz};
 use crate::error::{Error, Result};
 
-/// The entry that holds the images, and the type this reads straight from the disk.
-const ENTRY: &str = "x.npy";
+/// The array that holds the images, and the type this reads straight from the disk.
+const IMAGES: &str = "x";
 const TYPE: &str = "<f4";
 
 /// Array `x` of an npz archive: float32 [N, C, H, W]. Where it is stored as NumPy's `savez` and this program store it
@@ -56,9 +56,8 @@ impl NpzImages {
 
     fn on_disk(path: &Path) -> Result<Option<Self>> {
         let bad = |cause: String| Error::file(path, cause);
-        let mut zip =
-            ZipArchive::new(open_file(path)?).map_err(|e| bad(format!("damaged or truncated npz archive: {e}")))?;
-        let Ok(mut entry) = zip.by_name(ENTRY) else { return Ok(None) };
+        let mut archive = Archive::open(path, Types::Numbers)?;
+        let Some(mut entry) = archive.entry(IMAGES)? else { return Ok(None) };
         if entry.compression() != CompressionMethod::Stored {
             return Ok(None);
         }
@@ -129,8 +128,8 @@ impl NpzImages {
         let Source::Disk(file, _) = &self.source else { return Ok(()) };
         let bad = |cause: String| Error::file(&self.path, format!("array x: {cause}"));
         let file = file.try_clone().map_err(|e| Error::io(&self.path, e))?;
-        let mut zip = ZipArchive::new(BufReader::new(file)).map_err(|e| bad(e.to_string()))?;
-        let mut entry = zip.by_name(ENTRY).map_err(|e| bad(e.to_string()))?;
+        let mut archive = Archive::of(&self.path, BufReader::new(file), Types::Numbers)?;
+        let mut entry = archive.entry(IMAGES)?.ok_or_else(|| bad("missing".into()))?;
         std::io::copy(&mut entry, &mut std::io::sink()).map_err(|e| bad(e.to_string()))?;
         Ok(())
     }

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::arrays::Archive;
-use crate::data::Split;
+use super::arrays::{integers, matrix};
+use crate::data::{Archive, Split, Types};
 use crate::error::{Error, Result};
 use crate::events::silent;
 use crate::flow::weights::sha256;
@@ -175,11 +175,11 @@ fn archive(path: &Path, split: &str) -> PathBuf {
 fn read(path: &Path, manifest: Manifest, origin: Origin) -> Result<Truth> {
     let pixel_range = manifest.pixel_range.unwrap_or([0.0, 1.0]);
     let bad = |name: &str, cause: String| Error::file(path, format!("array {name}: {cause}"));
-    let mut archive = Archive::open(path)?;
+    let mut archive = Archive::open(path, Types::All)?;
     let y = archive.read("y")?.ok_or_else(|| bad("y", "missing; a judge needs the drawn labels".into()))?;
-    let y = y.integers().map_err(|cause| bad("y", cause))?;
-    let mut matrix = |name: &'static str| -> Result<Option<(Vec<f64>, usize)>> {
-        let found = archive.read(name)?.map(super::arrays::Array::matrix).transpose().map_err(|e| bad(name, e))?;
+    let y = integers(y).map_err(|cause| bad("y", cause))?;
+    let mut rows = |name: &'static str| -> Result<Option<(Vec<f64>, usize)>> {
+        let found = archive.read(name)?.map(matrix).transpose().map_err(|e| bad(name, e))?;
         match found {
             Some((values, classes)) if classes == 0 || values.len() != y.len() * classes => {
                 Err(bad(name, format!("{} values are no rows for {} labels", values.len(), y.len())))
@@ -187,9 +187,9 @@ fn read(path: &Path, manifest: Manifest, origin: Origin) -> Result<Truth> {
             other => Ok(other),
         }
     };
-    let stored = matrix("posterior")?;
-    let logp = matrix("logp")?;
-    let ids = archive.read("id")?.map(super::arrays::Array::integers).transpose().map_err(|e| bad("id", e))?;
+    let stored = rows("posterior")?;
+    let logp = rows("logp")?;
+    let ids = archive.read("id")?.map(integers).transpose().map_err(|e| bad("id", e))?;
     let (posterior, classes, source) = posteriors(&manifest, stored, logp).map_err(|cause| Error::file(path, cause))?;
     let ids = ids.unwrap_or_else(|| (0..y.len() as i64).collect());
     if ids.len() != y.len() || ids.iter().collect::<std::collections::HashSet<_>>().len() != ids.len() {

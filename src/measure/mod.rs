@@ -35,4 +35,4 @@ pub use power_law::{
     Comparison, Curve, Forecast, Point, PowerLaw, Resampling, Variant, Verdict, compare, fit, more_data,
 };
 pub use reliability::{BINS, Bin, Reliability};
-pub use softmax::log_softmax;
+pub use softmax::{log_softmax, log_sum_exp};

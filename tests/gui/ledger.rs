@@ -2,6 +2,7 @@
 
 use bayescope::provenance::{Badge, Made, Provenance};
 use bayescope::worker::protocol::Event;
+use eframe::egui::{Key, Modifiers};
 use egui_kittest::kittest::Queryable;
 
 use super::experiments::click;
@@ -10,9 +11,12 @@ use super::{full, shows};
 #[test]
 fn everything_on_show_and_given_away_has_its_badge_and_chain() {
     let (mut harness, fake) = full();
-    harness.get_by_label("View").click();
+    harness.key_press_modifiers(Modifiers::COMMAND, Key::P);
+    harness.run_steps(3);
+    harness.get_by_label("Command").type_text("exactness");
+    harness.run_steps(2);
+    harness.key_press(Key::Enter);
     harness.run_steps(4);
-    click(&mut harness, "Exactness ledger");
     for text in
         ["Posteriors of the gallery and the inspector", "weights SHA-256", "Pictures of the gallery", "Nothing yet"]
     {

@@ -2,9 +2,16 @@
 
 use std::path::Path;
 
-use bayescope::events::Progress;
-use bayescope::validate::{FeatureChoice, OnTheSpot};
+use bayescope::classifier::Architecture;
+use bayescope::events::{Progress, silent};
+use bayescope::flow::Precision;
+use bayescope::oracle::export::save_samples;
+use bayescope::oracle::folder::{self, Oracle};
+use bayescope::oracle::world::{SampleSpec, Settings};
+use bayescope::units::Seed;
+use bayescope::validate::{FeatureChoice, OnTheSpot, Pairs, ValidateSpec, Validation, validate};
 use bayescope::worker::protocol::{Event, Job, Outcome};
+use burn::tensor::Device;
 
 use super::experiments::{click, rewrite};
 use super::{full, shows};
@@ -39,4 +46,53 @@ fn a_validation_is_asked_for_watched_and_can_go_on() {
     fake.send(Event::JobEnded { id, outcome: Outcome::Failed("/data/mnist: no such folder".into()) });
     harness.run_steps(4);
     assert!(shows(&harness, "/data/mnist: no such folder"));
+}
+
+/// A world beside its own samples, as the engine finds it.
+fn found() -> (Validation, Option<Pairs>) {
+    let place = tempfile::tempdir().unwrap();
+    let Oracle { info, world } = folder::open("mnist", &Device::flex(), Precision::F32, 32).unwrap();
+    let settings = Settings::default_for(10);
+    for (split, seed) in [("train", 1), ("test", 2)] {
+        let samples = SampleSpec { n: 80, class: None, seed: Seed(seed) };
+        save_samples(&world, &samples, &[], &settings, &place.path().join(split), &mut silent()).unwrap();
+    }
+    let spec = ValidateSpec {
+        oracle: "mnist".into(),
+        data: place.path().to_owned(),
+        images: 60,
+        limit: None,
+        settings,
+        features: FeatureChoice::OnTheSpot(OnTheSpot { architecture: Architecture::Mlp500, epochs: 1, images: 80 }),
+        real_statistics: None,
+        threshold: None,
+        seed: Seed(0),
+    };
+    validate(&world, &info, &spec, &Device::flex(), None, &mut silent()).unwrap()
+}
+
+#[test]
+fn what_was_found_is_shown_with_its_figures_and_pairs() {
+    let (mut harness, fake) = full();
+    click(&mut harness, "Validation");
+    rewrite(&mut harness, "Real images", "/data/digits");
+    rewrite(&mut harness, "Folder of the validation", "/runs/validation");
+    click(&mut harness, "Validate");
+    let (id, _) = fake.jobs().pop().unwrap();
+    fake.send(Event::Validated(id, Box::new(found())));
+    fake.send(Event::JobEnded { id, outcome: Outcome::Done("mnist is validated".into()) });
+    harness.run_steps(8);
+    for text in [
+        "not the images the oracle was trained on",
+        "FID without its bias in 1/n",
+        "Distance to the nearest training image",
+        "Nearest pairs",
+        "round trip, largest error",
+        "Diversity and texture of each class",
+    ] {
+        assert!(shows(&harness, text), "'{text}' is not shown: {:?}", super::labels(&harness));
+    }
+    click(&mut harness, "Held-out");
+    assert!(harness.state().session().ledger.iter().any(|made| made.what == "validation"));
+    harness.check_accessibility();
 }

@@ -74,7 +74,9 @@ impl Download<'_> {
                     continue;
                 }
                 let mirror = Mirror(format!("{base}{}", self.source.file));
-                match self.attempt(&mirror, &mut part, &mut came, events) {
+                let turn =
+                    Turn { download: self, mirror: &mirror, part: &mut part, came: &mut came, events: &mut *events };
+                match turn.take() {
                     Ok(()) => {
                         part.finish(&target)?;
                         return Ok((target, came));
@@ -132,89 +134,6 @@ impl Download<'_> {
         )
     }
 
-    /// Everything from one mirror, asked again as often as it cuts the file off in the middle.
-    fn attempt(
-        &self,
-        mirror: &Mirror,
-        part: &mut Part,
-        came: &mut u64,
-        events: &mut dyn Events<FetchEvent>,
-    ) -> Result<(), Stop> {
-        if part.bytes > self.source.bytes {
-            part.restart()?;
-        }
-        // Bytes of another time may be of another file.
-        let mut inherited = part.bytes > 0;
-        for _ in 0..MAX_CUTS {
-            let before = part.bytes;
-            if part.bytes < self.source.bytes {
-                let streamed = self.stream(mirror, part, came, events);
-                if part.bytes < before {
-                    inherited = false;
-                }
-                match streamed {
-                    Ok(()) => {}
-                    Err(Stop::Theirs { hopeless: false, .. }) if part.bytes > before => continue,
-                    Err(Stop::Theirs { hopeless: false, .. }) if part.bytes < before && part.bytes == 0 => continue,
-                    Err(stop) => return Err(stop),
-                }
-            }
-            let sha256 = part.sha256();
-            if sha256 == self.source.sha256 {
-                return Ok(());
-            }
-            part.restart()?;
-            if !std::mem::take(&mut inherited) {
-                return Err(hopeless(format!(
-                    "gives another file (SHA-256 {sha256} instead of {})",
-                    self.source.sha256
-                )));
-            }
-        }
-        Err(passing("cuts the file off again and again"))
-    }
-
-    /// One request, and what comes of it. `Ok`: the part is as long as the file.
-    fn stream(
-        &self,
-        mirror: &Mirror,
-        part: &mut Part,
-        came: &mut u64,
-        events: &mut dyn Events<FetchEvent>,
-    ) -> Result<(), Stop> {
-        let from = part.bytes;
-        let (file, to) = (self.source.file.to_owned(), mirror.clone());
-        events.report(FetchEvent::Asking { file, mirror: to, from })?;
-        let pieces = self.network.ask(&mirror.0, from).map_err(|e| Error::io(self.folder, e))?;
-        loop {
-            let received = |done: u64| FetchEvent::Received {
-                file: self.source.file.to_owned(),
-                mirror: mirror.clone(),
-                done,
-                total: self.source.bytes,
-            };
-            match self.wait(&pieces, || events.report(received(part.bytes)))? {
-                Piece::Head(head) => self.accept(head, part)?,
-                Piece::Bytes(bytes) => {
-                    if part.bytes + bytes.len() as u64 > self.source.bytes {
-                        part.restart()?;
-                        return Err(hopeless(format!("gives more than the file's {} bytes", self.source.bytes)));
-                    }
-                    part.write(&bytes)?;
-                    *came += bytes.len() as u64;
-                    events.report(received(part.bytes))?;
-                    if part.bytes == self.source.bytes {
-                        return Ok(());
-                    }
-                }
-                Piece::End => {
-                    return Err(passing(format!("ended after {} of {} bytes", part.bytes, self.source.bytes)));
-                }
-                Piece::Failed(cause) => return Err(passing(cause)),
-            }
-        }
-    }
-
     /// The next piece; `tick` hears of every moment without one.
     fn wait(&self, pieces: &Receiver<Piece>, mut tick: impl FnMut() -> Result<()>) -> Result<Piece, Stop> {
         let patience = self.network.patience;
@@ -255,6 +174,91 @@ impl Download<'_> {
             }
             200 if part.bytes > 0 => Ok(part.restart()?),
             _ => Ok(()),
+        }
+    }
+}
+
+/// One mirror's turn: what it gives goes into the part.
+struct Turn<'a> {
+    download: &'a Download<'a>,
+    mirror: &'a Mirror,
+    part: &'a mut Part,
+    /// Bytes that came over the network.
+    came: &'a mut u64,
+    events: &'a mut dyn Events<FetchEvent>,
+}
+
+impl Turn<'_> {
+    /// Everything from one mirror, asked again as often as it cuts the file off in the middle.
+    fn take(mut self) -> Result<(), Stop> {
+        let source = self.download.source;
+        if self.part.bytes > source.bytes {
+            self.part.restart()?;
+        }
+        // Bytes of another time may be of another file.
+        let mut inherited = self.part.bytes > 0;
+        for _ in 0..MAX_CUTS {
+            let before = self.part.bytes;
+            if self.part.bytes < source.bytes {
+                let streamed = self.stream();
+                if self.part.bytes < before {
+                    inherited = false;
+                }
+                match streamed {
+                    Ok(()) => {}
+                    Err(Stop::Theirs { hopeless: false, .. }) if self.part.bytes > before => continue,
+                    Err(Stop::Theirs { hopeless: false, .. }) if self.part.bytes < before && self.part.bytes == 0 => {
+                        continue;
+                    }
+                    Err(stop) => return Err(stop),
+                }
+            }
+            let sha256 = self.part.sha256();
+            if sha256 == source.sha256 {
+                return Ok(());
+            }
+            self.part.restart()?;
+            if !std::mem::take(&mut inherited) {
+                return Err(hopeless(format!("gives another file (SHA-256 {sha256} instead of {})", source.sha256)));
+            }
+        }
+        Err(passing("cuts the file off again and again"))
+    }
+
+    /// One request, and what comes of it. `Ok`: the part is as long as the file.
+    fn stream(&mut self) -> Result<(), Stop> {
+        let Self { download, mirror, part, came, events } = self;
+        let source = download.source;
+        let from = part.bytes;
+        let (file, to) = (source.file.to_owned(), (*mirror).clone());
+        events.report(FetchEvent::Asking { file, mirror: to, from })?;
+        let pieces = download.network.ask(&mirror.0, from).map_err(|e| Error::io(download.folder, e))?;
+        loop {
+            let received = |done: u64| FetchEvent::Received {
+                file: source.file.to_owned(),
+                mirror: (*mirror).clone(),
+                done,
+                total: source.bytes,
+            };
+            match download.wait(&pieces, || events.report(received(part.bytes)))? {
+                Piece::Head(head) => download.accept(head, part)?,
+                Piece::Bytes(bytes) => {
+                    if part.bytes + bytes.len() as u64 > source.bytes {
+                        part.restart()?;
+                        return Err(hopeless(format!("gives more than the file's {} bytes", source.bytes)));
+                    }
+                    part.write(&bytes)?;
+                    **came += bytes.len() as u64;
+                    events.report(received(part.bytes))?;
+                    if part.bytes == source.bytes {
+                        return Ok(());
+                    }
+                }
+                Piece::End => {
+                    return Err(passing(format!("ended after {} of {} bytes", part.bytes, source.bytes)));
+                }
+                Piece::Failed(cause) => return Err(passing(cause)),
+            }
         }
     }
 }

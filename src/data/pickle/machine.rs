@@ -1,126 +1,154 @@
-//! The stack machine: each instruction is one byte with its operands.
+//! The stack machine of a pickle: each instruction is one byte with its operands (CPython, `Lib/pickletools.py`).
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{BufRead, Read};
 
-use super::{Array, Global, Id, Node, Span};
+use super::{BROKEN, Dialect, Id, Node, Objects, Source, Span, Text};
+use crate::data::source::{CUT_SHORT, said};
 
-/// Instructions of one pickle: a batch of 128,000 images takes 150,000.
-const MAX_STEPS: usize = 8_000_000;
-/// Texts up to this length are held; longer ones, and arrays, stay in the file.
-const MAX_TEXT: u64 = 4096;
-/// Axes of an array.
-const MAX_RANK: usize = 8;
-const CUT_SHORT: &str = "is cut short";
-const BROKEN: &str = "is damaged: its pickle is none that a pickler wrote";
+/// Texts up to this length are held; longer ones, and the bytes of arrays, stay in the file.
+pub(super) const MAX_HELD: u64 = 4096;
 
-/// Carries out the pickle of a file of `length` bytes: all objects, and which of them it is.
+/// Carries out one pickle of at most `limit` bytes and leaves `input` behind it: all objects, and which of them it is.
 ///
 /// # Errors
-/// A sentence.
-pub(super) fn run(file: &mut BufReader<File>, length: u64) -> Result<(Vec<Node>, Id), String> {
-    let mut machine =
-        Machine { file, at: 0, length, nodes: Vec::new(), stack: Vec::new(), marks: Vec::new(), memo: HashMap::new() };
-    let [first, protocol] = machine.bytes()?;
-    if first != 0x80 || !(2..=5).contains(&protocol) {
-        return Err("is no pickle of protocol 2 to 5 (save it again with pickle.dump(…, protocol=4))".into());
-    }
-    for _ in 0..MAX_STEPS {
-        if !machine.step()? {
-            let root = machine.pop()?;
-            return Ok((machine.nodes, root));
-        }
-    }
-    Err("is a pickle longer than any batch of images".into())
+/// A sentence: cut short, not a pickle, or the code that it wants to run.
+pub(crate) fn run<D: Dialect>(
+    input: &mut dyn Source,
+    limit: u64,
+    dialect: &D,
+) -> Result<(Objects<D::Global, D::Made>, Id), String> {
+    let mut machine = Machine {
+        input,
+        at: 0,
+        limit,
+        dialect,
+        objects: Objects::new(D::MAX_STEPS),
+        stack: Vec::new(),
+        marks: Vec::new(),
+        memo: HashMap::new(),
+    };
+    while machine.step()? {}
+    let root = machine.pop()?;
+    Ok((machine.objects, root))
 }
 
-struct Machine<'a> {
-    file: &'a mut BufReader<File>,
-    /// Place in the file, and its length.
+/// The stack machine.
+struct Machine<'a, D: Dialect> {
+    input: &'a mut dyn Source,
+    /// Bytes read, and how many may be.
     at: u64,
-    length: u64,
-    nodes: Vec<Node>,
+    limit: u64,
+    dialect: &'a D,
+    objects: Objects<D::Global, D::Made>,
     stack: Vec<Id>,
     /// Heights of the stack at open marks.
     marks: Vec<usize>,
     memo: HashMap<u32, Id>,
 }
 
-impl Machine<'_> {
+impl<D: Dialect> Machine<'_, D> {
     /// Carries out one instruction; false after the last.
     fn step(&mut self) -> Result<bool, String> {
+        self.objects.spend(1)?;
         let [op] = self.bytes()?;
+        if !D::knows(op) {
+            return Err(format!("its pickle uses instruction 0x{op:02x}, which no {} needs", D::FILE));
+        }
         match op {
             b'.' => return Ok(false),
-            // The length of a frame: how the rest was written, not what.
+            // The protocol, and the length of a frame: how the rest was written, not what.
+            0x80 => drop(self.bytes::<1>()?),
             0x95 => drop(self.bytes::<8>()?),
             b'(' => self.marks.push(self.stack.len()),
-            b'N' => self.push(Node::Other),
-            b'G' => {
-                self.bytes::<8>()?;
-                self.push(Node::Other);
+            b'0' if self.marks.last() == Some(&self.stack.len()) => drop(self.marks.pop()),
+            b'0' => drop(self.pop()?),
+            b'1' => drop(self.pop_to_mark()?),
+            b'2' => {
+                let top = self.top()?;
+                self.stack.push(top);
             }
-            0x88 => self.push(Node::Int(1)),
-            0x89 => self.push(Node::Int(0)),
-            b'J' => {
-                let value = i32::from_le_bytes(self.bytes()?);
-                self.push(Node::Int(value.into()));
+            b'N' | 0x88 | 0x89 | b'I' | b'L' | b'F' | b'J' | b'K' | b'M' | b'G' | 0x8a | 0x8b => self.number(op)?,
+            b'S' | b'V' | b'T' | b'U' | b'X' | 0x8c | 0x8d | b'B' | b'C' | 0x8e | 0x96 => self.text(op)?,
+            b')' | b']' | 0x8f | b'}' | b't' | 0x85 | 0x86 | 0x87 | b'l' | 0x91 | b'd' => self.container(op)?,
+            b'a' | b'e' | 0x90 | b's' | b'u' => self.fill(op)?,
+            b'g' | b'h' | b'j' | b'p' | b'q' | b'r' | 0x94 => self.remember(op)?,
+            b'c' | 0x93 | b'P' | b'Q' => self.refer(op)?,
+            b'R' | 0x81 | 0x92 | b'i' | b'o' => self.call(op)?,
+            b'b' => {
+                let (state, object) = (self.pop()?, self.pop()?);
+                self.dialect.build(&mut self.objects, object, state)?;
+                self.stack.push(object);
             }
-            b'K' => {
-                let [value] = self.bytes()?;
-                self.push(Node::Int(value.into()));
-            }
-            b'M' => {
-                let value = u16::from_le_bytes(self.bytes()?);
-                self.push(Node::Int(value.into()));
-            }
-            0x8a => self.long()?,
-            b'U' | b'T' | b'C' | b'B' | 0x8e | 0x96 | 0x8c | b'X' | 0x8d => self.text(op)?,
-            b')' | b']' => self.push(Node::Sequence(Vec::new())),
-            b'}' => self.push(Node::Dict(Vec::new())),
-            b't' | 0x85..=0x87 => self.tuple(op)?,
-            b'a' | b'e' | b's' | b'u' => self.fill(op)?,
-            b'q' | b'r' | 0x94 | b'h' | b'j' => self.remember(op)?,
-            b'c' => {
-                let (module, name) = (self.line()?, self.line()?);
-                self.push(Node::Global(Global::of(&module, &name)?));
-            }
-            0x93 => {
-                let (name, module) = (self.pop()?, self.pop()?);
-                let global = Global::of(&self.held(module)?, &self.held(name)?)?;
-                self.push(Node::Global(global));
-            }
-            b'R' => self.reduce()?,
-            b'b' => self.build()?,
-            _ => {
-                return Err(format!("is a pickle with instruction 0x{op:02x}, which no batch of images needs"));
-            }
+            _ => return Err(format!("{BROKEN}: 0x{op:02x} is no instruction")),
         }
         Ok(true)
     }
 
+    /// Moves on by so many bytes, if there may be that many.
+    fn claim(&mut self, bytes: u64) -> Result<(), String> {
+        self.at = self.at.checked_add(bytes).filter(|&at| at <= self.limit).ok_or(CUT_SHORT)?;
+        Ok(())
+    }
+
     fn bytes<const N: usize>(&mut self) -> Result<[u8; N], String> {
+        self.claim(N as u64)?;
         let mut bytes = [0; N];
-        self.file.read_exact(&mut bytes).map_err(said)?;
-        self.at += N as u64;
+        self.input.read_exact(&mut bytes).map_err(|e| said(&e))?;
         Ok(bytes)
     }
 
-    /// A line of text, without its end; names are short.
-    fn line(&mut self) -> Result<String, String> {
-        let mut line = Vec::new();
-        self.file.by_ref().take(MAX_TEXT).read_until(b'\n', &mut line).map_err(said)?;
-        self.at += line.len() as u64;
-        if line.pop() != Some(b'\n') {
+    /// A line, without its end.
+    fn line(&mut self) -> Result<Text, String> {
+        let (offset, room) = (self.at, self.limit - self.at);
+        let mut held = Vec::new();
+        let mut begin = (&mut *self.input).take(room.min(MAX_HELD + 1));
+        let mut length = begin.read_until(b'\n', &mut held).map_err(|e| said(&e))? as u64;
+        let whole = held.pop_if(|&mut last| last == b'\n').is_some();
+        if !whole && length <= MAX_HELD {
             return Err(BROKEN.into());
         }
-        Ok(String::from_utf8_lossy(&line).into_owned())
+        if !whole {
+            let mut rest = (&mut *self.input).take(room - length);
+            length += rest.skip_until(b'\n').map_err(|e| said(&e))? as u64;
+        }
+        self.claim(length)?;
+        while held.pop_if(|&mut last| last == b'\r').is_some() {}
+        let span = Span { offset, bytes: length - 1, latin1: false };
+        Ok(Text { span, held: whole.then(|| held.into()) })
     }
 
-    fn push(&mut self, node: Node) {
-        self.stack.push(self.nodes.len());
-        self.nodes.push(node);
+    /// A short line.
+    fn word(&mut self) -> Result<String, String> {
+        let held = self.line()?.held.ok_or(BROKEN)?;
+        Ok(String::from_utf8_lossy(&held).into_owned())
+    }
+
+    /// The length that an operand begins with.
+    fn length(&mut self, op: u8) -> Result<u64, String> {
+        Ok(match op {
+            b'U' | b'C' | 0x8a | 0x8c => self.bytes::<1>()?[0].into(),
+            b'T' | b'X' | b'B' | 0x8b => u32::from_le_bytes(self.bytes()?).into(),
+            _ => u64::from_le_bytes(self.bytes()?),
+        })
+    }
+
+    /// So many bytes, read if they are at most `most`.
+    fn stretch(&mut self, length: u64, most: u64) -> Result<Text, String> {
+        let span = Span { offset: self.at, bytes: length, latin1: false };
+        self.claim(length)?;
+        if length > most {
+            self.input.skip(length).map_err(|e| said(&e))?;
+            return Ok(Text { span, held: None });
+        }
+        let mut held = vec![0; length as usize];
+        self.input.read_exact(&mut held).map_err(|e| said(&e))?;
+        Ok(Text { span, held: Some(held.into()) })
+    }
+
+    fn push(&mut self, node: Node<D::Global, D::Made>) {
+        let id = self.objects.add(node);
+        self.stack.push(id);
     }
 
     fn top(&self) -> Result<Id, String> {
@@ -140,58 +168,62 @@ impl Machine<'_> {
         Ok(self.stack.split_off(mark))
     }
 
-    fn long(&mut self) -> Result<(), String> {
-        let [length] = self.bytes()?;
-        let mut bytes = vec![0; length.into()];
-        self.file.read_exact(&mut bytes).map_err(said)?;
-        self.at += u64::from(length);
-        let mut wide = [if bytes.last().is_some_and(|&byte| byte >= 0x80) { 0xff } else { 0 }; 8];
-        let node = match wide.get_mut(..bytes.len()) {
-            Some(low) => {
-                low.copy_from_slice(&bytes);
-                Node::Int(i64::from_le_bytes(wide))
+    fn number(&mut self, op: u8) -> Result<(), String> {
+        let value = match op {
+            0x88 => Some(1),
+            0x89 => Some(0),
+            b'I' | b'L' => self.line()?.held.and_then(|line| {
+                let digits = String::from_utf8_lossy(&line);
+                digits.trim_end_matches('L').parse().ok()
+            }),
+            b'F' => self.line().map(|_| None)?,
+            b'G' => self.bytes::<8>().map(|_| None)?,
+            b'J' => Some(i32::from_le_bytes(self.bytes()?).into()),
+            b'K' => Some(self.bytes::<1>()?[0].into()),
+            b'M' => Some(u16::from_le_bytes(self.bytes()?).into()),
+            0x8a | 0x8b => {
+                let length = self.length(op)?;
+                self.stretch(length, 8)?.held.and_then(|bytes| little_endian(&bytes))
             }
-            None => Node::Other,
+            _ => None,
+        };
+        self.push(value.map_or(Node::Other, Node::Int));
+        Ok(())
+    }
+
+    fn text(&mut self, op: u8) -> Result<(), String> {
+        let mut text = match op {
+            b'S' | b'V' => self.line()?,
+            _ => {
+                let length = self.length(op)?;
+                self.stretch(length, MAX_HELD)?
+            }
+        };
+        // Protocol 0 quotes texts of Python 2; escapes stay as they are.
+        if let (b'S', Some(held)) = (op, &text.held) {
+            text.held = Some(String::from_utf8_lossy(held).trim_matches(['\'', '"']).as_bytes().into());
+        }
+        self.push(if matches!(op, b'B' | b'C' | 0x8e | 0x96) { Node::Bytes(text) } else { Node::Text(text) });
+        Ok(())
+    }
+
+    fn container(&mut self, op: u8) -> Result<(), String> {
+        let node = match op {
+            b')' | b']' | 0x8f => Node::Sequence(Vec::new()),
+            b'}' => Node::Dict(Vec::new()),
+            0x85..=0x87 => {
+                let mut items = (0x84..op).map(|_| self.pop()).collect::<Result<Vec<_>, _>>()?;
+                items.reverse();
+                Node::Sequence(items)
+            }
+            b'd' => Node::Dict(pairs(&self.pop_to_mark()?)?),
+            _ => Node::Sequence(self.pop_to_mark()?),
         };
         self.push(node);
         Ok(())
     }
 
-    /// Texts and bytes, whose length comes first.
-    fn text(&mut self, op: u8) -> Result<(), String> {
-        let bytes: u64 = match op {
-            b'U' | b'C' | 0x8c => self.bytes::<1>()?[0].into(),
-            b'T' | b'B' | b'X' => u32::from_le_bytes(self.bytes()?).into(),
-            _ => u64::from_le_bytes(self.bytes()?),
-        };
-        let span = Span { offset: self.at, bytes, latin1: false };
-        self.at = self.at.checked_add(bytes).filter(|&end| end <= self.length).ok_or(CUT_SHORT)?;
-        let held = if bytes <= MAX_TEXT {
-            let mut held = vec![0; bytes as usize];
-            self.file.read_exact(&mut held).map_err(said)?;
-            Some(held)
-        } else {
-            self.file.seek_relative(bytes.cast_signed()).map_err(said)?;
-            None
-        };
-        self.push(Node::Bytes(span, held));
-        Ok(())
-    }
-
-    fn tuple(&mut self, op: u8) -> Result<(), String> {
-        let items = match op {
-            b't' => self.pop_to_mark()?,
-            _ => {
-                let mut items = (0x84..op).map(|_| self.pop()).collect::<Result<Vec<_>, _>>()?;
-                items.reverse();
-                items
-            }
-        };
-        self.push(Node::Sequence(items));
-        Ok(())
-    }
-
-    /// Puts items into the list or dictionary on the stack.
+    /// Puts items into the list, set or dictionary on the stack.
     fn fill(&mut self, op: u8) -> Result<(), String> {
         let items = match op {
             b'a' => vec![self.pop()?],
@@ -202,23 +234,22 @@ impl Machine<'_> {
             _ => self.pop_to_mark()?,
         };
         let top = self.top()?;
-        match &mut self.nodes[top] {
-            Node::Sequence(sequence) if matches!(op, b'a' | b'e') => sequence.extend(items),
-            Node::Dict(dict) if matches!(op, b's' | b'u') && items.len().is_multiple_of(2) => {
-                dict.extend(items.chunks_exact(2).map(|pair| (pair[0], pair[1])));
-            }
-            _ => return Err(BROKEN.into()),
+        match &mut self.objects[top] {
+            Node::Sequence(sequence) if matches!(op, b'a' | b'e' | 0x90) => sequence.extend(items),
+            Node::Dict(dict) if matches!(op, b's' | b'u') => dict.extend(pairs(&items)?),
+            _ => return Err(format!("{BROKEN}: items for what is no container")),
         }
         Ok(())
     }
 
     fn remember(&mut self, op: u8) -> Result<(), String> {
         let index = match op {
+            b'g' | b'p' => self.word()?.parse().map_err(|_| BROKEN)?,
             b'h' | b'q' => self.bytes::<1>()?[0].into(),
             b'j' | b'r' => u32::from_le_bytes(self.bytes()?),
             _ => self.memo.len() as u32,
         };
-        if matches!(op, b'h' | b'j') {
+        if matches!(op, b'g' | b'h' | b'j') {
             self.stack.push(*self.memo.get(&index).ok_or(BROKEN)?);
         } else {
             self.memo.insert(index, self.top()?);
@@ -226,93 +257,76 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// The text of a node that is held.
-    fn held(&self, id: Id) -> Result<String, String> {
-        match &self.nodes[id] {
-            Node::Bytes(_, Some(text)) => Ok(String::from_utf8_lossy(text).into_owned()),
-            _ => Err(BROKEN.into()),
-        }
-    }
-
-    fn items(&self, id: Id) -> Result<&[Id], String> {
-        if let Node::Sequence(items) = &self.nodes[id] { Ok(items) } else { Err(BROKEN.into()) }
-    }
-
-    /// What a call of a known name would give; nothing is called.
-    fn reduce(&mut self) -> Result<(), String> {
-        let (args, callee) = (self.pop()?, self.pop()?);
-        let Node::Global(global) = self.nodes[callee] else { return Err(BROKEN.into()) };
-        let args = self.items(args)?;
-        let node = match (global, args) {
-            // Class, empty shape, and type of what comes with the state.
-            (Global::Reconstruct, &[class, _, _]) if matches!(self.nodes[class], Node::Global(Global::Ndarray)) => {
-                Node::Unset
+    /// Names of Python, and references out of the pickle.
+    fn refer(&mut self, op: u8) -> Result<(), String> {
+        let node = match op {
+            b'c' => {
+                let (module, name) = (self.word()?, self.word()?);
+                Node::Global(D::global(&module, &name)?)
             }
-            (Global::FromBuffer, &[data, dtype, shape, order]) if self.held(order)? == "C" => {
-                Node::Array(Box::new(self.array(shape, dtype, data)?))
+            0x93 => {
+                let (name, module) = (self.pop()?, self.pop()?);
+                let (module, name) = self.objects.text(module).zip(self.objects.text(name)).ok_or(BROKEN)?;
+                Node::Global(D::global(&module, &name)?)
             }
-            (Global::FromBuffer, &[_, _, _, _]) => return Err(FORTRAN.into()),
-            (Global::Dtype, &[name, ..]) => Node::Dtype(self.held(name)?, false),
-            (Global::Encode, &[text, codec]) if ["latin1", "latin-1"].contains(&self.held(codec)?.as_str()) => {
-                let Node::Bytes(span, held) = &self.nodes[text] else { return Err(BROKEN.into()) };
-                let ascii = held.clone().filter(|held| held.is_ascii());
-                Node::Bytes(Span { latin1: true, ..*span }, ascii)
+            _ => {
+                let id = match op {
+                    b'P' => {
+                        let name = self.line()?;
+                        self.objects.add(Node::Text(name))
+                    }
+                    _ => self.pop()?,
+                };
+                self.dialect.outside(&self.objects, id)?
             }
-            _ => return Err(BROKEN.into()),
         };
         self.push(node);
         Ok(())
     }
 
-    /// Gives an array or a type its state.
-    fn build(&mut self) -> Result<(), String> {
-        let (state, object) = (self.pop()?, self.pop()?);
-        let node = match (&self.nodes[object], self.items(state)?) {
-            (Node::Unset, &[_, shape, dtype, fortran, data]) => {
-                let array = self.array(shape, dtype, data)?;
-                // One row or column is the same in both orders.
-                let line = array.shape.iter().filter(|&&size| size > 1).count() < 2;
-                match self.nodes[fortran] {
-                    Node::Int(0) => {}
-                    Node::Int(1) if line => {}
-                    _ => return Err(FORTRAN.into()),
-                }
-                Node::Array(Box::new(array))
+    /// Instructions that would have Python call something; nothing is called.
+    fn call(&mut self, op: u8) -> Result<(), String> {
+        match op {
+            b'i' => {
+                let (module, name) = (self.word()?, self.word()?);
+                let global = D::global(&module, &name)?;
+                let args = self.pop_to_mark()?;
+                self.push(Node::Global(global));
+                self.push(Node::Sequence(args));
             }
-            (Node::Dtype(name, _), &[_, order, ..]) => Node::Dtype(name.clone(), self.held(order)? == ">"),
-            _ => return Err(BROKEN.into()),
-        };
-        self.nodes[object] = node;
-        self.stack.push(object);
-        Ok(())
-    }
-
-    fn array(&self, shape: Id, dtype: Id, data: Id) -> Result<Array, String> {
-        let size = |&id: &Id| match self.nodes[id] {
-            Node::Int(size) => usize::try_from(size).ok(),
-            _ => None,
-        };
-        let shape = self.items(shape)?.iter().map(size).collect::<Option<Vec<_>>>().ok_or(BROKEN)?;
-        let (Node::Dtype(dtype, big), Node::Bytes(span, _)) = (&self.nodes[dtype], &self.nodes[data]) else {
+            b'o' => {
+                let items = self.pop_to_mark()?;
+                let (&callee, args) = items.split_first().ok_or(BROKEN)?;
+                self.stack.push(callee);
+                self.push(Node::Sequence(args.to_vec()));
+            }
+            0x92 => {
+                let options = self.pop()?;
+                if !matches!(&self.objects[options], Node::Dict(pairs) if pairs.is_empty()) {
+                    return Err(format!("its pickle calls by named arguments, which no {} needs", D::FILE));
+                }
+            }
+            _ => {}
+        }
+        let (args, callee) = (self.pop()?, self.pop()?);
+        let (&Node::Global(name), Node::Sequence(_)) = (&self.objects[callee], &self.objects[args]) else {
             return Err(BROKEN.into());
         };
-        let width: usize = dtype.get(1..).and_then(|width| width.parse().ok()).ok_or(BROKEN)?;
-        let bytes = shape.iter().try_fold(width as u64, |all, &size| all.checked_mul(size as u64));
-        // A text takes one or two bytes for each byte that is meant.
-        let fits = |bytes: u64| if span.latin1 { bytes <= span.bytes } else { bytes == span.bytes };
-        if shape.len() > MAX_RANK || !bytes.is_some_and(fits) {
-            return Err(format!("has an array of shape {shape:?} and type {dtype} in {} bytes", span.bytes));
-        }
-        Ok(Array { shape, dtype: dtype.clone(), big: *big, data: *span })
+        let result = self.dialect.call(&mut self.objects, name, args)?;
+        self.stack.push(result);
+        Ok(())
     }
 }
 
-const FORTRAN: &str = "has an array that is stored column by column, which is not read: save it again after \
-                       numpy.ascontiguousarray";
+/// Keys and values in turn.
+fn pairs(items: &[Id]) -> Result<Vec<(Id, Id)>, String> {
+    let (pairs, rest) = items.as_chunks::<2>();
+    if rest.is_empty() { Ok(pairs.iter().map(|&[k, v]| (k, v)).collect()) } else { Err(BROKEN.into()) }
+}
 
-fn said(error: io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::UnexpectedEof => CUT_SHORT.into(),
-        _ => error.to_string(),
-    }
+/// A whole number in two's complement, least significant byte first; `None` beyond 64 bits.
+fn little_endian(bytes: &[u8]) -> Option<i64> {
+    let mut wide = [if bytes.last().is_some_and(|&byte| byte >= 0x80) { 0xff } else { 0 }; 8];
+    wide.get_mut(..bytes.len())?.copy_from_slice(bytes);
+    Some(i64::from_le_bytes(wide))
 }

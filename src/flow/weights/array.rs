@@ -7,6 +7,7 @@ use std::path::Path;
 use flate2::{Crc, read::DeflateDecoder};
 use half::{bf16, f16};
 
+use crate::data::{CUT_SHORT, said};
 use crate::error::{Error, Result};
 
 /// Bytes read, decoded and reported at a time; a multiple of every number's size.
@@ -199,14 +200,7 @@ impl Place {
     }
 }
 
-/// What is said of a file that ends before it should.
-pub(super) const CUT_SHORT: &str = "the file ends too early: it was cut short";
 const DAMAGED: &str = "the checksum differs: the file is damaged";
-
-/// The words for a system error while reading.
-pub(super) fn said(error: &io::Error) -> String {
-    if error.kind() == io::ErrorKind::UnexpectedEof { CUT_SHORT.into() } else { error.to_string() }
-}
 
 /// An array and the place of its storage.
 #[derive(Debug, Clone, PartialEq, Eq)]

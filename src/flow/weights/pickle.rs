@@ -1,23 +1,23 @@
-//! Just enough of Python's pickle to read checkpoints: a machine that knows arrays and containers and calls nothing.
-//!
-//! Objects live in one list and are named by their place in it, so an object that occurs twice is the same object, as in
-//! Python.
+//! What a checkpoint's pickle may say: arrays and containers are made, nothing is run.
 
-mod machine;
+mod calls;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::io::BufRead;
 
 use super::array::{Number, View};
 use super::globals::Global;
+use crate::data::pickle::{Dialect, Id, Source, run};
 
+/// Bytes of one pickle.
+const MAX_BYTES: u64 = 64 << 20;
 /// Steps of one pickle, counting copied items: a checkpoint of a thousand arrays takes 50 thousand.
 const MAX_STEPS: usize = 4_000_000;
 /// Containers inside one another.
 const MAX_DEPTH: usize = 100;
 
-/// Place of an object in [`Pickle::nodes`].
-type Id = usize;
+type Node = crate::data::pickle::Node<Global, Made>;
+type Objects = crate::data::pickle::Objects<Global, Made>;
 
 /// A storage as a pickle names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,19 +40,9 @@ pub(super) struct Tensor {
     pub storage: String,
 }
 
-/// An object.
+/// What stands for the results of calls and for references out of the pickle.
 #[derive(Debug)]
-enum Node {
-    /// Nothing that is needed here: none, a fraction, bytes.
-    Other,
-    /// A whole number, or a flag as 0 or 1.
-    Int(i64),
-    Text(String),
-    /// A list, tuple or set; also what [`Global::Data`] makes of its arguments.
-    Sequence(Vec<Id>),
-    /// Pairs in the order in which they were set.
-    Dict(Vec<(Id, Id)>),
-    Global(Global),
+pub(super) enum Made {
     Storage(Box<Storage>),
     Tensor(Box<Tensor>),
 }
@@ -67,10 +57,39 @@ pub(super) enum Outside<'a> {
     Tensors(&'a BTreeMap<String, Tensor>),
 }
 
+impl Dialect for Outside<'_> {
+    type Global = Global;
+    type Made = Made;
+
+    const FILE: &'static str = "checkpoint";
+    const MAX_STEPS: usize = MAX_STEPS;
+
+    fn knows(instruction: u8) -> bool {
+        // Extension codes and buffers outside: calls and data that no checkpoint has.
+        !matches!(instruction, 0x82..=0x84 | 0x97 | 0x98)
+    }
+
+    fn global(module: &str, name: &str) -> Result<Global, String> {
+        Global::of(module, name)
+    }
+
+    fn call(&self, objects: &mut Objects, name: Global, args: Id) -> Result<Id, String> {
+        calls::call(objects, name, args)
+    }
+
+    fn build(&self, objects: &mut Objects, object: Id, state: Id) -> Result<(), String> {
+        calls::build(objects, object, state)
+    }
+
+    fn outside(&self, objects: &Objects, id: Id) -> Result<Node, String> {
+        calls::outside(*self, objects, id)
+    }
+}
+
 /// A pickle that was read.
 #[derive(Debug)]
 pub(super) struct Pickle {
-    nodes: Vec<Node>,
+    objects: Objects,
     root: Id,
 }
 
@@ -79,27 +98,26 @@ impl Pickle {
     ///
     /// # Errors
     /// A sentence: cut short, not a pickle, or the code that it wants to run.
-    pub fn read(input: &mut dyn BufRead, outside: Outside) -> Result<Self, String> {
-        let (nodes, root) = machine::run(input, outside)?;
-        Ok(Self { nodes, root })
+    pub fn read(input: &mut dyn Source, outside: Outside) -> Result<Self, String> {
+        let (objects, root) = run(input, MAX_BYTES, &outside)?;
+        Ok(Self { objects, root })
     }
 
     /// The whole number that this pickle is.
     pub fn int(&self) -> Option<i64> {
-        if let Node::Int(value) = self.nodes[self.root] { Some(value) } else { None }
+        if let Node::Int(value) = self.objects[self.root] { Some(value) } else { None }
     }
 
     /// The texts or whole numbers that this pickle lists, as texts.
     pub fn keys(&self) -> Option<Vec<String>> {
-        let Node::Sequence(items) = &self.nodes[self.root] else { return None };
-        items.iter().map(|&id| key(&self.nodes[id])).collect()
+        self.objects.items(self.root)?.iter().map(|&id| key(&self.objects, id)).collect()
     }
 
     /// The whole number under a name, where this pickle is a dictionary.
     pub fn entry(&self, name: &str) -> Option<i64> {
-        let Node::Dict(pairs) = &self.nodes[self.root] else { return None };
-        let named = |id: Id| matches!(&self.nodes[id], Node::Text(text) if text == name);
-        match self.nodes[pairs.iter().rfind(|(k, _)| named(*k))?.1] {
+        let Node::Dict(pairs) = &self.objects[self.root] else { return None };
+        let named = |id: Id| self.objects.text(id).is_some_and(|text| text == name);
+        match self.objects[pairs.iter().rfind(|(k, _)| named(*k))?.1] {
             Node::Int(value) => Some(value),
             _ => None,
         }
@@ -107,14 +125,17 @@ impl Pickle {
 
     /// The parts of this pickle where it is a sequence: (text or whole number as text, numbers of a class of storages).
     pub fn fields(&self) -> Vec<(Option<String>, Option<Number>)> {
-        let Node::Sequence(items) = &self.nodes[self.root] else { return Vec::new() };
-        let number = |node: &Node| if let Node::Global(Global::Storage(n)) = node { *n } else { None };
-        items.iter().map(|&id| (key(&self.nodes[id]), number(&self.nodes[id]))).collect()
+        let number = |id: Id| if let Node::Global(Global::Storage(n)) = self.objects[id] { n } else { None };
+        let items = self.objects.items(self.root).unwrap_or_default();
+        items.iter().map(|&id| (key(&self.objects, id), number(id))).collect()
     }
 
     /// All storages that were named.
     pub fn storages(&self) -> impl Iterator<Item = &Storage> {
-        self.nodes.iter().filter_map(|node| if let Node::Storage(storage) = node { Some(&**storage) } else { None })
+        self.objects.iter().filter_map(|node| match node {
+            Node::Made(Made::Storage(storage)) => Some(&**storage),
+            _ => None,
+        })
     }
 
     /// All arrays under their dotted names.
@@ -122,27 +143,26 @@ impl Pickle {
     /// # Errors
     /// A sentence when the pickle is no dictionary, two arrays have one name, or containers nest without end.
     pub fn tensors(&self) -> Result<BTreeMap<String, &Tensor>, String> {
-        if !matches!(self.nodes[self.root], Node::Dict(_)) {
+        if !matches!(self.objects[self.root], Node::Dict(_)) {
             return Err("is not a dictionary of arrays (a state dict)".into());
         }
-        let mut walk = Walk { nodes: &self.nodes, found: BTreeMap::new(), steps: 0 };
+        let mut walk = Walk { objects: &self.objects, found: BTreeMap::new(), steps: 0 };
         walk.visit(self.root, &mut Vec::new())?;
         Ok(walk.found)
     }
 }
 
 /// A text or whole number as text.
-fn key(node: &Node) -> Option<String> {
-    match node {
-        Node::Text(text) => Some(text.clone()),
+fn key(objects: &Objects, id: Id) -> Option<String> {
+    match objects[id] {
         Node::Int(value) => Some(value.to_string()),
-        _ => None,
+        _ => objects.text(id).map(Cow::into_owned),
     }
 }
 
 /// The search for arrays.
 struct Walk<'a> {
-    nodes: &'a [Node],
+    objects: &'a Objects,
     found: BTreeMap<String, &'a Tensor>,
     steps: usize,
 }
@@ -154,12 +174,12 @@ impl Walk<'_> {
         if self.steps > MAX_STEPS || path.len() > MAX_DEPTH {
             return Err("its containers nest without end".into());
         }
-        let nodes = self.nodes;
-        match &nodes[id] {
+        let objects = self.objects;
+        match &objects[id] {
             Node::Dict(pairs) => {
                 for &(name, value) in pairs {
                     // A name of another kind cannot be an array's; the dots tell that something stood there.
-                    path.push(key(&nodes[name]).unwrap_or_default());
+                    path.push(key(objects, name).unwrap_or_default());
                     self.visit(value, path)?;
                     path.pop();
                 }
@@ -171,7 +191,7 @@ impl Walk<'_> {
                     path.pop();
                 }
             }
-            Node::Tensor(tensor) => {
+            Node::Made(Made::Tensor(tensor)) => {
                 let name = path.join(".");
                 if self.found.insert(name.clone(), tensor).is_some() {
                     return Err(format!("holds two arrays named '{name}'"));

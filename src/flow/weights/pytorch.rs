@@ -7,11 +7,13 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
+use std::io::{BufReader, Read, Seek, SeekFrom};
 
-use super::array::{Array, CUT_SHORT, Place, said};
+use super::array::{Array, Place};
 use super::pickle::{Outside, Pickle, Storage, Tensor};
 use super::{tar, zip};
+use crate::data::pickle::Source;
+use crate::data::{CUT_SHORT, said};
 
 /// The magic number 0x1950a86a20f9469cfc6c as protocols from 2 on write it, and as 0 and 1 do.
 const MAGIC: &[u8] = b"\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19";
@@ -101,7 +103,7 @@ pub(super) fn check_machine(info: &Pickle) -> Result<(), String> {
 fn open_legacy(file: &mut File) -> Result<BTreeMap<String, Array>, String> {
     let length = file.metadata().map_err(|e| said(&e))?.len();
     let mut reader = BufReader::new(&mut *file);
-    let next = |reader: &mut dyn BufRead, outside| Pickle::read(reader, outside);
+    let next = |reader: &mut dyn Source, outside| Pickle::read(reader, outside);
     next(&mut reader, Outside::Nothing)?;
     let version = next(&mut reader, Outside::Nothing)?.int();
     if version != Some(1001) {

@@ -6,7 +6,8 @@ use std::io::{Read, Seek};
 
 use safetensors::tensor::{Dtype, Metadata};
 
-use super::array::{Array, CUT_SHORT, Number, Place, View, said};
+use super::array::{Array, Number, Place, View};
+use crate::data::{CUT_SHORT, said};
 
 /// Bytes of the header, as the format has it.
 const MAX_HEADER: u64 = 100_000_000;

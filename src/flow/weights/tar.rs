@@ -5,11 +5,13 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
+use std::io::{BufReader, Read, Seek, SeekFrom};
 
-use super::array::{Array, CUT_SHORT, Number, Place, View, said};
+use super::array::{Array, Number, Place, View};
 use super::pickle::{Outside, Pickle, Tensor};
 use super::pytorch::{check_machine, placed};
+use crate::data::pickle::Source;
+use crate::data::{CUT_SHORT, said};
 
 const BLOCK: u64 = 512;
 const DAMAGED: &str = "its tar archive is damaged";
@@ -63,12 +65,12 @@ fn entries(file: &mut File) -> Result<BTreeMap<String, u64>, String> {
 }
 
 /// The whole number that comes next as a pickle.
-fn count(reader: &mut dyn BufRead) -> Result<i64, String> {
+fn count(reader: &mut dyn Source) -> Result<i64, String> {
     Pickle::read(reader, Outside::Nothing)?.int().ok_or_else(|| DAMAGED.into())
 }
 
 /// The whole number that comes next as eight bytes.
-fn size(reader: &mut dyn BufRead) -> Result<u64, String> {
+fn size(reader: &mut dyn Source) -> Result<u64, String> {
     let mut bytes = [0; 8];
     reader.read_exact(&mut bytes).map_err(|e| said(&e))?;
     Ok(u64::from_le_bytes(bytes))

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 
-use super::array::{CUT_SHORT, Place, said};
+use super::array::Place;
+use crate::data::{CUT_SHORT, said};
 
 /// Bytes of the record at the very end, without its comment, and of the longest comment.
 const END: usize = 22;

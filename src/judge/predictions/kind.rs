@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Note;
 use crate::error::Error;
-use crate::measure::log_softmax;
+use crate::measure::{log_softmax, log_sum_exp};
 
 /// How far a row of probabilities may be from adding up to 1, and its log-sum-exp from 0.
 const TOLERANCE: f64 = 1e-3;
@@ -109,8 +109,9 @@ fn look(values: &[f64], classes: usize, called: Option<&str>, named: &dyn Fn(usi
     if probabilities == n {
         return Ok(Kind::Probabilities);
     }
+    let total = |row: &[f64]| log_sum_exp(row.iter().copied());
     let tolerance = if claimed == Some(Kind::LogProbabilities) { TOLERANCE_CALLED } else { TOLERANCE };
-    if rows().all(|row| log_sum_exp(row).abs() <= tolerance) {
+    if rows().all(|row| total(row).abs() <= tolerance) {
         return Ok(Kind::LogProbabilities);
     }
     let first = rows().position(|row| !probable(row)).unwrap_or(0);
@@ -120,8 +121,8 @@ fn look(values: &[f64], classes: usize, called: Option<&str>, named: &dyn Fn(usi
         let (at, sum) = match kind {
             Kind::Probabilities => (first, sum(bad_row)),
             _ => {
-                let at = rows().position(|row| log_sum_exp(row).abs() > tolerance).unwrap_or(0);
-                (at, log_sum_exp(&values[at * classes..(at + 1) * classes]).exp())
+                let at = rows().position(|row| total(row).abs() > tolerance).unwrap_or(0);
+                (at, total(&values[at * classes..(at + 1) * classes]).exp())
             }
         };
         let negative = kind == Kind::Probabilities && bad_row.iter().any(|v| *v < 0.0);
@@ -150,13 +151,6 @@ fn look(values: &[f64], classes: usize, called: Option<&str>, named: &dyn Fn(usi
     Ok(Kind::Logits)
 }
 
-/// log Σ exp of one row.
-fn log_sum_exp(row: &[f64]) -> f64 {
-    // What the softmax took away from its first finite number.
-    let at = row.iter().position(|v| v.is_finite());
-    at.map_or(f64::NAN, |at| row[at] - log_softmax(row, row.len())[at])
-}
-
 /// log q of `values` [n, K], normalised, and where it was −∞ and is now that of the smallest normal f32.
 pub(super) fn log_probabilities(
     mut values: Vec<f64>,
@@ -181,7 +175,7 @@ pub(super) fn log_probabilities(
         } else if row.iter().all(|v| *v == f64::NEG_INFINITY) {
             return Err(format!("{}: every class is −∞", named(i)));
         } else if kind == Kind::LogProbabilities {
-            let sum = log_sum_exp(row).exp();
+            let sum = log_sum_exp(row.iter().copied()).exp();
             if (sum - 1.0).abs() > 2.0 * TOLERANCE_CALLED {
                 let cause = "not to 1; if these are logits, say so with --kind logits";
                 return Err(format!("{}: the probabilities add up to {sum:.6}, {cause}", named(i)));

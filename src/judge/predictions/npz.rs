@@ -4,9 +4,9 @@ use std::path::Path;
 
 use super::columns::{Layout, wrong_number};
 use super::{ID_NAMES, NAMES, Note, Raw, listed};
+use crate::data::{Archive, Array, Types, Values, read_npy_file};
 use crate::error::{Error, Result};
-use crate::judge::Truth;
-use crate::judge::arrays::{Archive, Array, Values, read_npy_file};
+use crate::judge::{Truth, arrays};
 
 /// Arrays that name the columns.
 const CLASS_NAMES: [&str; 3] = ["class_names", "classes", "labels_names"];
@@ -16,7 +16,7 @@ const UNNAMED: &str = "arr_0";
 /// Reads an archive.
 pub(super) fn read_npz(path: &Path, truth: &Truth) -> Result<Raw> {
     let bad = |cause: String| Error::file(path, cause);
-    let mut archive = Archive::open(path)?;
+    let mut archive = Archive::open(path, Types::All)?;
     let names = archive.names();
     let holds = |name: &&&str| names.iter().any(|there| there == *name);
     let found: Vec<&str> = NAMES.iter().filter(|name| holds(name)).copied().collect();
@@ -26,18 +26,18 @@ pub(super) fn read_npz(path: &Path, truth: &Truth) -> Result<Raw> {
             listed(&names)
         )));
     };
-    let array = archive.read(name)?.ok_or_else(|| bad(format!("array {name}: missing")))?;
+    let array = archive.require(name)?;
     let values = matrix(array, truth).map_err(|cause| bad(format!("array {name}: {cause}")))?;
     let mut raw = Raw { values, called: (name != UNNAMED).then(|| name.to_owned()), ..Raw::default() };
     if found.len() > 1 {
         raw.notes.push(Note::ColumnsIgnored { names: found[1..].iter().map(|&name| name.to_owned()).collect() });
     }
     if let Some(&id) = ID_NAMES.iter().filter(|name| !name.is_empty()).find(|name| holds(name)) {
-        let array = archive.read(id)?.ok_or_else(|| bad(format!("array {id}: missing")))?;
+        let array = archive.require(id)?;
         raw.ids = Some(ids(array, raw.values.len() / truth.classes).map_err(|e| bad(format!("array {id}: {e}")))?);
     }
-    raw.weights_sha256 = archive.read("weights_sha256")?.and_then(Array::single_text);
-    raw.dataset_sha256 = archive.read("dataset_sha256")?.and_then(Array::single_text);
+    raw.weights_sha256 = archive.read("weights_sha256")?.and_then(arrays::single_text);
+    raw.dataset_sha256 = archive.read("dataset_sha256")?.and_then(arrays::single_text);
     if let Some(&name) = CLASS_NAMES.iter().find(|name| holds(name))
         && let Some(Array { values: Values::Text(columns), .. }) = archive.read(name)?
     {
@@ -48,20 +48,20 @@ pub(super) fn read_npz(path: &Path, truth: &Truth) -> Result<Raw> {
 
 /// Reads a single array.
 pub(super) fn read_npy(path: &Path, truth: &Truth) -> Result<Raw> {
-    let values = matrix(read_npy_file(path)?, truth).map_err(|cause| Error::file(path, cause))?;
+    let values = matrix(read_npy_file(path, Types::All)?, truth).map_err(|cause| Error::file(path, cause))?;
     Ok(Raw { values, ..Raw::default() })
 }
 
 /// Numbers [rows, K].
 fn matrix(array: Array, truth: &Truth) -> Result<Vec<f64>, String> {
-    if let (&[_] | &[_, 1], Values::Int(_)) = (&array.shape[..], &array.values) {
+    if let (&[_] | &[_, 1], Values::I64(_) | Values::U8(_)) = (&array.shape[..], &array.values) {
         return Err(format!(
             "{}: these are decisions. Loss and calibration need what the model gives each class: logits or probabilities",
-            array.described()
+            arrays::described(&array)
         ));
     }
     let shape = array.shape.clone();
-    let (values, classes) = array.matrix()?;
+    let (values, classes) = arrays::matrix(array)?;
     if classes == truth.classes {
         return Ok(values);
     }
@@ -71,12 +71,15 @@ fn matrix(array: Array, truth: &Truth) -> Result<Vec<f64>, String> {
 
 /// Ids of any type, as text.
 fn ids(array: Array, rows: usize) -> Result<Vec<String>, String> {
-    let described = array.described();
-    let ids: Vec<String> = match (&array.shape[..], array.values) {
-        ([_] | [_, 1], Values::Int(ids)) => ids.iter().map(ToString::to_string).collect(),
-        ([_] | [_, 1], Values::Float(ids)) => ids.iter().map(ToString::to_string).collect(),
-        ([_] | [_, 1], Values::Text(ids)) => ids,
-        _ => return Err(format!("{described}; ids are numbers or names of shape [images]")),
+    if !matches!(array.shape[..], [_] | [_, 1]) {
+        return Err(format!("{}; ids are numbers or names of shape [images]", arrays::described(&array)));
+    }
+    let ids: Vec<String> = match array.values {
+        Values::U8(ids) => ids.iter().map(ToString::to_string).collect(),
+        Values::I64(ids) => ids.iter().map(ToString::to_string).collect(),
+        Values::F32(ids) => ids.iter().map(|&id| f64::from(id).to_string()).collect(),
+        Values::F64(ids) => ids.iter().map(ToString::to_string).collect(),
+        Values::Text(ids) => ids,
     };
     match ids.len() == rows {
         true => Ok(ids),

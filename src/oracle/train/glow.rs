@@ -112,11 +112,7 @@ impl Learner for GlowLearner {
     }
 
     fn saved(&self) -> Result<Saved> {
-        Ok(Saved {
-            weights: self.trainee.module.to_weights()?,
-            average: self.trainee.average.to_weights()?,
-            optimizer: self.trainee.optimizer.clone(),
-        })
+        self.trainee.saved(Glow::to_weights)
     }
 
     fn frozen(&self) -> Result<Box<dyn Flow>> {

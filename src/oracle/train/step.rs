@@ -36,6 +36,15 @@ pub struct Trainee<M> {
 }
 
 impl<M: Module> Trainee<M> {
+    /// Everything a run needs to go on; `weights` gives a module's parameters by name.
+    ///
+    /// # Errors
+    /// Those of `weights`: when the device cannot deliver them.
+    pub fn saved(&self, weights: impl Fn(&M) -> Result<Weights>) -> Result<Saved> {
+        let (weights, average) = (weights(&self.module)?, weights(&self.average)?);
+        Ok(Saved { weights, average, optimizer: self.optimizer.clone() })
+    }
+
     /// Moves the parameters by one step of AdamW, and the average after them with `decay`. Gradients that are not finite leave
     /// everything as it was. Returns their global norm before clipping.
     ///

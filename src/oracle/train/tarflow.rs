@@ -133,11 +133,7 @@ impl Learner for TarFlowLearner {
     }
 
     fn saved(&self) -> Result<Saved> {
-        Ok(Saved {
-            weights: self.trainee.module.to_weights()?,
-            average: self.trainee.average.to_weights()?,
-            optimizer: self.trainee.optimizer.clone(),
-        })
+        self.trainee.saved(TarFlow::to_weights)
     }
 
     fn average(&self) -> Result<Weights> {
