@@ -60,6 +60,12 @@ impl Provenance {
         self
     }
 
+    /// Badge and chain as lines under a figure.
+    pub fn lines(&self) -> Vec<(String, String)> {
+        let badge = ("badge".to_owned(), self.badge.name().to_owned());
+        std::iter::once(badge).chain(self.chain.iter().cloned()).collect()
+    }
+
     /// The same for the eye only, and why.
     #[must_use]
     pub fn for_the_eye(self, why: &str) -> Self {

@@ -21,7 +21,10 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("experiment", &["error", "units", "events", "data", "flow", "oracle", "bayes", "measure", "classifier", "figure"]),
     ("export", &["error", "units", "events", "provenance", "data", "flow", "oracle", "bayes", "measure", "experiment"]),
     ("judge", &["error", "units", "events", "data", "flow", "classifier", "measure", "figure"]),
-    ("validate", &["error", "units", "events", "data", "flow", "oracle", "classifier", "measure", "figure"]),
+    (
+        "validate",
+        &["error", "units", "events", "provenance", "data", "flow", "oracle", "classifier", "measure", "figure"],
+    ),
     // The device's name goes into the record of every oracle that a ranking of corpora trains.
     ("run", &["error", "units", "events", "device", "data", "figure", "flow", "oracle", "classifier", "experiment"]),
 ];

@@ -240,6 +240,24 @@ pub enum OracleCommand {
     },
     /// Compare an oracle with real images: likelihood, exactness, and with --images FID, coverage, memorisation and kin.
     Validate(Box<ValidateArgs>),
+    /// Compare an oracle on a device with itself in 64 bits on the CPU: posterior, log-likelihood and Bayes decision.
+    Precision {
+        /// Bundled name, oracle folder, or checkpoint file.
+        oracle: String,
+        /// Samples to compare.
+        #[arg(long, default_value_t = crate::validate::IMAGES, value_name = "N")]
+        images: usize,
+        #[command(flatten)]
+        world: WorldArgs,
+        /// Seed of the samples.
+        #[arg(long, default_value_t = 0)]
+        seed: u64,
+        #[command(flatten)]
+        device: DeviceArg,
+        /// Print one JSON document.
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 /// Where and how exactly to compute.

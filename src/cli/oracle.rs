@@ -29,6 +29,9 @@ pub fn run(command: OracleCommand) -> Result<()> {
         }
         OracleCommand::Train { spec, out, device, json } => train(&spec, &out, device.device, json),
         OracleCommand::Validate(args) => validate::run(&args),
+        OracleCommand::Precision { oracle, images, world, seed, device, json } => {
+            validate::precision(&oracle, images, &world, seed, device, json)
+        }
     }
 }
 

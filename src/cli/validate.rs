@@ -1,15 +1,16 @@
-//! `bayescope oracle validate`.
+//! `bayescope oracle validate|precision`.
 
 use std::ops::ControlFlow;
 
-use super::args::ValidateArgs;
+use super::args::{Compute, DeviceArg, PrecisionArg, ValidateArgs, WorldArgs};
 use super::progress::Bar;
-use super::{open_on, print_json, print_text, suited};
+use super::{open, open_on, print_json, print_text, suited};
 use crate::error::Result;
 use crate::events::Events;
 use crate::units::Seed;
 use crate::validate::{
-    FeatureChoice, OnTheSpot, ValidateEvent, ValidateSpec, Validation, tables, validate, write_report,
+    FeatureChoice, OnTheSpot, ValidateEvent, ValidateSpec, Validation, compare_precision, tables, validate,
+    write_report,
 };
 
 impl Events<ValidateEvent> for Bar {
@@ -76,4 +77,22 @@ fn text(validation: &Validation, args: &ValidateArgs) -> String {
         text += &format!("\nThe report is in {}\n", folder.display());
     }
     text
+}
+
+/// Compares an oracle with itself in 64 bits.
+pub fn precision(
+    oracle: &str,
+    images: usize,
+    world: &WorldArgs,
+    seed: u64,
+    device: DeviceArg,
+    json: bool,
+) -> Result<()> {
+    let opened = open(oracle, &Compute { device, precision: PrecisionArg::F32 })?;
+    let settings = world.settings(opened.world.class_names().len())?;
+    let about = (oracle, &opened.info, &opened.device[..]);
+    let mut bar = Bar::new("comparing");
+    let found = compare_precision(&opened.world, about, (images, &settings, Seed(seed)), &mut bar)?;
+    drop(bar);
+    if json { print_json(&found) } else { print_text(&found.table().text()) }
 }

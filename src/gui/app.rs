@@ -14,6 +14,7 @@ use super::inspector::Inspector;
 use super::overlay::{FrameReport, FrameTimes, Phase};
 use super::palette::Palette;
 use super::panels::{self, Cx, Pane, Panel};
+use super::precision::PrecisionPage;
 use super::prefs::{History, Prefs};
 use super::prompt::Prompt;
 use super::runs::RunDesk;
@@ -48,6 +49,8 @@ pub struct App {
     pub(super) saving: Errand<Result<String, String>>,
     /// Whether the exactness ledger is open.
     pub(super) ledger: bool,
+    /// The page Precision.
+    pub(super) precision: PrecisionPage,
     /// The line of the ledger for what is being written.
     pub(super) making: Option<Made>,
     pub(super) runs: RunDesk,
@@ -82,6 +85,7 @@ impl App {
             saving: Errand::default(),
             making: None,
             ledger: false,
+            precision: PrecisionPage::default(),
             runs: RunDesk::default(),
             times: FrameTimes::default(),
             commands: Vec::new(),
@@ -282,6 +286,10 @@ impl App {
             let Self { session, prefs, view, devices, commands, ledger, .. } = self;
             super::ledger::show(ctx, ledger, &mut Cx { session, prefs, view, devices, commands });
         }
+        if self.precision.open {
+            let Self { session, prefs, view, devices, commands, precision, .. } = self;
+            precision.show(ctx, &mut Cx { session, prefs, view, devices, commands });
+        }
         let dark = Theme::of_window(ctx);
         for notice in self.session.take_notices() {
             let (sign, colour, secs) = match notice.level {
@@ -309,8 +317,13 @@ impl eframe::App for App {
     fn logic(&mut self, ctx: &egui::Context, _: &mut eframe::Frame) {
         self.drain(ctx);
         self.errands(ctx);
+        let rows = self.session.jobs.iter().count();
         if self.session.jobs.tidy(Instant::now()) || self.session.jobs.active().next().is_some() {
             ctx.request_repaint_after(Duration::from_millis(500));
+        }
+        if self.session.jobs.iter().count() != rows {
+            // The list is lower, which the panels around it see a frame later.
+            ctx.request_repaint();
         }
         self.ask(ctx);
     }

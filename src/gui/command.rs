@@ -71,6 +71,8 @@ pub enum Command {
     Overlay,
     /// Show or hide the exactness ledger.
     Ledger,
+    /// Show or hide the page Precision.
+    Precision,
     /// Close what is on top.
     Escape,
     /// Walk the gallery; extending the selection or not.
@@ -252,6 +254,7 @@ pub fn palette(panels: &[(&'static str, &'static str)], devices: &[DeviceChoice]
         ("Fullscreen", Command::Fullscreen),
         ("Frame times", Command::Overlay),
         ("Exactness ledger", Command::Ledger),
+        ("Precision: 32 bits beside 64", Command::Precision),
         ("Reset the layout", Command::ResetLayout),
         ("Clear finished jobs", Command::ClearJobs),
         ("Clear the log", Command::ClearLog),

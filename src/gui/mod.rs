@@ -21,6 +21,7 @@ mod obey;
 mod overlay;
 mod palette;
 mod panels;
+mod precision;
 mod prefs;
 mod prompt;
 mod readout;

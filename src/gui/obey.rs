@@ -38,6 +38,7 @@ impl App {
             Command::Browse(purpose) => self.dialog = background::browse(ctx, purpose),
             Command::Overlay => self.times.toggle(),
             Command::Ledger => self.ledger = !self.ledger,
+            Command::Precision => self.precision.open = !self.precision.open,
             Command::Fullscreen => {
                 let now = ctx.input(|input| input.viewport().fullscreen.unwrap_or(false));
                 ctx.send_viewport_cmd(ViewportCommand::Fullscreen(!now));

@@ -36,6 +36,7 @@ pub fn show(ui: &mut Ui, cx: &mut Cx, panels: &[(&'static str, &'static str)], (
             item(ui, cx, "Fullscreen", Command::Fullscreen, true);
             item(ui, cx, "Frame times", Command::Overlay, true);
             item(ui, cx, "Exactness ledger", Command::Ledger, true);
+            item(ui, cx, "Precision", Command::Precision, true);
         });
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
             for (look, text) in [(Look::Dark, "Dark"), (Look::Light, "Light"), (Look::System, "Auto")] {

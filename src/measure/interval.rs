@@ -39,7 +39,7 @@ impl Estimate {
     }
 
     /// `hits` of `n` with their Wilson interval.
-    pub(super) fn proportion(hits: usize, n: usize) -> Self {
+    pub fn proportion(hits: usize, n: usize) -> Self {
         Self::new(hits as f64 / n.max(1) as f64, wilson(hits, n))
     }
 

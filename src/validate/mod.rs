@@ -14,11 +14,13 @@
 //! | `embedded` | features of all three sets |
 //! | `verdict` | the figures |
 //! | `drawn`, `tables`, `report` | pictures, tables, the folder |
+//! | `precision` | a world on a device beside itself in 64 bits |
 
 mod drawn;
 mod embedded;
 mod kept;
 mod made;
+mod precision;
 mod real;
 mod report;
 mod spot;
@@ -41,6 +43,7 @@ use crate::units::Seed;
 
 pub use drawn::figures;
 pub use made::{DELTA_LEVELS, Perturbed, RoundTrip};
+pub use precision::{Comparison, Difference, IMAGES, compare_precision};
 pub use real::Corpus;
 pub use report::write_report;
 pub use spot::OnTheSpot;

@@ -48,8 +48,8 @@ fn beside(f: &Fidelity) -> Table {
         ),
         columns: vec![
             Column::new("figure", 0),
-            Column::new("generated", 3),
-            Column::new("held-out", 3),
+            Column::new("generated", 2),
+            Column::new("held-out", 2),
             Column::new("how to read it", 0),
         ],
         rows: [distances(f), manifolds(f), memory(f)].concat(),

@@ -78,6 +78,7 @@ fn perform(line: &Line, desk: &mut Desk, id: JobId, control: &Arc<Control>, job:
         Job::Rank(request) => hardness::carry_out(line, desk, id, control, &request),
         Job::Export { spec, folder } => export::carry_out(line, desk, id, control, &spec, &folder),
         Job::Validate { spec, folder } => validate::carry_out(line, desk, id, control, &spec, &folder),
+        Job::ComparePrecision { images, settings } => validate::precision((line, desk, id, control), images, &settings),
         Job::Judge(request) => judge::carry_out(line, desk, id, control, &request),
         Job::Estimate { spec, folder } => experiment::estimate_time(line, desk, id, control, &spec, &folder),
         Job::Walk(request) => walk::set_out(line, desk, id, control, &request),

@@ -29,7 +29,7 @@ use crate::provenance::Made;
 use crate::run::hardness::HardnessEvent;
 use crate::run::{Estimate, RunEvent};
 use crate::units::{ClassId, Tau};
-use crate::validate::{Pairs, Validation};
+use crate::validate::{Comparison, Pairs, Validation};
 
 pub use job::{Job, JudgeRequest, Outcome};
 
@@ -241,6 +241,8 @@ pub enum Event {
     Exported(JobId, Box<Manifest>),
     /// The oracle was compared with real images.
     Validated(JobId, Box<(Validation, Option<Pairs>)>),
+    /// The world on this device was compared with itself in 64 bits.
+    Compared(Box<Comparison>),
     /// Classifiers were judged.
     Judged(JobId, Box<Report>),
     /// A ranking of corpora reports.

@@ -1,12 +1,46 @@
 //! The exactness ledger: what is on show, what was given away, and why it can be trusted.
 
+use bayescope::events::silent;
+use bayescope::flow::Precision;
+use bayescope::oracle::folder;
 use bayescope::provenance::{Badge, Made, Provenance};
-use bayescope::worker::protocol::Event;
+use bayescope::units::Seed;
+use bayescope::validate::compare_precision;
+use bayescope::worker::protocol::{Event, Job, Outcome};
+use burn::tensor::Device;
 use eframe::egui::{Key, Modifiers};
 use egui_kittest::kittest::Queryable;
 
 use super::experiments::click;
 use super::{full, shows};
+
+#[test]
+fn precision_is_compared_on_a_page_of_its_own() {
+    let (mut harness, fake) = full();
+    harness.key_press_modifiers(Modifiers::COMMAND, Key::P);
+    harness.run_steps(3);
+    harness.get_by_label("Command").type_text("precision");
+    harness.run_steps(2);
+    harness.key_press(Key::Enter);
+    harness.run_steps(4);
+    assert!(shows(&harness, "Not compared yet"));
+    click(&mut harness, "Copy comparison as command");
+    let command = "bayescope oracle precision mnist --images 256 --tau 1";
+    assert!(harness.state().session().log.iter().any(|entry| entry.text.contains(command)));
+    click(&mut harness, "Compare 256 images");
+    let jobs = fake.jobs();
+    let [.., (id, Job::ComparePrecision { images: 256, settings })] = jobs.as_slice() else { panic!("{jobs:?}") };
+    let oracle = folder::open("mnist", &Device::flex(), Precision::F32, 16).unwrap();
+    let about = ("mnist", &oracle.info, "this CPU");
+    let found = compare_precision(&oracle.world, about, (8, settings, Seed(0)), &mut silent()).unwrap();
+    fake.send(Event::Compared(Box::new(found)));
+    fake.send(Event::JobEnded { id: *id, outcome: Outcome::Done("compared".into()) });
+    harness.run_steps(6);
+    for text in ["log-likelihood log p(x|y)", "Bayes decisions changed", "Error of the posterior over the margin"] {
+        assert!(shows(&harness, text), "'{text}' is not shown: {:?}", super::labels(&harness));
+    }
+    harness.check_accessibility();
+}
 
 #[test]
 fn everything_on_show_and_given_away_has_its_badge_and_chain() {
@@ -32,7 +66,7 @@ fn everything_on_show_and_given_away_has_its_badge_and_chain() {
     assert!(shows(&harness, "samples: /out/a.png") && shows(&harness, "points of a walk: /out/a.png"));
     assert_eq!(harness.state().session().ledger.iter().len(), 2, "a file written again has one line");
     click(&mut harness, "Copy ledger");
-    let copied = harness.state().session().log.iter().any(|entry| entry.text.contains("# Exactness ledger"));
+    let copied = harness.state().session().log.iter().any(|entry| entry.text == "Copied");
     assert!(copied, "the page is on the clipboard");
     harness.get_by_label("samples: /out/a.png").scroll_to_me();
     harness.run_steps(2);

@@ -9,15 +9,14 @@ use crate::data::source::{CUT_SHORT, said};
 /// Texts up to this length are held; longer ones, and the bytes of arrays, stay in the file.
 pub(super) const MAX_HELD: u64 = 4096;
 
+/// All objects of a pickle, and which of them it is.
+type Carried<D> = (Objects<<D as Dialect>::Global, <D as Dialect>::Made>, Id);
+
 /// Carries out one pickle of at most `limit` bytes and leaves `input` behind it: all objects, and which of them it is.
 ///
 /// # Errors
 /// A sentence: cut short, not a pickle, or the code that it wants to run.
-pub(crate) fn run<D: Dialect>(
-    input: &mut dyn Source,
-    limit: u64,
-    dialect: &D,
-) -> Result<(Objects<D::Global, D::Made>, Id), String> {
+pub(crate) fn run<D: Dialect>(input: &mut dyn Source, limit: u64, dialect: &D) -> Result<Carried<D>, String> {
     let mut machine = Machine {
         input,
         at: 0,

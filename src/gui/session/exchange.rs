@@ -5,6 +5,7 @@ use super::export::ExportView;
 use super::judge::JudgeView;
 use super::validate::ValidateView;
 use crate::export::Manifest;
+use crate::figure::{Figure, Table};
 use crate::judge::Report;
 use crate::validate::{Pairs, Validation};
 use crate::worker::protocol::{Job, JobId, Outcome};
@@ -18,6 +19,10 @@ pub struct Exchange {
     pub judge: Option<JudgeView>,
     /// The validation that was asked for last.
     pub validate: Option<ValidateView>,
+    /// The job that compares precision.
+    pub comparing: Option<JobId>,
+    /// What came of it.
+    pub compared: Option<(Table, Figure)>,
 }
 
 impl Exchange {
@@ -27,6 +32,7 @@ impl Exchange {
             Job::Export { folder, .. } => self.export = Some(ExportView::begin(id, folder.clone())),
             Job::Judge(_) => self.judge = Some(JudgeView::begin(id)),
             Job::Validate { folder, .. } => self.validate = Some(ValidateView::begin(id, folder.clone())),
+            Job::ComparePrecision { .. } => self.comparing = Some(id),
             _ => {}
         }
     }

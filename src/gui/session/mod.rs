@@ -164,7 +164,9 @@ impl Session {
             Job::SendWalk { .. } => self.external_paths.clear(),
             Job::Experiment { folder, .. } => self.runs.begin(id, folder),
             Job::Rank(request) => self.hardness = Some(RankingView::begin(id, request.folder.clone())),
-            Job::Judge(_) | Job::Export { .. } | Job::Validate { .. } => self.exchange.submitted(id, job),
+            Job::Judge(_) | Job::Export { .. } | Job::Validate { .. } | Job::ComparePrecision { .. } => {
+                self.exchange.submitted(id, job)
+            }
             Job::Walk(request) => self.walk = Some(WalkHistory::begin(id, (**request).clone())),
             _ => {}
         }
@@ -208,6 +210,7 @@ impl Session {
             }
             Event::Validated(id, found) => self.validated(id, *found),
             Event::Judged(id, report) => self.judged(id, report),
+            Event::Compared(found) => self.exchange.compared = Some((found.table(), found.figure())),
             Event::Made(made) => self.ledger.add(*made),
             Event::Exported(id, manifest) => self.exchange.exported(id, manifest),
             Event::Run { id, event } => self.runs.take(id, *event),
@@ -251,6 +254,7 @@ impl Session {
             self.running = None;
             self.external = None;
             self.walk = None;
+            self.exchange.compared = None;
             self.bayes.forget_world();
         }
         // The engine keeps images from outside only as long as the oracle stays where it is.

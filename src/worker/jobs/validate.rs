@@ -6,7 +6,9 @@ use std::path::Path;
 use super::{Sink, opened_of};
 use crate::error::{Error, Result};
 use crate::events::Events;
-use crate::validate::{ValidateEvent, ValidateSpec, validate, write_report};
+use crate::oracle::world::Settings;
+use crate::units::Seed;
+use crate::validate::{ValidateEvent, ValidateSpec, compare_precision, validate, write_report};
 use crate::worker::Control;
 use crate::worker::desk::{Desk, Line};
 use crate::worker::protocol::{Event, JobId};
@@ -31,6 +33,25 @@ pub fn carry_out(
     line.send(Event::Validated(id, Box::new((validation, pairs))));
     written?;
     Ok(format!("{} is validated; the report is in {}", spec.oracle, folder.display()))
+}
+
+/// Compares the open world on its device with itself in 64 bits.
+pub fn precision(
+    (line, desk, id, control): (&Line, &Desk, JobId, &Control),
+    images: usize,
+    settings: &Settings,
+) -> Result<String> {
+    let opened = opened_of(desk)?;
+    let mut sink = Sink::new(line, &desk.interactive, Some(&opened.world), id, control);
+    let about = (&opened.name[..], &opened.info, &desk.chosen.report.used.name[..]);
+    let found = compare_precision(&opened.world, about, (images, settings, Seed(0)), &mut sink)?;
+    let sentence = format!(
+        "posteriors within {:.1e}, {:.1} % of {images} decisions changed",
+        found.posterior.largest,
+        100.0 * found.decisions_changed.value
+    );
+    line.send(Event::Compared(Box::new(found)));
+    Ok(sentence)
 }
 
 impl Events<ValidateEvent> for Sink<'_> {

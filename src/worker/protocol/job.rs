@@ -89,6 +89,13 @@ pub enum Job {
         /// Where.
         folder: PathBuf,
     },
+    /// Compare the open world on this device with itself in 64 bits on the CPU.
+    ComparePrecision {
+        /// Samples compared.
+        images: usize,
+        /// The world's knobs.
+        settings: Settings,
+    },
     /// Judge classifiers of other programs.
     Judge(Box<JudgeRequest>),
     /// Walk from an image to the boundary between two classes.
@@ -129,6 +136,7 @@ impl Job {
             Self::Estimate { spec, .. } => format!("Estimate {}", spec.name),
             Self::Rank(request) => request.title(),
             Self::Judge(request) => format!("Judge {} model(s)", request.candidates.len()),
+            Self::ComparePrecision { images, .. } => format!("Compare {images} images with 64 bits"),
             Self::Validate { spec, .. } => format!("Validate {}", spec.oracle),
             Self::Export { folder, .. } => format!("Export to {}", folder.display()),
             Self::Walk(_) => "Walk to the boundary".into(),

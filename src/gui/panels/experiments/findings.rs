@@ -14,6 +14,10 @@ use crate::gui::theme::{Badge, Theme};
 use crate::gui::widgets::{heading_with, hint};
 use crate::run::Format;
 
+/// Characters from which on a cell of a table is a sentence, and how wide it may be, points.
+const SENTENCE: usize = 44;
+const WIDEST: f32 = 260.0;
+
 /// Figures and tables of a run.
 pub fn show(ui: &mut Ui, cx: &mut Cx, run: &RunView, drawings: &mut Drawings) {
     let Some(found) = run.found() else { return };
@@ -85,7 +89,17 @@ pub fn grid(ui: &mut Ui, table: &Table) {
             ui.end_row();
             for row in table.shown() {
                 for cell in row {
-                    ui.add(egui::Label::new(cell).wrap_mode(egui::TextWrapMode::Extend));
+                    // Sentences take several lines, figures one.
+                    ui.scope(|ui| {
+                        let long = cell.chars().count() > SENTENCE;
+                        let label = egui::Label::new(cell);
+                        if long {
+                            ui.set_max_width(WIDEST);
+                            ui.add(label.wrap());
+                        } else {
+                            ui.add(label.wrap_mode(egui::TextWrapMode::Extend));
+                        }
+                    });
                 }
                 ui.end_row();
             }

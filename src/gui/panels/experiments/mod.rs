@@ -5,7 +5,7 @@ mod cells;
 mod course;
 mod csv;
 mod decimate;
-pub(super) mod findings;
+pub(in crate::gui) mod findings;
 mod form;
 mod law;
 mod law_plot;

@@ -70,8 +70,9 @@ impl Form {
                 50.0,
                 "Samples compared with the real images; 0: likelihood only.",
             );
-            let about = "Real training images at most, evenly spread over all; 0: all of them.";
-            number(ui, "Compare with", &mut self.limit, " at most", 100.0, about);
+            let about = "Real training images that samples are compared with, evenly spread over all; 0: all of them.";
+            let unit = if self.limit == 0 { " (all)" } else { " at most" };
+            number(ui, "Training images", &mut self.limit, unit, 100.0, about);
             number(ui, "Seed", &mut self.seed, "", 1.0, "Of samples, noise and resampling.");
             ui.end_row();
         });

@@ -58,6 +58,7 @@ impl ValidatePanel {
     fn result(&mut self, ui: &mut Ui, cx: &mut Cx, view: &ValidateView) {
         if let Some(why) = &view.trouble {
             ui.add(Label::new(RichText::new(why).color(Theme::of(ui).error())).wrap());
+            return;
         }
         match (&view.found, cx.session.jobs.get(view.job)) {
             (Some(found), _) => self.found(ui, cx, view, found),

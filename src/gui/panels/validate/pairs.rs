@@ -1,6 +1,6 @@
 //! Images and the training images nearest to them: does the oracle copy?
 
-use eframe::egui::{self, Color32, RichText, Sense, TextureHandle, Ui, vec2};
+use eframe::egui::{self, Align, Color32, Layout, RichText, Sense, TextureHandle, Ui, vec2};
 
 use crate::data::{ImageShape, contact_sheet};
 use crate::gui::atlas::{NEAREST, picture};
@@ -13,6 +13,8 @@ use crate::worker::protocol::JobId;
 const SHOWN: usize = 24;
 /// Shorter side of an image on the screen, points.
 const SIDE: f32 = 64.0;
+/// Height of the distance below.
+const LABEL: f32 = 20.0;
 
 /// Which set is on show, and its textures.
 #[derive(Default)]
@@ -59,9 +61,10 @@ fn texture(ui: &Ui, shape: ImageShape, rank: usize, pair: &Pair) -> Option<Textu
 
 fn one(ui: &mut Ui, pair: &Pair, texture: &TextureHandle) {
     let size = texture.size_vec2();
-    let scale = SIDE / size.y;
-    ui.vertical(|ui| {
-        let (rect, response) = ui.allocate_exact_size(size * scale, Sense::hover());
+    let size = size * (SIDE / size.y);
+    // Of a known size: an open end would be as wide as the row, and nothing would stand beside it.
+    ui.allocate_ui_with_layout(size + vec2(0.0, LABEL), Layout::top_down(Align::Min), |ui| {
+        let (rect, response) = ui.allocate_exact_size(size, Sense::hover());
         let whole = egui::Rect::from_min_max(egui::pos2(0.0, 0.0), egui::pos2(1.0, 1.0));
         ui.painter().image(texture.id(), rect, whole, Color32::WHITE);
         let distance = format::sig4(pair.distance);

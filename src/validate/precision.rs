@@ -1,0 +1,198 @@
+//! What 32-bit arithmetic on a device costs: posteriors, log-likelihoods and Bayes decisions beside those of 64 bits on the CPU.
+
+use burn::tensor::Device;
+use serde::Serialize;
+
+use crate::error::{Error, Result};
+use crate::events::{Events, Progress};
+use crate::figure::{Axis, Column, Figure, Point, Scale, Series, Style, Table, Value};
+use crate::flow::{Flow, Precision, Scores};
+use crate::measure::{Bootstrap, Estimate};
+use crate::oracle::folder::{self, OracleInfo};
+use crate::oracle::posterior::Posterior;
+use crate::oracle::world::{SampleSpec, Settings, World};
+use crate::provenance::{Badge, Provenance};
+use crate::units::Seed;
+
+/// Images compared unless a caller wants others.
+pub const IMAGES: usize = 256;
+/// Differences below this count as this on the logarithmic axis.
+const LEAST: f64 = 1e-18;
+
+/// Differences of one number between two passes.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Difference {
+    /// The largest of all images and classes.
+    pub largest: f64,
+    /// Mean over images of the largest of each; BCa bootstrap.
+    pub mean: Estimate,
+}
+
+/// A world on a device beside itself in 64 bits on the CPU.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Comparison {
+    /// What computed in 32 bits.
+    pub device: String,
+    /// Samples compared.
+    pub images: usize,
+    /// Classes K.
+    pub classes: usize,
+    /// Of posterior probabilities.
+    pub posterior: Difference,
+    /// Of log p(x|y), nats.
+    pub log_likelihood: Difference,
+    /// Share of images whose Bayes decision changes; Wilson's interval.
+    pub decisions_changed: Estimate,
+    /// What is behind it.
+    pub provenance: Provenance,
+    /// Of each image: margin between its two most probable classes in 64 bits, largest difference of its posterior, and of its log-likelihoods.
+    #[serde(skip)]
+    pub each: Vec<[f64; 3]>,
+}
+
+/// Compares `images` samples of a world on its device with 64 bits on the CPU. `oracle` is the name the world was opened by, `device` what it is on.
+///
+/// # Errors
+/// When the oracle cannot be opened in 64 bits, the device fails, or the caller stops.
+pub fn compare_precision(
+    world: &World,
+    (oracle, info, device): (&str, &OracleInfo, &str),
+    (images, settings, seed): (usize, &Settings, Seed),
+    events: &mut dyn Events<Progress>,
+) -> Result<Comparison> {
+    if images < 2 || settings.tau.get() == 0.0 {
+        return Err(Error::input("precision is compared on 2 images at least, at a τ above 0"));
+    }
+    let (_, weights) = folder::read(oracle)?;
+    let exact = info.clone().build(weights, &Device::flex(), Precision::F64, world.batch())?.world;
+    let spec = SampleSpec { n: images, class: None, seed: seed.split("precision") };
+    let mut each = Vec::with_capacity(images);
+    let mut changed = 0;
+    let indices: Vec<usize> = (0..images).collect();
+    for batch in indices.chunks(world.flow().images_per_pass().min(world.batch())) {
+        let (classes, noise) = world.latents_of(&spec, settings, batch)?;
+        let mut alive = |_| events.emit(Progress { done: each.len(), total: images });
+        // The very same 32-bit image in both: what is compared is the density, not the sample.
+        let x = world.flow().decode(&noise, &classes, settings.tau, &mut alive)?.x;
+        let single = posteriors(world.flow(), &x, settings)?;
+        let double = posteriors(exact.flow(), &x, settings)?;
+        for (a, b) in single.iter().zip(&double) {
+            changed += usize::from(a.decision != b.decision);
+            let of = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| apart(*a, *b)).fold(0.0, f64::max);
+            let posterior = of(&a.probabilities, &b.probabilities);
+            each.push([margin(b), posterior, of(&a.log_likelihood, &b.log_likelihood)]);
+        }
+        events.report(Progress { done: each.len(), total: images })?;
+    }
+    let bootstrap = Bootstrap::new(seed);
+    let difference = |column: usize| {
+        let values: Vec<f64> = each.iter().map(|row: &[f64; 3]| row[column]).collect();
+        Difference { largest: values.iter().copied().fold(0.0, f64::max), mean: bootstrap.mean(&values) }
+    };
+    let provenance = info
+        .provenance(Badge::Estimated, settings)
+        .with("samples", format!("{images}, seed {}", seed.0))
+        .with("compared", format!("32 bits on {device} with 64 bits on the CPU, the same 32-bit images"));
+    Ok(Comparison {
+        device: device.to_owned(),
+        images,
+        classes: world.class_names().len(),
+        posterior: difference(1),
+        log_likelihood: difference(2),
+        decisions_changed: Estimate::proportion(changed, images),
+        provenance,
+        each,
+    })
+}
+
+fn posteriors(flow: &dyn Flow, x: &[f32], settings: &Settings) -> Result<Vec<Posterior>> {
+    let scores: Scores = flow.score(x)?;
+    let posterior = |i| Posterior::new(scores.log_likelihoods(i, settings.tau), &settings.prior, settings.smoothing);
+    Ok((0..scores.len()).map(posterior).collect())
+}
+
+/// |a − b|; two infinite numbers that are alike do not differ.
+fn apart(a: f64, b: f64) -> f64 {
+    if a == b { 0.0 } else { (a - b).abs() }
+}
+
+/// How far the most probable class is ahead.
+fn margin(posterior: &Posterior) -> f64 {
+    let top = posterior.probabilities[posterior.decision];
+    let others = posterior.probabilities.iter().enumerate().filter(|(class, _)| *class != posterior.decision);
+    top - others.map(|(_, p)| *p).fold(0.0, f64::max)
+}
+
+impl Comparison {
+    /// The numbers.
+    pub fn table(&self) -> Table {
+        let row = |name: &str, unit: &str, of: &Difference| -> Vec<Value> {
+            let Estimate { value, interval } = of.mean;
+            let mean = format!("{value:.2e} [{:.2e}, {:.2e}]", interval.low, interval.high);
+            vec![name.into(), unit.into(), format!("{:.2e}", of.largest).into(), mean.into()]
+        };
+        let share = self.decisions_changed;
+        let [value, low, high] = [share.value, share.interval.low, share.interval.high].map(|share| 100.0 * share);
+        let changed = format!("{value:.2} [{low:.2}, {high:.2}]");
+        Table {
+            id: "precision".into(),
+            title: format!("32 bits on {} beside 64 bits on the CPU", self.device),
+            caption: format!(
+                "{} samples, {} classes; means are over images of the largest difference of each, with 95 % intervals (bootstrap; decisions: \
+                 Wilson).",
+                self.images, self.classes
+            ),
+            columns: ["figure", "unit", "largest", "mean"].map(|title| Column::new(title, 0)).to_vec(),
+            rows: vec![
+                row("posterior p(y|x)", "", &self.posterior),
+                row("log-likelihood log p(x|y)", "nats", &self.log_likelihood),
+                vec!["Bayes decisions changed".into(), "%".into(), Value::Nothing, changed.into()],
+            ],
+        }
+    }
+
+    /// The difference of each image over its margin: where decisions are near, errors matter.
+    pub fn figure(&self) -> Figure {
+        let point = |[margin, posterior, _]: &[f64; 3]| Point::new(*margin, posterior.max(LEAST));
+        Figure {
+            id: "precision".into(),
+            title: "Error of the posterior over the margin".into(),
+            caption: format!(
+                "A point an image: the largest difference of its posterior between 32 bits on {} and 64 bits, over the margin between its two most \
+                 probable classes. Differences below {LEAST:e} are drawn there.",
+                self.device
+            ),
+            provenance: self.provenance.lines(),
+            x: Axis::linear("margin between the two most probable classes"),
+            y: Axis { scale: Scale::Log10, ..Axis::linear("largest |Δp|") },
+            series: vec![Series {
+                name: format!("{} samples", self.images),
+                style: Style::Points,
+                points: self.each.iter().map(point).collect(),
+                ..Series::default()
+            }],
+            ..Figure::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::events::silent;
+
+    #[test]
+    fn sixty_four_bits_do_not_differ_from_themselves_and_thirty_two_do_a_little() {
+        let settings = Settings::default_for(10);
+        for (precision, largest) in [(Precision::F64, 0.0), (Precision::F32, 0.05)] {
+            let oracle = folder::open("mnist", &Device::flex(), precision, 16).unwrap();
+            let about = ("mnist", &oracle.info, "this CPU");
+            let found = compare_precision(&oracle.world, about, (12, &settings, Seed(3)), &mut silent()).unwrap();
+            assert_eq!((found.images, found.each.len(), found.classes), (12, 12, 10));
+            assert!(found.log_likelihood.largest <= largest, "{found:?}");
+            assert!(found.posterior.largest <= largest && found.decisions_changed.value == 0.0, "{found:?}");
+            assert_eq!(found.log_likelihood.largest > 0.0, precision == Precision::F32);
+            assert_eq!(found.figure().series[0].points.len(), 12);
+        }
+    }
+}
