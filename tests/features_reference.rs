@@ -10,6 +10,7 @@ use std::path::Path;
 use bayescope::classifier::features::{Embedded, FeatureNet};
 use bayescope::classifier::{Architecture, Classifier, ClassifierConfig};
 use bayescope::data::ImageShape;
+use bayescope::device::{DeviceChoice, choose};
 use bayescope::error::Error;
 use bayescope::events::{Progress, silent};
 use bayescope::flow::Precision;
@@ -112,6 +113,27 @@ fn resnets_read_what_torchvisions_read() {
     for (key, file, which) in RESNETS {
         compare(&mut table, &reference[key], key, &resnet(file), &images(&reference, which));
     }
+    table.finish();
+}
+
+/// Pools that leave padding out and kernels that are not square take other paths there than on the CPU. One image of one port: a
+/// software adapter takes half a minute for it.
+#[test]
+fn the_inception_of_the_fid_on_a_graphics_adapter() {
+    let chosen = match choose(DeviceChoice::Wgpu(None)) {
+        Ok(chosen) => chosen,
+        Err(error) => return println!("skipped: {error}"),
+    };
+    let reference = read("features/features.json");
+    let (mut pixels, shape) = images(&reference, "small");
+    pixels.truncate(shape.dims());
+    let weights = inception(&reference, "inception_fid", &["fc"]);
+    let net = FeatureNet::from_weights("w.pth", weights, &chosen.device, Precision::F32).unwrap();
+    let ours: Vec<f64> = embed(&net, &(pixels, shape)).features.into_iter().map(f64::from).collect();
+    let golden = &numbers(&reference["inception_fid"]["features"])[..net.dim()];
+    let largest = golden.iter().fold(0.0_f64, |most, v| most.max(v.abs()));
+    let mut table = Table::new(format!("features on {}", chosen.report.used.name));
+    table.compare("inception_fid", &ours, golden, Tolerance::Absolute(SINGLE * largest));
     table.finish();
 }
 

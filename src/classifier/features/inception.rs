@@ -24,6 +24,7 @@ pub const SIDE: usize = 299;
 pub const FEATURES: usize = 2048;
 /// ε and momentum of the batch normalisations.
 const NORM: (f64, f64) = (1e-3, 0.1);
+/// Not drawn from here: a feature network's arrays are all given.
 const INIT: Init = Init::TruncatedNormal(0.1);
 
 /// Whose network.

@@ -34,8 +34,9 @@ use crate::measure::log_softmax;
 
 /// Side to which torchvision's ResNets scale.
 const RESNET_SIDE: usize = 224;
-/// Pixels of a network's input that one pass may hold, on the CPU and elsewhere: 5 and 20 images for an Inception-v3, which takes
-/// some 0.6 GB for them on the CPU and keeps every buffer below the 128 MiB that the least adapters allow.
+/// Pixels of a network's input that one pass may hold, on the CPU and elsewhere: 5 and 20 images for an Inception-v3. On the CPU it
+/// needs 0.3 GB beside its weights for those 5 (and 1.3 s an image on two busy cores); elsewhere every buffer stays below the
+/// 128 MiB that the least adapters allow.
 const PIXELS: [usize; 2] = [450_000, 1_800_000];
 
 /// What a network says of images.
@@ -203,8 +204,8 @@ impl FeatureNet {
     }
 
     /// Features and log p(y|x) of images [N, C, H, W] with values between 0 and 1 (others are taken as they are) and any sides;
-    /// one channel is repeated where the network reads three. `batch` images at a time, fewer where their pixels would take
-    /// more than some 0.6 GB; an Inception-v3 reads 5 at a time on the CPU. Reports images, before each batch and at the end.
+    /// one channel is repeated where the network reads three. `batch` images at a time, fewer where they would take too much
+    /// memory: an Inception-v3 reads at most 5 at a time on the CPU and 20 elsewhere. Reports images, before each batch and at the end.
     ///
     /// # Errors
     /// When the images have other channels than the network, are not whole, or give features that are not finite, with the number
