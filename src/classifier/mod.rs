@@ -3,6 +3,7 @@
 
 mod alexnet;
 mod architecture;
+mod checkpoint;
 mod convnext;
 mod layers;
 mod linear;
@@ -12,6 +13,7 @@ mod mnist_convnet;
 mod mobilenet;
 pub mod onnx;
 mod resnet;
+mod scaled;
 mod spec;
 mod swin;
 mod train;
@@ -31,9 +33,11 @@ use crate::flow::weights::Weights;
 use crate::units::Seed;
 
 pub use architecture::Architecture;
+pub use checkpoint::{Asked, CheckpointClassifier, CheckpointOptions, Description, STATE};
 pub use layers::Pass;
 use maker::{Finished, Made, Maker, Names};
 use resnet::ResNetConfig;
+pub use scaled::{InputScale, PASS, Scaled};
 pub use spec::{Labels, Normalisation, Optimizer, TrainingSpec};
 pub use train::{Saved, StepLoss, Trainee};
 use vit::VitConfig;
