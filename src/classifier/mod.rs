@@ -3,6 +3,7 @@
 
 mod alexnet;
 mod architecture;
+mod checkpoint;
 mod convnext;
 pub mod features;
 mod layers;
@@ -13,6 +14,7 @@ mod mnist_convnet;
 mod mobilenet;
 pub mod onnx;
 mod resnet;
+mod scaled;
 mod spec;
 mod swin;
 mod train;
@@ -32,10 +34,12 @@ use crate::flow::weights::Weights;
 use crate::units::Seed;
 
 pub use architecture::Architecture;
+pub use checkpoint::{Asked, CheckpointClassifier, CheckpointOptions, Description, STATE};
 use layers::Linear;
 pub use layers::Pass;
 use maker::{Finished, Made, Maker, Names};
 use resnet::ResNetConfig;
+pub use scaled::{InputScale, PASS, Scaled};
 pub use spec::{Labels, Normalisation, Optimizer, TrainingSpec};
 pub use train::{Saved, StepLoss, Trainee};
 use vit::VitConfig;

@@ -1,30 +1,37 @@
 //! `bayescope evaluate`.
 
+use std::ops::ControlFlow;
+
+use burn::tensor::Device;
+
 use super::args::EvaluateArgs;
 use super::progress::Bar;
 use super::{print_json, print_text};
+use crate::classifier::CheckpointOptions;
 use crate::classifier::onnx::OnnxOptions;
 use crate::data::Split;
+use crate::device::choose;
 use crate::error::Result;
-use crate::judge::{Candidate, Evaluated, Note, ReadOptions, Report, assess, write_report};
+use crate::events::Events;
+use crate::judge::{Candidate, Evaluated, JudgeEvent, Note, ReadOptions, Report, assess, write_report};
+use crate::run::checkpoints;
 use crate::units::Seed;
+
+impl Events<JudgeEvent> for Bar {
+    fn emit(&mut self, JudgeEvent { stage, progress }: JudgeEvent) -> ControlFlow<()> {
+        self.set(progress, stage.label());
+        ControlFlow::Continue(())
+    }
+}
 
 /// Judges models.
 pub fn run(args: &EvaluateArgs) -> Result<()> {
-    let read = ReadOptions { kind: args.kind.map(Into::into), name: None };
-    let onnx = OnnxOptions {
-        input: args.normalisation.clone(),
-        repeat_channels: args.repeat_channels,
-        resize: args.resize,
-        output: args.output.clone(),
-        ..OnnxOptions::default()
-    };
-    let files =
-        args.predictions.iter().map(|path| Candidate::Predictions { path: path.clone(), options: read.clone() });
-    let networks = args.onnx.iter().map(|path| Candidate::Onnx { path: path.clone(), options: onnx.clone() });
-    let candidates: Vec<Candidate> = files.chain(networks).collect();
-    let split = Split::from(args.split);
-    let report = assess(&args.dataset, split, &candidates, Seed(args.seed), &mut Bar::new("running the network"))?;
+    let candidates = candidates(args)?;
+    // Nothing else needs the device.
+    let device = if args.checkpoint.is_empty() { Device::flex() } else { choose(args.device.device)?.device };
+    let (split, mut bar) = (Split::from(args.split), Bar::new("judging"));
+    let report = assess(&args.dataset, split, &candidates, Seed(args.seed), &device, &mut bar)?;
+    drop(bar);
     if let Some(folder) = &args.report {
         write_report(folder, &report)?;
     }
@@ -36,6 +43,29 @@ pub fn run(args: &EvaluateArgs) -> Result<()> {
         [only] => print_json(only),
         all => print_json(&all),
     }
+}
+
+/// The models that are named.
+fn candidates(args: &EvaluateArgs) -> Result<Vec<Candidate>> {
+    let read = ReadOptions { kind: args.kind.map(Into::into), name: None };
+    let onnx = OnnxOptions {
+        input: args.normalisation.clone(),
+        repeat_channels: args.repeat_channels,
+        resize: args.resize,
+        output: args.output.clone(),
+        ..OnnxOptions::default()
+    };
+    let files =
+        args.predictions.iter().map(|path| Candidate::Predictions { path: path.clone(), options: read.clone() });
+    let networks = args.onnx.iter().map(|path| Candidate::Onnx { path: path.clone(), options: onnx.clone() });
+    let options = CheckpointOptions {
+        architecture: args.architecture,
+        normalisation: args.normalisation.clone(),
+        side: args.side,
+    };
+    let trained = args.checkpoint.iter().map(|path| checkpoints(path)).collect::<Result<Vec<_>>>()?;
+    let trained = trained.into_iter().flatten().map(|path| Candidate::Checkpoint { path, options: options.clone() });
+    Ok(files.chain(networks).chain(trained).collect())
 }
 
 fn text(report: &Report, args: &EvaluateArgs) -> String {

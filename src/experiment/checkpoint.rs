@@ -8,14 +8,13 @@ use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use serde::{Deserialize, Serialize};
 
 use super::watched::Watched;
-use crate::classifier::Saved;
+use crate::classifier::{Description, STATE, Saved};
 use crate::data::write_atomically;
 use crate::error::{Error, Result};
 use crate::flow::weights::{HostTensor, Weights};
 
-/// Names of the array of the moments and of the header's entry.
+/// Name of the array of the moments.
 const MOMENTS: &str = "optimizer";
-const STATE: &str = "state";
 
 /// How far a cell has come.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -33,6 +32,9 @@ pub struct State {
     /// What was watched so far.
     #[serde(default)]
     pub course: Vec<Watched>,
+    /// What the weights are, so that the file can be judged without its run; absent in those of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub classifier: Option<Description>,
 }
 
 /// Writes the file anew, atomically.
@@ -112,7 +114,7 @@ mod tests {
             half_widths: None,
         };
         let (loss, last_loss) = (0.1 + 0.2, f64::MIN_POSITIVE);
-        let state = State { step: 7, loss, seen: 3, last_loss, seconds: 1.5, course: vec![watched] };
+        let state = State { step: 7, loss, seen: 3, last_loss, seconds: 1.5, course: vec![watched], classifier: None };
         write(&path, &state, &Saved { weights: weights.clone(), optimizer: vec![1, 2, 255] }).unwrap();
         let (read_state, saved) = read(&path).unwrap().unwrap();
         assert_eq!((read_state, saved.weights, saved.optimizer), (state, weights, vec![1, 2, 255]));

@@ -182,7 +182,7 @@ fn ensemble(
 }
 
 fn answers(trained: &Trained, test: &Images) -> Result<Vec<f64>> {
-    trained.log_q(test.all.x.clone(), test.classes)
+    trained.log_q(test.all.x.clone())
 }
 
 /// Every score beside the truth about the classifier it belongs to.

@@ -50,7 +50,7 @@ pub use soft_labels::{Course, Curve, CurvePoint, Gain, Gains, Told};
 pub use spec::{DataSpec, ExperimentSpec, GridSpec, TestSpec, WorldSpec};
 pub use summary::{Law, Summary};
 pub use temperature::{Sweep, Swept, TemperatureSpec};
-pub use train::{CellEvent, Job, run_cell, train_cell};
+pub use train::{CellEvent, Job, LAST, run_cell, train_cell};
 pub use trained::Trained;
 pub use truth::{Facts, Truth};
 pub use watched::{HalfWidths, Watched};

@@ -11,9 +11,9 @@ use serde::Serialize;
 use super::cell::{Cell, CellResult};
 use super::checkpoint::{self, State};
 use super::images::{Batch, Images, Source};
-use super::trained::{Scale, Trained, measure};
+use super::trained::{Trained, measure};
 use super::watched::Watched;
-use crate::classifier::{ClassifierConfig, Trainee, TrainingSpec};
+use crate::classifier::{ClassifierConfig, Description, InputScale, Scaled, Trainee, TrainingSpec};
 use crate::data::ImageShape;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
@@ -111,6 +111,9 @@ pub fn train_cell(job: &Job<'_>, events: &mut dyn Events<CellEvent>) -> Result<(
             return Err(error);
         }
     }
+    if run.undescribed {
+        run.checkpoint()?;
+    }
     let trained = run.trained();
     let measured = measure(job, &trained)?;
     let (id, cell, steps) = (job.id.to_owned(), job.cell, total);
@@ -121,9 +124,11 @@ pub fn train_cell(job: &Job<'_>, events: &mut dyn Events<CellEvent>) -> Result<(
 struct Run<'a> {
     job: &'a Job<'a>,
     seed: Seed,
-    scale: Scale,
+    scale: InputScale,
     trainee: Trainee,
     state: State,
+    /// Whether the checkpoint on disk, an older version's, does not say what it is.
+    undescribed: bool,
     /// Steps in an epoch, and in all.
     steps: usize,
     total: usize,
@@ -141,7 +146,7 @@ impl<'a> Run<'a> {
             classes: job.test.classes,
             resize: training.resize,
         };
-        let (trainee, state) = match (checkpoint::read(&job.folder.join(LAST))?, job.pretrained) {
+        let (trainee, mut state) = match (checkpoint::read(&job.folder.join(LAST))?, job.pretrained) {
             (Some((state, saved)), _) => (Trainee::resume(&config, training, saved, seed, job.device)?, state),
             (None, Some(weights)) => {
                 let trainee = Trainee::from_pretrained(&config, training, weights.clone(), seed, job.device)?;
@@ -150,10 +155,12 @@ impl<'a> Run<'a> {
             (None, None) => (Trainee::new(&config, training, seed, job.device)?, State::default()),
         };
         let first: Vec<usize> = (0..cell.train_size.min(SCALE_IMAGES)).collect();
-        let scale = Scale::of(training.input, job.test.shape, job.range, || job.train.take(&first))?;
+        let scale = InputScale::of(training.input, job.test.shape, job.range, || Ok(job.train.take(&first)?.x))?;
         let steps = training.steps(cell.train_size);
         let (total, now) = (training.epochs * steps, Instant::now());
-        Ok(Self { job, seed, scale, trainee, state, steps, total, since: now, written: now })
+        let description = Description { name: cell.label(), network: config, scale: scale.clone(), steps: total };
+        let undescribed = state.classifier.replace(description).is_none() && state.step > 0;
+        Ok(Self { job, seed, scale, trainee, state, undescribed, steps, total, since: now, written: now })
     }
 
     /// Whether the last epoch is over and looked at.
@@ -200,7 +207,7 @@ impl<'a> Run<'a> {
         let mut batch = self.job.train.take(chosen)?;
         let seed = self.seed.split("augmentation").split(&epoch.to_string());
         augment(&mut batch, shape, training, chosen, seed);
-        self.scale.apply(&mut batch.x);
+        self.scale.apply(&mut batch.x, shape);
         let targets = batch.targets(cell.labels, self.job.test.classes, training.label_smoothing);
         let loss = self.trainee.step(&batch.x, &targets, rate, self.state.step)?;
         if loss.cross_entropy.is_finite() && loss.grad_norm.is_finite() {
@@ -217,7 +224,7 @@ impl<'a> Run<'a> {
         self.state.seconds += self.since.elapsed().as_secs_f64();
         self.since = Instant::now();
         checkpoint::write(&self.job.folder.join(LAST), &self.state, &self.trainee.saved()?)?;
-        self.written = Instant::now();
+        (self.written, self.undescribed) = (Instant::now(), false);
         Ok(())
     }
 
@@ -228,7 +235,7 @@ impl<'a> Run<'a> {
 
     /// The classifier as it is now.
     fn trained(&self) -> Trained {
-        Trained::new(self.trainee.classifier(), self.scale.clone(), self.state.course.clone())
+        Trained::new(Scaled::new(self.trainee.classifier(), self.scale.clone()), self.state.course.clone())
     }
 }
 

@@ -124,21 +124,19 @@ impl<'a> Pieces<'a> {
 
     fn draw_piece(&self, range: &Range<usize>, events: &mut dyn Events<ExportEvent>) -> Result<()> {
         let Work { world, spec, .. } = self.work;
-        let (settings, total) = (&spec.settings, self.images());
-        let samples_of = SampleSpec { n: total, class: None, seed: self.seed() };
+        let settings = &spec.settings;
+        let samples_of = SampleSpec { n: self.images(), class: None, seed: self.seed() };
         let (mut samples, mut rounding) = (Vec::with_capacity(range.len()), Rounding::default());
         let indices: Vec<usize> = range.clone().collect();
         for batch in indices.chunks(world.batch()) {
             // A slow world may be stopped within a batch.
-            let done = range.start + samples.len();
-            let mut watch = |_| {
-                let progress = Progress { done, total };
-                events.emit(ExportEvent { stage: Stage::Drawing(self.split), progress })
-            };
-            let drawn = world.sample_watched(&samples_of, settings, batch, &mut watch)?;
+            let now = self.drawing(range, samples.len(), 0);
+            events.report(now)?;
+            let drawn = world.sample_watched(&samples_of, settings, batch, &mut |_| events.emit(now))?;
             rounding.add(&world.rounding(&drawn, settings)?);
             samples.extend(drawn);
         }
+        events.report(self.drawing(range, samples.len(), 0))?;
         if spec.is_eight_bit() {
             self.round(range, &samples, events)?;
         }
@@ -148,13 +146,16 @@ impl<'a> Pieces<'a> {
         write_npz(&self.piece(range), &to_world_batch(world.shape(), self.classes(), &samples))
     }
 
+    /// How far the drawing is, so many images of a piece drawn and, where there are 8-bit images, so many rounded: half the work each.
+    fn drawing(&self, range: &Range<usize>, drawn: usize, rounded: usize) -> ExportEvent {
+        let finished = if self.work.spec.is_eight_bit() { (drawn + rounded) / 2 } else { drawn };
+        let progress = Progress { done: range.start + finished, total: self.images() };
+        ExportEvent { stage: Stage::Drawing(self.split), progress }
+    }
+
     /// Pictures, and the posteriors of their pixels.
     fn round(&self, range: &Range<usize>, samples: &[Sample], events: &mut dyn Events<ExportEvent>) -> Result<()> {
-        let total = self.images();
-        let mut watch = |progress: Progress| {
-            let progress = Progress { done: range.start + progress.done / 2, total };
-            events.emit(ExportEvent { stage: Stage::Drawing(self.split), progress })
-        };
+        let mut watch = |progress: Progress| events.emit(self.drawing(range, samples.len(), progress.done));
         let rounded = Rounded::of(self.work, samples, &mut watch)?;
         if self.work.spec.has(super::Format::Png) {
             pictures::write(self, samples, &rounded.pixels)?;

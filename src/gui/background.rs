@@ -160,7 +160,7 @@ pub fn browse(ctx: &egui::Context, purpose: Purpose) -> Errand<Chosen> {
             Errand::start(ctx, "file dialog", move || (purpose, one(block_on(answer))))
         }
         Purpose::JudgeModel(_) => {
-            let kinds = ["npz", "npy", "csv", "parquet", "onnx"];
+            let kinds = ["npz", "npy", "csv", "parquet", "onnx", "safetensors", "pth", "pt", "tar"];
             pick_file(ctx, dialog.set_title("Choose predictions or a network").add_filter("Models", &kinds), purpose)
         }
         Purpose::FeatureWeights | Purpose::FidStatistics => {

@@ -2,11 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Predictions, ReadOptions, Report, Truth, judge};
+use burn::tensor::Device;
+
+use super::course::{JudgeEvent, Stage};
+use super::{Note, Predictions, ReadOptions, Report, Truth, judge_watched};
 use crate::classifier::onnx::{OnnxClassifier, OnnxOptions};
+use crate::classifier::{Asked, CheckpointClassifier, CheckpointOptions};
 use crate::data::{NpzImages, Split};
 use crate::error::{Error, Result};
-use crate::events::{Events, Progress, silent};
+use crate::events::{Events, Progress};
 use crate::units::Seed;
 
 /// Images read at a time.
@@ -22,16 +26,26 @@ pub enum Candidate {
         /// What is known about it.
         options: ReadOptions,
     },
-    /// A network that is run here.
+    /// A network of any framework that is run here.
     Onnx {
         /// The file.
         path: PathBuf,
         /// What is known about it.
         options: OnnxOptions,
     },
+    /// A network of the zoo that is run here.
+    Checkpoint {
+        /// The file: a cell's checkpoint, or a state dict.
+        path: PathBuf,
+        /// What is known about it, where it does not say it itself.
+        options: CheckpointOptions,
+    },
 }
 
-/// Judges models on a split of a dataset; networks are run on its images, which tells progress.
+/// Answers of a network, log q [n, K], on images (NCHW).
+type Ask<'a> = dyn Fn(&[f32], &mut dyn Events<Progress>) -> Result<Vec<f64>> + 'a;
+
+/// Judges models on a split of a dataset; networks are run on its images, those of the zoo on `device`.
 ///
 /// # Errors
 /// When the dataset has no truth, predictions or a network do not fit it, or the caller stops; names the file.
@@ -40,30 +54,90 @@ pub fn assess(
     split: Split,
     candidates: &[Candidate],
     seed: Seed,
-    events: &mut dyn Events<Progress>,
+    device: &Device,
+    events: &mut dyn Events<JudgeEvent>,
 ) -> Result<Report> {
-    let truth = Truth::open(dataset, split)?;
-    let predicted = candidates.iter().map(|candidate| match candidate {
-        Candidate::Predictions { path, options } => Predictions::read(path, &truth, options),
-        Candidate::Onnx { path, options } => run(path, options, &truth, events),
-    });
-    judge(&truth, &predicted.collect::<Result<Vec<_>>>()?, seed)
+    let mut hashing = |progress| events.emit(JudgeEvent { stage: Stage::Truth, progress });
+    let truth = Truth::open_watched(dataset, split, &mut hashing)?;
+    let mut models = Vec::with_capacity(candidates.len());
+    for (done, candidate) in candidates.iter().enumerate() {
+        let stage = Stage::Reading(stem(candidate.path()));
+        events.report(JudgeEvent { stage, progress: Progress { done, total: candidates.len() } })?;
+        models.push(candidate.answers(&truth, device, events)?);
+    }
+    tell_apart(&mut models, candidates);
+    judge_watched(&truth, &models, seed, events)
+}
+
+impl Candidate {
+    /// Its file.
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::Predictions { path, .. } | Self::Onnx { path, .. } | Self::Checkpoint { path, .. } => path,
+        }
+    }
+
+    fn answers(&self, truth: &Truth, device: &Device, events: &mut dyn Events<JudgeEvent>) -> Result<Predictions> {
+        match self {
+            Self::Predictions { path, options } => Predictions::read(path, truth, options),
+            Self::Onnx { path, options } => {
+                let images = images(truth)?;
+                let options = OnnxOptions { range: truth.pixel_range, ..options.clone() };
+                let network = OnnxClassifier::open(path, Some(images.shape()), truth.classes, &options)?;
+                run(&stem(path), &|x, events| network.log_probabilities(x, events), &images, truth, events)
+            }
+            Self::Checkpoint { path, options } => {
+                let images = images(truth)?;
+                let asked = Asked { shape: images.shape(), classes: truth.classes, range: truth.pixel_range };
+                let network = CheckpointClassifier::open(path, &asked, options, device)?;
+                let name = network.name.clone().unwrap_or_else(|| stem(path));
+                let mut found = run(&name, &|x, events| network.log_probabilities(x, events), &images, truth, events)?;
+                let unfinished = network.steps.filter(|[step, steps]| step < steps);
+                found.notes.extend(unfinished.map(|[step, steps]| Note::Unfinished { step, steps }));
+                Ok(found)
+            }
+        }
+    }
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// The float images of a truth.
+fn images(truth: &Truth) -> Result<NpzImages> {
+    let archive = truth.archive();
+    NpzImages::open(&archive)?
+        .ok_or_else(|| Error::file(&archive, "has 8-bit images: a network is judged on the float images of an export"))
 }
 
 /// What a network says of the images of a truth, read piece by piece.
-fn run(path: &Path, options: &OnnxOptions, truth: &Truth, events: &mut dyn Events<Progress>) -> Result<Predictions> {
-    let archive = truth.archive();
-    let images = NpzImages::open(&archive)?.ok_or_else(|| {
-        Error::file(&archive, "has 8-bit images: a network is judged on the float images of an export")
-    })?;
-    let options = OnnxOptions { range: truth.pixel_range, ..options.clone() };
-    let network = OnnxClassifier::open(path, Some(images.shape()), truth.classes, &options)?;
+fn run(
+    name: &str,
+    ask: &Ask<'_>,
+    images: &NpzImages,
+    truth: &Truth,
+    events: &mut dyn Events<JudgeEvent>,
+) -> Result<Predictions> {
     let (total, mut log_q) = (images.len(), Vec::new());
     for first in (0..total).step_by(PIECE) {
         let range = first..total.min(first + PIECE);
-        log_q.extend(network.log_probabilities(&images.read(range.clone())?, &mut silent())?);
-        events.report(Progress { done: range.end, total })?;
+        let mut told = |piece: Progress| {
+            let progress = Progress { done: first + piece.done, total };
+            events.emit(JudgeEvent { stage: Stage::Running(name.to_owned()), progress })
+        };
+        log_q.extend(ask(&images.read(range)?, &mut told)?);
     }
-    let name = path.file_stem().unwrap_or_default().to_string_lossy();
     Predictions::of_logits(name, &log_q, truth)
+}
+
+/// Models of the same name get that of their file's folder too: cells of one run differ by it.
+fn tell_apart(models: &mut [Predictions], candidates: &[Candidate]) {
+    let names: Vec<String> = models.iter().map(|model| model.name.clone()).collect();
+    for (i, (model, candidate)) in models.iter_mut().zip(candidates).enumerate() {
+        let alike = names.iter().enumerate().any(|(other, name)| other != i && *name == names[i]);
+        if let Some(folder) = candidate.path().parent().and_then(Path::file_name).filter(|_| alike) {
+            model.name = format!("{} ({})", names[i], folder.to_string_lossy());
+        }
+    }
 }

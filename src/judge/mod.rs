@@ -7,20 +7,25 @@
 //! |---|---|
 //! | `truth` | posteriors, labels and ids of a dataset folder, without the images |
 //! | `predictions` | npz, npy, csv and parquet of other programs: kinds, ids, columns, repairs and refusals |
-//! | `candidates` | models as a user names them: prediction files, ONNX networks that are run here |
+//! | `candidates` | models as a user names them: prediction files, and networks that are run here: ONNX, checkpoints of the zoo |
+//! | `course` | how far a judgement is |
 //! | `verdict` | the Bayes-gap figures of one model |
 //! | `alarms` | leaks, wrong orders: figures that no honest model has |
 //! | `report`, `drawn`, `tables` | several models beside each other; the folder that is written |
 
 use serde::{Deserialize, Serialize};
 
+use course::Course;
+
 use crate::error::{Error, Result};
+use crate::events::{Events, silent};
 use crate::measure::{Bootstrap, Estimate};
 use crate::units::Seed;
 
 mod alarms;
 mod arrays;
 mod candidates;
+mod course;
 mod drawn;
 mod predictions;
 mod report;
@@ -36,6 +41,7 @@ pub use alarms::likelihood::Likelihood;
 pub use alarms::order::{Order, Rearranged};
 pub use alarms::{Alarm, AlarmKind, Examined, FALSE_ALARM, Hits, LEVEL, LabelCheck};
 pub use candidates::{Candidate, assess};
+pub use course::{JudgeEvent, Stage};
 pub use drawn::figures;
 pub use predictions::{Kind, Note, Predictions, ReadOptions};
 pub use report::write_report;
@@ -80,6 +86,19 @@ pub struct Pair {
 /// # Errors
 /// When there is no model, two have the same name, or the figures of one leave the finite numbers.
 pub fn judge(truth: &Truth, models: &[Predictions], seed: Seed) -> Result<Report> {
+    judge_watched(truth, models, seed, &mut silent())
+}
+
+/// [`judge`], told how far it is.
+///
+/// # Errors
+/// As [`judge`], and when the caller stops.
+pub fn judge_watched(
+    truth: &Truth,
+    models: &[Predictions],
+    seed: Seed,
+    events: &mut dyn Events<JudgeEvent>,
+) -> Result<Report> {
     if models.is_empty() {
         return Err(Error::input("there are no predictions to judge"));
     }
@@ -88,11 +107,15 @@ pub fn judge(truth: &Truth, models: &[Predictions], seed: Seed) -> Result<Report
             return Err(Error::input(format!("two models are called {}; give each a name of its own", model.name)));
         }
     }
+    let mut course = Course::begin(events, Stage::Labels, 1)?;
     let (bootstrap, labels) = (Bootstrap::new(seed), LabelCheck::of(truth));
-    let verdict = |model| Verdict::of(truth, &labels, model, &bootstrap, seed);
+    course.step()?;
+    let verdict = |model: &Predictions| {
+        let mut course = Course::begin(events, Stage::Measuring(model.name.clone()), Verdict::STEPS)?;
+        Verdict::of(truth, &labels, model, &bootstrap, seed, &mut course)
+    };
     let verdicts = models.iter().map(verdict).collect::<Result<Vec<_>>>()?;
-    let pairs = (0..verdicts.len()).flat_map(|a| (a + 1..verdicts.len()).map(move |b| (a, b)));
-    let pairs = pairs.map(|(a, b)| Pair::of(&verdicts[a], &verdicts[b], &bootstrap)).collect();
+    let pairs = pairs(&verdicts, &bootstrap, events)?;
     Ok(Report {
         origin: truth.origin.clone(),
         source: truth.source,
@@ -101,6 +124,20 @@ pub fn judge(truth: &Truth, models: &[Predictions], seed: Seed) -> Result<Report
         models: verdicts,
         pairs,
     })
+}
+
+/// Each two models.
+fn pairs(verdicts: &[Verdict], bootstrap: &Bootstrap, events: &mut dyn Events<JudgeEvent>) -> Result<Vec<Pair>> {
+    let each: Vec<_> = (0..verdicts.len()).flat_map(|a| (a + 1..verdicts.len()).map(move |b| (a, b))).collect();
+    if each.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut course = Course::begin(events, Stage::Comparing, each.len())?;
+    let compared = |(a, b): (usize, usize)| {
+        let pair = Pair::of(&verdicts[a], &verdicts[b], bootstrap);
+        course.step().map(|()| pair)
+    };
+    each.into_iter().map(compared).collect()
 }
 
 impl Pair {

@@ -1,6 +1,9 @@
 //! Against an independent computation with numpy (tests/reference/judge/make.py), and the folder of a report.
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+
+use burn::tensor::Device;
 
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
@@ -8,6 +11,7 @@ use serde_json::Value;
 
 use super::*;
 use crate::data::Split;
+use crate::events::Progress;
 
 fn reference() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/reference/judge")
@@ -182,6 +186,48 @@ fn stored_posteriors_stand_in_and_a_wrong_manifest_is_refused() {
     }
     let missing = Truth::open(&reference(), Split::Test).unwrap_err().to_string();
     assert!(missing.contains("test.npz"), "{missing}");
+}
+
+#[test]
+fn a_judgement_is_told_stage_by_stage_and_stops_where_it_is_asked_to() {
+    let candidate = |name: &str| {
+        let path = reference().join(name);
+        Candidate::Predictions { path, options: ReadOptions::default() }
+    };
+    let candidates = [candidate("logits.npz"), candidate("plain.csv")];
+    let run = |stop: usize| {
+        let mut told: Vec<JudgeEvent> = Vec::new();
+        let mut sink = |event: JudgeEvent| {
+            told.push(event);
+            if told.len() > stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let dataset = reference().join("dataset");
+        let done = assess(&dataset, Split::Test, &candidates, Seed(1), &Device::flex(), &mut sink);
+        (done, told)
+    };
+    let (report, told) = run(usize::MAX);
+    assert_eq!(report.unwrap().models.len(), 2);
+    let mut stages: Vec<Stage> = told.iter().map(|event| event.stage.clone()).collect();
+    stages.dedup();
+    let [first, second] = ["logits", "plain"].map(String::from);
+    let expected = [
+        Stage::Truth,
+        Stage::Reading(first.clone()),
+        Stage::Reading(second.clone()),
+        Stage::Labels,
+        Stage::Measuring(first),
+        Stage::Measuring(second),
+        Stage::Comparing,
+    ];
+    assert_eq!(stages, expected);
+    for pair in told.windows(2).filter(|pair| pair[0].stage != pair[1].stage) {
+        let Progress { done, total } = pair[0].progress;
+        assert!(done == total || matches!(pair[0].stage, Stage::Reading(_)), "{pair:?}");
+    }
+    for stop in 0..told.len() {
+        let (done, told) = run(stop);
+        assert!(matches!(done, Err(Error::Cancelled)) && told.len() == stop + 1, "{stop}: {done:?}");
+    }
 }
 
 #[test]

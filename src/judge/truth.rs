@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::arrays::{integers, matrix};
 use crate::data::{Archive, Split, Types};
 use crate::error::{Error, Result};
-use crate::events::silent;
+use crate::events::{Events, Progress, silent};
 use crate::flow::weights::sha256;
 use crate::measure::log_softmax;
 use crate::units::ClassId;
@@ -93,6 +93,13 @@ struct Manifest {
     files: BTreeMap<String, String>,
 }
 
+impl Origin {
+    /// The archive of the images.
+    pub fn archive(&self) -> PathBuf {
+        archive(Path::new(&self.path), &self.split)
+    }
+}
+
 impl Truth {
     /// Reads the truth of a split from a dataset folder, or from an `.npz` alone (the manifest beside it is used where there
     /// is one). The images are hashed but never held in memory.
@@ -101,9 +108,17 @@ impl Truth {
     /// Names the file and the cause: arrays that are missing or disagree, labels that are no classes, a manifest that is not
     /// JSON, whose hash is not that of the archive, or whose prior and T do not lead to the stored posteriors.
     pub fn open(path: &Path, split: Split) -> Result<Self> {
+        Self::open_watched(path, split, &mut silent())
+    }
+
+    /// [`Self::open`], told how many bytes of the archive are hashed.
+    ///
+    /// # Errors
+    /// As [`Self::open`], and when the caller stops.
+    pub fn open_watched(path: &Path, split: Split, events: &mut dyn Events<Progress>) -> Result<Self> {
         let archive = archive(path, &split.to_string());
         let manifest = Manifest::beside(&archive)?;
-        let dataset_sha256 = sha256(&archive, &mut silent())?;
+        let dataset_sha256 = sha256(&archive, events)?;
         let name = archive.file_name().unwrap_or_default().to_string_lossy().into_owned();
         if let Some(hash) = manifest.files.get(&name).filter(|hash| !hash.eq_ignore_ascii_case(&dataset_sha256)) {
             let cause = format!(
@@ -126,7 +141,7 @@ impl Truth {
 
     /// The archive it was read from.
     pub fn archive(&self) -> PathBuf {
-        archive(Path::new(&self.origin.path), &self.origin.split)
+        self.origin.archive()
     }
 
     /// Number of images.

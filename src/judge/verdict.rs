@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::alarms::{Alarm, Examined, LabelCheck, examine};
+use super::alarms::{self, Alarm, Examined, LabelCheck, examine};
+use super::course::Course;
 use super::{Kind, Note, Predictions, Truth};
 use crate::error::Result;
 use crate::measure::{Bootstrap, Estimate, Measured, PerImage};
@@ -82,6 +83,9 @@ pub struct WorstImage {
     pub confidence: f64,
     /// p of the model's decision.
     pub expected: f64,
+    /// q(y|x), [K]; not in reports, which would be large.
+    #[serde(skip)]
+    pub q: Vec<f64>,
 }
 
 /// What `evaluate --json` prints of a model: nats and fractions, with 95 % intervals beside.
@@ -129,20 +133,26 @@ fn decide(p: &[f64]) -> ClassId {
 }
 
 impl Verdict {
-    /// The figures of a model's predictions. `labels` is the check of the dataset, `seed` that of the shuffles.
+    /// Steps of [`Self::of`].
+    pub(super) const STEPS: usize = 3 + alarms::STEPS;
+
+    /// The figures of a model's predictions. `labels` is the check of the dataset, `seed` that of the shuffles; every step is told to
+    /// `course`.
     ///
     /// # Errors
-    /// Those of [`PerImage::extend`] and [`PerImage::measured`].
-    pub fn of(
+    /// Those of [`PerImage::extend`] and [`PerImage::measured`], and when the caller stops.
+    pub(super) fn of(
         truth: &Truth,
         labels: &LabelCheck,
         model: &Predictions,
         bootstrap: &Bootstrap,
         seed: Seed,
+        course: &mut Course<'_>,
     ) -> Result<Self> {
         let mut images = PerImage::new(truth.classes)?;
         images.extend(&truth.posterior, &model.log_q, &truth.labels)?;
         let measured = images.measured(bootstrap)?;
+        course.step()?;
         let bayes: Vec<ClassId> = truth.posterior.chunks(truth.classes).map(decide).collect();
         let miss = |decision: &[ClassId], i: usize| f64::from(u8::from(decision[i] != truth.labels[i]));
         let n = truth.len();
@@ -162,7 +172,13 @@ impl Verdict {
             lost: lost[i],
             confidence: images.confidence[i],
             expected: images.expected[i],
+            q: model.log_q[i * truth.classes..(i + 1) * truth.classes].iter().map(|log_q| log_q.exp()).collect(),
         };
+        let label_gap = bootstrap.mean(&paired);
+        course.step()?;
+        let per_class = per_class(truth, &measured, &lost, bootstrap);
+        course.step()?;
+        let examined = examine(truth, labels, &model.log_q, &images, seed, course)?;
         let mut notes = model.notes.clone();
         notes.extend(infinite(truth, model));
         Ok(Self {
@@ -175,11 +191,11 @@ impl Verdict {
                 value: missed as f64 / n as f64,
                 interval: crate::measure::wilson(missed, n),
             },
-            label_gap: bootstrap.mean(&paired),
-            per_class: per_class(truth, &measured, &lost, bootstrap),
+            label_gap,
+            per_class,
             worst_kl: images.worst(WORST).into_iter().map(worst).collect(),
             worst_gap: by_lost.into_iter().map(worst).collect(),
-            examined: examine(truth, labels, &model.log_q, &images, seed),
+            examined,
             measured,
             images,
         })

@@ -34,6 +34,7 @@ mod pools;
 pub mod slurm;
 mod stage;
 mod status;
+mod trained;
 mod worst;
 
 pub use bought::{BOUGHT, BoughtImage, BoughtImages};
@@ -43,4 +44,5 @@ pub use folder::{Planned, RunFolder};
 pub use held::Held;
 pub use metrics::{Line, read as read_metrics};
 pub use status::{State, Status};
+pub use trained::checkpoints;
 pub use worst::WorstImages;

@@ -1,10 +1,19 @@
 //! `export`: what is written is the world, in every form, and nothing that happens on the way changes a byte.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use bayescope::data::{Input, Split, open_split, read_array, read_logp};
+use bayescope::error::Error;
+use bayescope::export::{ExportEvent, ExportSpec, Format, Stage};
+use bayescope::flow::Precision;
+use bayescope::oracle::folder::open;
+use bayescope::oracle::posterior::Prior;
+use bayescope::oracle::world::Settings;
+use bayescope::units::{Seed, Smoothing, Tau};
+use burn::tensor::Device;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::RowAccessor;
 use serde_json::Value;
@@ -231,4 +240,46 @@ fn numpy_torchvision_and_datasets_read_it() {
         let done = python(script).unwrap();
         assert!(done.status.success(), "{package}: {}", String::from_utf8_lossy(&done.stderr));
     }
+}
+
+#[test]
+fn a_stop_in_the_middle_of_a_piece_is_heard_and_changes_no_byte() {
+    const TRAIN: usize = 1000;
+    const BATCH: usize = 50;
+    let place = tempfile::tempdir().unwrap();
+    let oracle = tiny::gaussian_file(place.path());
+    let opened = open(text(&oracle), &Device::flex(), Precision::F32, BATCH).unwrap();
+    let settings = Settings { tau: Tau::ONE, smoothing: Smoothing::ONE, prior: Prior::uniform(2) };
+    let formats = vec![Format::Npz, Format::Png];
+    let spec = ExportSpec { oracle: "gaussian".into(), train: TRAIN, test: 20, settings, seed: Seed(4), formats };
+    let run = |folder: &Path, stop: usize, told: &mut Vec<ExportEvent>| {
+        let mut sink = |event: ExportEvent| {
+            told.push(event);
+            if told.len() > stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        bayescope::export::export(&opened.world, "weights", &spec, &place.path().join(folder), &mut sink)
+    };
+    let mut told = Vec::new();
+    let manifest = run(Path::new("whole"), usize::MAX, &mut told).unwrap();
+    // One piece of 20 batches: it is told from its start on, batch after batch, and never goes back.
+    let drawn: Vec<usize> = told
+        .iter()
+        .filter(|event| event.stage == Stage::Drawing(Split::Train))
+        .map(|event| event.progress.done)
+        .collect();
+    assert!(drawn[0] == 0 && *drawn.last().unwrap() == TRAIN && drawn.is_sorted(), "{drawn:?}");
+    for batch in 0..=TRAIN / BATCH {
+        assert!(drawn.contains(&(batch * BATCH / 2)), "{batch} {drawn:?}");
+        assert!(drawn.contains(&((TRAIN + batch * BATCH) / 2)), "{batch} {drawn:?}");
+    }
+    // In the first batch, while drawing, and while 8-bit copies are rated.
+    let rated = told.iter().position(|event| event.progress.done > 3 * TRAIN / 4).unwrap();
+    for stop in [0, 1, drawn.len() / 4, rated] {
+        let mut told = Vec::new();
+        let stopped = run(Path::new("stopped"), stop, &mut told);
+        assert!(matches!(stopped, Err(Error::Cancelled)) && told.len() == stop + 1, "{stop}: {stopped:?}");
+        assert!(!place.path().join("stopped/.parts/train-000000000.npz").exists());
+    }
+    assert_eq!(run(Path::new("stopped"), usize::MAX, &mut Vec::new()).unwrap(), manifest);
+    assert!(files(&place.path().join("stopped")) == files(&place.path().join("whole")));
 }

@@ -2,6 +2,7 @@
 
 mod active;
 mod bayes;
+mod checkpoints;
 #[path = "../common/mod.rs"]
 mod common;
 mod datasets;

@@ -6,6 +6,7 @@ use bayescope::data::Split;
 use bayescope::judge::{Candidate, ReadOptions, assess};
 use bayescope::units::Seed;
 use bayescope::worker::protocol::{Event, Job, Outcome};
+use eframe::egui::Role;
 use egui_kittest::kittest::Queryable;
 
 use super::experiments::{click, rewrite};
@@ -31,6 +32,20 @@ fn a_model_is_judged_shown_and_reported() {
         reference("dataset").display()
     );
     assert!(harness.state().session().log.iter().any(|entry| entry.text.contains(&command)));
+    // A state dict says nothing of itself; a folder is that of a run or a cell.
+    rewrite(&mut harness, "Model 1", "/models/mine.pth");
+    rewrite(&mut harness, "Scaled to side (px)", "large");
+    assert!(shows(&harness, "The side large is no number of pixels"));
+    rewrite(&mut harness, "Scaled to side (px)", "224");
+    harness.get_by_role_and_label(Role::ComboBox, "Architecture").click();
+    harness.run_steps(4);
+    click(&mut harness, "ResNet-18");
+    click(&mut harness, "Add model");
+    rewrite(&mut harness, "Model 2", "/runs/scaling");
+    click(&mut harness, "Copy judgement as command");
+    let command = "--checkpoint /models/mine.pth /runs/scaling --architecture resnet-18 --side 224 --normalisation 'mean=0.5;std=0.25'";
+    assert!(harness.state().session().log.iter().any(|entry| entry.text.contains(command)));
+    click(&mut harness, "Remove model 2");
     let predictions = reference("logits.npz");
     rewrite(&mut harness, "Model 1", &predictions.display().to_string());
     rewrite_away(&mut harness);
@@ -39,9 +54,15 @@ fn a_model_is_judged_shown_and_reported() {
     let [.., (id, Job::Judge(request))] = jobs.as_slice() else { panic!("{jobs:?}") };
     assert_eq!(request.candidates, [Candidate::Predictions { path: predictions, options: ReadOptions::default() }]);
     assert_eq!(request.split, Split::Test);
-    let report =
-        assess(&request.dataset, request.split, &request.candidates, Seed(0), &mut bayescope::events::silent())
-            .unwrap();
+    let report = assess(
+        &request.dataset,
+        request.split,
+        &request.candidates,
+        Seed(0),
+        &burn::tensor::Device::flex(),
+        &mut bayescope::events::silent(),
+    )
+    .unwrap();
     fake.send(Event::Judged(*id, Box::new(report)));
     fake.send(Event::JobEnded { id: *id, outcome: Outcome::Done("1 model judged".into()) });
     harness.run_steps(6);

@@ -77,6 +77,19 @@ impl Normalisation {
         Ok(of(mean, "means")?.into_iter().zip(of(std, "standard deviations")?).map(scale).collect())
     }
 
+    /// The scale of each of the network's channels as x ↦ (x − shift)·factor in 32 bits, for worlds whose pixels lie in `range`.
+    ///
+    /// # Errors
+    /// When it has figures for another number of channels.
+    pub(in crate::classifier) fn shifts_and_factors(
+        &self,
+        channels: usize,
+        range: [f32; 2],
+    ) -> Result<Vec<(f32, f32)>> {
+        let scales = self.scales(channels, range)?;
+        Ok(scales.into_iter().map(|Scale { shift, factor }| (shift as f32, factor as f32)).collect())
+    }
+
     /// What the metadata of a file say: [`KEY`], else both of [`MEAN_AND_STD`].
     pub(super) fn of_metadata<'a>(value: impl Fn(&str) -> Option<&'a str>) -> Result<Option<Self>> {
         if let Some(text) = value(KEY) {

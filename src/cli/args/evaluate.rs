@@ -4,8 +4,11 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::DeviceArg;
+use crate::classifier::Architecture;
 use crate::classifier::onnx::Normalisation;
 use crate::data::Split;
+use crate::error::Error;
 use crate::judge::Kind;
 
 /// Arguments of `evaluate`.
@@ -14,15 +17,25 @@ pub struct EvaluateArgs {
     /// Folder of a dataset that `export` made, or an npz archive with labels and posteriors.
     pub dataset: PathBuf,
     /// Predictions of a model: npz, npy, csv or parquet; logits or probabilities; by ids or in order. Several are compared.
-    #[arg(long, value_name = "FILE", num_args = 1.., required_unless_present = "onnx")]
+    #[arg(long, value_name = "FILE", num_args = 1.., required_unless_present_any = ["onnx", "checkpoint"])]
     pub predictions: Vec<PathBuf>,
     /// A classifier as an ONNX file; it is run here.
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub onnx: Vec<PathBuf>,
+    /// A trained classifier of the zoo; it is run here. The checkpoint of a cell, its folder or a run folder (all finished cells), or a
+    /// state dict (.safetensors, .pth) with --architecture and --normalisation.
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub checkpoint: Vec<PathBuf>,
+    /// The network of a checkpoint that does not say it, such as resnet-18.
+    #[arg(long, value_name = "NAME", value_parser = architecture)]
+    pub architecture: Option<Architecture>,
+    /// Side to which a network from a checkpoint that does not say it has its images scaled first.
+    #[arg(long, value_name = "PIXELS")]
+    pub side: Option<usize>,
     /// What the numbers of prediction files are; found out if not given.
     #[arg(long, value_enum)]
     pub kind: Option<KindArg>,
-    /// How an ONNX classifier wants its images scaled: as-is, zero-to-one, minus-one-to-one, bytes, imagenet, or
+    /// How an ONNX classifier, or one from a checkpoint that does not say it, wants its images scaled: as-is, zero-to-one, minus-one-to-one, bytes, imagenet, or
     /// mean=0.5,0.5,0.5;std=0.2,0.2,0.2. What its file says if not given.
     #[arg(long, value_name = "HOW")]
     pub normalisation: Option<Normalisation>,
@@ -41,12 +54,18 @@ pub struct EvaluateArgs {
     /// Write a report into this folder: pages, figures, tables, JSON.
     #[arg(long, value_name = "DIR")]
     pub report: Option<PathBuf>,
+    #[command(flatten)]
+    pub device: DeviceArg,
     /// Seed of resampled images.
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
     /// Print one JSON document: of the only model its figures, of several a list.
     #[arg(long)]
     pub json: bool,
+}
+
+fn architecture(name: &str) -> Result<Architecture, Error> {
+    Architecture::try_from(name.to_owned())
 }
 
 /// What numbers are.

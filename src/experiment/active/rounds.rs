@@ -148,7 +148,7 @@ impl Buyer<'_> {
         if self.strategy != Strategy::Random {
             candidates.sort_unstable();
         }
-        let answers = |trained| Box::new(move |x: Vec<f32>| Trained::log_q(trained, x, classes)) as Box<Answers<'_>>;
+        let answers = |trained| Box::new(move |x: Vec<f32>| Trained::log_q(trained, x)) as Box<Answers<'_>>;
         let classifiers = classifiers.iter().map(answers).collect();
         let market = Market { pool: self.job.train, classes, classifiers };
         market.buy(self.strategy, &candidates, count, &mut || self.course.alive())

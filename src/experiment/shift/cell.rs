@@ -156,7 +156,7 @@ fn accuracy(trained: &Trained, images: &ShiftedImages, kept: usize, classes: usi
     let (n, mut hits) = (images.labels.len(), 0);
     for first in (kept..n).step_by(PASS) {
         let range = first..n.min(first + PASS);
-        let log_q = trained.log_q(images.values(range.clone()).to_vec(), classes)?;
+        let log_q = trained.log_q(images.values(range.clone()).to_vec())?;
         let decided = |q: &[f64]| (1..classes).fold(0, |best, k| if q[k] > q[best] { k } else { best });
         let pairs = log_q.chunks_exact(classes).zip(&images.labels[range]);
         hits += pairs.filter(|(q, label)| decided(q) == **label).count();

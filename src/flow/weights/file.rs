@@ -23,6 +23,8 @@ pub struct WeightFile {
     /// Stays open: a file that is replaced meanwhile is still the one that was opened.
     file: File,
     arrays: BTreeMap<String, Array>,
+    /// What a safetensors file says beside them.
+    texts: BTreeMap<String, String>,
 }
 
 impl WeightFile {
@@ -35,9 +37,12 @@ impl WeightFile {
         let mut head = Vec::new();
         (&mut file).take(9).read_to_end(&mut head).map_err(|e| Error::io(path, e))?;
         file.rewind().map_err(|e| Error::io(path, e))?;
-        let opened = if safetensors::is(&head) { safetensors::open(&mut file) } else { pytorch::open(&mut file) };
-        let arrays = opened.map_err(|cause| Error::file(path, cause))?;
-        Ok(Self { path: path.to_owned(), file, arrays })
+        let opened = match safetensors::is(&head) {
+            true => safetensors::open(&mut file),
+            false => pytorch::open(&mut file).map(|arrays| (arrays, BTreeMap::new())),
+        };
+        let (arrays, texts) = opened.map_err(|cause| Error::file(path, cause))?;
+        Ok(Self { path: path.to_owned(), file, arrays, texts })
     }
 
     /// Names of the arrays, in order.
@@ -48,6 +53,11 @@ impl WeightFile {
     /// The shape of one array, outermost extent first.
     pub fn shape(&self, name: &str) -> Option<&[usize]> {
         self.arrays.get(name).map(Array::shape)
+    }
+
+    /// A text of the header of a safetensors file, by its key.
+    pub fn text(&self, key: &str) -> Option<&str> {
+        self.texts.get(key).map(String::as_str)
     }
 
     /// Reads the values of one array, row-major, rounded to f32. It may be read again.

@@ -29,11 +29,14 @@ pub(super) fn is(head: &[u8]) -> bool {
     length.is_some_and(|length| length <= MAX_HEADER) && head.get(8) == Some(&b'{')
 }
 
-/// The floating-point arrays by name. Reads the header only.
+/// Arrays by name, and texts of the header by key.
+type Opened = (BTreeMap<String, Array>, BTreeMap<String, String>);
+
+/// The floating-point arrays by name, and the texts of the header by key. Reads the header only.
 ///
 /// # Errors
 /// A sentence: cut short, or what is wrong with the header.
-pub(super) fn open(file: &mut File) -> Result<BTreeMap<String, Array>, String> {
+pub(super) fn open(file: &mut File) -> Result<Opened, String> {
     let file_length = file.metadata().map_err(|e| said(&e))?.len();
     let mut length = [0; 8];
     file.rewind().and_then(|()| file.read_exact(&mut length)).map_err(|e| said(&e))?;
@@ -60,5 +63,6 @@ pub(super) fn open(file: &mut File) -> Result<BTreeMap<String, Array>, String> {
         let array = Array::new(view, Place::plain(data + start as u64, (end - start) as u64));
         arrays.insert(name, array.map_err(|e| broken(&e))?);
     }
-    Ok(arrays)
+    let texts = metadata.metadata().iter().flatten().map(|(key, text)| (key.clone(), text.clone())).collect();
+    Ok((arrays, texts))
 }

@@ -92,7 +92,8 @@ fn world(settings: &Settings) -> String {
 pub fn evaluate_command(request: &JudgeRequest) -> String {
     let path = |path: &Path| quote(&path.display().to_string());
     let mut text = format!("bayescope evaluate {}", path(&request.dataset));
-    let (mut files, mut networks, mut scaled) = (String::new(), String::new(), String::new());
+    let (mut files, mut networks, mut trained) = (String::new(), String::new(), String::new());
+    let (mut scaled, mut architecture, mut side) = (String::new(), String::new(), String::new());
     for candidate in &request.candidates {
         match candidate {
             Candidate::Predictions { path: file, .. } => files += &format!(" {}", path(file)),
@@ -102,14 +103,26 @@ pub fn evaluate_command(request: &JudgeRequest) -> String {
                     scaled = format!(" --normalisation {}", quote(&how.to_string()));
                 }
             }
+            Candidate::Checkpoint { path: file, options } => {
+                trained += &format!(" {}", path(file));
+                if let Some(how) = &options.normalisation {
+                    scaled = format!(" --normalisation {}", quote(&how.to_string()));
+                }
+                if let Some(network) = options.architecture {
+                    architecture = format!(" --architecture {}", network.name());
+                }
+                if let Some(pixels) = options.side {
+                    side = format!(" --side {pixels}");
+                }
+            }
         }
     }
-    for (option, files) in [(" --predictions", files), (" --onnx", networks)] {
+    for (option, files) in [(" --predictions", files), (" --onnx", networks), (" --checkpoint", trained)] {
         if !files.is_empty() {
             text += &(option.to_owned() + &files);
         }
     }
-    text + &scaled
+    text + &architecture + &side + &scaled
 }
 
 /// The posteriors of images from outside as a command line.

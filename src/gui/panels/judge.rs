@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use eframe::egui::{self, Button, Label, RichText, TextEdit, Ui};
+use eframe::egui::{self, Button, ComboBox, Label, RichText, TextEdit, Ui};
 
 use super::experiments::findings::{grid, one};
 use super::fields::path;
 use super::{Cx, Panel};
 use crate::classifier::onnx::{Normalisation, OnnxOptions};
+use crate::classifier::{Architecture, CheckpointOptions};
 use crate::data::Split;
 use crate::gui::background::Purpose;
 use crate::gui::command::{Command, evaluate_command};
@@ -18,6 +19,8 @@ use crate::gui::widgets::{empty_state, heading, hint};
 use crate::judge::{Candidate, ReadOptions, Report};
 use crate::worker::protocol::{Job, JudgeRequest};
 
+/// What stands in a field that a file's own word fills.
+const AS_SAID: &str = "as its file says";
 /// The panel's name in saved layouts.
 pub const ID: &str = "judge";
 
@@ -27,14 +30,24 @@ pub struct JudgePanel {
     /// Files of predictions or networks.
     models: Vec<String>,
     normalisation: String,
+    /// Of checkpoints that do not say it.
+    architecture: Option<Architecture>,
+    side: String,
     report: String,
     drawings: Drawings,
 }
 
 impl Default for JudgePanel {
     fn default() -> Self {
-        let (dataset, normalisation, report) = Default::default();
-        Self { dataset, models: vec![String::new()], normalisation, report, drawings: Drawings::default() }
+        Self {
+            dataset: String::new(),
+            models: vec![String::new()],
+            normalisation: String::new(),
+            architecture: None,
+            side: String::new(),
+            report: String::new(),
+            drawings: Drawings::default(),
+        }
     }
 }
 
@@ -99,18 +112,54 @@ impl JudgePanel {
         }
         hint(
             ui,
-            "Predictions as .npz, .npy, .csv or .parquet (logits or probabilities, by ids or in order), or a network as .onnx.",
+            "Predictions as .npz, .npy, .csv or .parquet (logits or probabilities, by ids or in order); a network as .onnx; a trained \
+             classifier of the zoo as .safetensors or .pth, or the folder of a run or of one of its cells.",
         );
-        if self.models.iter().any(|model| is_onnx(model)) {
-            ui.horizontal_wrapped(|ui| {
-                let label = ui.label("Normalisation");
-                let field = TextEdit::singleline(&mut self.normalisation).hint_text("as its file says").desired_width(240.0);
-                let about = "How a network wants its images scaled: as-is, zero-to-one, minus-one-to-one, bytes, imagenet, or \
-                             mean=0.5;std=0.5";
-                ui.add(field).labelled_by(label.id).on_hover_text(about);
-            });
-        }
+        self.networks(ui);
         self.buttons(ui, cx);
+    }
+
+    /// What a file of a network may leave open.
+    fn networks(&mut self, ui: &mut Ui) {
+        let checkpoint = self.models.iter().any(|model| is_checkpoint(model));
+        if !checkpoint && !self.models.iter().any(|model| is_onnx(model)) {
+            return;
+        }
+        ui.horizontal_wrapped(|ui| {
+            let label = ui.label("Normalisation");
+            let field = TextEdit::singleline(&mut self.normalisation).hint_text(AS_SAID).desired_width(200.0);
+            let about = "How a network wants its images scaled: as-is, zero-to-one, minus-one-to-one, bytes, imagenet, or \
+                         mean=0.5;std=0.5";
+            ui.add(field).labelled_by(label.id).on_hover_text(about);
+            if !checkpoint {
+                return;
+            }
+            let label = ui.label("Architecture");
+            let chosen = self.architecture.map_or(AS_SAID, Architecture::label);
+            let combo = ComboBox::from_id_salt("judged architecture").width(150.0).selected_text(chosen).show_ui(ui, |ui| {
+                ui.selectable_value(&mut self.architecture, None, AS_SAID);
+                for architecture in Architecture::ALL {
+                    ui.selectable_value(&mut self.architecture, Some(architecture), architecture.label());
+                }
+            });
+            combo.response.labelled_by(label.id);
+            let label = ui.label("Scaled to side (px)");
+            let field = TextEdit::singleline(&mut self.side).hint_text("as they are").desired_width(80.0);
+            let about = "To which a network wants images enlarged first, such as 224";
+            ui.add(field).labelled_by(label.id).on_hover_text(about);
+        });
+        if checkpoint {
+            hint(ui, "Cells of our runs say all this themselves; a state dict of PyTorch does not.");
+        }
+    }
+
+    /// What these fields say of checkpoints.
+    fn options(&self, normalisation: &Option<Normalisation>) -> Result<CheckpointOptions, String> {
+        let side = match self.side.trim() {
+            "" => None,
+            text => Some(text.parse().map_err(|_| format!("The side {text} is no number of pixels."))?),
+        };
+        Ok(CheckpointOptions { architecture: self.architecture, normalisation: normalisation.clone(), side })
     }
 
     /// What the fields say, or what is wrong with them.
@@ -126,9 +175,12 @@ impl JudgePanel {
         let given = self.models.iter().map(|model| model.trim()).filter(|model| !model.is_empty());
         let candidate = |model: &str| {
             let path = place(model)?;
-            Ok(match is_onnx(model) {
-                true => Candidate::Onnx { path, options: OnnxOptions { input: how.clone(), ..OnnxOptions::default() } },
-                false => Candidate::Predictions { path, options: ReadOptions::default() },
+            Ok(match (is_onnx(model), is_checkpoint(model)) {
+                (true, _) => {
+                    Candidate::Onnx { path, options: OnnxOptions { input: how.clone(), ..OnnxOptions::default() } }
+                }
+                (_, true) => Candidate::Checkpoint { path, options: self.options(&how)? },
+                _ => Candidate::Predictions { path, options: ReadOptions::default() },
             })
         };
         let candidates = given.map(candidate).collect::<Result<Vec<_>, String>>()?;
@@ -193,6 +245,16 @@ impl JudgePanel {
 
 fn is_onnx(path: &str) -> bool {
     Path::new(path.trim()).extension().is_some_and(|e| e.eq_ignore_ascii_case("onnx"))
+}
+
+/// A state dict; what has no extension is taken for the folder of a run or a cell.
+fn is_checkpoint(path: &str) -> bool {
+    let path = Path::new(path.trim());
+    let known = ["safetensors", "pth", "pt", "ckpt", "tar"];
+    match path.extension() {
+        Some(extension) => known.iter().any(|known| extension.eq_ignore_ascii_case(known)),
+        None => path.file_name().is_some(),
+    }
 }
 
 /// What no honest model has, and what was put right.

@@ -23,6 +23,8 @@ use self::copied::Copied;
 use self::likelihood::Likelihood;
 use self::order::Order;
 use super::Truth;
+use super::course::Course;
+use crate::error::Result;
 use crate::measure::PerImage;
 use crate::units::Seed;
 
@@ -141,8 +143,21 @@ impl LabelCheck {
     }
 }
 
-/// Runs all tests of a model with log-probabilities `log_q` [n, K] (finite, rows normalised).
-pub(super) fn examine(truth: &Truth, labels: &LabelCheck, log_q: &[f64], images: &PerImage, seed: Seed) -> Examined {
+/// Steps of [`examine`].
+pub(super) const STEPS: usize = 3 + order::STEPS;
+
+/// Runs all tests of a model with log-probabilities `log_q` [n, K] (finite, rows normalised), each a step of `course`.
+///
+/// # Errors
+/// When the caller stops.
+pub(super) fn examine(
+    truth: &Truth,
+    labels: &LabelCheck,
+    log_q: &[f64],
+    images: &PerImage,
+    seed: Seed,
+    course: &mut Course<'_>,
+) -> Result<Examined> {
     let (p, k) = (&truth.posterior, truth.classes);
     let q: Vec<f64> = log_q.iter().map(|log_q| log_q.exp()).collect();
     let hit = (0..images.len()).filter(|&i| images.hit(i)).count();
@@ -152,19 +167,18 @@ pub(super) fn examine(truth: &Truth, labels: &LabelCheck, log_q: &[f64], images:
         bayes: images.best.iter().sum(),
         p_value: hits::upper_tail(&images.expected, hit),
     };
-    let mut examined = Examined {
-        level: LEVEL,
-        hits,
-        likelihood: likelihood::test(p, log_q, &truth.labels, k),
-        copied: copied::test(p, log_q, k),
-        order: order::test(p, &q, &truth.labels, &truth.class_names, seed),
-        classes: classes::test(p, log_q, k),
-        alarms: Vec::new(),
-    };
+    let likelihood = likelihood::test(p, log_q, &truth.labels, k);
+    course.step()?;
+    let copied = copied::test(p, log_q, k);
+    course.step()?;
+    let order = order::test(p, &q, &truth.labels, &truth.class_names, seed, &mut || course.step())?;
+    let classes = classes::test(p, log_q, k);
+    course.step()?;
+    let mut examined = Examined { level: LEVEL, hits, likelihood, copied, order, classes, alarms: Vec::new() };
     examined.alarms = if labels.fits() { examined.of_labels() } else { vec![labels.alarm()] };
     let others = [examined.of_posteriors(), examined.of_pairing(truth)];
     examined.alarms.extend(others.into_iter().flatten());
-    examined
+    Ok(examined)
 }
 
 impl LabelCheck {

@@ -14,10 +14,13 @@ use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, Normal};
 
+use crate::error::Result;
 use crate::units::Seed;
 
 /// Shuffled pairings.
 const SHUFFLES: usize = 200;
+/// Steps in which [`test`] tells that it goes on, after so many shuffles each.
+pub(super) const STEPS: usize = 20;
 /// Spreads above shuffled that are a signal.
 const SIGNAL: f64 = 4.0;
 /// Spreads above shuffled that another order must reach to be suggested.
@@ -87,8 +90,18 @@ impl Rearranged {
     }
 }
 
-/// Tests the pairing of `q` with `p`, both [n, K]; `labels` and their names suggest orders.
-pub(super) fn test(p: &[f64], q: &[f64], labels: &[usize], class_names: &[String], seed: Seed) -> Order {
+/// Tests the pairing of `q` with `p`, both [n, K]; `labels` and their names suggest orders. `step` is called [`STEPS`] times.
+///
+/// # Errors
+/// Those of `step`.
+pub(super) fn test(
+    p: &[f64],
+    q: &[f64],
+    labels: &[usize],
+    class_names: &[String],
+    seed: Seed,
+    step: &mut dyn FnMut() -> Result<()>,
+) -> Result<Order> {
     let (n, classes) = (labels.len(), class_names.len());
     let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     let row = |i: usize| i * classes..(i + 1) * classes;
@@ -100,12 +113,14 @@ pub(super) fn test(p: &[f64], q: &[f64], labels: &[usize], class_names: &[String
     let claim = dot(q, q) / n as f64 - dot(&q_mean, &q_mean);
     let mut rng = seed.split("shuffled pairings").rng(0);
     let mut order = given.clone();
-    let draws: Vec<f64> = (0..SHUFFLES)
-        .map(|_| {
-            order.shuffle(&mut rng);
-            paired(&order)
-        })
-        .collect();
+    let mut draws = Vec::with_capacity(SHUFFLES);
+    for shuffle in 1..=SHUFFLES {
+        order.shuffle(&mut rng);
+        draws.push(paired(&order));
+        if shuffle % (SHUFFLES / STEPS) == 0 {
+            step()?;
+        }
+    }
     let spread = (draws.iter().map(|d| (d - shuffled).powi(2)).sum::<f64>() / SHUFFLES as f64).sqrt();
     let terms = given.iter().map(|&i| (agree(i, i) - agreement).powi(2)).sum::<f64>() / n as f64;
     let error = spread.max((terms / n as f64).sqrt());
@@ -119,7 +134,7 @@ pub(super) fn test(p: &[f64], q: &[f64], labels: &[usize], class_names: &[String
     };
     let suggestion = Rearranged::ALL.into_iter().filter(|_| p_value < 1.0).find(explains);
     let as_good = draws.iter().filter(|draw| **draw >= agreement).count() as f64 / SHUFFLES as f64;
-    Order { agreement, shuffled, claim, z, as_good, p_value, suggestion }
+    Ok(Order { agreement, shuffled, claim, z, as_good, p_value, suggestion })
 }
 
 fn means(rows: &[f64], classes: usize) -> Vec<f64> {

@@ -54,6 +54,13 @@ pub enum Note {
         /// In how many images.
         images: usize,
     },
+    /// The network is that of a training that is not over.
+    Unfinished {
+        /// Steps done.
+        step: usize,
+        /// Steps in all.
+        steps: usize,
+    },
     /// Zeros where the posterior is not 0: the cross-entropy as given.
     Infinite {
         /// Images whose cross-entropy is infinite without the clamping.
@@ -93,6 +100,9 @@ impl std::fmt::Display for Note {
                 f,
                 "{zeros} probabilities of 0 in {images} images were raised to 1.2e-38, the smallest normal float32."
             ),
+            Self::Unfinished { step, steps } => {
+                write!(f, "Its training is not over: step {step} of {steps}.")
+            }
             Self::Infinite { images, clamped_part } => write!(
                 f,
                 "As given the cross-entropy is infinite: {images} images have probability 0 for a class that is possible. Raised zeros \
