@@ -9,6 +9,7 @@ use egui_tiles::Tree;
 
 use super::background::{self, Chosen, Errand};
 use super::engine::Engine;
+use super::fetch::FetchDesk;
 use super::inspector::Inspector;
 use super::overlay::{FrameReport, FrameTimes, Phase};
 use super::palette::Palette;
@@ -46,6 +47,7 @@ pub struct App {
     pub(super) dialog: Errand<Chosen>,
     pub(super) saving: Errand<Result<String, String>>,
     pub(super) runs: RunDesk,
+    pub(super) fetching: FetchDesk,
     pub(super) times: FrameTimes,
     pub(super) commands: Vec<command::Command>,
     inspector: Inspector,
@@ -76,6 +78,7 @@ impl App {
             dialog: Errand::default(),
             saving: Errand::default(),
             runs: RunDesk::default(),
+            fetching: FetchDesk::default(),
             times: FrameTimes::default(),
             commands: Vec::new(),
             inspector: Inspector::default(),
@@ -251,6 +254,8 @@ impl App {
             self.commands.push(command);
         }
         self.run_question(ctx);
+        let Self { session, prefs, view, devices, commands, fetching, .. } = self;
+        fetching.show(ctx, &mut Cx { session, prefs, view, devices, commands });
         let waiting = self.dialog.waiting();
         if let Some(prompt) = &mut self.prompt
             && !prompt.show(ctx, waiting, &mut self.commands)

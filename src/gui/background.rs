@@ -63,6 +63,8 @@ pub enum Purpose {
     JudgeModel(usize),
     /// Where the report goes.
     ReportFolder,
+    /// Where fetched corpora go.
+    CorporaFolder,
     /// The images of a ranking's corpus, by its place in the list.
     RankData(usize),
 }
@@ -128,6 +130,7 @@ pub fn browse(ctx: &egui::Context, purpose: Purpose) -> Errand<Chosen> {
         | Purpose::ExportFolder
         | Purpose::JudgeData
         | Purpose::ReportFolder
+        | Purpose::CorporaFolder
         | Purpose::RankData(_)
         | Purpose::RunTestData => {
             let answer = dialog.set_title("Choose a folder").pick_folder();

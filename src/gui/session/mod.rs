@@ -3,6 +3,7 @@
 pub mod bayes;
 pub mod exchange;
 pub mod export;
+pub mod fetch;
 pub mod gallery;
 pub mod hardness;
 pub mod jobs;
@@ -217,8 +218,9 @@ impl Session {
                     view.take(*event);
                 }
             }
-            Event::Judged(id, report) => self.exchange.judged(id, report),
-            Event::Exported(id, manifest) => self.exchange.exported(id, manifest),
+            event @ (Event::Judged(..) | Event::Exported(..) | Event::MirrorFailed { .. } | Event::Fetched(..)) => {
+                self.exchange.take(event);
+            }
             Event::Run { id, event } => self.runs.take(id, *event),
             Event::Estimated { id, estimates } => self.runs.estimated(id, estimates),
             Event::Looked(look) => self.runs.looked(*look),
