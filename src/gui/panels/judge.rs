@@ -144,14 +144,17 @@ impl JudgePanel {
                 }
             });
             combo.response.labelled_by(label.id);
+        });
+        if !checkpoint {
+            return;
+        }
+        ui.horizontal_wrapped(|ui| {
             let label = ui.label("Scaled to side (px)");
             let field = TextEdit::singleline(&mut self.side).hint_text("as they are").desired_width(80.0);
             let about = "To which a network wants images enlarged first, such as 224";
             ui.add(field).labelled_by(label.id).on_hover_text(about);
         });
-        if checkpoint {
-            hint(ui, "Cells of our runs say all this themselves; a state dict of PyTorch does not.");
-        }
+        hint(ui, "Cells of our runs say all this themselves; a state dict of PyTorch does not.");
     }
 
     /// What these fields say of checkpoints.
