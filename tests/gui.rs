@@ -9,6 +9,8 @@ mod experiments;
 mod export;
 #[path = "gui/fake.rs"]
 mod fake;
+#[path = "gui/fetch.rs"]
+mod fetch;
 #[path = "gui/hardness.rs"]
 mod hardness;
 #[path = "gui/judge.rs"]

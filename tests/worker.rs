@@ -11,8 +11,15 @@ mod checkpoint;
 mod class_map;
 #[path = "worker/experiment.rs"]
 mod experiment;
+#[path = "worker/fetch.rs"]
+mod fetch;
 #[path = "worker/hardness.rs"]
 mod hardness;
+#[path = "worker/judge.rs"]
+mod judge;
+#[allow(dead_code)]
+#[path = "fetch/server.rs"]
+mod server;
 #[path = "worker/walk.rs"]
 mod walk;
 

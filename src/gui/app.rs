@@ -10,6 +10,7 @@ use egui_tiles::Tree;
 
 use super::background::{self, Chosen, Errand};
 use super::engine::Engine;
+use super::fetch::FetchDesk;
 use super::inspector::Inspector;
 use super::overlay::{FrameReport, FrameTimes, Phase};
 use super::palette::Palette;
@@ -54,6 +55,7 @@ pub struct App {
     /// The line of the ledger for what is being written.
     pub(super) making: Option<Made>,
     pub(super) runs: RunDesk,
+    pub(super) fetching: FetchDesk,
     pub(super) times: FrameTimes,
     pub(super) commands: Vec<command::Command>,
     inspector: Inspector,
@@ -87,6 +89,7 @@ impl App {
             ledger: false,
             precision: PrecisionPage::default(),
             runs: RunDesk::default(),
+            fetching: FetchDesk::default(),
             times: FrameTimes::default(),
             commands: Vec::new(),
             inspector: Inspector::default(),
@@ -268,6 +271,8 @@ impl App {
             self.commands.push(command);
         }
         self.run_question(ctx);
+        let Self { session, prefs, view, devices, commands, fetching, .. } = self;
+        fetching.show(ctx, &mut Cx { session, prefs, view, devices, commands });
         let waiting = self.dialog.waiting();
         if let Some(prompt) = &mut self.prompt
             && !prompt.show(ctx, waiting, &mut self.commands)

@@ -71,6 +71,8 @@ pub enum Purpose {
     FeatureWeights,
     /// Statistics that FID compares with.
     FidStatistics,
+    /// Where fetched corpora go.
+    CorporaFolder,
     /// The images of a ranking's corpus, by its place in the list.
     RankData(usize),
 }
@@ -154,6 +156,7 @@ pub fn browse(ctx: &egui::Context, purpose: Purpose) -> Errand<Chosen> {
         | Purpose::ReportFolder
         | Purpose::ValidateData
         | Purpose::ValidateFolder
+        | Purpose::CorporaFolder
         | Purpose::RankData(_)
         | Purpose::RunTestData => {
             let answer = dialog.set_title("Choose a folder").pick_folder();

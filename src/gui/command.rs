@@ -6,10 +6,13 @@ use std::path::{Path, PathBuf};
 
 use eframe::egui::{Key, KeyboardShortcut, Modifiers};
 
+use crate::data::fetch::catalogue;
 use crate::device::DeviceChoice;
 use crate::experiment::PRESETS;
 use crate::oracle::train::TrainSpec;
 use crate::run::Held;
+use crate::worker::fetch::FetchRequest;
+use crate::worker::judged_images::WorstBy;
 use crate::worker::protocol::{Job, JobId};
 use crate::worker::walk::WalkRequest;
 
@@ -151,6 +154,14 @@ pub enum Command {
     Run(RunCommand),
     /// Write the report of the last judgement into a folder.
     WriteReport(PathBuf),
+    /// Open the window in which corpora are fetched, on one where it is named.
+    ShowFetch(Option<&'static str>),
+    /// Fetch a corpus.
+    Fetch(FetchRequest),
+    /// Put a folder of images into the form of a training run.
+    TrainOn(PathBuf),
+    /// Show the worst images of a judged model, by its place in the report, in the gallery.
+    ShowJudged(usize, WorstBy),
     /// Have the engine do something.
     Submit(Box<Job>),
     /// Forget the log.
@@ -226,6 +237,7 @@ pub fn palette(panels: &[(&'static str, &'static str)], devices: &[DeviceChoice]
     let mut all: Vec<(String, Command)> = [
         ("Open images or an oracle…", Command::Open),
         ("Save samples…", Command::Save),
+        ("Fetch a corpus…", Command::ShowFetch(None)),
         ("New samples", Command::NewSamples),
         ("Reset τ, T and prior", Command::ResetKnobs),
         ("Uniform class prior", Command::UniformPrior),
@@ -263,6 +275,8 @@ pub fn palette(panels: &[(&'static str, &'static str)], devices: &[DeviceChoice]
     .map(|(title, command)| (title.to_owned(), command))
     .into();
     all.extend(panels.iter().map(|(id, title)| (format!("Show panel: {title}"), Command::ShowPanel(id))));
+    let corpora = catalogue().iter().map(|corpus| corpus.name);
+    all.extend(corpora.map(|name| (format!("Fetch corpus: {name}…"), Command::ShowFetch(Some(name)))));
     let bundled = crate::oracle::library::names();
     all.extend(bundled.iter().map(|name| (format!("Open oracle: {name}"), Command::OpenOracle((*name).into()))));
     all.extend(

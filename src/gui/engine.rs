@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use crate::worker::bayes::protocol::Question;
 use crate::worker::cell_images::CellImagesRequest;
+use crate::worker::fetch::FetchRequest;
+use crate::worker::judged_images::JudgedImagesRequest;
 use crate::worker::protocol::{
     Event, EvidenceMap, EvidenceRequest, GalleryRequest, GalleryUpdate, InspectRequest, Inspection, Job, JobId,
     RunningPosterior,
@@ -26,6 +28,10 @@ pub trait Engine {
     fn use_checkpoint(&self, run: PathBuf) -> JobId;
     /// Asks for images of a cell of a run, whatever else is under way; they come as images from outside do.
     fn open_cell_images(&self, request: CellImagesRequest) -> JobId;
+    /// Asks for the worst images of a judged model, likewise.
+    fn open_judged_images(&self, request: JudgedImagesRequest) -> JobId;
+    /// Fetches a corpus, whatever else is under way.
+    fn fetch(&self, request: FetchRequest) -> JobId;
     /// Looks at these run folders from now on; what changes there comes as events.
     fn watch(&self, request: WatchRequest);
     /// Stops a job soon, or takes it from the queue.
@@ -71,6 +77,14 @@ impl Engine for crate::worker::Worker {
 
     fn open_cell_images(&self, request: CellImagesRequest) -> JobId {
         Self::open_cell_images(self, request)
+    }
+
+    fn open_judged_images(&self, request: JudgedImagesRequest) -> JobId {
+        Self::open_judged_images(self, request)
+    }
+
+    fn fetch(&self, request: FetchRequest) -> JobId {
+        Self::fetch(self, request)
     }
 
     fn watch(&self, request: WatchRequest) {

@@ -10,6 +10,7 @@ mod command;
 mod drain;
 mod engine;
 mod evidence;
+mod fetch;
 mod figures;
 mod format;
 mod inspector;

@@ -17,6 +17,7 @@ use super::view::Source;
 use super::wishes::submit;
 use super::{inspector, looks, panels, readout};
 use crate::judge::write_report;
+use crate::worker::judged_images::{JudgedImagesRequest, WorstBy};
 use crate::worker::protocol::Job;
 
 impl App {
@@ -61,6 +62,17 @@ impl App {
                 self.copy(ctx, text, &done);
             }
             Command::WriteReport(folder) => self.write_report(ctx, folder),
+            Command::ShowJudged(model, by) => self.show_judged(model, by),
+            Command::ShowFetch(name) => self.fetching.show_corpus(name),
+            Command::Fetch(request) => {
+                let id = self.engine.fetch(request.clone());
+                self.session.asks_corpus(id, request);
+            }
+            Command::TrainOn(folder) => {
+                self.fetching.close();
+                self.view.picked = Some((Purpose::TrainData, folder));
+                panels::activate(&mut self.layout, panels::training::ID);
+            }
             Command::Submit(job) => submit(self.engine.as_ref(), &mut self.session, *job),
             Command::SaveCurveTo(path) => self.save_curve(ctx, path),
             Command::CopyCommand => self.copy_command(ctx),
@@ -251,6 +263,32 @@ impl App {
         }
     }
 
+    fn show_judged(&mut self, model: usize, by: WorstBy) {
+        let Some(info) = &self.session.oracle else {
+            return self.session.notify(Level::Warning, "There is no world yet: open an oracle first.");
+        };
+        let report = self.session.exchange.judge.as_ref().and_then(|view| view.report.as_ref());
+        let Some((report, verdict)) = report.and_then(|report| Some((report, report.models.get(model)?))) else {
+            return;
+        };
+        let images = match by {
+            WorstBy::Kl => verdict.worst_kl.clone(),
+            WorstBy::Gap => verdict.worst_gap.clone(),
+        };
+        let request = JudgedImagesRequest {
+            model: verdict.name.clone(),
+            by,
+            images,
+            tested: verdict.measured.n,
+            origin: report.origin.clone(),
+            oracle: self.session.oracle_name.clone(),
+            world: info.weights_sha256.clone(),
+        };
+        let title = request.title();
+        let id = self.engine.open_judged_images(request);
+        self.session.asks_judged_images(id, title);
+    }
+
     pub(super) fn copy(&mut self, ctx: &egui::Context, text: String, done: &str) {
         ctx.copy_text(text);
         self.session.notify(Level::Info, done);
@@ -266,7 +304,7 @@ impl App {
             return self.copy(ctx, text, &done);
         }
         if self.view.source == Source::Outside && self.session.external_paths.is_empty() {
-            let why = "These images have no files: the panel Walk copies the command that makes them.";
+            let why = "These images have no files of their own: the panel they came from copies its command.";
             return self.session.notify(Level::Warning, why);
         }
         let text = match self.view.source {
@@ -327,6 +365,7 @@ impl App {
             | Purpose::ValidateFolder
             | Purpose::FeatureWeights
             | Purpose::FidStatistics
+            | Purpose::CorporaFolder
             | Purpose::RankData(_) => self.view.picked = Some((purpose, first)),
         }
     }

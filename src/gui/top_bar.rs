@@ -14,6 +14,7 @@ pub fn show(ui: &mut Ui, cx: &mut Cx, panels: &[(&'static str, &'static str)], (
         ui.menu_button("File", |ui| {
             item(ui, cx, "Open…", Command::Open, true);
             item(ui, cx, "Save samples…", Command::Save, cx.session.oracle.is_some());
+            item(ui, cx, "Fetch a corpus…", Command::ShowFetch(None), true);
             item(ui, cx, "Copy as command", Command::CopyCommand, cx.session.oracle.is_some());
             ui.separator();
             item(ui, cx, "Quit", Command::Quit, true);

@@ -1,4 +1,4 @@
-//! What a classifier says of an image from a run, beside the truth.
+//! What a classifier says of an image from a run or a judged dataset, beside the truth.
 
 use eframe::egui::{self, Align2, FontId, Grid, Rect, RichText, Ui, vec2};
 
@@ -46,8 +46,7 @@ pub fn caption(ui: &Ui, rect: Rect, verdict: &WorstImage) {
 
 /// The section of the inspector.
 pub fn show(ui: &mut Ui, session: &Session, verdict: &WorstImage) {
-    let about = "What the classifier answered when it was measured, and the exact posterior at the knobs of its run; both as kept \
-                 in the run folder.";
+    let about = "What the classifier answered when it was measured, and the exact posterior at the knobs its images were drawn at.";
     heading(ui, "The classifier and the truth", Some((Badge::Exact, about)));
     let name = session.external.as_ref().map_or("", |external| external.name.as_str());
     hint(ui, name.split_once(':').map_or(name, |(classifier, _)| classifier));

@@ -1,4 +1,4 @@
-//! Images of a cell, its worst or those it bought, on their way to the gallery. Reading waits for a disk, and an experiment may hold the worker for
+//! Images of a cell, its worst or those it bought, and of judged models, on their way to the gallery. Reading waits for a disk, and an experiment may hold the worker for
 //! hours: a light thread of its own reads, and the worker takes the images over between two steps of whatever it does.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,6 +11,7 @@ use crossbeam_channel::{Receiver, Sender};
 use super::Shared;
 use super::desk::panic_message;
 use super::interactive::{Handed, Outside};
+use super::judged_images::JudgedImagesRequest;
 use super::protocol::{Event, JobId, Outcome};
 use crate::data::ImageShape;
 use crate::error::{Error, Result};
@@ -61,12 +62,18 @@ impl CellImagesRequest {
     }
 }
 
+/// What the thread reads.
+pub(super) enum Wanted {
+    Cell(CellImagesRequest),
+    Judged(Box<JudgedImagesRequest>),
+}
+
 /// Starts the thread.
-pub(super) fn start(shared: &Arc<Shared>, queue: Receiver<(JobId, CellImagesRequest)>, events: &Sender<Event>) {
+pub(super) fn start(shared: &Arc<Shared>, queue: Receiver<(JobId, Wanted)>, events: &Sender<Event>) {
     let (shared, told) = (shared.clone(), events.clone());
     let work = move || {
-        while let Ok((id, request)) = queue.recv() {
-            answer(&shared, &told, id, &request);
+        while let Ok((id, wanted)) = queue.recv() {
+            answer(&shared, &told, id, &wanted);
         }
     };
     if let Err(error) = std::thread::Builder::new().name("cell images".into()).spawn(work) {
@@ -75,7 +82,7 @@ pub(super) fn start(shared: &Arc<Shared>, queue: Receiver<(JobId, CellImagesRequ
 }
 
 /// Reads what is asked for and hands it to the worker, who ends the job; or ends it here.
-fn answer(shared: &Shared, events: &Sender<Event>, id: JobId, request: &CellImagesRequest) {
+fn answer(shared: &Shared, events: &Sender<Event>, id: JobId, wanted: &Wanted) {
     let send = |event: Event| {
         let _ = events.send(event);
         (shared.wake)();
@@ -89,7 +96,11 @@ fn answer(shared: &Shared, events: &Sender<Event>, id: JobId, request: &CellImag
         return end(id, Outcome::Cancelled);
     }
     send(Event::JobStarted { id });
-    let read = catch_unwind(AssertUnwindSafe(|| read(id, request))).unwrap_or_else(|panic| {
+    let read = || match wanted {
+        Wanted::Cell(request) => read(id, request),
+        Wanted::Judged(request) => request.read(id),
+    };
+    let read = catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|panic| {
         Err(Error::Numeric(format!("reading failed inside: {}", panic_message(panic.as_ref()))))
     });
     match read {

@@ -1,14 +1,16 @@
 //! The one named thread that owns the device. Faces hand it jobs and slider-driven requests; it answers with events and
 //! pictures. A panic on the thread becomes an event, and a fresh worker opens the same oracle again. Bayes errors need no
 //! device: two light threads of their own ([`bayes`]) answer them meanwhile. A third looks at run folders ([`runs`]), a fourth
-//! reads images from them ([`cell_images`]).
+//! reads images from them and from judged datasets ([`cell_images`]), a fifth fetches corpora ([`fetch`]).
 
 pub mod bayes;
 pub mod cell_images;
 mod desk;
+pub mod fetch;
 pub mod hardness;
 mod interactive;
 mod jobs;
+pub mod judged_images;
 pub mod protocol;
 pub mod runs;
 mod slot;
@@ -24,8 +26,10 @@ use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 use crate::device::DeviceChoice;
 use bayes::Board;
 use bayes::protocol::Question;
-use cell_images::CellImagesRequest;
+use cell_images::{CellImagesRequest, Wanted};
+use fetch::FetchRequest;
 use interactive::Handed;
+use judged_images::JudgedImagesRequest;
 use protocol::{
     Event, EvidenceMap, EvidenceRequest, GalleryRequest, GalleryUpdate, InspectRequest, Inspection, Job, JobId,
     Outcome, RunningPosterior,
@@ -112,7 +116,8 @@ impl Shared {
 pub struct Worker {
     shared: Arc<Shared>,
     jobs: Sender<(JobId, Job)>,
-    cell_images: Sender<(JobId, CellImagesRequest)>,
+    images: Sender<(JobId, Wanted)>,
+    fetches: Sender<(JobId, FetchRequest)>,
     events: Receiver<Event>,
     own_events: Sender<Event>,
     next_id: AtomicU64,
@@ -126,19 +131,21 @@ impl Worker {
         let (watch_bell, hear_watch) = bounded(1);
         let (board, bells) = Board::new();
         let (jobs, queue) = bounded(QUEUE);
-        let (cell_images, asked) = bounded(QUEUE);
+        let (images, asked) = bounded(QUEUE);
+        let (fetches, wanted) = bounded(QUEUE);
         let (sender, events) = bounded(EVENTS);
         let shared = Arc::new(Shared::new([bell, watch_bell], board, wake));
         bayes::start(&shared, bells, &sender);
         runs::watcher::start(&shared, hear_watch, &sender);
         cell_images::start(&shared, asked, &sender);
+        fetch::start(&shared, wanted, &sender);
         let line = desk::Line { shared: shared.clone(), queue, ringing, events: sender.clone() };
         let spawned =
             std::thread::Builder::new().name("worker".into()).spawn(move || desk::work(&line, device, oracle));
         if let Err(error) = spawned {
             let _ = sender.try_send(Event::Failed(format!("the system gave no thread to compute on: {error}")));
         }
-        Self { shared, jobs, cell_images, events, own_events: sender, next_id: AtomicU64::new(1) }
+        Self { shared, jobs, images, fetches, events, own_events: sender, next_id: AtomicU64::new(1) }
     }
 
     /// Queues a job and returns at once.
@@ -149,7 +156,17 @@ impl Worker {
     /// Asks for images of a cell, and returns at once: they come as images from outside do. Does not wait in the queue
     /// of jobs.
     pub fn open_cell_images(&self, request: CellImagesRequest) -> JobId {
-        self.queue(&self.cell_images, request)
+        self.queue(&self.images, Wanted::Cell(request))
+    }
+
+    /// Asks for the worst images of a judged model, as [`Self::open_cell_images`] does for a cell's.
+    pub fn open_judged_images(&self, request: JudgedImagesRequest) -> JobId {
+        self.queue(&self.images, Wanted::Judged(Box::new(request)))
+    }
+
+    /// Fetches a corpus, and returns at once. Does not wait in the queue of jobs, and nothing waits for it.
+    pub fn fetch(&self, request: FetchRequest) -> JobId {
+        self.queue(&self.fetches, request)
     }
 
     fn queue<T>(&self, queue: &Sender<(JobId, T)>, wanted: T) -> JobId {

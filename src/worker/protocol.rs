@@ -12,6 +12,7 @@ use super::bayes::protocol::Answer;
 use super::runs::Look as RunLook;
 use super::walk::WalkNews;
 use crate::data::ImageShape;
+use crate::data::fetch::Fetched;
 use crate::device::DeviceReport;
 use crate::events::Progress;
 use crate::experiment::WorstImage;
@@ -245,6 +246,17 @@ pub enum Event {
     Compared(Box<Comparison>),
     /// Classifiers were judged.
     Judged(JobId, Box<Report>),
+    /// A mirror did not give a file of a corpus; the next one is asked, if there is one.
+    MirrorFailed {
+        /// The job.
+        id: JobId,
+        /// Address of the file there.
+        mirror: String,
+        /// Why.
+        cause: String,
+    },
+    /// A corpus is there.
+    Fetched(JobId, Box<Fetched>),
     /// A ranking of corpora reports.
     Hardness(JobId, Box<HardnessEvent>),
     /// How long an experiment will take.

@@ -11,8 +11,6 @@ use bayescope::flow::preprocess::Preprocessing;
 use bayescope::flow::tarflow::TarFlowConfig;
 use bayescope::flow::{Architecture, Evidence};
 use bayescope::gui::{App, Engine};
-use bayescope::oracle::evaluate::Evaluation;
-use bayescope::oracle::folder::TrainingRecord;
 use bayescope::oracle::library;
 use bayescope::oracle::posterior::{Posterior, Prior};
 use bayescope::oracle::running::Running;
@@ -21,12 +19,16 @@ use bayescope::oracle::world::Settings;
 use bayescope::units::Smoothing;
 use bayescope::worker::bayes::protocol::Question;
 use bayescope::worker::cell_images::CellImagesRequest;
+use bayescope::worker::fetch::FetchRequest;
+use bayescope::worker::judged_images::JudgedImagesRequest;
 use bayescope::worker::protocol::{
     Draft, Event, EvidenceMap, EvidenceRequest, GalleryRequest, GalleryUpdate, InspectRequest, Inspection, Job, JobId,
     RunningPosterior, Subject, Tile,
 };
 use bayescope::worker::runs::WatchRequest;
 use egui_kittest::Harness;
+
+use super::training::{evaluation, trained};
 
 pub const SHAPE: ImageShape = ImageShape { channels: 1, height: 32, width: 32 };
 
@@ -41,6 +43,8 @@ struct State {
     cancelled: Vec<JobId>,
     checkpoints: Vec<PathBuf>,
     cell_images: Vec<(JobId, CellImagesRequest)>,
+    fetches: Vec<(JobId, FetchRequest)>,
+    judged: Vec<(JobId, JudgedImagesRequest)>,
     events: VecDeque<Event>,
     gallery: Option<GalleryUpdate>,
     inspection: Option<Inspection>,
@@ -84,34 +88,6 @@ pub fn external(n: usize) -> Event {
         settings: Settings::default_for(10),
         own_knobs: false,
         verdicts: Vec::new(),
-    }
-}
-
-pub fn evaluation(nll: f64) -> Evaluation {
-    Evaluation {
-        images: 500,
-        nll_nats: nll,
-        nll_std_error: 4.0,
-        bits_per_dim: nll / (1024.0 * std::f64::consts::LN_2),
-        accuracy: 0.971,
-        accuracy_std_error: 0.0075,
-    }
-}
-
-fn trained() -> TrainingRecord {
-    let spec = toml::from_str("name = 'mnist'\n[data]\npath = 'mnist'").unwrap();
-    TrainingRecord {
-        data: "mnist".into(),
-        pixels_sha256: Default::default(),
-        images: 59_500,
-        spec,
-        epoch: 30,
-        seconds: 3600.0,
-        device: "CPU".into(),
-        finished: "2026-11-20".into(),
-        held_out: evaluation(1052.0),
-        test: Some(evaluation(1047.0)),
-        storage_drift: None,
     }
 }
 
@@ -294,6 +270,16 @@ impl Fake {
         self.state().cell_images.clone()
     }
 
+    /// Worst images of judged models that were asked for.
+    pub fn judged(&self) -> Vec<(JobId, JudgedImagesRequest)> {
+        self.state().judged.clone()
+    }
+
+    /// Corpora that were asked for.
+    pub fn fetches(&self) -> Vec<(JobId, FetchRequest)> {
+        self.state().fetches.clone()
+    }
+
     /// Which run folders are watched.
     pub fn watched(&self) -> WatchRequest {
         self.state().watched.clone()
@@ -340,6 +326,20 @@ impl Engine for Fake {
         let mut state = self.state();
         let id = 800 + state.cell_images.len() as JobId;
         state.cell_images.push((id, request));
+        id
+    }
+
+    fn open_judged_images(&self, request: JudgedImagesRequest) -> JobId {
+        let mut state = self.state();
+        let id = 850 + state.judged.len() as JobId;
+        state.judged.push((id, request));
+        id
+    }
+
+    fn fetch(&self, request: FetchRequest) -> JobId {
+        let mut state = self.state();
+        let id = 900 + state.fetches.len() as JobId;
+        state.fetches.push((id, request));
         id
     }
 

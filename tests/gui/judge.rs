@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use bayescope::data::Split;
 use bayescope::judge::{Candidate, ReadOptions, assess};
 use bayescope::units::Seed;
+use bayescope::worker::judged_images::WorstBy;
 use bayescope::worker::protocol::{Event, Job, Outcome};
 use eframe::egui::Role;
 use egui_kittest::kittest::Queryable;
@@ -70,6 +71,14 @@ fn a_model_is_judged_shown_and_reported() {
         assert!(shows(&harness, text), "'{text}' is not shown: {:?}", super::labels(&harness));
     }
     harness.check_accessibility();
+    click(&mut harness, "Worst images of logits by gap");
+    let asked = fake.judged();
+    let [(id, request)] = asked.as_slice() else { panic!("{asked:?}") };
+    assert_eq!((request.model.as_str(), request.by, request.images.len()), ("logits", WorstBy::Gap, 20));
+    let why = "these images are of another world than mnist: open digits first";
+    fake.send(Event::JobEnded { id: *id, outcome: Outcome::Failed(why.into()) });
+    harness.run_steps(4);
+    assert!(shows(&harness, why));
     let place = tempfile::tempdir().unwrap();
     let folder = place.path().join("report");
     rewrite(&mut harness, "Folder of the report", &folder.display().to_string());

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use bayescope::oracle::evaluate::Evaluation;
+use bayescope::oracle::folder::TrainingRecord;
 use bayescope::worker::protocol::{Event, Job, Outcome};
 use eframe::egui::Role;
 use egui_kittest::kittest::Queryable;
@@ -65,4 +67,34 @@ fn a_run_can_be_held_looked_back_at_and_used() {
     harness.run_steps(4);
     assert_eq!(harness.state().prefs().oracle, "/runs/mine/best-so-far");
     assert!(fake.jobs().iter().all(|(_, job)| !matches!(job, Job::OpenOracle(_))), "it is open already");
+}
+
+/// Figures of images of this NLL.
+pub fn evaluation(nll: f64) -> Evaluation {
+    Evaluation {
+        images: 500,
+        nll_nats: nll,
+        nll_std_error: 4.0,
+        bits_per_dim: nll / (1024.0 * std::f64::consts::LN_2),
+        accuracy: 0.971,
+        accuracy_std_error: 0.0075,
+    }
+}
+
+/// How the oracle of these tests was trained.
+pub fn trained() -> TrainingRecord {
+    let spec = toml::from_str("name = 'mnist'\n[data]\npath = 'mnist'").unwrap();
+    TrainingRecord {
+        data: "mnist".into(),
+        pixels_sha256: Default::default(),
+        images: 59_500,
+        spec,
+        epoch: 30,
+        seconds: 3600.0,
+        device: "CPU".into(),
+        finished: "2026-11-20".into(),
+        held_out: evaluation(1052.0),
+        test: Some(evaluation(1047.0)),
+        storage_drift: None,
+    }
 }

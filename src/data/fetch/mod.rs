@@ -135,6 +135,11 @@ pub fn corpus(name: &str) -> Result<&'static Corpus> {
     })
 }
 
+/// Whether a folder says that a corpus was fetched into it. Its files are not looked at: [`fetch`] does that.
+pub fn is_fetched(folder: &Path) -> bool {
+    folder.join(record::NAME).is_file()
+}
+
 /// Fetches a corpus of the catalogue by name into `out/NAME`.
 ///
 /// What is there and right is not fetched again; what came of a file before a stop or a fault is kept, and the next call goes on

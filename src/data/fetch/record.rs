@@ -10,7 +10,7 @@ use crate::data::write_atomically;
 use crate::error::{Error, Result};
 use crate::events::Events;
 
-const NAME: &str = "fetched.json";
+pub(super) const NAME: &str = "fetched.json";
 
 /// A fetched corpus.
 #[derive(Debug, Serialize, Deserialize)]

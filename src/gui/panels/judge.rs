@@ -17,6 +17,7 @@ use crate::gui::session::judge::JudgeView;
 use crate::gui::theme::{Badge, Theme};
 use crate::gui::widgets::{empty_state, heading, hint};
 use crate::judge::{Candidate, ReadOptions, Report};
+use crate::worker::judged_images::WorstBy;
 use crate::worker::protocol::{Job, JudgeRequest};
 
 /// What stands in a field that a file's own word fills.
@@ -143,14 +144,17 @@ impl JudgePanel {
                 }
             });
             combo.response.labelled_by(label.id);
+        });
+        if !checkpoint {
+            return;
+        }
+        ui.horizontal_wrapped(|ui| {
             let label = ui.label("Scaled to side (px)");
             let field = TextEdit::singleline(&mut self.side).hint_text("as they are").desired_width(80.0);
             let about = "To which a network wants images enlarged first, such as 224";
             ui.add(field).labelled_by(label.id).on_hover_text(about);
         });
-        if checkpoint {
-            hint(ui, "Cells of our runs say all this themselves; a state dict of PyTorch does not.");
-        }
+        hint(ui, "Cells of our runs say all this themselves; a state dict of PyTorch does not.");
     }
 
     /// What these fields say of checkpoints.
@@ -228,6 +232,7 @@ impl JudgePanel {
         let about = "Posteriors are exact; figures of the test images have 95 % intervals over these";
         heading(ui, "The Bayes gap", Some((Badge::Estimated, about)));
         alarms(ui, report);
+        worst(ui, cx, report);
         ui.horizontal_wrapped(|ui| {
             path(ui, cx, "Folder of the report", &mut self.report, Purpose::ReportFolder);
             let write = ui.add_enabled(!self.report.trim().is_empty(), Button::new("Write report"));
@@ -254,6 +259,31 @@ fn is_checkpoint(path: &str) -> bool {
     match path.extension() {
         Some(extension) => known.iter().any(|known| extension.eq_ignore_ascii_case(known)),
         None => path.file_name().is_some(),
+    }
+}
+
+/// The way to the images a model is worst on.
+fn worst(ui: &mut Ui, cx: &mut Cx, report: &Report) {
+    let images = cx.session.exchange.images.as_ref();
+    let waits = images.is_some_and(|(job, _)| cx.session.jobs.active().any(|active| active.id == *job));
+    for (model, verdict) in report.models.iter().enumerate() {
+        ui.horizontal_wrapped(|ui| {
+            ui.label(format!("Worst images of {} in the gallery", verdict.name));
+            let ways = [
+                (WorstBy::Kl, "By KL", "The images with the largest KL(p || q)"),
+                (WorstBy::Gap, "By gap", "The images with the largest max p - p(decision)"),
+            ];
+            for (by, text, about) in ways {
+                let name = format!("Worst images of {} {}", verdict.name, text.to_lowercase());
+                let button = ui.add_enabled(!waits, Button::new(text)).on_hover_text(about);
+                if button.on_disabled_hover_text("They are being read.").accessible_name(name).clicked() {
+                    cx.commands.push(Command::ShowJudged(model, by));
+                }
+            }
+        });
+    }
+    if let Some((_, Some(why))) = images {
+        ui.add(Label::new(RichText::new(why).color(Theme::of(ui).warning())).wrap());
     }
 }
 

@@ -3,12 +3,12 @@
 pub mod bayes;
 pub mod experiments;
 pub mod export;
-mod fields;
+pub(super) mod fields;
 pub mod gallery;
 pub mod hardness;
 pub mod judge;
 mod log;
-mod training;
+pub mod training;
 pub mod validate;
 mod walk;
 

@@ -1,16 +1,21 @@
-//! What is taken away and brought back, and what is compared with it: the dataset, the judgement and the validation that were asked for
-//! last.
+//! What is taken away and brought back, and what is compared with it: the dataset, the judgement, the validation and the corpus that were
+//! asked for last.
 
+use super::Session;
 use super::export::ExportView;
+use super::fetch::FetchView;
 use super::judge::JudgeView;
+use super::log::Level;
 use super::validate::ValidateView;
+use crate::data::fetch::Fetched;
 use crate::export::Manifest;
 use crate::figure::{Figure, Table};
 use crate::judge::Report;
 use crate::validate::{Pairs, Validation};
-use crate::worker::protocol::{Job, JobId, Outcome};
+use crate::worker::fetch::FetchRequest;
+use crate::worker::protocol::{Event, Job, JobId, Outcome};
 
-/// All three.
+/// All of it.
 #[derive(Debug, Default)]
 pub struct Exchange {
     /// The dataset that was asked for last.
@@ -23,6 +28,37 @@ pub struct Exchange {
     pub comparing: Option<JobId>,
     /// What came of it.
     pub compared: Option<(Table, Figure)>,
+    /// The corpus that was asked for last.
+    pub fetch: Option<FetchView>,
+    /// The job that reads images of a judged model, and what it failed of.
+    pub images: Option<(JobId, Option<String>)>,
+}
+
+impl Session {
+    /// The worst images of a judged model were asked for.
+    pub fn asks_judged_images(&mut self, id: JobId, title: String) {
+        self.jobs.add(id, title.clone());
+        self.log.add(Level::Info, title);
+        // What comes next is not of a cell.
+        self.runs.cell_images = None;
+        self.exchange.images = Some((id, None));
+    }
+
+    /// Takes in what is taken away, brought back or compared.
+    pub(super) fn exchanged(&mut self, event: Event) {
+        match event {
+            Event::Judged(id, report) => self.judged(id, report),
+            Event::Validated(id, found) => self.validated(id, *found),
+            other => self.exchange.take(other),
+        }
+    }
+
+    /// A corpus was asked for.
+    pub fn asks_corpus(&mut self, id: JobId, request: FetchRequest) {
+        self.jobs.add(id, request.title());
+        self.log.add(Level::Info, request.title());
+        self.exchange.fetch = Some(FetchView::begin(id, request));
+    }
 }
 
 impl Exchange {
@@ -44,8 +80,19 @@ impl Exchange {
         }
     }
 
+    /// Takes in what belongs here alone.
+    fn take(&mut self, event: Event) {
+        match event {
+            Event::Exported(id, manifest) => self.exported(id, manifest),
+            Event::Compared(found) => self.compared = Some((found.table(), found.figure())),
+            Event::MirrorFailed { id, mirror, cause } => self.refused(id, mirror, cause),
+            Event::Fetched(id, fetched) => self.fetched(id, fetched),
+            _ => {}
+        }
+    }
+
     /// A dataset is complete.
-    pub fn exported(&mut self, id: JobId, manifest: Box<Manifest>) {
+    fn exported(&mut self, id: JobId, manifest: Box<Manifest>) {
         if let Some(view) = self.export.as_mut().filter(|view| view.job == id) {
             view.manifest = Some(manifest);
         }
@@ -55,6 +102,20 @@ impl Exchange {
     pub fn judged(&mut self, id: JobId, report: Box<Report>) {
         if let Some(view) = self.judge.as_mut().filter(|view| view.job == id) {
             view.take(report);
+        }
+    }
+
+    /// A mirror did not give a file.
+    fn refused(&mut self, id: JobId, mirror: String, cause: String) {
+        if let Some(view) = self.fetch.as_mut().filter(|view| view.job == id) {
+            view.refused(mirror, cause);
+        }
+    }
+
+    /// A corpus is there.
+    fn fetched(&mut self, id: JobId, fetched: Box<Fetched>) {
+        if let Some(view) = self.fetch.as_mut().filter(|view| view.job == id) {
+            view.fetched = Some(fetched);
         }
     }
 
@@ -68,6 +129,14 @@ impl Exchange {
         }
         if let Some(view) = self.validate.as_mut().filter(|view| view.job == id) {
             view.ended(outcome);
+        }
+        if let (Some((_, trouble)), Outcome::Failed(why)) =
+            (self.images.as_mut().filter(|(job, _)| *job == id), outcome)
+        {
+            *trouble = Some(why.clone());
+        }
+        if let Some(view) = self.fetch.as_mut().filter(|view| view.job == id) {
+            view.outcome = Some(outcome.clone());
         }
     }
 }

@@ -3,6 +3,7 @@
 pub mod bayes;
 pub mod exchange;
 pub mod export;
+pub mod fetch;
 pub mod gallery;
 pub mod hardness;
 pub mod jobs;
@@ -208,11 +209,13 @@ impl Session {
                     view.take(*event);
                 }
             }
-            Event::Validated(id, found) => self.validated(id, *found),
-            Event::Judged(id, report) => self.judged(id, report),
-            Event::Compared(found) => self.exchange.compared = Some((found.table(), found.figure())),
             Event::Made(made) => self.ledger.add(*made),
-            Event::Exported(id, manifest) => self.exchange.exported(id, manifest),
+            event @ (Event::Judged(..)
+            | Event::Validated(..)
+            | Event::Compared(..)
+            | Event::Exported(..)
+            | Event::MirrorFailed { .. }
+            | Event::Fetched(..)) => self.exchanged(event),
             Event::Run { id, event } => self.runs.take(id, *event),
             Event::Estimated { id, estimates } => self.runs.estimated(id, estimates),
             Event::Looked(look) => self.runs.looked(*look),

@@ -142,7 +142,12 @@ impl Form {
     fn places(&mut self, ui: &mut Ui, cx: &mut Cx) {
         ui.add_space(6.0);
         ui.horizontal_wrapped(|ui| path(ui, cx, "Folder of images", &mut self.data, Purpose::TrainData));
-        hint(ui, "IDX, CIFAR, npz, or a folder with a folder of pictures for every class.");
+        ui.horizontal_wrapped(|ui| {
+            hint(ui, "IDX, CIFAR, npz, or a folder with a folder of pictures for every class.");
+            if ui.small_button("Fetch a corpus…").on_hover_text("MNIST, CIFAR-10 and others, by name").clicked() {
+                cx.commands.push(Command::ShowFetch(None));
+            }
+        });
         ui.horizontal_wrapped(|ui| path(ui, cx, "Folder of the run", &mut self.folder, Purpose::TrainFolder));
         hint(ui, "Checkpoints come here, the finished oracle in its subfolder oracle.");
     }

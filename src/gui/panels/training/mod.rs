@@ -16,6 +16,9 @@ use crate::gui::widgets::{fact, facts, heading, hint};
 use form::Form;
 use sheets::Sheets;
 
+/// The panel's name in saved layouts.
+pub const ID: &str = "training";
+
 /// The form and the textures of the samples.
 #[derive(Default)]
 pub struct TrainingPanel {
@@ -26,7 +29,7 @@ pub struct TrainingPanel {
 
 impl Panel for TrainingPanel {
     fn id(&self) -> &'static str {
-        "training"
+        ID
     }
 
     fn title(&self) -> &'static str {

@@ -1,0 +1,127 @@
+//! The worst images of a judged model, read from the dataset it was judged on, on their way to the gallery.
+
+use std::path::Path;
+
+use super::interactive::{Handed, Outside};
+use super::protocol::JobId;
+use crate::data::{NpzImages, read_array, read_logp};
+use crate::error::{Error, Result};
+use crate::experiment::WorstImage as Shown;
+use crate::export::Manifest;
+use crate::judge::{Origin, WorstImage};
+use crate::oracle::posterior::{Posterior, Prior};
+use crate::oracle::world::Settings;
+use crate::units::{Smoothing, Tau};
+
+/// How far max p of an image may be from what the judgement had: prior and T are written in decimals.
+const SAME: f64 = 1e-6;
+
+/// Which images are the worst.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WorstBy {
+    /// Those with the largest KL(p‖q).
+    Kl,
+    /// Those with the largest lost probability max p − p(argmax q).
+    Gap,
+}
+
+impl WorstBy {
+    /// In words.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Kl => "KL",
+            Self::Gap => "gap",
+        }
+    }
+}
+
+/// Asks for the worst images of a model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JudgedImagesRequest {
+    /// Its name.
+    pub model: String,
+    /// In which sense they are the worst.
+    pub by: WorstBy,
+    /// The images, and what the model says of them.
+    pub images: Vec<WorstImage>,
+    /// Images it was judged on.
+    pub tested: usize,
+    /// The dataset.
+    pub origin: Origin,
+    /// Name of the open oracle.
+    pub oracle: String,
+    /// SHA-256 of its weights: images of another world have no posterior in this one.
+    pub world: String,
+}
+
+impl JudgedImagesRequest {
+    /// A short name for the list of jobs.
+    pub fn title(&self) -> String {
+        format!("Worst images of {} by {}", self.model, self.by.label())
+    }
+
+    /// Reads them.
+    ///
+    /// # Errors
+    /// When the dataset is of another world or does not say of which, or has changed since.
+    pub(super) fn read(&self, id: JobId) -> Result<Handed> {
+        let archive = self.origin.archive();
+        let settings = self.settings(&archive)?;
+        let images = NpzImages::open(&archive)?.ok_or_else(|| Error::file(&archive, "holds no world-space images"))?;
+        let (logp, classes) = read_logp(&archive)?;
+        let labels = read_array(&archive, "y")?;
+        let settings = settings(classes)?;
+        let (mut x, mut known, mut drawn, mut verdicts) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for one in &self.images {
+            let changed = || Error::file(&archive, format!("is not what was judged: {} is another", one.image));
+            let (logp, label) = logp.chunks_exact(classes.max(1)).zip(&labels).nth(one.index).ok_or_else(changed)?;
+            let posterior = Posterior::new(logp.to_vec(), &settings.prior, settings.smoothing);
+            let best = posterior.probabilities.iter().copied().fold(0.0, f64::max);
+            if one.q.len() != classes || (best - one.lost - one.expected).abs() > SAME {
+                return Err(changed());
+            }
+            x.extend(images.read(one.index..one.index + 1)?);
+            let (label, p) = (*label as usize, posterior.probabilities.clone());
+            verdicts.push(Shown { image: one.index, kl: one.kl, label, p, q: one.q.clone() });
+            known.push(posterior);
+            drawn.push(label);
+        }
+        let (n, split) = (self.images.len(), &self.origin.split);
+        let images_of = Outside {
+            name: format!("{}: {n} worst of {} {split} images by {}", self.model, self.tested, self.by.label()),
+            ids: self.images.iter().map(|one| self.caption(one)).collect(),
+            labels: Some(drawn),
+            x,
+            known: Some((settings.clone(), known)),
+            scores: None,
+            verdicts,
+        };
+        Ok(Handed { id, world: self.world.clone(), shape: images.shape(), settings, images: images_of })
+    }
+
+    fn caption(&self, one: &WorstImage) -> String {
+        let WorstImage { image, label, decision, kl, lost, .. } = one;
+        format!("{image}: label {label}, {} says {decision}; KL {kl:.3} nats, gap {:.1} %", self.model, 100.0 * lost)
+    }
+
+    /// The knobs of the dataset's world, if that is the one that is open.
+    fn settings(&self, archive: &Path) -> Result<impl Fn(usize) -> Result<Settings> + use<>> {
+        let Origin { weights_sha256, tau, smoothing, prior, .. } = &self.origin;
+        let (Some(weights), Some(tau), Some(smoothing)) = (weights_sha256, tau, smoothing) else {
+            let why = "does not say of which world its images are: judge the folder that `bayescope export` made, with its dataset.json";
+            return Err(Error::file(archive, why));
+        };
+        if *weights != self.world {
+            let named = archive.parent().and_then(|folder| Manifest::read(folder).ok().flatten());
+            let named = named.map_or("its oracle".to_owned(), |manifest| manifest.oracle);
+            let open = &self.oracle;
+            return Err(Error::input(format!("these images are of another world than {open}: open {named} first")));
+        }
+        let (tau, smoothing) = (Tau::new(*tau)?, Smoothing::new(*smoothing)?);
+        let prior = prior.clone().filter(|prior| !prior.is_empty());
+        Ok(move |classes| {
+            let prior = prior.as_ref().map_or_else(|| Ok(Prior::uniform(classes)), |prior| Prior::new(prior))?;
+            Ok(Settings { tau, smoothing, prior })
+        })
+    }
+}
