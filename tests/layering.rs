@@ -12,7 +12,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("data", &["error", "units", "events"]),
     ("simd", &[]),
     ("flow", &["error", "units", "events", "simd", "data"]),
-    ("figure", &["error"]),
+    ("figure", &["error", "measure"]),
     ("gradients", &["error", "simd"]),
     ("oracle", &["error", "units", "events", "provenance", "device", "gradients", "data", "flow"]),
     ("classifier", &["error", "units", "events", "gradients", "data", "flow"]),

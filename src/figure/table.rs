@@ -5,6 +5,7 @@ use std::fmt::Write;
 use serde::{Deserialize, Serialize};
 
 use super::csv::{comment, records};
+use crate::measure::Estimate;
 
 /// A table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -101,6 +102,16 @@ impl Value {
     /// With its interval.
     pub fn within(value: f64, low: f64, high: f64) -> Self {
         Self::Number { value, low: Some(low), high: Some(high) }
+    }
+
+    /// An estimate with its interval, times `unit` (100 for per cent).
+    pub fn of(Estimate { value, interval }: Estimate, unit: f64) -> Self {
+        Self::within(unit * value, unit * interval.low, unit * interval.high)
+    }
+
+    /// [`Self::of`] what may be missing.
+    pub fn of_any(estimate: Option<Estimate>, unit: f64) -> Self {
+        estimate.map_or(Self::Nothing, |estimate| Self::of(estimate, unit))
     }
 
     /// As it is read, with so many digits behind the point.

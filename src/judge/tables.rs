@@ -14,15 +14,6 @@ pub fn tables(report: &Report) -> Vec<Table> {
     tables
 }
 
-fn cell(estimate: Estimate, unit: f64) -> Value {
-    let Estimate { value, interval } = estimate;
-    Value::within(unit * value, unit * interval.low, unit * interval.high)
-}
-
-fn optional(estimate: Option<Estimate>, unit: f64) -> Value {
-    estimate.map_or(Value::Nothing, |estimate| cell(estimate, unit))
-}
-
 fn summary(report: &Report) -> Table {
     let row = |model: &Verdict| -> Vec<Value> {
         let m = &model.measured;
@@ -32,16 +23,16 @@ fn summary(report: &Report) -> Table {
         };
         vec![
             model.name.as_str().into(),
-            cell(m.error, 100.0),
-            cell(m.expected_accuracy.complement(), 100.0),
-            cell(model.bayes_error, 100.0),
-            cell(m.gap, 100.0),
-            cell(model.label_gap, 100.0),
-            cell(m.cross_entropy, 1.0),
-            cell(m.aleatoric, 1.0),
-            cell(m.epistemic, 1.0),
-            cell(m.ece, 100.0),
-            cell(m.exact_calibration_error, 100.0),
+            Value::of(m.error, 100.0),
+            Value::of(m.expected_accuracy.complement(), 100.0),
+            Value::of(model.bayes_error, 100.0),
+            Value::of(m.gap, 100.0),
+            Value::of(model.label_gap, 100.0),
+            Value::of(m.cross_entropy, 1.0),
+            Value::of(m.aleatoric, 1.0),
+            Value::of(m.epistemic, 1.0),
+            Value::of(m.ece, 100.0),
+            Value::of(m.exact_calibration_error, 100.0),
             alarms.into(),
         ]
     };
@@ -75,7 +66,12 @@ fn summary(report: &Report) -> Table {
 fn pairs(report: &Report) -> Table {
     let row = |pair: &super::Pair| -> Vec<Value> {
         let names = format!("{} − {}", pair.first, pair.second);
-        vec![names.into(), cell(pair.error, 100.0), cell(pair.expected_error, 100.0), cell(pair.cross_entropy, 1.0)]
+        vec![
+            names.into(),
+            Value::of(pair.error, 100.0),
+            Value::of(pair.expected_error, 100.0),
+            Value::of(pair.cross_entropy, 1.0),
+        ]
     };
     Table {
         id: "judge-pairs".into(),
@@ -99,9 +95,9 @@ fn classes(report: &Report) -> Table {
             model.name.as_str().into(),
             class.class.as_str().into(),
             (class.count as f64).into(),
-            optional(class.gap, 100.0),
-            optional(class.epistemic, 1.0),
-            optional(class.aleatoric, 1.0),
+            Value::of_any(class.gap, 100.0),
+            Value::of_any(class.epistemic, 1.0),
+            Value::of_any(class.aleatoric, 1.0),
         ]
     };
     let mut rows: Vec<(&Verdict, &ClassGap)> =

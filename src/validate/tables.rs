@@ -16,15 +16,6 @@ pub fn tables(validation: &Validation) -> Vec<Table> {
     tables
 }
 
-fn cell(estimate: Estimate, unit: f64) -> Value {
-    let Estimate { value, interval } = estimate;
-    Value::within(unit * value, unit * interval.low, unit * interval.high)
-}
-
-fn optional(estimate: Option<Estimate>, unit: f64) -> Value {
-    estimate.map_or(Value::Nothing, |estimate| cell(estimate, unit))
-}
-
 /// A row of [`beside`]: the figure, both values, how it is read.
 fn row(name: impl Into<String>, [generated, held_out]: [Value; 2], reading: &str) -> Vec<Value> {
     vec![name.into().into(), generated, held_out, reading.into()]
@@ -57,18 +48,18 @@ fn beside(f: &Fidelity) -> Table {
 }
 
 fn percent(e: &Estimate) -> Value {
-    cell(*e, 100.0)
+    Value::of(*e, 100.0)
 }
 
 /// FID, KID, inception score.
 fn distances(f: &Fidelity) -> Vec<Vec<Value>> {
     let mut rows = vec![
         row("FID", both(&f.fid, |u| u.plain.value.into()), "0 is best; grows as images get fewer"),
-        row("FID without its bias in 1/n", both(&f.fid, |u| cell(u.estimate, 1.0)), "0 is best"),
+        row("FID without its bias in 1/n", both(&f.fid, |u| Value::of(u.estimate, 1.0)), "0 is best"),
     ];
     if let Some(kid) = &f.kid {
         let name = format!("KID × 1000 (blocks of {})", kid.generated.block);
-        rows.push(row(name, both(kid, |k| cell(k.estimate, 1e3)), "0 is best, at any number of images"));
+        rows.push(row(name, both(kid, |k| Value::of(k.estimate, 1e3)), "0 is best, at any number of images"));
     }
     let score = |s: &InceptionScore| Value::within(s.mean, s.interval.low, s.interval.high);
     let name = format!("inception score, at most {}", f.features.classes);
@@ -83,7 +74,7 @@ fn manifolds(f: &Fidelity) -> Vec<Vec<Value>> {
     vec![
         row("precision (%)", both(&f.precision, |m| percent(&m.precision)), "generated images among the real ones"),
         row("recall (%)", both(&f.precision, |m| percent(&m.recall)), "real images among the generated ones"),
-        row("density", both(&f.density, |m| cell(m.density, 1.0)), "about 1 for equal distributions"),
+        row("density", both(&f.density, |m| Value::of(m.density, 1.0)), "about 1 for equal distributions"),
         row("coverage (%)", both(&f.density, |m| percent(&m.coverage)), &equal),
         row(
             "coverage at a real threshold (%)",
@@ -110,7 +101,7 @@ fn memory(f: &Fidelity) -> Vec<Vec<Value>> {
         row("median distance to training images", both(&memory.median, |&m| m.into()), "less than held-out: copies"),
         row(
             "P(farther than a held-out image)",
-            [cell(memory.ranks.farther, 1.0), 0.5.into()],
+            [Value::of(memory.ranks.farther, 1.0), 0.5.into()],
             "below ½: copies; above: other images than the real ones",
         ),
         row("Z_U of that rank test", [memory.ranks.z.into(), 0.0.into()], "below −3: copies"),
@@ -157,7 +148,7 @@ fn exactness(v: &Validation) -> Table {
         let Estimate { value, interval: Interval { low, high } } = moved.stability.kl;
         let kl = format!("{value:.2e} [{low:.2e}, {high:.2e}]");
         rows.push(vec!["KL of perturbed posteriors (nats)".into(), kl.into(), images(moved.stability.n)]);
-        let changed = cell(moved.stability.changed, 100.0);
+        let changed = Value::of(moved.stability.changed, 100.0);
         rows.push(vec!["decisions changed by it (%)".into(), changed, images(moved.stability.n)]);
     }
     Table {
@@ -183,14 +174,14 @@ fn classes(v: &Validation, f: &Fidelity) -> Option<Table> {
     let row = |((made, real), texture): ((&ClassDiversity, &ClassDiversity), &super::ClassTexture)| -> Vec<Value> {
         vec![
             v.class_names[made.class].as_str().into(),
-            optional(made.variance, 1.0),
-            optional(real.variance, 1.0),
-            optional(made.distance, 1.0),
-            optional(real.distance, 1.0),
-            optional(texture.within.generated, 1.0),
-            optional(texture.within.held_out, 1.0),
-            optional(texture.whole.generated, 1.0),
-            optional(texture.whole.held_out, 1.0),
+            Value::of_any(made.variance, 1.0),
+            Value::of_any(real.variance, 1.0),
+            Value::of_any(made.distance, 1.0),
+            Value::of_any(real.distance, 1.0),
+            Value::of_any(texture.within.generated, 1.0),
+            Value::of_any(texture.within.held_out, 1.0),
+            Value::of_any(texture.whole.generated, 1.0),
+            Value::of_any(texture.whole.held_out, 1.0),
         ]
     };
     let window = texture.first().map_or(0, |t| t.window);
