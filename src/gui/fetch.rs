@@ -11,7 +11,7 @@ use super::format;
 use super::panels::{Cx, fields};
 use super::session::fetch::FetchView;
 use super::theme::Theme;
-use super::widgets::{fact, facts, hint};
+use super::widgets::{fact, facts, hint, on_top};
 use crate::data::fetch::{Corpus, catalogue, is_fetched};
 use crate::worker::fetch::FetchRequest;
 use crate::worker::protocol::Outcome;
@@ -48,8 +48,8 @@ impl FetchDesk {
     }
 
     /// Closes it; what is on its way goes on.
-    pub fn close(&mut self) {
-        self.open = false;
+    pub fn close(&mut self) -> bool {
+        std::mem::take(&mut self.open)
     }
 
     /// Paints it.
@@ -58,8 +58,7 @@ impl FetchDesk {
             self.out = folder.display().to_string();
         }
         let mut open = self.open;
-        let window = egui::Window::new("Fetch a corpus").open(&mut open).collapsible(false).resizable(false);
-        window.pivot(egui::Align2::CENTER_CENTER).default_pos(ctx.content_rect().center()).show(ctx, |ui| {
+        on_top(ctx, "Fetch a corpus", &mut open).resizable(false).show(ctx, |ui| {
             ui.horizontal_top(|ui| {
                 let column = egui::Layout::top_down(egui::Align::Min);
                 ui.allocate_ui_with_layout(vec2(LIST, HEIGHT), column, |ui| self.list(ui));

@@ -6,13 +6,12 @@ use super::command::Command;
 use super::panels::Cx;
 use super::session::ledger::{on_show, page};
 use super::theme::{Badge, Theme};
-use super::widgets::{badge, empty_state, heading, hint};
+use super::widgets::{badge, empty_state, heading, hint, on_top};
 use crate::provenance::Made;
 
 /// Shows the window of the ledger while it is open.
 pub fn show(ctx: &egui::Context, open: &mut bool, cx: &mut Cx) {
-    let window = egui::Window::new("Exactness ledger").open(open).default_size([620.0, 520.0]).collapsible(false);
-    window.constrain(true).show(ctx, |ui| lines(ui, cx));
+    on_top(ctx, "Exactness ledger", open).default_size([620.0, 520.0]).show(ctx, |ui| lines(ui, cx));
 }
 
 fn lines(ui: &mut Ui, cx: &mut Cx) {

@@ -45,6 +45,7 @@ impl App {
                 ctx.send_viewport_cmd(ViewportCommand::Fullscreen(!now));
             }
             Command::Quit => ctx.send_viewport_cmd(ViewportCommand::Close),
+            Command::Escape if self.close_window() => {}
             Command::Escape | Command::SelectNone => self.view.selection.clear(),
             Command::Walk(step, extend) => self.view.walk(step, extend),
             Command::SelectAll => self.view.select_all(),
@@ -287,6 +288,11 @@ impl App {
         let title = request.title();
         let id = self.engine.open_judged_images(request);
         self.session.asks_judged_images(id, title);
+    }
+
+    /// Closes a window that lies on the panels; whether there was one.
+    fn close_window(&mut self) -> bool {
+        std::mem::take(&mut self.precision.open) || std::mem::take(&mut self.ledger) || self.fetching.close()
     }
 
     pub(super) fn copy(&mut self, ctx: &egui::Context, text: String, done: &str) {

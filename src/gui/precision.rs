@@ -6,7 +6,7 @@ use super::command::Command;
 use super::figures::Drawings;
 use super::panels::Cx;
 use super::panels::experiments::findings::{grid, one};
-use super::widgets::{empty_state, hint};
+use super::widgets::{empty_state, hint, on_top};
 use crate::validate::IMAGES;
 use crate::worker::protocol::Job;
 
@@ -22,8 +22,7 @@ impl PrecisionPage {
     /// Shows the page while it is open.
     pub fn show(&mut self, ctx: &egui::Context, cx: &mut Cx) {
         let Self { open, drawings } = self;
-        let window = egui::Window::new("Precision").open(open).default_size([620.0, 560.0]).collapsible(false);
-        window.constrain(true).show(ctx, |ui| content(ui, drawings, cx));
+        on_top(ctx, "Precision", open).default_size([620.0, 560.0]).show(ctx, |ui| content(ui, drawings, cx));
     }
 }
 

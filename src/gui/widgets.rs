@@ -16,6 +16,12 @@ pub fn badge(ui: &mut Ui, badge: Badge, why: &str) {
     response.response.on_hover_text(why);
 }
 
+/// A window on top of the panels, in the middle when it is first shown.
+pub fn on_top<'a>(ctx: &egui::Context, title: &'a str, open: &'a mut bool) -> egui::Window<'a> {
+    let window = egui::Window::new(title).open(open).collapsible(false).constrain(true);
+    window.pivot(egui::Align2::CENTER_CENTER).default_pos(ctx.content_rect().center())
+}
+
 /// A heading with a badge behind it.
 pub fn heading(ui: &mut Ui, text: &str, mark: Option<(Badge, &str)>) {
     ui.add_space(SECTION_GAP);

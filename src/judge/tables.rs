@@ -2,7 +2,6 @@
 
 use super::{ClassGap, Report, Verdict, WorstImage};
 use crate::figure::{Column, Table, Value};
-use crate::measure::Estimate;
 
 /// Summary, pairs, classes, worst images and tests, as far as there is something in them.
 pub fn tables(report: &Report) -> Vec<Table> {

@@ -21,5 +21,6 @@ mod scale;
 mod shift;
 mod slurm;
 mod training;
+mod validate;
 mod walk;
 mod world;
