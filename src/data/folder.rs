@@ -14,6 +14,7 @@
 
 use std::path::{Path, PathBuf};
 
+use image::imageops::FilterType;
 use image::{ImageReader, Limits};
 use rayon::prelude::*;
 
@@ -45,6 +46,14 @@ pub(super) fn is_image_name(path: &Path) -> bool {
 /// Names the entry: an empty folder, a class without images, a file that is no image, the first file of another size, a
 /// symbolic link that leads back to a folder around it.
 pub fn read_folder(root: &Path) -> Result<Dataset> {
+    read_folder_within(root, None)
+}
+
+/// [`read_folder`], images with a side beyond `most` scaled down while they are read ([`read_image_files_within`]).
+///
+/// # Errors
+/// As [`read_folder`].
+pub fn read_folder_within(root: &Path, most: Option<usize>) -> Result<Dataset> {
     let mut classes = Vec::new();
     let mut loose = Vec::new();
     for path in entries(root)? {
@@ -62,7 +71,7 @@ pub fn read_folder(root: &Path) -> Result<Dataset> {
     if !classes.is_empty() {
         (files, labels) = labelled_files(&classes).map(|(files, labels)| (files, Some(labels)))?;
     }
-    let mut dataset = read_image_files(&files)?;
+    let mut dataset = read_image_files_within(&files, most)?;
     dataset.name = file_name(root);
     dataset.labels = labels;
     dataset.class_names = classes.iter().map(|class| file_name(class)).collect();
@@ -113,10 +122,20 @@ fn walk(folder: &Path, around: &mut Vec<PathBuf>, found: &mut Vec<PathBuf>) -> R
 /// # Errors
 /// No file, a file that is no image (whatever it is called), or the first file whose size differs from the first one's.
 pub fn read_image_files(files: &[PathBuf]) -> Result<Dataset> {
+    read_image_files_within(files, None)
+}
+
+/// [`read_image_files`], images with a side beyond `most` scaled down to `most`×`most` as they are read, so that a corpus of large
+/// photographs fits into memory: bilinearly with antialiasing, as PIL and torchvision's `Resize` do, until the shorter side fits, and the
+/// middle of the longer one is kept.
+///
+/// # Errors
+/// As [`read_image_files`].
+pub fn read_image_files_within(files: &[PathBuf], most: Option<usize>) -> Result<Dataset> {
     let mut stack: Option<Stack> = None;
     for chunk in files.chunks(CHUNK) {
         // Collected before looking at errors, so that the first bad file is the one reported.
-        let images: Vec<Result<Picture>> = chunk.par_iter().map(|file| decode(file)).collect();
+        let images: Vec<Result<Picture>> = chunk.par_iter().map(|file| decode(file, most)).collect();
         for (file, image) in chunk.iter().zip(images) {
             let image = image?;
             match &mut stack {
@@ -181,7 +200,7 @@ impl Stack {
     }
 }
 
-fn decode(file: &Path) -> Result<Picture> {
+fn decode(file: &Path, most: Option<usize>) -> Result<Picture> {
     let mut limits = Limits::default();
     limits.max_image_width = Some(MAX_SIDE);
     limits.max_image_height = Some(MAX_SIDE);
@@ -192,6 +211,11 @@ fn decode(file: &Path) -> Result<Picture> {
     }
     reader.limits(limits);
     let image = reader.decode().map_err(|e| Error::file(file, format!("damaged or unsupported image: {e}")))?;
+    let most = most.and_then(|most| u32::try_from(most).ok());
+    let image = match most.filter(|&most| most > 0 && image.height().max(image.width()) > most) {
+        Some(most) => image.resize_to_fill(most, most, FilterType::Triangle),
+        None => image,
+    };
     let (height, width) = (image.height() as usize, image.width() as usize);
     let channels = if image.color().has_color() { 3 } else { 1 };
     let shape = ImageShape { channels, height, width };

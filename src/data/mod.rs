@@ -33,7 +33,7 @@ pub use folder::{read_folder, read_image_files};
 pub use idx::read_idx;
 pub(crate) use npy::{Array, Types, Values, read_npy_file};
 pub use npz::{read_array, read_logp, read_npz};
-pub use open::{open, open_dataset, open_split, open_test};
+pub use open::{open, open_dataset, open_dataset_within, open_split, open_test, open_test_within};
 pub use parts::{host_name, machine, sweep_parts};
 pub(crate) use source::{CUT_SHORT, open_file, said};
 pub use stream::NpzImages;

@@ -3,13 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use super::cifar::{Cifar, records_of_len};
-use super::folder::is_image_name;
+use super::folder::{is_image_name, read_folder_within, read_image_files_within};
 use super::npz::{has_test, read_npz_split};
 use super::source::{entries, file_name, head, open_file};
-use super::{
-    Dataset, Input, Split, batches, idx, read_batches, read_cifar10, read_cifar100, read_folder, read_idx,
-    read_image_files,
-};
+use super::{Dataset, Input, Split, batches, idx, read_batches, read_cifar10, read_cifar100, read_idx};
 use crate::error::{Error, Result};
 
 const SUPPORTED: &str = "supported are NumPy archives (.npz), IDX files (*-images-idx3-ubyte, also .gz), CIFAR-10 and \
@@ -34,7 +31,15 @@ pub fn open(path: &Path) -> Result<Input> {
 /// # Errors
 /// As [`open`]; also when only the other split is there, or when the file holds world-space tensors instead of pixels.
 pub fn open_dataset(path: &Path, split: Split) -> Result<Dataset> {
-    match open_split(path, split)? {
+    open_dataset_within(path, split, None)
+}
+
+/// [`open_dataset`], image files with a side beyond `most` scaled down while they are read ([`super::read_folder`]).
+///
+/// # Errors
+/// As [`open_dataset`].
+pub fn open_dataset_within(path: &Path, split: Split, most: Option<usize>) -> Result<Dataset> {
+    match open_split_within(path, split, most)? {
         Input::Pixels(dataset) => Ok(dataset),
         Input::World(_) => {
             Err(Error::file(path, "holds world-space tensors (array x of floats), but 8-bit images are needed here"))
@@ -47,17 +52,21 @@ pub fn open_dataset(path: &Path, split: Split) -> Result<Dataset> {
 /// # Errors
 /// As [`open`]; also when only the other split is there.
 pub fn open_split(path: &Path, split: Split) -> Result<Input> {
+    open_split_within(path, split, None)
+}
+
+fn open_split_within(path: &Path, split: Split, most: Option<usize>) -> Result<Input> {
     let meta = std::fs::metadata(path).map_err(|e| Error::io(path, e))?;
     if !meta.is_dir() {
-        return open_file_of_any_kind(path, split);
+        return open_file_of_any_kind(path, split, most);
     }
     if let Some(found) = find_split(path, split)? {
-        return found.read();
+        return found.read(most);
     }
     if find_split(path, split.other())?.is_some() {
         return Err(Error::file(path, format!("has a {} split, but no {split} split", split.other())));
     }
-    read_folder(path).map(Input::Pixels).map_err(|error| match error {
+    read_folder_within(path, most).map(Input::Pixels).map_err(|error| match error {
         Error::File { path: at, cause } if at == path => Error::file(path, format!("{cause}; {SUPPORTED}")),
         other => other,
     })
@@ -68,8 +77,16 @@ pub fn open_split(path: &Path, split: Split) -> Result<Input> {
 /// # Errors
 /// As [`open`].
 pub fn open_test(path: &Path) -> Result<Option<Input>> {
+    open_test_within(path, None)
+}
+
+/// [`open_test`], image files with a side beyond `most` scaled down while they are read.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_test_within(path: &Path, most: Option<usize>) -> Result<Option<Input>> {
     let there = if path.is_dir() { find_split(path, Split::Test)?.is_some() } else { is_npz(path)? && has_test(path)? };
-    there.then(|| open_split(path, Split::Test)).transpose()
+    there.then(|| open_split_within(path, Split::Test, most)).transpose()
 }
 
 /// Whether a file is an npz archive, by its name or its first bytes.
@@ -88,14 +105,14 @@ enum Found {
 }
 
 impl Found {
-    fn read(self) -> Result<Input> {
+    fn read(self, most: Option<usize>) -> Result<Input> {
         match self {
             Self::Idx(images) => read_idx(&images, None).map(Input::Pixels),
             Self::Cifar10(files) => read_cifar10(&files).map(Input::Pixels),
             Self::Cifar100(file) => read_cifar100(&file).map(Input::Pixels),
             Self::Npz(file) => super::read_npz(&file),
             Self::Batches(files) => read_batches(&files).map(Input::Pixels),
-            Self::Folder(folder) => read_folder(&folder).map(Input::Pixels),
+            Self::Folder(folder) => read_folder_within(&folder, most).map(Input::Pixels),
         }
     }
 }
@@ -169,7 +186,7 @@ fn is_cifar10_name(path: &Path, split: Split) -> bool {
 }
 
 /// A file: names that are telling first, so that a damaged file meets the reader that can say what is wrong with it.
-fn open_file_of_any_kind(path: &Path, split: Split) -> Result<Input> {
+fn open_file_of_any_kind(path: &Path, split: Split, most: Option<usize>) -> Result<Input> {
     let name = file_name(path).to_ascii_lowercase();
     if name.ends_with(".npz") {
         return read_npz_split(path, split);
@@ -181,7 +198,7 @@ fn open_file_of_any_kind(path: &Path, split: Split) -> Result<Input> {
         return open_cifar(path).map(Input::Pixels);
     }
     if is_image_name(path) {
-        return read_image_files(&[path.to_owned()]).map(Input::Pixels);
+        return read_image_files_within(&[path.to_owned()], most).map(Input::Pixels);
     }
     let start = head(path, 16)?;
     if start.starts_with(b"PK\x03\x04") {
@@ -194,7 +211,7 @@ fn open_file_of_any_kind(path: &Path, split: Split) -> Result<Input> {
         return read_batches(&[path.to_owned()]).map(Input::Pixels);
     }
     if image::guess_format(&start).is_ok() {
-        return read_image_files(&[path.to_owned()]).map(Input::Pixels);
+        return read_image_files_within(&[path.to_owned()], most).map(Input::Pixels);
     }
     Err(Error::file(path, format!("is of no kind that can be read; {SUPPORTED}")))
 }

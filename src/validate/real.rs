@@ -1,10 +1,11 @@
-//! The real images of a validation: those the oracle was trained on, where they can be told, and held-out ones.
+//! The real images of a validation: those the oracle was trained on, where they can be told, and held-out ones. Image files larger than the
+//! world's images are scaled down as they are read.
 
 use rand::seq::SliceRandom;
 use serde::Serialize;
 
 use super::{FEWEST, Work};
-use crate::data::{Dataset, Input, Split, open_dataset, open_test};
+use crate::data::{Dataset, Input, Split, open_dataset_within, open_test_within};
 use crate::error::{Error, Result};
 use crate::oracle::train::training_images;
 use crate::oracle::world::World;
@@ -53,16 +54,17 @@ impl Real {
     /// Opens the corpus of a validation.
     pub fn open(work: &Work<'_>) -> Result<Self> {
         let (spec, world) = (work.spec, work.world);
+        let side = world.shape().width;
         let mut notes = Vec::new();
         let name = spec.data.file_name().unwrap_or(spec.data.as_os_str()).to_string_lossy();
         if spec.images == 0 {
             // Nothing is compared: held-out images are all that is needed.
-            let held_out = fitted(world, open_dataset(&spec.data, Split::Test)?, &mut notes)?;
+            let held_out = fitted(world, open_dataset_within(&spec.data, Split::Test, Some(side))?, &mut notes)?;
             let train = held_out.subset([])?;
             return Ok(Self { corpus: Corpus::of(&name, (&train, &held_out), None, notes), train, held_out });
         }
         let (train, of_the_oracle) = trained_on(work, &mut notes)?;
-        let (train, held_out) = match open_test(&spec.data)? {
+        let (train, held_out) = match open_test_within(&spec.data, Some(side))? {
             Some(Input::Pixels(test)) => (train, fitted(world, test, &mut Vec::new())?),
             Some(Input::World(_)) => {
                 return Err(Error::file(&spec.data, "its test part holds world-space tensors, not 8-bit images"));
@@ -101,7 +103,7 @@ fn trained_on(work: &Work<'_>, notes: &mut Vec<String>) -> Result<(Dataset, Opti
     {
         return Ok((images, Some(true)));
     }
-    let images = fitted(work.world, open_dataset(path, Split::Train)?, notes)?;
+    let images = fitted(work.world, open_dataset_within(path, Split::Train, Some(work.world.shape().width))?, notes)?;
     Ok((images, work.info.training.as_ref().map(|_| false)))
 }
 

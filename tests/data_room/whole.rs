@@ -200,3 +200,32 @@ fn data_real_mnist() {
     assert_eq!(ones, 1_135, "the official test set has 1,135 ones");
     assert_eq!(test.pad_to(32).unwrap().to_channels(3).unwrap().shape.to_string(), "3×32×32");
 }
+
+#[test]
+fn large_photographs_are_scaled_down_as_they_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let shape = |height, width| ImageShape { channels: 3, height, width };
+    for (split, class, [height, width]) in
+        [("train", "cat", [40, 40]), ("train", "dog", [48, 80]), ("val", "cat", [16, 16])]
+    {
+        let path = folder.path().join(split).join(class);
+        std::fs::create_dir_all(&path).unwrap();
+        // Left half black, right half white, in every channel.
+        let row = |_| (0..width).map(|x| if x < width / 2 { 0 } else { 255 }).collect::<Vec<u8>>();
+        let pixels: Vec<u8> = (0..3 * height).flat_map(row).collect();
+        write_png(&path.join("1.png"), shape(height, width), &pixels).unwrap();
+    }
+    fails(open_dataset(folder.path(), Split::Train), &folder.path().join("train/dog/1.png"), "is 48×80 pixels");
+    let train = open_dataset_within(folder.path(), Split::Train, Some(16)).unwrap();
+    assert_eq!((train.shape, train.len()), (shape(16, 16), 2));
+    for i in 0..2 {
+        let image = train.image(i);
+        for row in image.chunks(16) {
+            // The middle of the wide one is kept, edge in the middle; away from it nothing is blurred.
+            assert!(row[..6].iter().all(|&p| p == 0) && row[10..].iter().all(|&p| p == 255), "{i}: {row:?}");
+        }
+    }
+    // What fits is left alone.
+    let test = open_dataset_within(folder.path(), Split::Test, Some(16)).unwrap();
+    assert_eq!(test.image(0), open_dataset(folder.path(), Split::Test).unwrap().image(0));
+}

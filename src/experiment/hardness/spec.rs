@@ -198,6 +198,7 @@ impl HardnessSpec {
                 path: data.clone(),
                 description: None,
                 pad_to,
+                resize: None,
                 held_out,
                 shift,
                 mirror,

@@ -3,7 +3,7 @@
 use rand::seq::SliceRandom;
 
 use super::spec::{DataSpec, TrainSpec};
-use crate::data::{Dataset, Input, Split, open_dataset, open_test};
+use crate::data::{Dataset, Input, Split, open_dataset_within, open_test_within};
 use crate::error::{Error, Result};
 
 /// One part of the corpus a spec describes. Where the corpus knows no parts, all of it, whichever part is asked for.
@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 /// # Errors
 /// When it cannot be read, or lacks a class that is asked for.
 pub fn corpus(spec: &DataSpec, split: Split) -> Result<Dataset> {
-    let all = fitted(spec, open_dataset(&spec.path, split)?)?;
+    let all = fitted(spec, open_dataset_within(&spec.path, split, spec.resize)?)?;
     match spec.limit.filter(|limit| split == Split::Train && *limit < all.len()) {
         Some(limit) => first(&all, limit),
         None => Ok(all),
@@ -23,7 +23,7 @@ pub fn corpus(spec: &DataSpec, split: Split) -> Result<Dataset> {
 /// # Errors
 /// As [`corpus`].
 pub fn test_corpus(spec: &DataSpec) -> Result<Option<Dataset>> {
-    match open_test(&spec.path)? {
+    match open_test_within(&spec.path, spec.resize)? {
         Some(Input::Pixels(all)) => fitted(spec, all).map(Some),
         Some(Input::World(_)) => {
             Err(Error::file(&spec.path, "its test part holds world-space tensors, not 8-bit images"))

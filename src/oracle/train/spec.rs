@@ -48,6 +48,10 @@ pub struct DataSpec {
     /// Side the images are padded to with zeros, as EBO does; a multiple of 2^levels.
     #[serde(default = "default_side")]
     pub pad_to: usize,
+    /// Image files with a side beyond this are scaled down to it while they are read (bilinearly with antialiasing, the middle kept): AFHQ's
+    /// photographs of 512 pixels become a world of 64. As they are where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resize: Option<usize>,
     /// Images set apart from the training part to choose the best epoch by. The test part is never used for that.
     #[serde(default = "default_held_out")]
     pub held_out: usize,

@@ -226,6 +226,11 @@ fn numbers(ui: &mut Ui, spec: &mut TrainSpec, waiting: &mut TarFlowSpec) {
     ui.horizontal_wrapped(|ui| {
         ui.checkbox(&mut spec.data.mirror, "Mirror at random")
             .on_hover_text("Each image left to right or not, anew in every epoch");
+        let mut shrinks = spec.data.resize.is_some();
+        let about = "Larger image files are scaled down to the image side while they are read, the middle kept";
+        if ui.checkbox(&mut shrinks, "Scale large images down").on_hover_text(about).changed() {
+            spec.data.resize = shrinks.then_some(spec.data.pad_to);
+        }
         if let Some(flow) = &mut spec.tarflow {
             ui.checkbox(&mut flow.volume_preserving, "Volume-preserving").on_hover_text("Blocks only shift (VP)");
         }
