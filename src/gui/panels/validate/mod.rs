@@ -7,6 +7,7 @@ use eframe::egui::{self, Label, RichText, Ui};
 
 use super::experiments::findings::{grid, one};
 use super::{Cx, Panel};
+use crate::figure::Table;
 use crate::gui::figures::Drawings;
 use crate::gui::session::validate::ValidateView;
 use crate::gui::theme::{Badge, Theme};
@@ -14,6 +15,9 @@ use crate::gui::widgets::{empty_state, heading, hint};
 use crate::validate::Validation;
 use form::Form;
 use pairs::PairViewer;
+
+/// Width of a sentence below a name, points.
+const READING: f32 = 250.0;
 
 /// The panel's name in saved layouts.
 pub const ID: &str = "validate";
@@ -89,8 +93,8 @@ impl ValidatePanel {
         for note in &corpus.notes {
             hint(ui, note.clone());
         }
-        if let Some(table) = view.tables.first() {
-            grid(ui, table);
+        if let (Some(table), Some(_)) = (view.tables.first(), &found.fidelity) {
+            beside(ui, table);
         }
         for (i, figure) in view.figures.iter().enumerate() {
             one(ui, cx, figure, |ui| self.drawings.show(ui, i, figure));
@@ -98,6 +102,35 @@ impl ValidatePanel {
         if let Some(pairs) = &view.pairs {
             self.pairs.show(ui, view.job, pairs);
         }
-        view.tables.iter().skip(1).for_each(|table| grid(ui, table));
+        let shown = usize::from(found.fidelity.is_some());
+        view.tables.iter().skip(shown).for_each(|table| grid(ui, table));
     }
+}
+
+/// The table of figures beside each other, how each is read below its name: a column of its own would be out of sight.
+fn beside(ui: &mut Ui, table: &Table) {
+    ui.add_space(8.0);
+    ui.label(RichText::new(&table.title).strong());
+    let weak = Theme::of(ui).weak();
+    egui::Grid::new(&table.id).num_columns(3).striped(true).spacing([14.0, 3.0]).show(ui, |ui| {
+        for column in table.columns.iter().take(3) {
+            ui.label(RichText::new(column.heading()).small().color(weak));
+        }
+        ui.end_row();
+        for row in table.shown() {
+            let [name, generated, held_out, reading] = &row[..] else { continue };
+            ui.vertical(|ui| {
+                ui.spacing_mut().item_spacing.y = 0.0;
+                ui.add(Label::new(name).wrap_mode(egui::TextWrapMode::Extend));
+                let reading = RichText::new(reading).small().color(weak);
+                ui.set_max_width(READING);
+                ui.add(Label::new(reading).wrap());
+            });
+            for value in [generated, held_out] {
+                ui.add(Label::new(value).wrap_mode(egui::TextWrapMode::Extend));
+            }
+            ui.end_row();
+        }
+    });
+    hint(ui, table.caption.clone());
 }
