@@ -7,7 +7,8 @@
 //!
 //! `units, error → data → flow → oracle → {bayes, measure, classifier} → experiment → run → worker → {cli, gui}` (`device`,
 //! `simd` and `gradients` stand beside `data`; `measure` imports nothing of the crate beyond `units`, `error`, `events` and `simd`,
-//! and `classifier` names one function of it, `log_softmax`).
+//! and `classifier` names one function of it, `log_softmax`; `provenance` stands beside `error`). What is taken away, brought back and
+//! compared with nature stands between `classifier` and `worker`: `export`, `judge`, `validate`.
 
 pub mod bayes;
 pub mod classifier;
