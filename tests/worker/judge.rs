@@ -53,6 +53,10 @@ fn judged(bench: &mut Bench, dataset: &Path, path: PathBuf) -> Box<Report> {
     report.unwrap()
 }
 
+fn sigmoid(t: f64) -> f64 {
+    1.0 / (1.0 + (-t).exp())
+}
+
 #[test]
 fn the_worst_images_of_a_model_are_those_of_the_dataset_with_what_it_says_of_them() {
     let place = tempfile::tempdir().unwrap();
@@ -78,7 +82,6 @@ fn the_worst_images_of_a_model_are_those_of_the_dataset_with_what_it_says_of_the
         oracle: "gaussian".into(),
         world: world.clone(),
     };
-    let sigmoid = |t: f64| 1.0 / (1.0 + (-t).exp());
     for by in [WorstBy::Kl, WorstBy::Gap] {
         let job = bench.worker.open_judged_images(request(by));
         assert!(matches!(bench.outcome(job), Outcome::Done(_)));
