@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::spec::IMAGENET;
 use super::{Classifier, ClassifierConfig, Normalisation, onnx};
 use crate::data::ImageShape;
 use crate::error::Result;
@@ -45,9 +46,6 @@ impl Scaled {
 #[serde(transparent)]
 pub struct InputScale(Vec<(f32, f32)>);
 
-/// ImageNet's means and standard deviations of red, green and blue between 0 and 1.
-const IMAGENET: [(f32, f32); 3] = [(0.485, 0.229), (0.456, 0.224), (0.406, 0.225)];
-
 impl InputScale {
     /// The scale of a normalisation; the values of images (NCHW) that set it are asked for only where they are needed.
     /// `range` holds the ends of the range of pixels, which ImageNet's figures take to be 0 and 1.
@@ -64,8 +62,9 @@ impl InputScale {
             Normalisation::AsIs => vec![(0.0, 1.0); shape.channels],
             Normalisation::Imagenet => {
                 let width = high - low;
-                let scaled = |(mean, std): (f32, f32)| (low + mean * width, (std * width).recip());
-                (0..shape.channels).map(|c| scaled(IMAGENET[c % 3])).collect()
+                let [mean, std] = IMAGENET.map(|figures| figures.map(|figure| figure as f32));
+                let scaled = |c: usize| (low + mean[c] * width, (std[c] * width).recip());
+                (0..shape.channels).map(|c| scaled(c % 3)).collect()
             }
             Normalisation::Standard => {
                 let (x, pixels) = (images()?, shape.height * shape.width);
@@ -113,7 +112,7 @@ mod tests {
     fn imagenets_scale_sees_values_between_0_and_1_whatever_the_worlds_range() {
         let shape = ImageShape { channels: 3, height: 1, width: 2 };
         let unit = [0.0f32, 1.0, 0.3, 0.6, 0.485, 0.9];
-        let written = |c: usize, v: f32| (v - IMAGENET[c].0) / IMAGENET[c].1;
+        let written = |c: usize, v: f32| (v - IMAGENET[0][c] as f32) / IMAGENET[1][c] as f32;
         let named: onnx::Normalisation = "imagenet".parse().unwrap();
         for range in [[0.0f32, 1.0], [-1.0, 1.0]] {
             let scales = [

@@ -13,7 +13,7 @@ use super::sample::class_of;
 use super::{open, print_json};
 use crate::data::write_png;
 use crate::error::Result;
-use crate::events::{Events, Progress};
+use crate::events::{Events, Progress, silent};
 use crate::flow::Evidence;
 use crate::flow::preprocess::Dequantisation;
 use crate::oracle::classify::read_input;
@@ -93,7 +93,12 @@ pub fn run(args: EvidenceArgs) -> Result<()> {
         write_png(path, shape, &pixels)?;
         let classes = format!("for {}, against {}", world.class_names()[a], world.class_names()[b]);
         let provenance = opened.info.provenance(Badge::Exact, &settings).with("evidence", classes);
-        keep(path, "evidence maps", provenance.for_the_eye("colours scaled to the strongest cell of each"))?;
+        keep(
+            path,
+            "evidence maps",
+            provenance.for_the_eye("colours scaled to the strongest cell of each"),
+            &mut silent(),
+        )?;
     }
     let rows: Vec<Vec<Vec<f64>>> =
         maps.iter().map(|map| map.cells.chunks(map.columns).map(<[f64]>::to_vec).collect()).collect();

@@ -1,6 +1,7 @@
 //! Looks that leave the world, as arguments of `sample`.
 
 use super::Opened;
+use crate::events::silent;
 use crate::oracle::provenance::keep;
 use std::path::Path;
 
@@ -75,7 +76,7 @@ struct Report<'a> {
 /// Writes pictures and says what they are.
 pub fn run(opened: &Opened, spec: SampleSpec, settings: &Settings, look: &Look, out: &Path, json: bool) -> Result<()> {
     let pictures = save_pictures_with(&opened.world, &spec, &[], settings, look, out, &mut Bar::new("sampling"))?;
-    keep(out, "pictures with a look", opened.info.of_pictures(&spec, &[], settings, look))?;
+    keep(out, "pictures with a look", opened.info.of_pictures(&spec, &[], settings, look), &mut silent())?;
     let file = out.display().to_string();
     if json {
         let Look { guidance, denoise } = *look;

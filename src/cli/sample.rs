@@ -1,5 +1,6 @@
 //! `bayescope sample`.
 
+use crate::events::silent;
 use serde::Serialize;
 
 use super::args::SampleArgs;
@@ -57,7 +58,7 @@ pub fn run(args: &SampleArgs) -> Result<()> {
     if let Some(latents) = &args.latents {
         provenance = provenance.with("latents", latents.display().to_string());
     }
-    keep(&args.out, "samples", provenance)?;
+    keep(&args.out, "samples", provenance, &mut silent())?;
     let file = args.out.display().to_string();
     if args.json {
         let info = &opened.info;

@@ -12,7 +12,7 @@ use super::sample::class_of;
 use super::{open, print_json};
 use crate::data::Input;
 use crate::error::{Error, Result};
-use crate::events::Progress;
+use crate::events::{Progress, silent};
 use crate::oracle::classify::read_input;
 use crate::oracle::walk::{Goal, Subject, TOLERANCE, Walk, WalkPoint, WalkSpec, Way, save, walk};
 use crate::oracle::world::{Settings, World};
@@ -59,7 +59,7 @@ pub fn run(args: &WalkArgs) -> Result<()> {
     drop(bar);
     if let Some(path) = &args.out {
         save(&opened.world, &walked, path)?;
-        keep(path, "points of a walk", opened.info.of_walk(&settings, path))?;
+        keep(path, "points of a walk", opened.info.of_walk(&settings, path), &mut silent())?;
     }
     let file = args.out.as_ref().map(|path| path.display().to_string());
     let info = &opened.info;

@@ -28,13 +28,15 @@ pub struct FetchDesk {
     out: String,
     /// Whether a folder holds the corpus, as it was when it was looked at last.
     looked: Option<(PathBuf, bool)>,
+    /// Whether something was on its way in the last frame.
+    was_running: bool,
 }
 
 impl Default for FetchDesk {
     fn default() -> Self {
         let data = directories::ProjectDirs::from("", "", "bayescope").map(|dirs| dirs.data_dir().to_owned());
         let out = data.unwrap_or_default().join("corpora").display().to_string();
-        Self { open: false, chosen: 0, out, looked: None }
+        Self { open: false, chosen: 0, out, looked: None, was_running: false }
     }
 }
 
@@ -119,15 +121,17 @@ impl FetchDesk {
         }
     }
 
-    /// Whether the corpus was fetched into the folder; looked at again when anything has changed.
+    /// Whether the corpus was fetched into the folder; looked at once, and again when what was on its way has ended.
     fn there(&mut self, out: &Path, corpus: &Corpus, running: bool) -> bool {
+        if std::mem::replace(&mut self.was_running, running) && !running {
+            self.looked = None;
+        }
         let folder = out.join(corpus.name);
         match &self.looked {
-            Some((looked, there)) if *looked == folder && !running => *there,
-            // While something is on its way nothing is known for long.
+            Some((looked, there)) if *looked == folder => *there,
             _ => {
                 let there = is_fetched(&folder);
-                self.looked = (!running).then_some((folder, there));
+                self.looked = Some((folder, there));
                 there
             }
         }

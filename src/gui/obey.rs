@@ -1,6 +1,10 @@
 //! What each command does.
 
+use crate::data::write_atomically;
+use crate::events::silent;
 use crate::gui::session::ledger::of_figure;
+use crate::oracle::provenance::keep;
+use crate::provenance::{Badge, Made};
 use std::path::PathBuf;
 
 use eframe::egui::{self, ViewportCommand};
@@ -235,9 +239,18 @@ impl App {
     }
 
     fn save_curve(&mut self, ctx: &egui::Context, path: PathBuf) {
-        if let Some(text) = readout::curve_csv(&self.session) {
-            self.saving = background::save_text(ctx, path, text);
-        }
+        let info = self.session.oracle.clone();
+        let Some((text, info)) = readout::curve_csv(&self.session).zip(info) else { return };
+        // Each point has its own method; the weakest badge stands for the curve.
+        let provenance = info
+            .provenance(Badge::Estimated, &self.prefs.settings())
+            .with("curve", "Bayes error over τ at T = 1, with a 95 % interval and the method for each point");
+        let (what, place) = ("curve of Bayes errors".to_owned(), Some(path.display().to_string()));
+        self.making = Some(Made { what: what.clone(), place, provenance: provenance.clone() });
+        self.saving = background::save_with(ctx, path, move |path| {
+            write_atomically(path, |file| file.write_all(text.as_bytes()))?;
+            keep(path, &what, provenance, &mut silent()).map(drop)
+        });
     }
 
     /// Selected samples, if more than the one under the cursor; otherwise nothing, which stands for all.

@@ -50,7 +50,11 @@ fn content(ui: &mut Ui, drawings: &mut Drawings, cx: &mut Cx) {
     });
     let session = cx.session;
     let Some((table, figure)) = &session.exchange.compared else {
-        return empty_state(ui, "Not compared yet", "It takes seconds for a small oracle, minutes for a large one.");
+        return empty_state(
+            ui,
+            "Not compared yet",
+            "It takes seconds for a small oracle of few classes and grows with both: every class of every image is\nscored in 64 bits on the CPU. Cancel below, in the list of jobs.",
+        );
     };
     egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
         grid(ui, table);

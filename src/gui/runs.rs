@@ -191,6 +191,10 @@ impl App {
             }
             RunCommand::SavePointsTo(path) => {
                 if let Some(text) = self.runs.points.take() {
+                    // Its first lines say where it comes from.
+                    let said = text.lines().filter_map(|line| line.strip_prefix("# ")?.split_once(": "));
+                    let said: Vec<_> = said.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+                    self.making = Some(of_figure("points of a plot", Some(&path), &said));
                     self.saving = background::save_text(ctx, path, text);
                 }
             }

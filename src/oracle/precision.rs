@@ -92,7 +92,7 @@ pub fn compare(
 }
 
 /// |a − b|; two likelihoods that are infinite alike (τ = 0) do not differ.
-fn difference(a: f64, b: f64) -> f64 {
+pub fn difference(a: f64, b: f64) -> f64 {
     if a == b { 0.0 } else { (a - b).abs() }
 }
 

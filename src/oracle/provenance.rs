@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::data::write_atomically;
 use crate::error::{Error, Result};
-use crate::events::silent;
+use crate::events::{Events, Progress};
 use crate::flow::tarflow::Look;
 use crate::flow::weights::sha256;
 use crate::oracle::folder::OracleInfo;
@@ -110,10 +110,10 @@ pub fn place(path: &Path) -> PathBuf {
 /// Writes what is behind a file or folder beside it or into it, with the file's SHA-256. The line for the ledger.
 ///
 /// # Errors
-/// Names the file that cannot be read or written.
-pub fn keep(path: &Path, what: &str, provenance: Provenance) -> Result<Made> {
+/// Names the file that cannot be read or written; [`Error::Cancelled`] while a large one is hashed.
+pub fn keep(path: &Path, what: &str, provenance: Provenance, events: &mut dyn Events<Progress>) -> Result<Made> {
     let made = Made { what: what.to_owned(), place: Some(path.display().to_string()), provenance };
-    let hash = path.is_file().then(|| sha256(path, &mut silent())).transpose()?;
+    let hash = path.is_file().then(|| sha256(path, events)).transpose()?;
     let place = place(path);
     let text = serde_json::to_vec_pretty(&Beside { made: &made, sha256: hash })
         .map_err(|e| Error::Numeric(format!("{}: {e}", place.display())))?;

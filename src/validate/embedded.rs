@@ -1,12 +1,15 @@
 //! Features of the training, held-out and generated images.
 
+use super::kept::fingerprint;
 use super::made::Made;
-use super::real::Real;
+use super::real::{Real, name_of};
 use super::spot::{train, unit};
 use super::{FeatureChoice, FeatureRecord, Stage, ValidateEvent, Work};
 use crate::classifier::features::{Embedded, FeatureNet};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
+use crate::measure::Estimate;
+use crate::units::ClassId;
 
 /// Images of a kept piece.
 const PIECE: usize = 512;
@@ -30,49 +33,65 @@ pub struct AllEmbedded {
 /// # Errors
 /// When the net cannot be had, the device or the disk fails, or the caller stops.
 pub fn embed(work: &Work<'_>, real: &Real, made: &Made, events: &mut dyn Events<ValidateEvent>) -> Result<AllEmbedded> {
-    let net = {
+    let (net, identity) = {
         let mut events = work.stage(Stage::FeatureNet, events);
         match &work.spec.features {
             FeatureChoice::OnTheSpot(spot) => {
                 let (name, classifier) = train(work, real, *spot, &mut events)?;
-                FeatureNet::of_classifier(name, classifier)?
+                (FeatureNet::of_classifier(name, classifier)?, name_of(&real.train))
             }
-            FeatureChoice::Weights(path) => FeatureNet::open(path, work.device, &mut events)?,
+            FeatureChoice::Weights(path) => {
+                let net = FeatureNet::open(path, work.device, &mut events)?;
+                let hash = net.sha256().unwrap_or_default().to_owned();
+                (net, hash)
+            }
         }
     };
-    let sets = [("train", &real.train.pixels), ("held-out", &real.held_out.pixels), ("generated", &made.pixels)];
-    let dims = work.world.shape().dims();
-    let total = sets.iter().map(|(_, pixels)| pixels.len() / dims).sum();
-    let (mut done, mut all) = (0, Vec::new());
-    for (name, pixels) in sets {
-        let mut set = Embedded { features: Vec::new(), log_p: Vec::new() };
-        for (at, chunk) in pixels.chunks(PIECE * dims).enumerate() {
+    let (dims, widths) = (work.world.shape().dims(), [net.dim(), net.classes()]);
+    let pixels = [&real.train.pixels, &real.held_out.pixels, &made.pixels];
+    let total = pixels.iter().map(|pixels| pixels.len() / dims).sum();
+    let mut done = 0;
+    let mut set = |pixels: &[u8]| {
+        let mut all = Embedded::default();
+        for chunk in pixels.chunks(PIECE * dims) {
             let n = chunk.len() / dims;
-            let (features, log_p) = work.kept.piece(&format!("features-{name}-{at:05}.npz"), n, || {
+            let name = format!("features-{}.npz", fingerprint(&[identity.as_bytes(), chunk]));
+            let (features, log_p) = work.kept.piece(&name, (n, widths), || {
                 let x: Vec<f32> = unit(chunk).collect();
                 let mut told = |p: Progress| {
-                    events.emit(ValidateEvent {
-                        stage: Stage::Embedding,
-                        progress: Progress { done: done + p.done, total },
-                    })
+                    let progress = Progress { done: done + p.done, total };
+                    events.emit(ValidateEvent { stage: Stage::Embedding, progress })
                 };
                 let Embedded { features, log_p } = net.embed(&x, work.world.shape(), BATCH, &mut told)?;
                 Ok((features, log_p))
             })?;
-            set.features.extend(features);
-            set.log_p.extend(log_p);
+            all.features.extend(features);
+            all.log_p.extend(log_p);
             done += n;
-            work.stage(Stage::Embedding, events).report(Progress { done, total })?;
+            events.report(ValidateEvent { stage: Stage::Embedding, progress: Progress { done, total } })?;
         }
-        all.push(set);
-    }
-    let record = FeatureRecord {
-        name: net.name().to_owned(),
-        sha256: net.sha256().map(str::to_owned),
-        dims: net.dim(),
-        classes: net.classes(),
+        Ok::<_, Error>(all)
     };
-    let mut all = all.into_iter();
-    let mut next = || all.next().unwrap_or(Embedded { features: Vec::new(), log_p: Vec::new() });
-    Ok(AllEmbedded { record, train: next(), held_out: next(), generated: next() })
+    let (train, held_out, generated) = (set(pixels[0])?, set(pixels[1])?, set(pixels[2])?);
+    let right = match &work.spec.features {
+        FeatureChoice::OnTheSpot(_) => right(&held_out.log_p, net.classes(), real.held_out.labels.as_deref()),
+        FeatureChoice::Weights(_) => None,
+    };
+    let name = match right {
+        Some(Estimate { value, interval }) => {
+            let [value, low, high] = [value, interval.low, interval.high].map(|share| 100.0 * share);
+            format!("{}: {value:.1} % [{low:.1}, {high:.1}] of the held-out images right", net.name())
+        }
+        None => net.name().to_owned(),
+    };
+    let record =
+        FeatureRecord { name, sha256: net.sha256().map(str::to_owned), dims: net.dim(), classes: net.classes() };
+    Ok(AllEmbedded { record, train, held_out, generated })
+}
+
+/// Share of images whose label is the net's most probable class, from log p(y|x) [N, K].
+fn right(log_p: &[f64], classes: usize, labels: Option<&[ClassId]>) -> Option<Estimate> {
+    let labels = labels?;
+    let hit = |(row, &label): (&[f64], &ClassId)| row.iter().all(|&log_p| log_p <= row[label]);
+    Some(Estimate::proportion(log_p.chunks(classes).zip(labels).filter(|pair| hit(*pair)).count(), labels.len()))
 }

@@ -1,12 +1,15 @@
-//! What a validation has already computed, piece by piece in its folder.
+//! What a validation has already computed, piece by piece in its folder. What depends on more than the ticket says (the corpus, a file of
+//! weights) has the hash of that in its name: a corpus that changes between a stop and the next start is not mixed with what it was.
 
 use std::path::{Path, PathBuf};
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::ValidateSpec;
 use crate::data::{Column, Stored, read_array, write_atomically, write_table};
 use crate::error::{Error, Result};
+use crate::oracle::folder::sha256;
 
 /// What was asked for, in the folder from the first moment on.
 const TICKET: &str = "validate.json";
@@ -57,27 +60,42 @@ impl Kept {
         self.0.as_ref().map(|parts| parts.join(name))
     }
 
-    /// A piece of `rows` rows with two arrays, float32 and float64, computed where it is not there yet. A piece that cannot be read, or is
-    /// of another size, is computed again.
+    /// What can be written as JSON, computed where it is not there yet or cannot be read.
+    ///
+    /// # Errors
+    /// What `compute` returns, and those of the disk.
+    pub fn value<T: Serialize + DeserializeOwned>(&self, name: &str, compute: impl FnOnce() -> Result<T>) -> Result<T> {
+        let Some(path) = self.path(name) else { return compute() };
+        if let Ok(text) = std::fs::read(&path)
+            && let Ok(kept) = serde_json::from_slice(&text)
+        {
+            return Ok(kept);
+        }
+        let value = compute()?;
+        let text = serde_json::to_vec(&value).map_err(|e| Error::file(&path, e.to_string()))?;
+        write_atomically(&path, |out| out.write_all(&text))?;
+        Ok(value)
+    }
+
+    /// A piece of `rows` rows with two arrays of these widths, float32 and float64, computed where it is not there yet. A piece that
+    /// cannot be read, or is of another size, is computed again.
     ///
     /// # Errors
     /// What `compute` returns, and those of the disk.
     pub fn piece(
         &self,
         name: &str,
-        rows: usize,
+        (rows, [wide_a, wide_b]): (usize, [usize; 2]),
         compute: impl FnOnce() -> Result<(Vec<f32>, Vec<f64>)>,
     ) -> Result<(Vec<f32>, Vec<f64>)> {
         let Some(path) = self.path(name) else { return compute() };
         if path.is_file()
             && let (Ok(a), Ok(b)) = (read_array(&path, "a"), read_array(&path, "b"))
-            && a.len().is_multiple_of(rows)
-            && b.len().is_multiple_of(rows)
+            && (a.len(), b.len()) == (rows * wide_a, rows * wide_b)
         {
             return Ok((a.into_iter().map(|v| v as f32).collect(), b));
         }
         let (a, b) = compute()?;
-        let [wide_a, wide_b] = [a.len() / rows.max(1), b.len() / rows.max(1)];
         let column = |name, stored, width: usize| Column { name, stored, shape: vec![width] };
         let columns = [column("a", Stored::F32, wide_a), column("b", Stored::F64, wide_b)];
         write_table(&path, rows, &columns, &mut |column, rows| {
@@ -100,4 +118,9 @@ pub fn clear(folder: &Path) -> Result<()> {
         Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(Error::io(&parts, e)),
         _ => Ok(()),
     }
+}
+
+/// A name for what follows from these bytes.
+pub fn fingerprint(of: &[&[u8]]) -> String {
+    sha256(&of.concat())[..16].to_owned()
 }

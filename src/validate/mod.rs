@@ -51,7 +51,7 @@ pub use tables::tables;
 pub use verdict::{ClassTexture, Fidelity, Pair, Pairs};
 
 use kept::Kept;
-use real::Real;
+use real::{Real, name_of};
 
 /// Fewest images of any set that figures are made of.
 pub const FEWEST: usize = 50;
@@ -252,7 +252,9 @@ impl Work<'_> {
         if real.held_out.labels.is_none() {
             return Ok(None);
         }
-        let seed = self.spec.seed;
-        evaluate(self.world.flow(), &real.held_out, seed, &mut self.stage(Stage::Likelihood, events)).map(Some)
+        let (flow, held_out, seed) = (self.world.flow(), &real.held_out, self.spec.seed);
+        self.kept.value(&format!("likelihood-{}.json", name_of(held_out)), || {
+            evaluate(flow, held_out, seed, &mut self.stage(Stage::Likelihood, events)).map(Some)
+        })
     }
 }

@@ -6,10 +6,11 @@ use serde::Serialize;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::figure::{Axis, Column, Figure, Point, Scale, Series, Style, Table, Value};
-use crate::flow::{Flow, Precision, Scores};
+use crate::flow::Precision;
 use crate::measure::{Bootstrap, Estimate};
 use crate::oracle::folder::{self, OracleInfo};
 use crate::oracle::posterior::Posterior;
+use crate::oracle::precision::difference;
 use crate::oracle::world::{SampleSpec, Settings, World};
 use crate::provenance::{Badge, Provenance};
 use crate::units::Seed;
@@ -71,21 +72,21 @@ pub fn compare_precision(
     let indices: Vec<usize> = (0..images).collect();
     for batch in indices.chunks(world.flow().images_per_pass().min(world.batch())) {
         let (classes, noise) = world.latents_of(&spec, settings, batch)?;
-        let mut alive = |_| events.emit(Progress { done: each.len(), total: images });
+        let now = Progress { done: each.len(), total: images };
         // The very same 32-bit image in both: what is compared is the density, not the sample.
-        let x = world.flow().decode(&noise, &classes, settings.tau, &mut alive)?.x;
-        let single = posteriors(world.flow(), &x, settings)?;
-        let double = posteriors(exact.flow(), &x, settings)?;
+        let x = world.flow().decode(&noise, &classes, settings.tau, &mut |_| events.emit(now))?.x;
+        let single = posteriors(world, &x, settings, &mut |_| events.emit(now))?;
+        let double = posteriors(&exact, &x, settings, &mut |_| events.emit(now))?;
         for (a, b) in single.iter().zip(&double) {
             changed += usize::from(a.decision != b.decision);
-            let of = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| apart(*a, *b)).fold(0.0, f64::max);
+            let of = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| difference(*a, *b)).fold(0.0, f64::max);
             let posterior = of(&a.probabilities, &b.probabilities);
             each.push([margin(b), posterior, of(&a.log_likelihood, &b.log_likelihood)]);
         }
         events.report(Progress { done: each.len(), total: images })?;
     }
     let bootstrap = Bootstrap::new(seed);
-    let difference = |column: usize| {
+    let over_images = |column: usize| {
         let values: Vec<f64> = each.iter().map(|row: &[f64; 3]| row[column]).collect();
         Difference { largest: values.iter().copied().fold(0.0, f64::max), mean: bootstrap.mean(&values) }
     };
@@ -97,23 +98,22 @@ pub fn compare_precision(
         device: device.to_owned(),
         images,
         classes: world.class_names().len(),
-        posterior: difference(1),
-        log_likelihood: difference(2),
+        posterior: over_images(1),
+        log_likelihood: over_images(2),
         decisions_changed: Estimate::proportion(changed, images),
         provenance,
         each,
     })
 }
 
-fn posteriors(flow: &dyn Flow, x: &[f32], settings: &Settings) -> Result<Vec<Posterior>> {
-    let scores: Scores = flow.score(x)?;
-    let posterior = |i| Posterior::new(scores.log_likelihoods(i, settings.tau), &settings.prior, settings.smoothing);
-    Ok((0..scores.len()).map(posterior).collect())
-}
-
-/// |a − b|; two infinite numbers that are alike do not differ.
-fn apart(a: f64, b: f64) -> f64 {
-    if a == b { 0.0 } else { (a - b).abs() }
+fn posteriors(
+    world: &World,
+    x: &[f32],
+    settings: &Settings,
+    events: &mut dyn Events<Progress>,
+) -> Result<Vec<Posterior>> {
+    let scores = world.score(x, events)?;
+    Ok((0..scores.len()).map(|i| world.posterior(&scores, i, settings)).collect())
 }
 
 /// How far the most probable class is ahead.

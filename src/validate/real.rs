@@ -4,6 +4,7 @@
 use rand::seq::SliceRandom;
 use serde::Serialize;
 
+use super::kept::fingerprint;
 use super::{FEWEST, Work};
 use crate::data::{Dataset, Input, Split, open_dataset_within, open_test_within};
 use crate::error::{Error, Result};
@@ -48,6 +49,12 @@ pub struct Real {
     pub held_out: Dataset,
     /// What is to be said about them.
     pub corpus: Corpus,
+}
+
+/// A name for images with their labels.
+pub fn name_of(images: &Dataset) -> String {
+    let labels: Vec<u8> = images.labels.iter().flatten().flat_map(|label| label.to_le_bytes()).collect();
+    fingerprint(&[&images.pixels, &labels])
 }
 
 impl Real {

@@ -4,7 +4,7 @@ use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
 use super::Work;
-use super::real::Real;
+use super::real::{Real, name_of};
 use crate::classifier::{Architecture, Classifier, ClassifierConfig, Normalisation, Trainee, TrainingSpec};
 use crate::data::Dataset;
 use crate::error::{Error, Result};
@@ -65,7 +65,7 @@ pub fn train(
         classes: work.world.class_names().len(),
         resize: None,
     };
-    let kept = work.kept.path("feature-net.safetensors");
+    let kept = work.kept.path(&format!("feature-net-{}.safetensors", name_of(&real.train)));
     let classifier = match kept.as_ref().filter(|path| path.is_file()).and_then(|path| Weights::read(path).ok()) {
         Some(weights) => Classifier::from_weights(&config, weights, work.device, Precision::F32)?,
         None => {
@@ -76,16 +76,13 @@ pub fn train(
             trained
         }
     };
-    let accuracy = accuracy(&classifier, config.classes, &real.held_out)?;
     let name = format!(
-        "{} trained on the spot ({} epochs of at most {} images of {}, seed {}; {:.1} % of {} held-out images right)",
+        "{} trained on the spot ({} epochs of at most {} images of {}, seed {})",
         spot.architecture.label(),
         spot.epochs,
         spot.images,
         real.corpus.name,
-        work.spec.seed.0,
-        100.0 * accuracy,
-        real.held_out.len()
+        work.spec.seed.0
     );
     Ok((name, classifier))
 }
@@ -132,17 +129,4 @@ fn trained(
 /// 8-bit pixels as values between 0 and 1.
 pub fn unit(pixels: &[u8]) -> impl Iterator<Item = f32> + '_ {
     pixels.iter().map(|&p| f32::from(p) / 255.0)
-}
-
-/// Share of images that the net gets right; NaN without labels.
-fn accuracy(classifier: &Classifier, k: usize, images: &Dataset) -> Result<f64> {
-    let Some(labels) = &images.labels else { return Ok(f64::NAN) };
-    let mut right = 0;
-    for (at, chunk) in images.pixels.chunks(1024 * images.shape.dims()).enumerate() {
-        let logits = classifier.logits(&unit(chunk).collect::<Vec<_>>(), 256)?;
-        let labels = &labels[at * 1024..];
-        let hit = |(row, &label): (&[f64], &usize)| row.iter().all(|&logit| logit <= row[label]);
-        right += logits.chunks(k).zip(labels).filter(|pair| hit(*pair)).count();
-    }
-    Ok(right as f64 / labels.len() as f64)
 }

@@ -138,15 +138,10 @@ fn exactness(v: &Validation) -> Table {
             format!("{:.1e}", trip.largest_levels).into(),
             images(trip.images),
         ],
-        vec![
-            "round trip, mean error (8-bit levels)".into(),
-            format!("{:.1e}", trip.mean_levels).into(),
-            images(trip.images),
-        ],
+        vec!["round trip, mean error (8-bit levels)".into(), scientific(trip.mean_levels).into(), images(trip.images)],
     ]);
     if let Some(moved) = &v.stability {
-        let Estimate { value, interval: Interval { low, high } } = moved.stability.kl;
-        let kl = format!("{value:.2e} [{low:.2e}, {high:.2e}]");
+        let kl = scientific(moved.stability.kl);
         rows.push(vec!["KL of perturbed posteriors (nats)".into(), kl.into(), images(moved.stability.n)]);
         let changed = Value::of(moved.stability.changed, 100.0);
         rows.push(vec!["decisions changed by it (%)".into(), changed, images(moved.stability.n)]);
@@ -162,6 +157,11 @@ fn exactness(v: &Validation) -> Table {
         columns: vec![Column::new("figure", 0), Column::new("value", 3), Column::new("over", 0)],
         rows,
     }
+}
+
+/// Small numbers, whose digits behind the point are zeros.
+fn scientific(Estimate { value, interval: Interval { low, high } }: Estimate) -> String {
+    format!("{value:.2e} [{low:.2e}, {high:.2e}]")
 }
 
 fn images(n: usize) -> Value {

@@ -117,6 +117,25 @@ fn a_stopped_validation_goes_on_to_the_same_figures() {
 }
 
 #[test]
+fn a_corpus_that_changes_after_a_stop_is_not_mixed_with_what_it_was() {
+    let (oracle, place) = (mnist(), tempfile::tempdir().unwrap());
+    let (own, folder) = (place.path().join("own"), place.path().join("validation"));
+    pictures(&oracle, &own, [80, 60], |p| p);
+    let spec = spec(&own, 60);
+    // Everything but the figures is kept by now.
+    let mut stop = |event: ValidateEvent| match event.stage {
+        Stage::Measuring => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    };
+    let stopped = validate(&oracle.world, &oracle.info, &spec, &Device::flex(), Some(&folder), &mut stop);
+    assert!(matches!(stopped, Err(Error::Cancelled)));
+    pictures(&oracle, &own, [80, 60], |p| 255 - p);
+    let resumed = run(&oracle, &spec, Some(&folder)).unwrap().0;
+    let anew = run(&oracle, &spec, None).unwrap().0;
+    assert_eq!(serde_json::to_string(&resumed).unwrap(), serde_json::to_string(&anew).unwrap());
+}
+
+#[test]
 fn what_cannot_be_compared_is_refused() {
     let (oracle, place) = (mnist(), tempfile::tempdir().unwrap());
     let own = place.path().join("own");

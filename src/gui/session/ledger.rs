@@ -56,7 +56,7 @@ pub fn on_show(session: &Session, prefs: &Prefs) -> Vec<Made> {
     if let Some(Ok(estimate)) = readout.map(|readout| readout.outcome.as_ref()) {
         let (low, high) = estimate.figure.interval;
         let provenance = of_world(estimate.badge)
-            .with("value", format!("{} [{low}, {high}]", estimate.figure.value))
+            .with("value", format!("{} [{low}, {high}] (fraction)", estimate.figure.value))
             .with("method", format!("{} ({})", estimate.method.name(), estimate.why))
             .with("points", estimate.samples.to_string());
         shown.push(line("Bayes error", provenance));

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::{Sink, world_of};
 use crate::error::{Error, Result};
-use crate::events::{Events, Progress};
+use crate::events::{Events, Progress, silent};
 use crate::oracle::classify::Classified;
 use crate::oracle::posterior::Posterior;
 use crate::oracle::walk::{self, Goal, TOLERANCE, Walk, WalkPoint, WalkSpec};
@@ -43,7 +43,7 @@ pub fn save(line: &Line, desk: &Desk, path: &Path, settings: &Settings) -> Resul
     let walk = desk.interactive.walk().ok_or_else(no_walk)?;
     let opened = opened_of(desk)?;
     walk::save(&opened.world, &walk, path)?;
-    let made = keep(path, "points of a walk", opened.info.of_walk(settings, path))?;
+    let made = keep(path, "points of a walk", opened.info.of_walk(settings, path), &mut silent())?;
     line.send(Event::Made(Box::new(made)));
     Ok(format!("{} images, the 50/50 point last, are in {}", walk.points.len() + 1, path.display()))
 }
