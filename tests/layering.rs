@@ -61,7 +61,7 @@ const ENGINE: &[&str] = &[
 /// Word → the only places that may use it, with the reason for every exception.
 const WORDS: &[(&[&str], &[&str])] = &[
     (&["egui", "eframe", "egui_plot", "egui_tiles", "egui_notify", "rfd"], &["src/gui/"]),
-    (&["wgpu::", "cubecl"], &["src/device.rs", "src/gui/"]),
+    (&["wgpu::", "cubecl"], &["src/device/", "src/gui/"]),
     (
         &["crossbeam_channel", "mpsc", "thread::scope", "thread::Builder"],
         &[

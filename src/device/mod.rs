@@ -1,6 +1,11 @@
 //! Which machine computes: a wgpu adapter, CUDA or the CPU. Everything is probed before it is used, and the reason for
 //! the choice travels with it.
 
+#[cfg(feature = "wgpu")]
+mod adapters;
+#[cfg(feature = "cuda")]
+mod cuda;
+
 use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
@@ -220,90 +225,6 @@ fn probe(device: &Device) -> Result<()> {
         Ok(Ok(product)) => Err(Error::Device(format!("a 2×2 matrix product gave {product:?}"))),
         Ok(Err(error)) => Err(error),
         Err(_) => Err(Error::Device("its driver failed on a 2×2 matrix product".into())),
-    }
-}
-
-#[cfg(feature = "wgpu")]
-mod adapters {
-    //! wgpu adapters, asked through an instance of our own before burn touches one.
-
-    use burn::tensor::{Device, DeviceKind};
-
-    use super::{Candidate, DeviceChoice, Error, Result};
-
-    /// Adapters with the selector burn knows them by. Only the graphics API burn itself would use is listed.
-    fn list() -> Vec<(wgpu::AdapterInfo, DeviceKind)> {
-        let native = [wgpu::Backends::VULKAN, wgpu::Backends::METAL, wgpu::Backends::DX12];
-        for backends in native {
-            let instance = wgpu::Instance::new(wgpu::InstanceDescriptor {
-                backends,
-                ..wgpu::InstanceDescriptor::new_without_display_handle()
-            });
-            let found = burn::tensor::read_sync(instance.enumerate_adapters(backends));
-            if !found.is_empty() {
-                let mut seen = [0usize; 3];
-                return found.iter().filter_map(|adapter| kind(adapter.get_info(), &mut seen)).collect();
-            }
-        }
-        Vec::new()
-    }
-
-    /// Every type of adapter counts from zero on its own.
-    fn kind(info: wgpu::AdapterInfo, seen: &mut [usize; 3]) -> Option<(wgpu::AdapterInfo, DeviceKind)> {
-        let (slot, make): (usize, fn(usize) -> DeviceKind) = match info.device_type {
-            wgpu::DeviceType::DiscreteGpu => (0, DeviceKind::DiscreteGpu),
-            wgpu::DeviceType::IntegratedGpu => (1, DeviceKind::IntegratedGpu),
-            wgpu::DeviceType::VirtualGpu => (2, DeviceKind::VirtualGpu),
-            wgpu::DeviceType::Cpu => return Some((info, DeviceKind::Cpu)),
-            wgpu::DeviceType::Other => return None,
-        };
-        seen[slot] += 1;
-        Some((info, make(seen[slot] - 1)))
-    }
-
-    /// Real GPUs before software, otherwise in the driver's order; the number is the driver's.
-    pub fn candidates() -> Vec<Candidate> {
-        let mut all: Vec<Candidate> = list()
-            .into_iter()
-            .enumerate()
-            .map(|(i, (info, _))| Candidate {
-                choice: DeviceChoice::Wgpu(Some(i)),
-                name: info.name,
-                driver: format!("{} · {} {}", info.backend, info.driver, info.driver_info).trim_end().to_owned(),
-                software: info.device_type == wgpu::DeviceType::Cpu,
-            })
-            .collect();
-        all.sort_by_key(|candidate| candidate.software);
-        all
-    }
-
-    pub fn connect(index: usize) -> Result<Device> {
-        let mut all = list();
-        if index >= all.len() {
-            return Err(Error::Device(format!("there are {} adapters", all.len())));
-        }
-        let (_, kind) = all.swap_remove(index);
-        Device::wgpu_options().device_kind(kind).init().map_err(|e| Error::Device(e.to_string()))
-    }
-}
-
-#[cfg(feature = "cuda")]
-mod cuda {
-    //! NVIDIA cards through CUDA.
-
-    use burn::tensor::{Device, DeviceType};
-
-    use super::{Candidate, DeviceChoice};
-
-    pub fn candidates() -> Vec<Candidate> {
-        let found = std::panic::catch_unwind(|| Device::enumerate(DeviceType::Cuda).into_vec().len()).unwrap_or(0);
-        let card = |i| Candidate {
-            choice: DeviceChoice::Cuda(i),
-            name: format!("NVIDIA card {i}"),
-            driver: "CUDA".into(),
-            software: false,
-        };
-        (0..found).map(card).collect()
     }
 }
 
