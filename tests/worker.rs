@@ -11,6 +11,8 @@ mod checkpoint;
 mod class_map;
 #[path = "worker/experiment.rs"]
 mod experiment;
+#[path = "worker/faults.rs"]
+mod faults;
 #[path = "worker/fetch.rs"]
 mod fetch;
 #[path = "worker/hardness.rs"]
@@ -53,11 +55,16 @@ impl Bench {
 
     /// On another oracle than the bundled one.
     fn on(oracle: &str) -> Self {
+        Self::at(DeviceChoice::Cpu, oracle)
+    }
+
+    /// On another device, too.
+    fn at(device: DeviceChoice, oracle: &str) -> Self {
         let (ring, bell) = bounded(1);
         let wake = Arc::new(move || {
             let _ = ring.try_send(());
         });
-        let mut bench = Self { worker: Worker::start(DeviceChoice::Cpu, oracle.into(), wake), bell, seen: Vec::new() };
+        let mut bench = Self { worker: Worker::start(device, oracle.into(), wake), bell, seen: Vec::new() };
         bench.until(|event| matches!(event, Event::Oracle(_)).then_some(()));
         bench
     }

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::device::DeviceChoice;
+use crate::device::{DeviceChoice, Devices};
 use crate::error::{Error, Result};
 use crate::flow::Precision;
 use crate::oracle::posterior::Prior;
@@ -76,6 +76,15 @@ pub struct DeviceArg {
     /// Device that computes: auto, wgpu, wgpu:N, cuda:N or cpu (see `bayescope doctor`).
     #[arg(long, default_value_t = DeviceChoice::Auto)]
     pub device: DeviceChoice,
+}
+
+/// Which machines share the work.
+#[derive(Debug, Clone, Args)]
+pub struct DevicesArg {
+    /// Device that computes: auto, wgpu, wgpu:N, cuda:N or cpu (see `bayescope doctor`). Several, separated by commas, share the
+    /// work, as does every GPU with `all`.
+    #[arg(long = "device", value_name = "DEVICE", default_value_t)]
+    pub devices: Devices,
 }
 
 /// What the command line can do.
@@ -376,7 +385,10 @@ pub struct PosteriorArgs {
     #[command(flatten)]
     pub world: WorldArgs,
     #[command(flatten)]
-    pub compute: Compute,
+    pub device: DevicesArg,
+    /// Arithmetic of the flow; sums over dimensions are 64-bit in both.
+    #[arg(long, value_enum, default_value = "f32")]
+    pub precision: PrecisionArg,
     /// Dequantise 8-bit images with uniform noise of this seed instead of the mid-point.
     #[arg(long, value_name = "SEED")]
     pub dequantise: Option<u64>,

@@ -3,18 +3,28 @@
 
 #[cfg(feature = "wgpu")]
 mod adapters;
+mod batches;
 #[cfg(feature = "cuda")]
 mod cuda;
+pub mod drill;
+mod faults;
+mod many;
+mod persevere;
+mod probe;
+mod table;
 
-use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
-use std::sync::Mutex;
 
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+
+pub use batches::{fitting, halving, in_batches};
+pub use faults::{failure, guarded, lost, note, notes, panic_message, to_host};
+pub use many::{Devices, Hand, spread};
+pub use persevere::{Losses, Moved, on_device, persevere};
 
 /// What the user asks for: `auto`, `wgpu`, `wgpu:N`, `cuda:N` or `cpu`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -146,7 +156,7 @@ fn cpu() -> Candidate {
 /// When the one that was asked for is missing or fails. `auto` always ends at the CPU.
 pub fn choose(asked: DeviceChoice) -> Result<Chosen> {
     if asked == DeviceChoice::Cpu {
-        return Ok(chosen(asked, cpu(), connect(asked)?, &[]));
+        return Ok(chosen(asked, cpu(), connect(&cpu())?, &[]));
     }
     let mut refused = Vec::new();
     for used in candidates() {
@@ -162,7 +172,7 @@ pub fn choose(asked: DeviceChoice) -> Result<Chosen> {
         if !wanted {
             continue;
         }
-        match connect(used.choice).and_then(|device| probe(&device).map(|()| device)) {
+        match tried(&used) {
             Ok(device) => return Ok(chosen(asked, used, device, &refused)),
             Err(error) => refused.push(format!("{} does not work ({error})", used.name)),
         }
@@ -193,38 +203,44 @@ fn chosen(asked: DeviceChoice, used: Candidate, device: Device, refused: &[Strin
     Chosen { device, report: DeviceReport { asked, used, reason }, batch }
 }
 
-/// Devices brought up so far: a runtime can be initialised only once.
-static CONNECTED: Mutex<Option<HashMap<DeviceChoice, Device>>> = Mutex::new(None);
-
-fn connect(choice: DeviceChoice) -> Result<Device> {
-    let mut connected = CONNECTED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let connected = connected.get_or_insert_default();
-    if let Some(device) = connected.get(&choice) {
-        return Ok(device.clone());
+/// A device that computes. One that was lost while nobody used it is replaced.
+fn tried(used: &Candidate) -> Result<Device> {
+    let device = connect(used)?;
+    match probe::probe(&device) {
+        Ok(()) => Ok(device),
+        Err(Error::DeviceLost { .. }) => {
+            let device = connect(used)?;
+            probe::probe(&device).map(|()| device)
+        }
+        Err(error) => Err(error),
     }
-    let device = match choice {
-        DeviceChoice::Cpu => Device::flex(),
-        #[cfg(feature = "wgpu")]
-        DeviceChoice::Wgpu(Some(index)) => adapters::connect(index)?,
-        #[cfg(feature = "cuda")]
-        DeviceChoice::Cuda(index) => Device::cuda(index),
-        other => return Err(Error::Device(missing(other).into())),
-    };
-    connected.insert(choice, device.clone());
-    Ok(device)
 }
 
-/// Whether a small matrix product comes out right. A driver that panics inside burn counts as a refusal.
-fn probe(device: &Device) -> Result<()> {
-    let work = || {
-        let a = Tensor::<2>::from_data(TensorData::new(vec![1f32, 2.0, 3.0, 4.0], [2, 2]), device);
-        a.clone().matmul(a).try_into_vec_as::<f64>().map_err(|e| Error::Device(e.to_string()))
-    };
-    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)) {
-        Ok(Ok(product)) if product == [7.0, 10.0, 15.0, 22.0] => Ok(()),
-        Ok(Ok(product)) => Err(Error::Device(format!("a 2×2 matrix product gave {product:?}"))),
-        Ok(Err(error)) => Err(error),
-        Err(_) => Err(Error::Device("its driver failed on a 2×2 matrix product".into())),
+fn connect(used: &Candidate) -> Result<Device> {
+    table::connect(used, || {
+        Ok(match used.choice {
+            DeviceChoice::Cpu => Device::flex().into(),
+            #[cfg(feature = "wgpu")]
+            DeviceChoice::Wgpu(Some(index)) => adapters::connect(index)?,
+            #[cfg(feature = "cuda")]
+            DeviceChoice::Cuda(index) => Device::cuda(index).into(),
+            other => return Err(Error::Device(missing(other).into())),
+        })
+    })
+}
+
+/// Bytes that a device takes in one buffer, where it has a limit.
+pub fn largest_buffer(device: &Device) -> Option<u64> {
+    #[cfg(feature = "wgpu")]
+    return table::ask_of(device, |line| {
+        let limits = line.wgpu.as_ref()?.device.limits();
+        Some(limits.max_buffer_size.min(limits.max_storage_buffer_binding_size))
+    })
+    .flatten();
+    #[cfg(not(feature = "wgpu"))]
+    {
+        let _ = device;
+        None
     }
 }
 

@@ -11,7 +11,7 @@ use crossbeam_channel::{Receiver, Sender, select};
 use super::Shared;
 use super::interactive::{FIRST_PIECE, Interactive};
 use super::protocol::{Event, Job, JobId, Outcome};
-use crate::device::{Chosen, DeviceChoice, choose};
+use crate::device::{Chosen, DeviceChoice, Losses, Moved, choose, guarded, panic_message};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
 use crate::flow::Precision;
@@ -49,6 +49,11 @@ impl Line {
         asked || shared.aside.is_full() || shared.handed.is_full() || !self.queue.is_empty() || self.stopping()
     }
 
+    /// Tells what was done about faults of the device on this thread.
+    pub fn tell_notes(&self) {
+        crate::device::notes().into_iter().for_each(|note| self.send(Event::Note(note)));
+    }
+
     pub fn stopping(&self) -> bool {
         self.shared.stopping.load(Ordering::Relaxed)
     }
@@ -70,6 +75,8 @@ pub struct Desk {
     pub chosen: Chosen,
     pub opened: Option<Opened>,
     pub interactive: Interactive,
+    /// Devices lost since the window was last served.
+    losses: Losses,
 }
 
 impl Desk {
@@ -82,24 +89,79 @@ impl Desk {
 
     /// Puts the open oracle on another device.
     pub fn move_to(&mut self, line: &Line, device: DeviceChoice) -> Result<()> {
-        self.chosen = choose(device)?;
+        self.sit_at(line, choose(device)?)
+    }
+
+    fn sit_at(&mut self, line: &Line, chosen: Chosen) -> Result<()> {
+        self.chosen = chosen;
         line.send(Event::Device(self.chosen.report.clone()));
-        match self.opened.take() {
-            Some(Opened { name, .. }) => self.open(line, &name, &mut silent()),
+        match self.opened.as_ref().map(|opened| opened.name.clone()) {
+            Some(name) => self.open(line, &name, &mut silent()),
             None => Ok(()),
         }
     }
 
+    /// Goes on at the device after a lost one: the open oracle moves there, and what the window waits for is begun again.
+    pub fn move_on(&mut self, line: &Line, moved: Moved) -> Result<()> {
+        line.tell_notes();
+        self.interactive.put_back(&line.shared);
+        self.sit_at(line, moved.chosen)
+    }
+
+    /// Does a piece of what the window asks for, or what nobody waits for; whether more is to be done.
+    fn serve(&mut self, line: &Line) -> Result<bool> {
+        let device = self.chosen.device.clone();
+        let served = guarded(&device, || {
+            let job_waits = || !line.queue.is_empty() || line.shared.aside.is_full();
+            let world = self.opened.as_ref().map(|opened| &opened.world);
+            let busy = self.interactive.serve(line, world, &job_waits);
+            if let Some(loss) = self.interactive.take_loss() {
+                return Err(loss);
+            }
+            if !busy && self.interactive.served() {
+                self.tell_precision(line)?;
+                self.tune_sampling(line)?;
+            }
+            Ok(busy)
+        });
+        line.tell_notes();
+        served
+    }
+
+    /// [`Self::serve`], on another device where this one was lost.
+    fn serve_on(&mut self, line: &Line) -> bool {
+        match self.serve(line) {
+            Ok(busy) => {
+                self.losses = Losses::default();
+                busy
+            }
+            Err(loss) => {
+                let next = match loss {
+                    Error::DeviceLost { .. } => self.losses.replace(&self.chosen, loss),
+                    other => Err(other),
+                };
+                let settled = next.and_then(|moved| {
+                    line.send(Event::Note(moved.sentence.clone()));
+                    self.move_on(line, moved)
+                });
+                if let Err(error) = &settled {
+                    line.send(Event::Failed(error.to_string()));
+                }
+                settled.is_ok()
+            }
+        }
+    }
+
     /// Measures the precision of the open oracle, once, when nobody waits for anything else.
-    fn tell_precision(&mut self, line: &Line) {
-        let Some(opened) = self.opened.as_mut().filter(|opened| !opened.measured) else { return };
+    fn tell_precision(&mut self, line: &Line) -> Result<()> {
+        let Some(opened) = self.opened.as_mut().filter(|opened| !opened.measured) else { return Ok(()) };
         opened.measured = true;
         let measured = if opened.world.flow().class_map().is_some() {
             // Samples are dear here: two of those on show must do, and only where 64 bits do not take minutes.
             let x = self.interactive.some_images(MEASURED);
             let flop = opened.info.architecture.flop_per_image() * (MEASURED * opened.info.class_names.len()) as f64;
             if x.is_empty() || flop > MEASURABLE_FLOP {
-                return;
+                return Ok(());
             }
             let settings = Settings::default_for(opened.info.class_names.len());
             let scores = opened.world.flow().score(&x);
@@ -110,14 +172,16 @@ impl Desk {
         };
         match measured {
             Ok(report) => line.send(Event::Precision(report)),
+            Err(loss @ Error::DeviceLost { .. }) => return Err(loss),
             Err(error) => tracing::warn!("the precision of {} could not be measured: {error}", opened.name),
         }
+        Ok(())
     }
 
     /// Measures how the blocks of a class-map world are best inverted on this device, once for a model and a device, when
     /// nobody waits for anything else; stops as soon as somebody does.
-    fn tune_sampling(&mut self, line: &Line) {
-        let Some(opened) = self.opened.as_mut().filter(|opened| !opened.tuned) else { return };
+    fn tune_sampling(&mut self, line: &Line) -> Result<()> {
+        let Some(opened) = self.opened.as_mut().filter(|opened| !opened.tuned) else { return Ok(()) };
         let mut undisturbed = |_: Progress| match line.wanted() {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
@@ -125,7 +189,8 @@ impl Desk {
         let (flow, device) = (opened.world.flow(), self.chosen.report.used.label());
         let images = FIRST_PIECE;
         match strategies::adopt(flow, &opened.info.weights_sha256, &device, images, &mut undisturbed) {
-            Err(Error::Cancelled) => return,
+            Err(Error::Cancelled) => return Ok(()),
+            Err(loss @ Error::DeviceLost { .. }) => return Err(loss),
             Ok(measured) => {
                 if let Some(measured) = measured {
                     line.send(Event::Note(format!("Sampling {}: {}", opened.info.name, measured.describe())));
@@ -134,6 +199,7 @@ impl Desk {
             Err(error) => tracing::warn!("the ways of sampling {} could not be measured: {error}", opened.name),
         }
         opened.tuned = true;
+        Ok(())
     }
 
     /// Opens the best epoch of a run, if that was asked for.
@@ -191,6 +257,12 @@ pub fn open_so_far(line: &Line, chosen: &Chosen, interactive: &Interactive) -> O
             let done = Outcome::Done(format!("{} is open", opened.info.name));
             (Some(opened), done)
         }
+        // It is opened on the next device.
+        Err(loss @ Error::DeviceLost { .. }) => {
+            interactive.lose(loss);
+            line.shared.aside.offer((id, run));
+            return None;
+        }
         Err(error) => (None, Outcome::Failed(error.to_string())),
     };
     line.send(Event::JobEnded { id, outcome });
@@ -222,27 +294,16 @@ fn survive(line: &Line, mut sitting: impl FnMut(&mut Option<JobId>)) {
     }
 }
 
-/// What a panic said.
-pub fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".into())
-}
-
 /// One desk's life. `again` is kept at the device and oracle in use, for the desk after a fall.
 fn sit(line: &Line, again: &mut (DeviceChoice, String), running: &mut Option<JobId>) {
     let Some(chosen) = settle(line, again) else { return };
-    let mut desk = Desk { chosen, opened: None, interactive: Interactive::default() };
+    let mut desk = Desk { chosen, opened: None, interactive: Interactive::default(), losses: Losses::default() };
     if let Err(error) = desk.open(line, &again.1, &mut silent()) {
         line.send(Event::Failed(error.to_string()));
     }
     while !line.stopping() {
         desk.step_aside(line);
-        let job_waits = || !line.queue.is_empty() || line.shared.aside.is_full();
-        let busy = desk.interactive.serve(line, desk.opened.as_ref().map(|opened| &opened.world), &job_waits);
-        if !busy && desk.interactive.served() {
-            desk.tell_precision(line);
-            desk.tune_sampling(line);
-        }
+        let busy = desk.serve_on(line);
         let wait = if busy { Duration::ZERO } else { Duration::from_secs(3600) };
         let job = select! {
             recv(line.queue) -> job => match job { Ok(job) => Some(job), Err(_) => return },

@@ -47,6 +47,8 @@ pub struct Interactive {
     /// What one sample cost lately.
     cost: Cell<Duration>,
     served: Cell<bool>,
+    /// That the device is gone: nothing more is computed on it, and what was asked for waits for the next.
+    loss: RefCell<Option<Error>>,
 }
 
 impl Default for Interactive {
@@ -62,6 +64,7 @@ impl Default for Interactive {
             piece: Cell::new(FIRST_PIECE),
             cost: Cell::new(Duration::ZERO),
             served: Cell::new(false),
+            loss: RefCell::default(),
         }
     }
 }
@@ -108,6 +111,35 @@ impl Interactive {
         self.served.set(false);
     }
 
+    /// The device is gone.
+    pub fn lose(&self, loss: Error) {
+        *self.loss.borrow_mut() = Some(loss);
+    }
+
+    /// Whether the device was found gone.
+    pub fn lost(&self) -> bool {
+        self.loss.borrow().is_some()
+    }
+
+    /// That the device is gone, once.
+    pub fn take_loss(&self) -> Option<Error> {
+        self.loss.take()
+    }
+
+    /// Asks once more for what is under way, unless something newer is asked for already.
+    pub fn put_back(&self, shared: &Shared) {
+        self.loss.take();
+        if let Some(gallery) = self.gallery.take() {
+            shared.gallery_request.offer(gallery.request);
+        }
+        if let Some(inspecting) = self.inspecting.take() {
+            shared.inspect_request.offer(inspecting.request);
+        }
+        if let Some(request) = self.explaining.take() {
+            shared.evidence_request.offer(request);
+        }
+    }
+
     /// Whether a gallery of this world has come to its end.
     pub fn served(&self) -> bool {
         self.served.get()
@@ -130,6 +162,9 @@ impl Interactive {
 
     /// Does one piece of what is asked for; returns whether more is waiting. `urgent` stops it at its next report.
     pub fn serve(&self, line: &Line, world: Option<&World>, urgent: &dyn Fn() -> bool) -> bool {
+        if self.lost() {
+            return false;
+        }
         self.receive(line, world);
         let Some(world) = world else { return false };
         let place = Place { line, world, urgent };
@@ -142,9 +177,9 @@ impl Interactive {
         if let Some(request) = line.shared.gallery_request.take() {
             *self.gallery.borrow_mut() = Some(Gallery::new(request));
         }
-        settle(line, &self.inspecting, self.inspect_piece(&place));
-        settle(line, &self.explaining, self.explain(&place));
-        settle(line, &self.gallery, self.gallery_piece(&place));
+        self.settle(line, &self.inspecting, self.inspect_piece(&place));
+        self.settle(line, &self.explaining, self.explain(&place));
+        self.settle(line, &self.gallery, self.gallery_piece(&place));
         let busy =
             self.gallery.borrow().is_some() || self.inspecting.borrow().is_some() || self.explaining.borrow().is_some();
         busy || line.shared.asked()
@@ -210,19 +245,20 @@ impl Interactive {
         Tile { look: picture.map(|(look, pixels)| Looked { look, pixels }), ..tile(world, sample) }
     }
 
+    /// What was stopped stays to be done, as does what the device was lost under; what failed is told and dropped.
+    fn settle<T>(&self, line: &Line, slot: &RefCell<Option<T>>, done: Result<()>) {
+        match done {
+            Ok(()) | Err(Error::Cancelled) => {}
+            Err(loss @ Error::DeviceLost { .. }) => self.lose(loss),
+            Err(error) => {
+                *slot.borrow_mut() = None;
+                line.send(Event::Failed(error.to_string()));
+            }
+        }
+    }
+
     fn remember(&self, spec: &SampleSpec, settings: &Settings, sample: &Arc<Sample>) {
         self.kept.borrow_mut().keep(spec, settings, sample);
-    }
-}
-
-/// What was stopped stays to be done; what failed is told and dropped.
-fn settle<T>(line: &Line, slot: &RefCell<Option<T>>, done: Result<()>) {
-    match done {
-        Ok(()) | Err(Error::Cancelled) => {}
-        Err(error) => {
-            *slot.borrow_mut() = None;
-            line.send(Event::Failed(error.to_string()));
-        }
     }
 }
 
@@ -259,11 +295,15 @@ mod tests {
         let (events, told) = crossbeam_channel::bounded(8);
         let shared = Arc::new(Shared::new([bell.clone(), bell], super::super::bayes::Board::new().0, Arc::new(|| {})));
         let line = Line { shared, queue, ringing, events };
-        let slot = RefCell::new(Some(1));
-        settle(&line, &slot, Err(Error::Cancelled));
+        let (slot, interactive) = (RefCell::new(Some(1)), Interactive::default());
+        interactive.settle(&line, &slot, Err(Error::Cancelled));
+        assert!(!interactive.lost());
+        let loss = Error::DeviceLost { device: "a card".into(), why: "it went away".into() };
+        interactive.settle(&line, &slot, Err(loss));
+        assert!(interactive.lost() && interactive.take_loss().is_some());
         assert_eq!(*slot.borrow(), Some(1));
         assert!(told.is_empty());
-        settle(&line, &slot, Err(Error::input("no")));
+        interactive.settle(&line, &slot, Err(Error::input("no")));
         assert_eq!(*slot.borrow(), None);
         assert!(matches!(told.try_recv(), Ok(Event::Failed(_))));
     }

@@ -8,6 +8,7 @@ use nalgebra::{DMatrix, DVector};
 use super::matrix::{from_matrix, invert, to_matrix};
 use super::{Affine, FlowStep, Glow, GlowConfig, Step, decode, encode};
 use crate::data::ImageShape;
+use crate::device::in_batches;
 use crate::error::{Error, Result};
 use crate::events::Events;
 use crate::flow::base::GaussianBase;
@@ -112,9 +113,7 @@ impl GlowFlow {
                 0.5 + 0.5 / self.logit.bounds
             )));
         }
-        let (z, partial) = encode(&self.levels, self.upload(y));
-        self.add_log_dets(&mut log_det, partial)?;
-        let z = to_host(z)?;
+        let z = self.passes(y, &mut log_det, |y| encode(&self.levels, y))?;
         self.finite(&z, &log_det)?;
         Ok(Encoded { z, log_det })
     }
@@ -125,9 +124,10 @@ impl GlowFlow {
     /// When the numbers leave the finite range, or the device fails.
     pub fn decode_base(&self, z: Vec<f64>) -> Result<(Vec<f64>, Vec<f64>)> {
         let dims = self.config.shape.dims();
-        let (y, partial) = decode(&self.levels, &self.unmix, self.upload(z));
-        let (x, mut log_det) = self.logit.inverse(&to_host(y)?, dims);
-        self.add_log_dets(&mut log_det, partial)?;
+        let mut couplings = vec![0.0; z.len() / dims];
+        let y = self.passes(z, &mut couplings, |z| decode(&self.levels, &self.unmix, z))?;
+        let (x, mut log_det) = self.logit.inverse(&y, dims);
+        log_det.iter_mut().zip(couplings).for_each(|(total, more)| *total += more);
         self.finite(&x, &log_det)?;
         Ok((x, log_det))
     }
@@ -146,26 +146,42 @@ impl GlowFlow {
         }
     }
 
+    /// What the couplings make of host values [N, D], and their log-determinants added to `log_det` [N]: as many images at once as
+    /// the device takes.
+    fn passes(
+        &self,
+        values: Vec<f64>,
+        log_det: &mut [f64],
+        pass: impl Fn(Tensor<4>) -> (Tensor<4>, Tensor<2>),
+    ) -> Result<Vec<f64>> {
+        let (dims, what) = (self.config.shape.dims(), format!("passes of a Glow of {} images", self.config.shape));
+        let parts = in_batches(&self.device, &what, log_det.len(), |range| {
+            let (made, partial) = pass(self.upload(&values[range.start * dims..range.end * dims]));
+            let sums = self.log_dets(partial)?;
+            Ok((to_host(made)?, sums))
+        })?;
+        let (made, sums): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
+        log_det.iter_mut().zip(sums.into_iter().flatten()).for_each(|(total, more)| *total += more);
+        Ok(made.concat())
+    }
+
     /// Host values [N·D] as a tensor of this flow's shape and precision.
-    fn upload(&self, values: Vec<f64>) -> Tensor<4> {
+    fn upload(&self, values: &[f64]) -> Tensor<4> {
         let ImageShape { channels, height, width } = self.config.shape;
         let shape = [values.len() / self.config.shape.dims(), channels, height, width];
         let data = match self.dtype {
-            DType::F64 => TensorData::new(values, shape),
+            DType::F64 => TensorData::new(values.to_vec(), shape),
             _ => TensorData::new(values.iter().map(|&v| v as f32).collect::<Vec<_>>(), shape),
         };
         Tensor::from_data(data, (&self.device, self.dtype))
     }
 
-    /// Adds the couplings' partial sums (short sums over channels from the device, summed over positions in f64 here)
-    /// and the constant part.
-    fn add_log_dets(&self, log_det: &mut [f64], partial: Tensor<2>) -> Result<()> {
+    /// The couplings' partial sums (short sums over channels from the device, summed over positions in f64 here) and the
+    /// constant part, [N].
+    fn log_dets(&self, partial: Tensor<2>) -> Result<Vec<f64>> {
         let [_, positions] = partial.dims();
-        let partial = to_host(partial)?;
-        for (total, partial) in log_det.iter_mut().zip(partial.chunks(positions)) {
-            *total += partial.iter().sum::<f64>() + self.constant_log_det;
-        }
-        Ok(())
+        let sum = |partial: &[f64]| partial.iter().sum::<f64>() + self.constant_log_det;
+        Ok(to_host(partial)?.chunks(positions).map(sum).collect())
     }
 
     /// Statistics of images with base-space positions `z` [N, D] and log-determinants `log_det` [N].

@@ -6,6 +6,7 @@ use burn::tensor::{DType, Device, Tensor, TensorData};
 use super::engine::{Encoded, Engine, Guidance, Inverted, Strategy, Tick};
 use super::solve::Mixing;
 use super::{Block, Condition, TarFlow, TarFlowConfig};
+use crate::device::in_batches;
 use crate::error::{Error, Result};
 use crate::flow::Precision;
 use crate::flow::parameters::to_host;
@@ -84,9 +85,23 @@ impl ModuleMapper for Lift {
     }
 }
 
-impl Engine for TensorTarFlow {
-    fn encode(&self, x: &[f64], conditions: &[Condition]) -> Result<Encoded> {
-        self.check(conditions)?;
+impl TensorTarFlow {
+    /// Answers about images, as many at once as the device takes: `pass` is told their tokens and conditions.
+    fn in_batches<T>(
+        &self,
+        what: &str,
+        tokens: &[f64],
+        conditions: &[Condition],
+        mut pass: impl FnMut(&[f64], &[Condition]) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let dims = self.config.shape.dims();
+        let what = format!("{what} of a TarFlow of {} images", self.config.shape);
+        in_batches(&self.device, &what, conditions.len(), |range| {
+            pass(&tokens[range.start * dims..range.end * dims], &conditions[range])
+        })
+    }
+
+    fn encode_at_once(&self, x: &[f64], conditions: &[Condition]) -> Result<Encoded> {
         let classes = self.classes(&self.device, conditions);
         let (z, log_dets) = self.flow.encode_by_blocks(self.upload(&self.device, x), classes.as_ref());
         // Differences of sums over blocks decide posteriors: they are added in f64, after one transfer.
@@ -100,33 +115,7 @@ impl Engine for TensorTarFlow {
         Ok(Encoded { z: to_host(z)?, log_det })
     }
 
-    fn invert(
-        &self,
-        block: usize,
-        z: &[f64],
-        conditions: &[Condition],
-        strategy: Strategy,
-        guidance: Option<&Guidance>,
-        tick: Tick<'_>,
-    ) -> Result<Inverted> {
-        self.check(conditions)?;
-        let mixing = Mixing {
-            classes: self.classes(&self.device, conditions),
-            none: self.classes(&self.device, &vec![None; conditions.len()]),
-        };
-        let (z, flipped) = (self.upload(&self.device, z), self.config.flipped(block));
-        let block = self.block(block)?;
-        let solved = block.invert(z, &mixing, flipped, strategy, guidance, tick)?;
-        Ok(Inverted { x: to_host(solved.x)?, rounds: solved.rounds, residual: solved.residual })
-    }
-
-    fn log_scales(&self, block: usize, x: &[f64], conditions: &[Condition]) -> Result<Vec<f64>> {
-        let classes = self.classes(&self.device, conditions);
-        let (x, flipped) = (self.upload(&self.device, x), self.config.flipped(block));
-        to_host(self.block(block)?.log_scales(x, classes.as_ref(), flipped))
-    }
-
-    fn gradient(&self, x: &[f64], conditions: &[Condition], weight: &[f64]) -> Result<(Vec<f64>, Encoded)> {
+    fn gradient_at_once(&self, x: &[f64], conditions: &[Condition], weight: &[f64]) -> Result<(Vec<f64>, Encoded)> {
         let device = self.device.clone().autodiff();
         let flow = self.flow.clone().map(&mut Lift);
         let x = self.upload(&device, x).require_grad();
@@ -141,5 +130,62 @@ impl Engine for TensorTarFlow {
             None => vec![0.0; x.dims().iter().product()],
         };
         Ok((gradient, Encoded { z: to_host(z.inner())?, log_det: to_host(log_det.inner())? }))
+    }
+}
+
+/// Parts of a batch as the whole.
+fn joined(parts: Vec<Encoded>) -> Encoded {
+    let (z, log_det): (Vec<_>, Vec<_>) = parts.into_iter().map(|part| (part.z, part.log_det)).unzip();
+    Encoded { z: z.concat(), log_det: log_det.concat() }
+}
+
+/// What a device makes of an image may differ in the last digits with the number of images beside it, and where Jacobi rounds
+/// end, within their tolerance.
+impl Engine for TensorTarFlow {
+    fn encode(&self, x: &[f64], conditions: &[Condition]) -> Result<Encoded> {
+        self.check(conditions)?;
+        self.in_batches("passes", x, conditions, |x, conditions| self.encode_at_once(x, conditions)).map(joined)
+    }
+
+    fn invert(
+        &self,
+        block: usize,
+        z: &[f64],
+        conditions: &[Condition],
+        strategy: Strategy,
+        guidance: Option<&Guidance>,
+        tick: Tick<'_>,
+    ) -> Result<Inverted> {
+        self.check(conditions)?;
+        let (flipped, block) = (self.config.flipped(block), self.block(block)?);
+        let parts = self.in_batches("inverse passes", z, conditions, |z, conditions| {
+            let mixing = Mixing {
+                classes: self.classes(&self.device, conditions),
+                none: self.classes(&self.device, &vec![None; conditions.len()]),
+            };
+            let solved = block.invert(self.upload(&self.device, z), &mixing, flipped, strategy, guidance, tick)?;
+            Ok(Inverted { x: to_host(solved.x)?, rounds: solved.rounds, residual: solved.residual })
+        })?;
+        Ok(Inverted {
+            rounds: parts.iter().map(|part| part.rounds).max().unwrap_or(0),
+            residual: parts.iter().map(|part| part.residual).fold(0.0, f64::max),
+            x: parts.into_iter().map(|part| part.x).collect::<Vec<_>>().concat(),
+        })
+    }
+
+    fn log_scales(&self, block: usize, x: &[f64], conditions: &[Condition]) -> Result<Vec<f64>> {
+        let (flipped, block) = (self.config.flipped(block), self.block(block)?);
+        let parts = self.in_batches("passes", x, conditions, |x, conditions| {
+            let classes = self.classes(&self.device, conditions);
+            to_host(block.log_scales(self.upload(&self.device, x), classes.as_ref(), flipped))
+        })?;
+        Ok(parts.concat())
+    }
+
+    fn gradient(&self, x: &[f64], conditions: &[Condition], weight: &[f64]) -> Result<(Vec<f64>, Encoded)> {
+        let parts =
+            self.in_batches("gradients", x, conditions, |x, conditions| self.gradient_at_once(x, conditions, weight))?;
+        let (gradients, encoded): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
+        Ok((gradients.concat(), joined(encoded)))
     }
 }

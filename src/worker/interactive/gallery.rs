@@ -19,7 +19,7 @@ const DRAFT_AFTER: Duration = Duration::from_millis(25);
 
 /// A gallery under way.
 pub struct Gallery {
-    request: GalleryRequest,
+    pub(super) request: GalleryRequest,
     waiting: VecDeque<usize>,
     delivered: usize,
     /// Whether it was told that samples are left out.

@@ -22,7 +22,7 @@ const RUNNING_AFTER: Duration = Duration::from_millis(80);
 
 /// An inspection under way.
 pub struct Inspecting {
-    request: InspectRequest,
+    pub(super) request: InspectRequest,
     answer: Option<Inspection>,
     waiting: VecDeque<Tau>,
 }
