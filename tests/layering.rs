@@ -11,7 +11,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("device", &["error"]),
     ("data", &["error", "units", "events"]),
     ("simd", &[]),
-    ("flow", &["error", "units", "events", "simd", "data"]),
+    // What a device holds is read back through one door, which counts.
+    ("flow", &["error", "units", "events", "simd", "device", "data"]),
     ("figure", &["error", "measure"]),
     ("gradients", &["error", "simd"]),
     ("oracle", &["error", "units", "events", "provenance", "device", "gradients", "data", "flow"]),

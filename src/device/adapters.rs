@@ -50,6 +50,24 @@ pub fn candidates() -> Vec<Candidate> {
     all
 }
 
+/// What the engine needs of a device on this adapter: everything it can do and hold (the default storage binding of 128 MiB is
+/// too small for attention over a thousand tokens), experiments apart.
+pub fn descriptor(adapter: &wgpu::Adapter) -> wgpu::DeviceDescriptor<'static> {
+    let apart = wgpu::Features::all_experimental_mask() | wgpu::Features::MAPPABLE_PRIMARY_BUFFERS;
+    wgpu::DeviceDescriptor {
+        label: Some("bayescope"),
+        required_features: adapter.features() - apart,
+        required_limits: adapter.limits(),
+        memory_hints: wgpu::MemoryHints::MemoryUsage,
+        ..Default::default()
+    }
+}
+
+/// What the driver says of an adapter.
+pub fn info(index: usize) -> Option<wgpu::AdapterInfo> {
+    list().into_iter().nth(index).map(|(info, _)| info)
+}
+
 pub fn connect(index: usize) -> Result<Device> {
     let mut all = list();
     if index >= all.len() {

@@ -5,6 +5,10 @@
 mod adapters;
 #[cfg(feature = "cuda")]
 mod cuda;
+mod picture;
+mod read;
+#[cfg(feature = "wgpu")]
+mod window;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -15,6 +19,14 @@ use burn::tensor::{Device, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+#[cfg(feature = "wgpu")]
+pub use adapters::descriptor;
+#[cfg(feature = "wgpu")]
+pub use picture::DevicePicture;
+pub use picture::{ImageSource, pictures};
+pub use read::{to_host, values_read};
+#[cfg(feature = "wgpu")]
+pub use window::{keep_apart, lend, paints};
 
 /// What the user asks for: `auto`, `wgpu`, `wgpu:N`, `cuda:N` or `cpu`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -186,6 +198,10 @@ fn chosen(asked: DeviceChoice, used: Candidate, device: Device, refused: &[Strin
         DeviceChoice::Auto => "the first GPU that works".to_owned(),
         _ => "asked for".to_owned(),
     };
+    #[cfg(feature = "wgpu")]
+    if window::paints(&device) {
+        reason += "; shared with the window, which paints its pictures where they are made";
+    }
     if !refused.is_empty() {
         reason = format!("{reason}; {}", refused.join("; "));
     }
@@ -197,6 +213,13 @@ fn chosen(asked: DeviceChoice, used: Candidate, device: Device, refused: &[Strin
 static CONNECTED: Mutex<Option<HashMap<DeviceChoice, Device>>> = Mutex::new(None);
 
 fn connect(choice: DeviceChoice) -> Result<Device> {
+    #[cfg(feature = "wgpu")]
+    if let DeviceChoice::Wgpu(Some(index)) = choice
+        && let Some(info) = adapters::info(index)
+        && let Some(device) = window::on_adapter(&info)?
+    {
+        return Ok(device);
+    }
     let mut connected = CONNECTED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let connected = connected.get_or_insert_default();
     if let Some(device) = connected.get(&choice) {

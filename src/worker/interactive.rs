@@ -23,7 +23,7 @@ use crate::oracle::walk::Walk;
 use crate::oracle::world::{Sample, SampleSpec, Settings, World};
 use gallery::Gallery;
 use inspect::Inspecting;
-use kept::Kept;
+use kept::{Kept, Resident};
 pub use outside::{Handed, Outside};
 
 /// A piece of work that cannot be stopped should take about this long, so that a newer request never waits longer.
@@ -175,13 +175,32 @@ impl Interactive {
 
     /// One sample: kept, or made now.
     fn sample(&self, place: &Place<'_>, spec: &SampleSpec, settings: &Settings, index: usize) -> Result<Arc<Sample>> {
-        if let Some(sample) = self.kept.borrow().get(spec, settings, index) {
+        if let Some(sample) = self.known(place.world, spec, settings, index)? {
             return Ok(sample);
         }
         let shared = &place.line.shared;
         let mut watch = |_: Decoding| unless(place.called_away() || shared.inspect_request.is_full());
         let samples = place.world.sample_watched(spec, settings, &[index], &mut watch)?;
         samples.into_iter().next().map(Arc::new).ok_or_else(|| Error::input("no such sample"))
+    }
+
+    /// One sample, if it is kept: one image is read back where it stayed on the device.
+    fn known(
+        &self,
+        world: &World,
+        spec: &SampleSpec,
+        settings: &Settings,
+        index: usize,
+    ) -> Result<Option<Arc<Sample>>> {
+        if let Some(sample) = self.kept.borrow().get(spec, settings, index) {
+            return Ok(Some(sample));
+        }
+        let Some(Resident { batch, row, .. }) = self.kept.borrow().resident(spec, settings, index).cloned() else {
+            return Ok(None);
+        };
+        let sample = Arc::new(world.fetch(&batch, row)?);
+        self.remember(spec, settings, &sample);
+        Ok(Some(sample))
     }
 
     /// Pictures of samples with a look; those that are kept cost nothing.
@@ -207,7 +226,7 @@ impl Interactive {
     fn tile(&self, world: &World, sample: &Sample, look: Option<&Look>) -> Tile {
         let kept = self.kept.borrow();
         let picture = look.and_then(|look| Some((*look, kept.picture(look, sample.index)?.clone())));
-        Tile { look: picture.map(|(look, pixels)| Looked { look, pixels }), ..tile(world, sample) }
+        Tile { look: picture.map(|(look, pixels)| Looked { look, pixels: pixels.into() }), ..tile(world, sample) }
     }
 
     fn remember(&self, spec: &SampleSpec, settings: &Settings, sample: &Arc<Sample>) {
@@ -242,7 +261,7 @@ fn tile(world: &World, sample: &Sample) -> Tile {
         index: sample.index,
         source: sample.source,
         label: sample.label,
-        pixels: world.flow().pixels().picture(&sample.x),
+        pixels: world.flow().pixels().picture(&sample.x).into(),
         posterior: Arc::new(sample.posterior.clone()),
         look: None,
     }
