@@ -209,10 +209,25 @@ fn chosen(asked: DeviceChoice, used: Candidate, device: Device, refused: &[Strin
     Chosen { device, report: DeviceReport { asked, used, reason }, batch }
 }
 
+/// Has compiled kernels and what was measured of them kept between starts, in the user's cache folder: by default they would be
+/// kept where a program is built.
+#[cfg(any(feature = "wgpu", feature = "cuda"))]
+fn keep_kernels() {
+    use burn_cubecl::cubecl::config::cache::CacheConfig;
+    use burn_cubecl::cubecl::config::{CubeClRuntimeConfig, RuntimeConfig};
+    let Some(dirs) = directories::ProjectDirs::from("", "", "bayescope") else { return };
+    let mut config = CubeClRuntimeConfig::default().override_from_env();
+    config.environment.path = CacheConfig::Directory(dirs.cache_dir().join("kernels"));
+    // Once: what is set already stays.
+    CubeClRuntimeConfig::try_set(config);
+}
+
 /// Devices brought up so far: a runtime can be initialised only once.
 static CONNECTED: Mutex<Option<HashMap<DeviceChoice, Device>>> = Mutex::new(None);
 
 fn connect(choice: DeviceChoice) -> Result<Device> {
+    #[cfg(any(feature = "wgpu", feature = "cuda"))]
+    keep_kernels();
     #[cfg(feature = "wgpu")]
     if let DeviceChoice::Wgpu(Some(index)) = choice
         && let Some(info) = adapters::info(index)

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, select};
 
@@ -59,6 +59,8 @@ pub struct Opened {
     pub name: String,
     pub info: OracleInfo,
     pub world: World,
+    /// Whether its kernels are compiled, or need not be.
+    prepared: bool,
     /// Whether its precision was told.
     measured: bool,
     /// Whether the ways of inverting its blocks were measured, or need not be.
@@ -136,6 +138,29 @@ impl Desk {
         opened.tuned = true;
     }
 
+    /// Has a device other than the CPU compile the kernels of a world just opened, as a step of its own: the first pictures and
+    /// knobs do not wait for it unexplained.
+    fn prepare(&mut self, line: &Line) {
+        let used = &self.chosen.report.used;
+        let Some(opened) = self.opened.as_mut().filter(|opened| !opened.prepared) else { return };
+        opened.prepared = true;
+        if used.choice == DeviceChoice::Cpu {
+            return;
+        }
+        line.send(Event::Preparing(Some(format!("Preparing the kernels of {} on {}", opened.info.name, used.name))));
+        let began = Instant::now();
+        let prepared = opened.world.prepare();
+        line.send(Event::Preparing(None));
+        match prepared {
+            Ok(()) => {
+                let took = began.elapsed().as_secs_f64();
+                let text = format!("The kernels of {} are ready on {} after {took:.1} s", opened.info.name, used.name);
+                line.send(Event::Note(text));
+            }
+            Err(error) => line.send(Event::Failed(error.to_string())),
+        }
+    }
+
     /// Opens the best epoch of a run, if that was asked for.
     fn step_aside(&mut self, line: &Line) {
         if let Some(opened) = open_so_far(line, &self.chosen, &self.interactive) {
@@ -162,7 +187,7 @@ fn settle_world(
     {
         flow.set_strategies(known.strategies());
     }
-    Ok(Opened { name, info, world, measured: false, tuned: false })
+    Ok(Opened { name, info, world, prepared: false, measured: false, tuned: false })
 }
 
 /// Opens the world of an experiment, which the window need not show.
@@ -237,6 +262,7 @@ fn sit(line: &Line, again: &mut (DeviceChoice, String), running: &mut Option<Job
     }
     while !line.stopping() {
         desk.step_aside(line);
+        desk.prepare(line);
         let job_waits = || !line.queue.is_empty() || line.shared.aside.is_full();
         let busy = desk.interactive.serve(line, desk.opened.as_ref().map(|opened| &opened.world), &job_waits);
         if !busy && desk.interactive.served() {

@@ -46,6 +46,8 @@ pub struct Interactive {
     piece: Cell<usize>,
     /// What one sample cost lately.
     cost: Cell<Duration>,
+    /// The quickest piece so far, of whatever size.
+    floor: Cell<Duration>,
     served: Cell<bool>,
 }
 
@@ -61,6 +63,7 @@ impl Default for Interactive {
             world: RefCell::default(),
             piece: Cell::new(FIRST_PIECE),
             cost: Cell::new(Duration::ZERO),
+            floor: Cell::new(Duration::MAX),
             served: Cell::new(false),
         }
     }
@@ -105,6 +108,7 @@ impl Interactive {
         *self.kept.borrow_mut() = Kept::default();
         self.piece.set(FIRST_PIECE);
         self.cost.set(Duration::ZERO);
+        self.floor.set(Duration::MAX);
         self.served.set(false);
     }
 

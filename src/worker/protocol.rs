@@ -204,6 +204,8 @@ pub enum Event {
     Device(DeviceReport),
     /// Another oracle is open.
     Oracle(Arc<OracleInfo>),
+    /// The kernels of the open oracle are being prepared on a device that compiles them at their first use; none any more.
+    Preparing(Option<String>),
     /// How far the 32-bit arithmetic of the device in use is from 64 bits, measured on samples of the open oracle.
     Precision(PrecisionReport),
     /// A job left the queue.

@@ -164,9 +164,12 @@ impl Interactive {
         self.cost.set(took / made as u32);
         let stoppable = place.world.flow().class_map().is_some();
         let ideal = if stoppable { STOPPABLE_PIECE } else { PIECE };
-        let ideal = made as f64 * ideal.as_secs_f64() / took.as_secs_f64().max(1e-4);
-        // Powers of two: few shapes, so that a GPU compiles few kernels.
-        let size = (ideal as usize).clamp(1, LARGEST_PIECE);
+        // Where launching kernels alone takes longer than that, no smaller piece helps: up to twice as long is given.
+        let floor = self.floor.get().min(took);
+        self.floor.set(floor);
+        let ideal = made as f64 * ideal.max(2 * floor).as_secs_f64() / took.as_secs_f64().max(1e-4);
+        // Powers of two: few shapes, so that a GPU compiles few kernels. One slow start must not make a huge piece.
+        let size = (ideal as usize).clamp(1, LARGEST_PIECE.min(2 * made.next_power_of_two()));
         self.piece.set(if size.is_power_of_two() { size } else { size.next_power_of_two() / 2 });
     }
 }
