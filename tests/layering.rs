@@ -11,8 +11,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("device", &["error", "events"]),
     ("data", &["error", "units", "events"]),
     ("simd", &[]),
-    // Whoever reads a tensor asks the device what has befallen it.
-    ("flow", &["error", "units", "events", "device", "simd", "data"]),
+    // What a device holds is read back through one door, which counts, and asks the device what has befallen it.
+    ("flow", &["error", "units", "events", "simd", "device", "data"]),
     ("figure", &["error", "measure"]),
     ("gradients", &["error", "device", "simd"]),
     ("oracle", &["error", "units", "events", "provenance", "device", "gradients", "data", "flow"]),

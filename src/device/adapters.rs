@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use burn::tensor::Device;
 use burn::tensor::wgpu::WgpuSetup;
 
-use super::table::{Faults, Line};
-use super::{Candidate, DeviceChoice, Error, Result, drill};
+use super::table::{Faults, Line, Place};
+use super::{Candidate, DeviceChoice, Error, Result, drill, window};
 
 /// One instance, kept: Vulkan's loader does not like them to come and go on several threads.
 static INSTANCE: Mutex<Option<(wgpu::Backends, wgpu::Instance)>> = Mutex::new(None);
@@ -48,30 +48,38 @@ pub fn candidates() -> Vec<Candidate> {
     all
 }
 
+/// What the engine needs of a device on this adapter: everything it can do and hold (the default storage binding of 128 MiB is
+/// too small for attention over a thousand tokens), experiments apart.
+pub fn descriptor(adapter: &wgpu::Adapter) -> wgpu::DeviceDescriptor<'static> {
+    let apart = wgpu::Features::all_experimental_mask() | wgpu::Features::MAPPABLE_PRIMARY_BUFFERS;
+    wgpu::DeviceDescriptor {
+        label: Some("bayescope"),
+        required_features: adapter.features() - apart,
+        required_limits: adapter.limits(),
+        // Burn allocates large blocks itself.
+        memory_hints: wgpu::MemoryHints::MemoryUsage,
+        ..Default::default()
+    }
+}
+
+/// What the driver says of an adapter.
+pub fn info(index: usize) -> Option<wgpu::AdapterInfo> {
+    list().and_then(|(_, found)| found.get(index).map(wgpu::Adapter::get_info))
+}
+
 /// A new device on the adapter of that number.
-///
-/// Whoever has a device on this adapter already (the window paints on one) can have burn share it: [`register`] takes any setup.
 pub fn connect(index: usize) -> Result<Line> {
     let (instance, mut all) = list().ok_or_else(|| Error::Device("there is no adapter".into()))?;
     if index >= all.len() {
         return Err(Error::Device(format!("there are {} adapters", all.len())));
     }
-    register(open(instance, all.swap_remove(index), index)?)
+    register(open(instance, all.swap_remove(index), index)?, Place::Own)
 }
 
-/// All that the adapter can do, but for what wgpu calls experimental.
 fn open(instance: wgpu::Instance, adapter: wgpu::Adapter, index: usize) -> Result<WgpuSetup> {
-    let limits = drill::confined(index, adapter.limits());
-    make_sense(&limits)?;
-    let kept_out = wgpu::Features::MAPPABLE_PRIMARY_BUFFERS | wgpu::Features::all_experimental_mask();
-    let wanted = wgpu::DeviceDescriptor {
-        label: Some("bayescope"),
-        required_features: adapter.features().difference(kept_out),
-        required_limits: limits,
-        // Burn allocates large blocks itself.
-        memory_hints: wgpu::MemoryHints::MemoryUsage,
-        ..Default::default()
-    };
+    let required_limits = drill::confined(index, adapter.limits());
+    make_sense(&required_limits)?;
+    let wanted = wgpu::DeviceDescriptor { required_limits, ..descriptor(&adapter) };
     let opened = burn::tensor::read_sync(adapter.request_device(&wanted));
     let (device, queue) = opened.map_err(|e| Error::Device(format!("its driver gives no device: {e}")))?;
     let backend = adapter.get_info().backend;
@@ -98,19 +106,27 @@ fn make_sense(limits: &wgpu::Limits) -> Result<()> {
 }
 
 /// Burn on this device.
-pub fn register(setup: WgpuSetup) -> Result<Line> {
-    let device = Device::wgpu_options().setup(setup.clone()).init().map_err(|e| Error::Device(e.to_string()))?;
+pub fn register(setup: WgpuSetup, place: Place) -> Result<Line> {
+    let options = match place {
+        Place::Own => Device::wgpu_options(),
+        Place::Window => Device::wgpu_options().tasks_max(window::TASKS),
+    };
+    let device = options.setup(setup.clone()).init().map_err(|e| Error::Device(e.to_string()))?;
     let faults = Arc::new(Faults::default());
-    watch(&setup.device, &faults);
+    watch(&setup.device, &faults, place);
     Ok(Line { device, faults, wgpu: Some(setup) })
 }
 
 /// Notes what the driver refuses. Burn has just put its own watch on the device: the one for a lost device stays (its reads fail by
 /// it, and a device has but one), the one for errors is replaced by one that remembers them.
-fn watch(device: &wgpu::Device, faults: &Arc<Faults>) {
+fn watch(device: &wgpu::Device, faults: &Arc<Faults>, place: Place) {
     let faults = Arc::clone(faults);
     device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
         let text = error.to_string();
+        // Burn calls the driver from threads of its own: this call was the window's, which paints what it can.
+        if place == Place::Window && std::thread::current().name() == Some("main") {
+            return tracing::error!("painting: {text}");
+        }
         match error {
             wgpu::Error::OutOfMemory { .. } => faults.out_of_memory(text.clone()),
             wgpu::Error::Validation { .. } | wgpu::Error::Internal { .. } => faults.broke(text.clone()),

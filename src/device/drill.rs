@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 use std::sync::Mutex;
 
-use super::{DeviceChoice, table};
+use super::DeviceChoice;
+use super::table::{self, Line};
 
 /// Takes a device away, as a driver that resets does: whoever computes on it finds it lost. Whether there was such a device.
 pub fn lose(choice: DeviceChoice) -> bool {
-    table::ask(choice, |line| line.hang_up()).is_some()
+    table::each(choice, Line::destroy) > 0
 }
 
 /// Bytes in a buffer at most, by the number of the adapter.

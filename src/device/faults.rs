@@ -1,11 +1,11 @@
 //! What a device that fails looks like from here. Burn does not fail at once: a kernel that could not run leaves its results
-//! missing, and only their reading says so. So every reading goes through [`to_host`], which asks the device what has befallen it.
+//! missing, and only their reading says so. So every reading goes through [`to_host`](super::to_host), which asks the device what has befallen it.
 
 use std::any::Any;
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use burn::tensor::{Device, Tensor};
+use burn::tensor::Device;
 
 use super::table::{self, Refusal};
 use crate::error::{Error, Result};
@@ -32,20 +32,11 @@ pub fn notes() -> Vec<String> {
     NOTED.take()
 }
 
-/// The values of a tensor in f64.
+/// Whether the device carried out all it was told since the last question.
 ///
 /// # Errors
-/// [`Error::OutOfMemory`] and [`Error::DeviceLost`], also when this is the first to hear of them; [`Error::Device`] otherwise.
-pub fn to_host<const D: usize>(tensor: Tensor<D>) -> Result<Vec<f64>> {
-    let device = tensor.device();
-    match tensor.try_into_vec_as::<f64>() {
-        Ok(values) => whole(&device).map(|()| values),
-        Err(error) => Err(failure(&device, &error.to_string())),
-    }
-}
-
-/// Whether the device carried out all it was told since the last question.
-fn whole(device: &Device) -> Result<()> {
+/// [`Error::OutOfMemory`] and [`Error::DeviceLost`].
+pub fn whole(device: &Device) -> Result<()> {
     if *device == Device::flex() {
         return Ok(());
     }

@@ -10,8 +10,12 @@ pub mod drill;
 mod faults;
 mod many;
 mod persevere;
+mod picture;
 mod probe;
+mod read;
 mod table;
+#[cfg(feature = "wgpu")]
+mod window;
 
 use std::fmt;
 use std::str::FromStr;
@@ -20,11 +24,18 @@ use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-
+#[cfg(feature = "wgpu")]
+pub use adapters::descriptor;
 pub use batches::{fitting, halving, in_batches};
-pub use faults::{failure, guarded, lost, note, notes, panic_message, to_host};
+pub use faults::{guarded, lost, note, notes, panic_message};
 pub use many::{Devices, Hand, spread};
 pub use persevere::{Losses, Moved, on_device, persevere};
+#[cfg(feature = "wgpu")]
+pub use picture::DevicePicture;
+pub use picture::{ImageSource, pictures};
+pub use read::{to_host, values_read};
+#[cfg(feature = "wgpu")]
+pub use window::{keep_apart, lend, paints};
 
 /// What the user asks for: `auto`, `wgpu`, `wgpu:N`, `cuda:N` or `cpu`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -196,11 +207,28 @@ fn chosen(asked: DeviceChoice, used: Candidate, device: Device, refused: &[Strin
         DeviceChoice::Auto => "the first GPU that works".to_owned(),
         _ => "asked for".to_owned(),
     };
+    #[cfg(feature = "wgpu")]
+    if window::paints(&device) {
+        reason += "; shared with the window, which paints its pictures where they are made";
+    }
     if !refused.is_empty() {
         reason = format!("{reason}; {}", refused.join("; "));
     }
     let batch = if used.choice == DeviceChoice::Cpu || used.software { 32 } else { 256 };
     Chosen { device, report: DeviceReport { asked, used, reason }, batch }
+}
+
+/// Has compiled kernels and what was measured of them kept between starts, in the user's cache folder: by default they would be
+/// kept where a program is built.
+#[cfg(any(feature = "wgpu", feature = "cuda"))]
+fn keep_kernels() {
+    use burn_cubecl::cubecl::config::cache::CacheConfig;
+    use burn_cubecl::cubecl::config::{CubeClRuntimeConfig, RuntimeConfig};
+    let Some(dirs) = directories::ProjectDirs::from("", "", "bayescope") else { return };
+    let mut config = CubeClRuntimeConfig::default().override_from_env();
+    config.environment.path = CacheConfig::Directory(dirs.cache_dir().join("kernels"));
+    // Once: what is set already stays.
+    CubeClRuntimeConfig::try_set(config);
 }
 
 /// A device that computes. One that was lost while nobody used it is replaced.
@@ -217,6 +245,14 @@ fn tried(used: &Candidate) -> Result<Device> {
 }
 
 fn connect(used: &Candidate) -> Result<Device> {
+    #[cfg(any(feature = "wgpu", feature = "cuda"))]
+    keep_kernels();
+    #[cfg(feature = "wgpu")]
+    if let DeviceChoice::Wgpu(Some(index)) = used.choice
+        && let Some(device) = window::connect(used, index)?
+    {
+        return Ok(device);
+    }
     table::connect(used, || {
         Ok(match used.choice {
             DeviceChoice::Cpu => Device::flex().into(),

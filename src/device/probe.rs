@@ -2,7 +2,8 @@
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
 
-use super::faults::{guarded, to_host};
+use super::faults::guarded;
+use super::read::to_host;
 use crate::error::{Error, Result};
 
 // Sides of the product: larger than the tiles of burn's kernels, and no multiple of them.

@@ -1,5 +1,6 @@
 //! The devices brought up so far, by what they are called on the command line: a runtime is registered once and used by all. Beside
 //! each stands what has befallen it.
+#![cfg_attr(not(feature = "wgpu"), allow(dead_code, reason = "without adapters nobody reports a fault"))]
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -91,8 +92,8 @@ impl From<Device> for Line {
 }
 
 impl Line {
-    /// Gives back what the driver holds for it. What is not lost yet is lost by this.
-    pub fn hang_up(&self) {
+    /// Takes the device away from whoever computes on it, and gives back what its driver holds for it.
+    pub fn destroy(&self) {
         #[cfg(feature = "wgpu")]
         if let Some(setup) = &self.wgpu {
             setup.device.destroy();
@@ -100,32 +101,51 @@ impl Line {
     }
 }
 
+/// Whose device it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// Opened here.
+    Own,
+    /// Lent by the window.
+    Window,
+}
+
 struct Named {
     name: String,
     line: Line,
 }
 
-static CONNECTED: Mutex<Option<HashMap<DeviceChoice, Named>>> = Mutex::new(None);
+type Table = HashMap<(DeviceChoice, Place), Named>;
 
-fn connected<T>(with: impl FnOnce(&mut HashMap<DeviceChoice, Named>) -> T) -> T {
+static CONNECTED: Mutex<Option<Table>> = Mutex::new(None);
+
+fn connected<T>(with: impl FnOnce(&mut Table) -> T) -> T {
     let mut connected = CONNECTED.lock().unwrap_or_else(PoisonError::into_inner);
     with(connected.get_or_insert_default())
 }
 
-/// The device of that name: the one there is, or a new one where there is none or it was lost.
+/// The device of that name: the one there is, or a new one of our own where there is none or it was lost.
 pub fn connect(used: &Candidate, new: impl FnOnce() -> Result<Line>) -> Result<Device> {
     connected(|connected| {
-        if let Some(Named { line, .. }) = connected.get(&used.choice) {
+        if let Some(Named { line, .. }) = connected.get(&(used.choice, Place::Own)) {
             if line.faults.lost().is_none() {
                 return Ok(line.device.clone());
             }
-            line.hang_up();
+            line.destroy();
         }
-        let line = new()?;
-        let device = line.device.clone();
-        connected.insert(used.choice, Named { name: used.name.clone(), line });
-        Ok(device)
+        Ok(put(connected, used, Place::Own, new()?))
     })
+}
+
+/// A new device takes the place of another of that name, if there is one.
+pub fn replace(used: &Candidate, place: Place, line: Line) -> Device {
+    connected(|connected| put(connected, used, place, line))
+}
+
+fn put(connected: &mut Table, used: &Candidate, place: Place, line: Line) -> Device {
+    let device = line.device.clone();
+    connected.insert((used.choice, place), Named { name: used.name.clone(), line });
+    device
 }
 
 /// The name of a device that was brought up here and what has befallen it; nothing of one that was replaced since.
@@ -136,12 +156,15 @@ pub fn of(device: &Device) -> Option<(String, Arc<Faults>)> {
     })
 }
 
-/// Asks something of the device of that name.
-pub fn ask<T>(choice: DeviceChoice, question: impl FnOnce(&Line) -> T) -> Option<T> {
-    connected(|connected| connected.get(&choice).map(|named| question(&named.line)))
+/// Asks something of every device of that name; how many there are.
+pub fn each(choice: DeviceChoice, question: impl Fn(&Line)) -> usize {
+    connected(|connected| {
+        let lines = connected.iter().filter(|((of, _), _)| *of == choice);
+        lines.inspect(|(_, named)| question(&named.line)).count()
+    })
 }
 
-/// [`ask`] of the device that burn knows.
+/// Asks something of the device that burn knows.
 pub fn ask_of<T>(device: &Device, question: impl FnOnce(&Line) -> T) -> Option<T> {
     connected(|connected| {
         connected.values().find(|named| named.line.device == *device).map(|named| question(&named.line))

@@ -13,6 +13,7 @@ use super::engine::Engine;
 use super::fetch::FetchDesk;
 use super::inspector::Inspector;
 use super::overlay::{FrameReport, FrameTimes, Phase};
+use super::paint::Canvas;
 use super::palette::Palette;
 use super::panels::{self, Cx, Pane, Panel};
 use super::precision::PrecisionPage;
@@ -320,6 +321,7 @@ impl App {
 
 impl eframe::App for App {
     fn logic(&mut self, ctx: &egui::Context, _: &mut eframe::Frame) {
+        Canvas::of(ctx).sweep();
         self.drain(ctx);
         self.errands(ctx);
         let rows = self.session.jobs.iter().count();

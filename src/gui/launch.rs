@@ -5,9 +5,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use eframe::egui::{self, ColorImage, Ui, ViewportBuilder, ViewportCommand};
+use eframe::egui_wgpu;
 
 use super::app::App;
 use super::overlay::{FrameReport, Phase};
+#[cfg(feature = "wgpu")]
+use super::paint::Canvas;
 use super::prefs::Look;
 use crate::data::write_atomically;
 use crate::device::DeviceChoice;
@@ -57,6 +60,7 @@ pub fn run(options: Options) -> Result<()> {
     let native = eframe::NativeOptions {
         viewport: viewport.with_inner_size([1280.0, 800.0]).with_min_inner_size([960.0, 560.0]),
         renderer: eframe::Renderer::Wgpu,
+        wgpu_options: graphics(),
         ..Default::default()
     };
     let (shared, wanted) = (outcome.clone(), options.clone());
@@ -74,6 +78,30 @@ pub fn run(options: Options) -> Result<()> {
         }
         (_, Some(Err(error))) => Err(error),
         _ => Ok(()),
+    }
+}
+
+/// A graphics device that the engine can compute on, too.
+fn graphics() -> egui_wgpu::WgpuConfiguration {
+    let mut options = egui_wgpu::WgpuConfiguration::default();
+    #[cfg(feature = "wgpu")]
+    if let egui_wgpu::WgpuSetup::CreateNew(create) = &mut options.wgpu_setup {
+        let window_only = create.device_descriptor.clone();
+        // Burn does not compute over OpenGL.
+        create.device_descriptor = Arc::new(move |adapter| match adapter.get_info().backend {
+            wgpu::Backend::Gl => window_only(adapter),
+            _ => crate::device::descriptor(adapter),
+        });
+    }
+    options
+}
+
+/// Lends the window's device to the engine, and has pictures painted where they are made.
+#[cfg(feature = "wgpu")]
+fn share(cc: &eframe::CreationContext<'_>, apart: bool) {
+    if let Some(state) = &cc.wgpu_render_state {
+        crate::device::lend(&state.instance, &state.adapter, (&state.device, &state.queue), apart);
+        Canvas::install(&cc.egui_ctx, state);
     }
 }
 
@@ -146,6 +174,8 @@ impl Running {
         if let Some(look) = options.theme {
             prefs.look = look;
         }
+        #[cfg(feature = "wgpu")]
+        share(cc, prefs.device_apart);
         let ctx = cc.egui_ctx.clone();
         let wake = Arc::new(move || ctx.request_repaint());
         let worker = Worker::start(prefs.device, prefs.oracle.clone(), wake);

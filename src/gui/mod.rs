@@ -20,6 +20,7 @@ mod ledger;
 mod looks;
 mod obey;
 mod overlay;
+mod paint;
 mod palette;
 mod panels;
 mod precision;

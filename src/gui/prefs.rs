@@ -126,6 +126,8 @@ pub struct Prefs {
     pub oracle: String,
     /// What to compute on.
     pub device: DeviceChoice,
+    /// Compute on a graphics device apart from the one that paints the window: pictures travel over the host.
+    pub device_apart: bool,
     /// Range of τ of the curve E(τ).
     pub tau_range: [f64; 2],
     /// Its axis of τ is logarithmic.
@@ -163,6 +165,7 @@ impl Default for Prefs {
             log_bars: false,
             oracle: library::DEFAULT.into(),
             device: DeviceChoice::Auto,
+            device_apart: false,
             tau_range: [0.2, 4.0],
             log_tau: true,
             log_error: false,
@@ -301,7 +304,7 @@ impl History {
 fn keep_the_open(state: &Prefs, now: &Prefs) -> Prefs {
     let mut state = state.clone();
     state.oracle.clone_from(&now.oracle);
-    state.device = now.device;
+    (state.device, state.device_apart) = (now.device, now.device_apart);
     state.runs.clone_from(&now.runs);
     if state.prior.len() != now.prior.len() {
         state.prior.clone_from(&now.prior);

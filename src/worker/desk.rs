@@ -1,6 +1,7 @@
 //! The worker's thread: its loop, what it owns, and what happens when it falls.
 
-use std::ops::ControlFlow;
+mod idle;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,14 +18,9 @@ use crate::events::{Events, Progress, silent};
 use crate::flow::Precision;
 use crate::flow::weights::Weights;
 use crate::oracle::folder::{self, OracleInfo};
+use crate::oracle::strategies;
 use crate::oracle::train::oracle_so_far;
-use crate::oracle::world::{Settings, World};
-use crate::oracle::{precision, strategies};
-
-/// Samples of a class-map world on which its precision is measured.
-const MEASURED: usize = 2;
-/// A measurement in 64 bits that costs more than this is left out: nothing else is served meanwhile.
-const MEASURABLE_FLOP: f64 = 5e10;
+use crate::oracle::world::World;
 
 /// The worker's ends of all lines.
 pub struct Line {
@@ -64,6 +60,8 @@ pub struct Opened {
     pub name: String,
     pub info: OracleInfo,
     pub world: World,
+    /// Whether its kernels are compiled, or need not be.
+    prepared: bool,
     /// Whether its precision was told.
     measured: bool,
     /// Whether the ways of inverting its blocks were measured, or need not be.
@@ -112,6 +110,7 @@ impl Desk {
     fn serve(&mut self, line: &Line) -> Result<bool> {
         let device = self.chosen.device.clone();
         let served = guarded(&device, || {
+            self.prepare(line)?;
             let job_waits = || !line.queue.is_empty() || line.shared.aside.is_full();
             let world = self.opened.as_ref().map(|opened| &opened.world);
             let busy = self.interactive.serve(line, world, &job_waits);
@@ -152,56 +151,6 @@ impl Desk {
         }
     }
 
-    /// Measures the precision of the open oracle, once, when nobody waits for anything else.
-    fn tell_precision(&mut self, line: &Line) -> Result<()> {
-        let Some(opened) = self.opened.as_mut().filter(|opened| !opened.measured) else { return Ok(()) };
-        opened.measured = true;
-        let measured = if opened.world.flow().class_map().is_some() {
-            // Samples are dear here: two of those on show must do, and only where 64 bits do not take minutes.
-            let x = self.interactive.some_images(MEASURED);
-            let flop = opened.info.architecture.flop_per_image() * (MEASURED * opened.info.class_names.len()) as f64;
-            if x.is_empty() || flop > MEASURABLE_FLOP {
-                return Ok(());
-            }
-            let settings = Settings::default_for(opened.info.class_names.len());
-            let scores = opened.world.flow().score(&x);
-            let read = folder::read(&opened.name);
-            scores.and_then(|s| precision::compare(&opened.info, read?.1, &x, &s, &settings))
-        } else {
-            folder::read(&opened.name).and_then(|(info, weights)| precision::measure(&info, weights, &opened.world))
-        };
-        match measured {
-            Ok(report) => line.send(Event::Precision(report)),
-            Err(loss @ Error::DeviceLost { .. }) => return Err(loss),
-            Err(error) => tracing::warn!("the precision of {} could not be measured: {error}", opened.name),
-        }
-        Ok(())
-    }
-
-    /// Measures how the blocks of a class-map world are best inverted on this device, once for a model and a device, when
-    /// nobody waits for anything else; stops as soon as somebody does.
-    fn tune_sampling(&mut self, line: &Line) -> Result<()> {
-        let Some(opened) = self.opened.as_mut().filter(|opened| !opened.tuned) else { return Ok(()) };
-        let mut undisturbed = |_: Progress| match line.wanted() {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
-        };
-        let (flow, device) = (opened.world.flow(), self.chosen.report.used.label());
-        let images = FIRST_PIECE;
-        match strategies::adopt(flow, &opened.info.weights_sha256, &device, images, &mut undisturbed) {
-            Err(Error::Cancelled) => return Ok(()),
-            Err(loss @ Error::DeviceLost { .. }) => return Err(loss),
-            Ok(measured) => {
-                if let Some(measured) = measured {
-                    line.send(Event::Note(format!("Sampling {}: {}", opened.info.name, measured.describe())));
-                }
-            }
-            Err(error) => tracing::warn!("the ways of sampling {} could not be measured: {error}", opened.name),
-        }
-        opened.tuned = true;
-        Ok(())
-    }
-
     /// Opens the best epoch of a run, if that was asked for.
     fn step_aside(&mut self, line: &Line) {
         if let Some(opened) = open_so_far(line, &self.chosen, &self.interactive) {
@@ -228,7 +177,7 @@ fn settle_world(
     {
         flow.set_strategies(known.strategies());
     }
-    Ok(Opened { name, info, world, measured: false, tuned: false })
+    Ok(Opened { name, info, world, prepared: false, measured: false, tuned: false })
 }
 
 /// Opens the world of an experiment, which the window need not show.

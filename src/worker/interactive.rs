@@ -21,9 +21,9 @@ use crate::flow::Decoding;
 use crate::flow::tarflow::Look;
 use crate::oracle::walk::Walk;
 use crate::oracle::world::{Sample, SampleSpec, Settings, World};
-use gallery::Gallery;
+use gallery::{Gallery, LARGEST_PIECE};
 use inspect::Inspecting;
-use kept::Kept;
+use kept::{Kept, Resident};
 pub use outside::{Handed, Outside};
 
 /// A piece of work that cannot be stopped should take about this long, so that a newer request never waits longer.
@@ -44,8 +44,12 @@ pub struct Interactive {
     /// SHA-256 of the open oracle's weights.
     world: RefCell<String>,
     piece: Cell<usize>,
+    /// Images in a piece at most.
+    largest: Cell<usize>,
     /// What one sample cost lately.
     cost: Cell<Duration>,
+    /// The quickest piece so far, of whatever size.
+    floor: Cell<Duration>,
     served: Cell<bool>,
     /// That the device is gone: nothing more is computed on it, and what was asked for waits for the next.
     loss: RefCell<Option<Error>>,
@@ -62,7 +66,9 @@ impl Default for Interactive {
             kept: RefCell::default(),
             world: RefCell::default(),
             piece: Cell::new(FIRST_PIECE),
+            largest: Cell::new(LARGEST_PIECE),
             cost: Cell::new(Duration::ZERO),
+            floor: Cell::new(Duration::MAX),
             served: Cell::new(false),
             loss: RefCell::default(),
         }
@@ -107,7 +113,9 @@ impl Interactive {
         *self.walk.borrow_mut() = None;
         *self.kept.borrow_mut() = Kept::default();
         self.piece.set(FIRST_PIECE);
+        self.largest.set(LARGEST_PIECE);
         self.cost.set(Duration::ZERO);
+        self.floor.set(Duration::MAX);
         self.served.set(false);
     }
 
@@ -210,13 +218,32 @@ impl Interactive {
 
     /// One sample: kept, or made now.
     fn sample(&self, place: &Place<'_>, spec: &SampleSpec, settings: &Settings, index: usize) -> Result<Arc<Sample>> {
-        if let Some(sample) = self.kept.borrow().get(spec, settings, index) {
+        if let Some(sample) = self.known(place.world, spec, settings, index)? {
             return Ok(sample);
         }
         let shared = &place.line.shared;
         let mut watch = |_: Decoding| unless(place.called_away() || shared.inspect_request.is_full());
         let samples = place.world.sample_watched(spec, settings, &[index], &mut watch)?;
         samples.into_iter().next().map(Arc::new).ok_or_else(|| Error::input("no such sample"))
+    }
+
+    /// One sample, if it is kept: one image is read back where it stayed on the device.
+    fn known(
+        &self,
+        world: &World,
+        spec: &SampleSpec,
+        settings: &Settings,
+        index: usize,
+    ) -> Result<Option<Arc<Sample>>> {
+        if let Some(sample) = self.kept.borrow().get(spec, settings, index) {
+            return Ok(Some(sample));
+        }
+        let Some(Resident { batch, row, .. }) = self.kept.borrow().resident(spec, settings, index).cloned() else {
+            return Ok(None);
+        };
+        let sample = Arc::new(world.fetch(&batch, row)?);
+        self.remember(spec, settings, &sample);
+        Ok(Some(sample))
     }
 
     /// Pictures of samples with a look; those that are kept cost nothing.
@@ -242,7 +269,7 @@ impl Interactive {
     fn tile(&self, world: &World, sample: &Sample, look: Option<&Look>) -> Tile {
         let kept = self.kept.borrow();
         let picture = look.and_then(|look| Some((*look, kept.picture(look, sample.index)?.clone())));
-        Tile { look: picture.map(|(look, pixels)| Looked { look, pixels }), ..tile(world, sample) }
+        Tile { look: picture.map(|(look, pixels)| Looked { look, pixels: pixels.into() }), ..tile(world, sample) }
     }
 
     /// What was stopped stays to be done, as does what the device was lost under; what failed is told and dropped.
@@ -278,7 +305,7 @@ fn tile(world: &World, sample: &Sample) -> Tile {
         index: sample.index,
         source: sample.source,
         label: sample.label,
-        pixels: world.flow().pixels().picture(&sample.x),
+        pixels: world.flow().pixels().picture(&sample.x).into(),
         posterior: Arc::new(sample.posterior.clone()),
         look: None,
     }

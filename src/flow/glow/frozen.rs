@@ -15,7 +15,7 @@ use crate::flow::base::GaussianBase;
 use crate::flow::parameters::to_host;
 use crate::flow::preprocess::{BoundedLogit, Preprocessing};
 use crate::flow::weights::Weights;
-use crate::flow::{Decoded, Decoding, Evidence, Flow, Precision, Scores};
+use crate::flow::{Decoded, Decoding, Evidence, Flow, Precision, Resident, ResidentFlow, Scores};
 use crate::units::{ClassId, Tau};
 
 /// Base-space images and the log-determinant of the map that led there.
@@ -205,6 +205,11 @@ impl Flow for GlowFlow {
         Some(self)
     }
 
+    fn resident(&self) -> Option<&dyn ResidentFlow> {
+        let elsewhere = self.device != Device::flex() && self.dtype == DType::F32;
+        elsewhere.then_some(self as &dyn ResidentFlow)
+    }
+
     fn shape(&self) -> ImageShape {
         self.config.shape
     }
@@ -248,5 +253,30 @@ impl Flow for GlowFlow {
             cells[d % (height * width)] += half_precision * (distance(mean_b) - distance(mean_a));
         }
         Ok(Evidence { rows: height, columns: width, cells, total: log_likelihoods[a] - log_likelihoods[b] })
+    }
+}
+
+impl ResidentFlow for GlowFlow {
+    /// Quadratic terms come from the base sample, as in [`Flow::decode`]; the logit map's log-determinant from y on the device.
+    fn decode_resident(
+        &self,
+        noise: &[f32],
+        classes: &[ClassId],
+        tau: Tau,
+        _: &mut dyn Events<Decoding>,
+    ) -> Result<Resident> {
+        let z = self.base.place(noise, classes, tau);
+        let (y, partial) = decode(&self.levels, &self.unmix, self.upload(z.clone()));
+        let (v, rows) = self.logit.inverse_resident(&y);
+        let mut log_det = vec![self.config.shape.dims() as f64 * self.logit.bounds.ln(); classes.len()];
+        // One transfer for both.
+        self.add_log_dets(&mut log_det, Tensor::cat(vec![rows, partial], 1))?;
+        self.finite(&z, &log_det)?;
+        Ok(Resident { images: y, levels: self.pixels().levels(v), scores: self.scores(&z, log_det) })
+    }
+
+    fn fetch(&self, images: Tensor<4>) -> Result<Vec<f32>> {
+        let (x, _) = self.logit.inverse(&to_host(images)?, self.config.shape.dims());
+        Ok(self.logit.round(&x))
     }
 }

@@ -68,6 +68,8 @@ pub struct Session {
     pub external_paths: Vec<PathBuf>,
     /// What 32-bit arithmetic costs on this device, once it is measured.
     pub precision: Option<PrecisionReport>,
+    /// What the device compiles before the first picture, if it does.
+    pub preparing: Option<String>,
     /// Why no oracle is open, if opening one failed.
     pub stuck: Option<String>,
     /// Jobs.
@@ -195,6 +197,7 @@ impl Session {
                 self.open(info);
                 return Effect::AskAgain;
             }
+            Event::Preparing(what) => self.preparing = what,
             Event::JobStarted { id } => self.jobs.started(id),
             Event::JobProgress { id, progress, note } => self.jobs.progressed(id, progress, note, now),
             Event::JobEnded { id, outcome } => return self.ended(id, outcome, now),
