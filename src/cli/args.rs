@@ -59,6 +59,9 @@ pub struct Explore {
     /// Close the window after so many seconds.
     #[arg(long, value_name = "SECONDS")]
     pub quit_after: Option<f64>,
+    /// Drill: after so many seconds the window's graphics device is taken away.
+    #[arg(long, hide = true, value_name = "SECONDS")]
+    pub lose_device_after: Option<f64>,
 }
 
 /// Colours of the window.

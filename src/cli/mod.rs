@@ -112,6 +112,7 @@ fn explore(args: Explore) -> Result<()> {
             args::Theme::Dark => crate::gui::Look::Dark,
         }),
         quit_after_secs: args.quit_after,
+        lose_device_after_secs: args.lose_device_after,
     })
 }
 

@@ -125,7 +125,7 @@ fn watch(device: &wgpu::Device, faults: &Arc<Faults>, place: Place) {
         let text = error.to_string();
         // Burn calls the driver from threads of its own: this call was the window's, which paints what it can.
         if place == Place::Window && std::thread::current().name() == Some("main") {
-            return tracing::error!("painting: {text}");
+            return window::painting_failed(&text);
         }
         match error {
             wgpu::Error::OutOfMemory { .. } => faults.out_of_memory(text.clone()),

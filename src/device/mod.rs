@@ -35,7 +35,7 @@ pub use picture::DevicePicture;
 pub use picture::{ImageSource, pictures};
 pub use read::{to_host, values_read};
 #[cfg(feature = "wgpu")]
-pub use window::{keep_apart, lend, paints};
+pub use window::{keep_apart, lend, lose_window, paints, window_lost};
 
 /// What the user asks for: `auto`, `wgpu`, `wgpu:N`, `cuda:N` or `cpu`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]

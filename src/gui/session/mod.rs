@@ -313,6 +313,12 @@ impl Session {
         self.gallery.take(update);
     }
 
+    /// Drops pictures that may lie on a device that is gone.
+    pub fn forget_pictures(&mut self) {
+        self.gallery.clear();
+        self.inspection = None;
+    }
+
     /// A new inspection.
     pub fn take_inspection(&mut self, inspection: Inspection) {
         if self.inspection.as_ref().is_none_or(|old| old.generation <= inspection.generation) {
