@@ -122,6 +122,10 @@ impl App {
         if let Some(session) = session {
             self.session = session;
             self.session.forget_pictures();
+            let classes = self.session.class_names().len();
+            if classes > 0 {
+                self.prefs.fit(classes);
+            }
             self.wishes.forget();
         }
         let text = format!("The graphics device was lost ({why}). The window was opened again, {engine}.");

@@ -13,6 +13,7 @@ mod evidence;
 mod fetch;
 mod figures;
 mod format;
+mod in_window;
 mod inspector;
 mod jobs;
 mod launch;
