@@ -14,6 +14,9 @@ use super::{Chosen, DeviceChoice, candidates, choose};
 use crate::error::{Error, Result};
 use crate::events::Events;
 
+/// Words of the devices that may wait to be heard.
+const WORDS: usize = 64;
+
 /// Which devices share a piece of work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Devices {
@@ -187,31 +190,29 @@ fn round<I: Clone + Send, E: Send>(
     work: &(impl Fn(&Chosen, &Hand<'_, I>, &mut dyn Events<E>) -> Result<()> + Sync),
     events: &mut dyn Events<E>,
 ) -> Vec<Result<()>> {
-    std::thread::scope(|scope| {
-        let (sender, told) = mpsc::sync_channel::<E>(64);
-        let one = |chosen: &Chosen, sender: mpsc::SyncSender<E>| {
-            let hand = Hand { list, held: RefCell::new(None) };
-            let mut sink = |event: E| match sender.send(event).is_err() || list.stopped.load(Ordering::Relaxed) {
-                true => ControlFlow::Break(()),
-                false => ControlFlow::Continue(()),
-            };
-            let done = guarded(&chosen.device, || work(chosen, &hand, &mut sink));
-            if done.is_err() {
-                hand.put_back();
-            }
-            if !matches!(done, Ok(()) | Err(Error::DeviceLost { .. })) {
-                list.stopped.store(true, Ordering::Relaxed);
-            }
-            done
+    let one = |chosen: &Chosen, sender: mpsc::SyncSender<E>| {
+        let hand = Hand { list, held: RefCell::new(None) };
+        let mut sink = |event: E| match sender.send(event).is_err() || list.stopped.load(Ordering::Relaxed) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
         };
-        let one = &one;
-        let handles: Vec<_> = devices
-            .iter()
-            .map(|chosen| {
-                let sender = sender.clone();
-                scope.spawn(move || one(chosen, sender))
-            })
-            .collect();
+        let done = guarded(&chosen.device, || work(chosen, &hand, &mut sink));
+        if done.is_err() {
+            hand.put_back();
+        }
+        if !matches!(done, Ok(()) | Err(Error::DeviceLost { .. })) {
+            list.stopped.store(true, Ordering::Relaxed);
+        }
+        done
+    };
+    let one = &one;
+    std::thread::scope(|scope| {
+        let (sender, told) = mpsc::sync_channel::<E>(WORDS);
+        let begin = |chosen| {
+            let sender = sender.clone();
+            scope.spawn(move || one(chosen, sender))
+        };
+        let handles: Vec<_> = devices.iter().map(begin).collect();
         drop(sender);
         for event in told {
             if events.emit(event).is_break() {

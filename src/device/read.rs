@@ -5,8 +5,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use burn::tensor::Tensor;
 
 use super::faults::{failure, whole};
-#[cfg(doc)]
-use crate::error::Error;
 use crate::error::Result;
 
 static VALUES: AtomicU64 = AtomicU64::new(0);
@@ -14,7 +12,8 @@ static VALUES: AtomicU64 = AtomicU64::new(0);
 /// The values of a tensor in f64.
 ///
 /// # Errors
-/// [`Error::OutOfMemory`] and [`Error::DeviceLost`], also when this is the first to hear of them; [`Error::Device`] otherwise.
+/// [`OutOfMemory`](crate::error::Error::OutOfMemory) and [`DeviceLost`](crate::error::Error::DeviceLost), also when this is the
+/// first to hear of them; [`Device`](crate::error::Error::Device) otherwise.
 pub fn to_host<const D: usize>(tensor: Tensor<D>) -> Result<Vec<f64>> {
     let values = tensor.dims().iter().product::<usize>();
     VALUES.fetch_add(values as u64, Ordering::Relaxed);

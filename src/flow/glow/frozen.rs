@@ -266,11 +266,12 @@ impl ResidentFlow for GlowFlow {
         _: &mut dyn Events<Decoding>,
     ) -> Result<Resident> {
         let z = self.base.place(noise, classes, tau);
-        let (y, partial) = decode(&self.levels, &self.unmix, self.upload(z.clone()));
+        let (y, partial) = decode(&self.levels, &self.unmix, self.upload(&z));
         let (v, rows) = self.logit.inverse_resident(&y);
         let mut log_det = vec![self.config.shape.dims() as f64 * self.logit.bounds.ln(); classes.len()];
         // One transfer for both.
-        self.add_log_dets(&mut log_det, Tensor::cat(vec![rows, partial], 1))?;
+        let sums = self.log_dets(Tensor::cat(vec![rows, partial], 1))?;
+        log_det.iter_mut().zip(sums).for_each(|(total, more)| *total += more);
         self.finite(&z, &log_det)?;
         Ok(Resident { images: y, levels: self.pixels().levels(v), scores: self.scores(&z, log_det) })
     }
