@@ -3,8 +3,14 @@
 
 #[cfg(feature = "wgpu")]
 mod adapters;
+mod address;
 #[cfg(feature = "cuda")]
 mod cuda;
+mod latency;
+#[cfg_attr(not(feature = "remote"), path = "lend_nothing.rs")]
+pub mod lend;
+#[cfg_attr(not(feature = "remote"), path = "remote_none.rs")]
+pub mod remote;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -15,8 +21,10 @@ use burn::tensor::{Device, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+pub use address::{Address, PORT};
+pub use latency::Latency;
 
-/// What the user asks for: `auto`, `wgpu`, `wgpu:N`, `cuda:N` or `cpu`.
+/// What the user asks for: `auto`, `wgpu`, `wgpu:N`, `cuda:N`, `cpu`, or another machine's device at `ws://host:port/N`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum DeviceChoice {
@@ -29,6 +37,8 @@ pub enum DeviceChoice {
     Cuda(usize),
     /// The processor, in Rust (burn's flex backend).
     Cpu,
+    /// A device that another machine lends (`bayescope serve`).
+    Remote(Address),
 }
 
 impl fmt::Display for DeviceChoice {
@@ -39,6 +49,7 @@ impl fmt::Display for DeviceChoice {
             Self::Wgpu(Some(n)) => write!(f, "wgpu:{n}"),
             Self::Cuda(n) => write!(f, "cuda:{n}"),
             Self::Cpu => write!(f, "cpu"),
+            Self::Remote(address) => write!(f, "{address}"),
         }
     }
 }
@@ -47,6 +58,9 @@ impl FromStr for DeviceChoice {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
+        if text.contains("://") {
+            return text.parse().map(Self::Remote);
+        }
         let index = |n: &str| n.parse::<usize>().ok();
         let choice = match text.split_once(':') {
             None => match text {
@@ -60,7 +74,9 @@ impl FromStr for DeviceChoice {
             Some(("cuda", n)) => index(n).map(Self::Cuda),
             Some(_) => None,
         };
-        choice.ok_or_else(|| Error::input(format!("'{text}' is no device; use auto, wgpu, wgpu:N, cuda:N or cpu")))
+        choice.ok_or_else(|| {
+            Error::input(format!("'{text}' is no device; use auto, wgpu, wgpu:N, cuda:N, cpu or ws://host:port/N"))
+        })
     }
 }
 
@@ -148,6 +164,9 @@ pub fn choose(asked: DeviceChoice) -> Result<Chosen> {
     if asked == DeviceChoice::Cpu {
         return Ok(chosen(asked, cpu(), connect(asked)?, &[]));
     }
+    if let DeviceChoice::Remote(address) = asked {
+        return lent(address);
+    }
     let mut refused = Vec::new();
     for used in candidates() {
         let wanted = match asked {
@@ -169,6 +188,28 @@ pub fn choose(asked: DeviceChoice) -> Result<Chosen> {
     }
     let why = if refused.is_empty() { missing(asked).to_owned() } else { refused.join("; ") };
     Err(Error::Device(format!("{asked} cannot be used: {why}. `bayescope doctor` lists what can")))
+}
+
+/// A device of another machine. It takes as many images a pass as a GPU: every pass costs a few round trips.
+fn lent(address: Address) -> Result<Chosen> {
+    let asked = DeviceChoice::Remote(address);
+    let device = remote::connect(address)?;
+    probe(&device).map_err(|error| Error::Device(format!("{asked} cannot be used: {error}")))?;
+    Ok(chosen(asked, remote::candidate(address), device, &[]))
+}
+
+/// The same failure, said so that it helps where the cause is that the connection to another machine's device is gone; `on` this
+/// one, or on any that was opened.
+pub fn explain(error: Error, on: Option<DeviceChoice>) -> Error {
+    let on = match on {
+        Some(DeviceChoice::Remote(address)) => Some(address),
+        Some(_) => return error,
+        None => None,
+    };
+    match error {
+        Error::Device(_) => remote::gone(on).unwrap_or(error),
+        other => other,
+    }
 }
 
 fn missing(asked: DeviceChoice) -> &'static str {
@@ -234,7 +275,7 @@ mod tests {
 
     #[test]
     fn choices_read_as_they_are_written() {
-        for text in ["auto", "wgpu", "wgpu:2", "cuda:1", "cpu"] {
+        for text in ["auto", "wgpu", "wgpu:2", "cuda:1", "cpu", "ws://gpu-box:3000", "ws://10.0.0.7:81/3"] {
             assert_eq!(text.parse::<DeviceChoice>().unwrap().to_string(), text);
         }
         for text in ["gpu", "wgpu:x", "cpu:0", ""] {

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use crossbeam_channel::{Receiver, Sender, select};
+use crossbeam_channel::{Receiver, Sender};
 
 use super::Shared;
+use super::far::{Held, Pulse, instead};
 use super::interactive::{FIRST_PIECE, Interactive};
 use super::protocol::{Event, Job, JobId, Outcome};
-use crate::device::{Chosen, DeviceChoice, choose};
+use crate::device::{Chosen, DeviceChoice, choose, explain};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
 use crate::flow::Precision;
@@ -155,7 +156,7 @@ fn settle_world(
     let world = info.clone().build(weights, &chosen.device, Precision::F32, chosen.batch)?.world;
     line.shared.bayes.open(world.flow().shared_base());
     line.send(Event::Oracle(Arc::new(info.clone())));
-    interactive.enter(&info.weights_sha256);
+    interactive.enter(&info.weights_sha256, chosen.report.used.choice);
     // What was measured before holds from the first picture on.
     if let Some(flow) = world.flow().class_map()
         && let Some(known) = strategies::remembered(&info.weights_sha256, &chosen.report.used.label(), FIRST_PIECE)
@@ -230,26 +231,30 @@ pub fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
 
 /// One desk's life. `again` is kept at the device and oracle in use, for the desk after a fall.
 fn sit(line: &Line, again: &mut (DeviceChoice, String), running: &mut Option<JobId>) {
-    let Some(chosen) = settle(line, again) else { return };
+    let (mut pulse, mut held) = (Pulse::default(), Held::default());
+    let Some(chosen) = settle(line, again, &mut held) else { return };
     let mut desk = Desk { chosen, opened: None, interactive: Interactive::default() };
     if let Err(error) = desk.open(line, &again.1, &mut silent()) {
-        line.send(Event::Failed(error.to_string()));
+        line.send(Event::Failed(explain(error, Some(desk.chosen.report.used.choice)).to_string()));
     }
     while !line.stopping() {
+        desk.come_back(line, &again.1, &mut held);
         desk.step_aside(line);
-        let job_waits = || !line.queue.is_empty() || line.shared.aside.is_full();
-        let busy = desk.interactive.serve(line, desk.opened.as_ref().map(|opened| &opened.world), &job_waits);
+        let job_waits = || !line.queue.is_empty() || !held.is_empty() || line.shared.aside.is_full();
+        // What was asked for of a device that is cut off waits for the next one.
+        let opened = desk.opened.as_ref().filter(|_| !desk.is_cut_off());
+        let busy = desk.interactive.serve(line, opened.map(|opened| &opened.world), &job_waits);
         if !busy && desk.interactive.served() {
             desk.tell_precision(line);
             desk.tune_sampling(line);
         }
-        let wait = if busy { Duration::ZERO } else { Duration::from_secs(3600) };
-        let job = select! {
-            recv(line.queue) -> job => match job { Ok(job) => Some(job), Err(_) => return },
-            recv(line.ringing) -> _ => None,
-            default(wait) => None,
+        let wait = match busy {
+            true => Duration::ZERO,
+            false => pulse.beat(line, desk.chosen.report.used.choice),
         };
+        let Ok(job) = held.next(line, wait) else { return };
         if let Some((id, job)) = job {
+            pulse.pass();
             *running = Some(id);
             super::jobs::run(line, &mut desk, id, job);
             *running = None;
@@ -261,8 +266,11 @@ fn sit(line: &Line, again: &mut (DeviceChoice, String), running: &mut Option<Job
 }
 
 /// The device asked for, or the CPU with the reason.
-fn settle(line: &Line, again: &mut (DeviceChoice, String)) -> Option<Chosen> {
+fn settle(line: &Line, again: &mut (DeviceChoice, String), held: &mut Held) -> Option<Chosen> {
     let chosen = choose(again.0).or_else(|error: Error| {
+        if matches!(again.0, DeviceChoice::Remote(_)) {
+            return instead(line, again.0, error, held);
+        }
         line.send(Event::Failed(format!("{error}. Computing on the CPU instead")));
         again.0 = DeviceChoice::Cpu;
         choose(DeviceChoice::Cpu)

@@ -13,8 +13,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::desk::Line;
+use super::far::is_lost;
 use super::protocol::{Event, EvidenceMap, EvidenceRequest, Looked, Subject, Tile};
 use super::{Shared, slot::Slot};
+use crate::device::{DeviceChoice, explain};
 use crate::error::{Error, Result};
 use crate::events::Events;
 use crate::flow::Decoding;
@@ -43,6 +45,8 @@ pub struct Interactive {
     kept: RefCell<Kept>,
     /// SHA-256 of the open oracle's weights.
     world: RefCell<String>,
+    /// Where it computes.
+    device: Cell<DeviceChoice>,
     piece: Cell<usize>,
     /// What one sample cost lately.
     cost: Cell<Duration>,
@@ -59,6 +63,7 @@ impl Default for Interactive {
             walk: RefCell::new(None),
             kept: RefCell::default(),
             world: RefCell::default(),
+            device: Cell::default(),
             piece: Cell::new(FIRST_PIECE),
             cost: Cell::new(Duration::ZERO),
             served: Cell::new(false),
@@ -94,8 +99,9 @@ fn unless(stop: bool) -> ControlFlow<()> {
 }
 
 impl Interactive {
-    /// Forgets what belonged to another world, or to this one on another device; the one of these weights is open now.
-    pub fn enter(&self, weights_sha256: &str) {
+    /// Forgets what belonged to another world, or to this one on another device; the one of these weights is open now, on this device.
+    pub fn enter(&self, weights_sha256: &str, device: DeviceChoice) {
+        self.device.set(device);
         *self.world.borrow_mut() = weights_sha256.to_owned();
         *self.gallery.borrow_mut() = None;
         *self.inspecting.borrow_mut() = None;
@@ -142,9 +148,10 @@ impl Interactive {
         if let Some(request) = line.shared.gallery_request.take() {
             *self.gallery.borrow_mut() = Some(Gallery::new(request));
         }
-        settle(line, &self.inspecting, self.inspect_piece(&place));
-        settle(line, &self.explaining, self.explain(&place));
-        settle(line, &self.gallery, self.gallery_piece(&place));
+        let on = self.device.get();
+        settle(line, &self.inspecting, self.inspect_piece(&place), on);
+        settle(line, &self.explaining, self.explain(&place), on);
+        settle(line, &self.gallery, self.gallery_piece(&place), on);
         let busy =
             self.gallery.borrow().is_some() || self.inspecting.borrow().is_some() || self.explaining.borrow().is_some();
         busy || line.shared.asked()
@@ -215,13 +222,17 @@ impl Interactive {
     }
 }
 
-/// What was stopped stays to be done; what failed is told and dropped.
-fn settle<T>(line: &Line, slot: &RefCell<Option<T>>, done: Result<()>) {
+/// What was stopped stays to be done; what failed `on` a device is told and dropped.
+fn settle<T>(line: &Line, slot: &RefCell<Option<T>>, done: Result<()>, on: DeviceChoice) {
     match done {
         Ok(()) | Err(Error::Cancelled) => {}
         Err(error) => {
             *slot.borrow_mut() = None;
-            line.send(Event::Failed(error.to_string()));
+            let error = explain(error, Some(on));
+            // A connection that is gone is told once, by who connects again.
+            if !is_lost(on) {
+                line.send(Event::Failed(error.to_string()));
+            }
         }
     }
 }
@@ -260,10 +271,10 @@ mod tests {
         let shared = Arc::new(Shared::new([bell.clone(), bell], super::super::bayes::Board::new().0, Arc::new(|| {})));
         let line = Line { shared, queue, ringing, events };
         let slot = RefCell::new(Some(1));
-        settle(&line, &slot, Err(Error::Cancelled));
+        settle(&line, &slot, Err(Error::Cancelled), DeviceChoice::Cpu);
         assert_eq!(*slot.borrow(), Some(1));
         assert!(told.is_empty());
-        settle(&line, &slot, Err(Error::input("no")));
+        settle(&line, &slot, Err(Error::input("no")), DeviceChoice::Cpu);
         assert_eq!(*slot.borrow(), None);
         assert!(matches!(told.try_recv(), Ok(Event::Failed(_))));
     }
