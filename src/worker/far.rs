@@ -3,7 +3,7 @@
 //! same oracle. What is under way fails and says so; what was computed stays with the window and on disk.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::{Wake, Waker};
 use std::time::{Duration, Instant};
 
@@ -35,15 +35,20 @@ const WAITS: [Duration; 5] = [
 pub struct Pulse {
     of: Option<Address>,
     latency: Latency,
-    ping: Option<Ping>,
+    ping: Option<(Ping, Arc<Bell>)>,
     last: Option<Instant>,
 }
 
-struct Bell(Arc<Shared>);
+/// Rings for the worker, and remembers when: the worker may be busy then, which is no part of the way.
+struct Bell {
+    shared: Arc<Shared>,
+    rang: OnceLock<Instant>,
+}
 
 impl Wake for Bell {
     fn wake(self: Arc<Self>) {
-        self.0.ring();
+        self.rang.get_or_init(Instant::now);
+        self.shared.ring();
     }
 }
 
@@ -56,24 +61,27 @@ impl Pulse {
             *self = Self { of: Some(address), ..Self::default() };
         }
         if self.ping.is_none() && self.last.is_none_or(|last| last.elapsed() >= EVERY) {
-            self.ping = Ping::send(address);
+            let bell = Arc::new(Bell { shared: line.shared.clone(), rang: OnceLock::new() });
+            self.ping = Ping::send(address).zip(Some(bell));
             self.last = Some(Instant::now());
         }
-        let Some(ping) = &mut self.ping else { return EVERY };
-        match ping.poll(&Waker::from(Arc::new(Bell(line.shared.clone())))) {
+        let Some((ping, bell)) = &mut self.ping else { return EVERY };
+        let rest = match ping.poll(&Waker::from(bell.clone())) {
             Answer::Open if ping.sent().elapsed() > SILENCE => {
                 remote::give_up(address, &format!("nothing came back for {} s", SILENCE.as_secs()));
+                Duration::ZERO
             }
             Answer::Open => return EVERY,
             Answer::Came(trip) => {
-                self.latency.add(trip);
+                self.latency.add(bell.rang.get().map_or(trip, |rang| *rang - ping.sent()));
                 line.send(Event::Far(FarNews::Latency(self.latency.clone())));
+                EVERY
             }
             // It is remembered where it was noticed.
-            Answer::Gone(_) => {}
-        }
+            Answer::Gone(_) => Duration::ZERO,
+        };
         self.ping = None;
-        EVERY
+        rest
     }
 
     /// Forgets what is on its way: it would come back late, behind other work.
