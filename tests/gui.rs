@@ -9,6 +9,8 @@ mod experiments;
 mod export;
 #[path = "gui/fake.rs"]
 mod fake;
+#[path = "gui/far.rs"]
+mod far;
 #[path = "gui/fetch.rs"]
 mod fetch;
 #[path = "gui/hardness.rs"]

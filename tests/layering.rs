@@ -63,6 +63,7 @@ const ENGINE: &[&str] = &[
 const WORDS: &[(&[&str], &[&str])] = &[
     (&["egui", "eframe", "egui_plot", "egui_tiles", "egui_notify", "rfd"], &["src/gui/"]),
     (&["wgpu::", "cubecl"], &["src/device/", "src/gui/"]),
+    (&["burn::remote", "burn::server"], &["src/device/"]),
     (
         &["crossbeam_channel", "mpsc", "thread::scope", "thread::Builder"],
         &[

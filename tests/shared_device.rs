@@ -7,7 +7,7 @@ mod common;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bayescope::device::{DeviceChoice, ImageSource, choose, descriptor, lend, paints, to_host, values_read};
+use bayescope::device::{DeviceChoice, ImageSource, choose, descriptor, lend_window, paints, to_host, values_read};
 use bayescope::events::silent;
 use bayescope::flow::Precision;
 use bayescope::oracle::folder;
@@ -32,7 +32,7 @@ fn window() -> bool {
         return false;
     };
     let (device, queue) = burn::tensor::read_sync(adapter.request_device(&descriptor(&adapter))).unwrap();
-    lend(&instance, &adapter, (&device, &queue), false);
+    lend_window(&instance, &adapter, (&device, &queue), false);
     true
 }
 

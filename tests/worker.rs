@@ -11,6 +11,9 @@ mod checkpoint;
 mod class_map;
 #[path = "worker/experiment.rs"]
 mod experiment;
+#[cfg(feature = "remote")]
+#[path = "worker/far.rs"]
+mod far;
 #[path = "worker/faults.rs"]
 mod faults;
 #[path = "worker/fetch.rs"]

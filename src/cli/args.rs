@@ -76,7 +76,8 @@ pub enum Theme {
 /// Which machine computes.
 #[derive(Debug, Clone, Args)]
 pub struct DeviceArg {
-    /// Device that computes: auto, wgpu, wgpu:N, cuda:N or cpu (see `bayescope doctor`).
+    /// Device that computes: auto, wgpu, wgpu:N, cuda:N or cpu (see `bayescope doctor`), or another machine's: ws://HOST:PORT/N, where
+    /// `bayescope serve` lends it.
     #[arg(long, default_value_t = DeviceChoice::Auto)]
     pub device: DeviceChoice,
 }
@@ -155,6 +156,8 @@ pub enum Command {
     Watch(WatchArgs),
     /// Print a script that carries out a planned run as a job array of Slurm, for `sbatch`.
     Slurm(SlurmArgs),
+    /// Lend this machine's device to Bayescope on another machine.
+    Serve(super::serve::ServeArgs),
 }
 
 /// What `bench` can measure beside worlds.

@@ -1,11 +1,18 @@
 //! `bayescope doctor`.
 
+use std::time::Duration;
+
 use serde::Serialize;
 
 use super::print_json;
-use crate::device::{Candidate, DeviceChoice, DeviceReport, candidates, choose};
+use crate::device::remote::{Answer, round_trip};
+use crate::device::{Address, Candidate, DeviceChoice, DeviceReport, Latency, PORT, candidates, choose};
 use crate::error::Result;
 use crate::oracle::library;
+
+/// Round trips that are measured, and the longest wait for one.
+const TRIPS: usize = 20;
+const LONGEST: Duration = Duration::from_secs(5);
 
 #[derive(Serialize)]
 struct Report {
@@ -15,6 +22,9 @@ struct Report {
     #[serde(rename = "use")]
     used: Option<DeviceReport>,
     problem: Option<String>,
+    /// Small round trips to the machine whose device was asked for: median and longest, ms.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    round_trip_ms: Option<[f64; 2]>,
     display: Option<String>,
     settings_folder: Option<String>,
     bundled_oracles: Vec<&'static str>,
@@ -26,7 +36,16 @@ pub fn run(asked: DeviceChoice, json: bool) -> Result<()> {
         Ok(chosen) => (Some(chosen.report), None),
         Err(error) => (None, Some(error.to_string())),
     };
-    let features = [("gui", cfg!(feature = "gui")), ("wgpu", cfg!(feature = "wgpu")), ("cuda", cfg!(feature = "cuda"))];
+    let latency = match asked {
+        DeviceChoice::Remote(address) if used.is_some() => Some(latency(address)),
+        _ => None,
+    };
+    let features = [
+        ("gui", cfg!(feature = "gui")),
+        ("wgpu", cfg!(feature = "wgpu")),
+        ("cuda", cfg!(feature = "cuda")),
+        ("remote", cfg!(feature = "remote")),
+    ];
     let display = ["WAYLAND_DISPLAY", "DISPLAY"].into_iter().find_map(|name| {
         let value = std::env::var(name).ok().filter(|value| !value.is_empty())?;
         Some(format!("{name}={value}"))
@@ -37,15 +56,28 @@ pub fn run(asked: DeviceChoice, json: bool) -> Result<()> {
         devices: candidates(),
         used,
         problem,
+        round_trip_ms: latency.as_ref().and_then(Latency::median_and_worst_ms),
         display,
         settings_folder: directories::ProjectDirs::from("", "", "bayescope")
             .map(|dirs| dirs.data_dir().display().to_string()),
         bundled_oracles: library::names(),
     };
-    if json { print_json(&report) } else { print(&report) }
+    if json { print_json(&report) } else { print(&report, latency.as_ref()) }
 }
 
-fn print(report: &Report) -> Result<()> {
+/// Small round trips, one after the other.
+fn latency(address: Address) -> Latency {
+    let mut latency = Latency::default();
+    for _ in 0..TRIPS {
+        match round_trip(address, LONGEST) {
+            Answer::Came(trip) => latency.add(trip),
+            Answer::Open | Answer::Gone(_) => break,
+        }
+    }
+    latency
+}
+
+fn print(report: &Report, latency: Option<&Latency>) -> Result<()> {
     println!("bayescope {} (features: {})", report.version, report.features.join(", "));
     println!("\ndevices, in the order `auto` tries them:");
     for candidate in &report.devices {
@@ -58,6 +90,13 @@ fn print(report: &Report) -> Result<()> {
     match (&report.used, &report.problem) {
         (Some(used), _) => println!("\nwill use {}: {} ({})", used.used.choice, used.used.name, used.reason),
         (None, problem) => println!("\nwill use nothing: {}", problem.as_deref().unwrap_or("unknown problem")),
+    }
+    match latency {
+        Some(latency) => println!("round trips there and back: {latency}"),
+        None if cfg!(feature = "remote") => println!(
+            "another machine's device: --device ws://HOST:{PORT}, once `bayescope serve` lends it there (docs/remote.md)"
+        ),
+        None => println!("another machine's device: not with this build (build with --features remote)"),
     }
     println!(
         "display: {}",

@@ -19,6 +19,7 @@ mod progress;
 mod run;
 mod sample;
 mod scale;
+mod serve;
 mod slurm;
 mod spec;
 mod validate;
@@ -32,7 +33,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use serde::Serialize;
 
-use crate::device::{Chosen, choose, on_device};
+use crate::device::{Chosen, choose, explain, on_device};
 use crate::error::{Error, Result};
 use crate::flow::Precision;
 use crate::flow::weights::Weights;
@@ -79,10 +80,12 @@ pub fn main() -> ExitCode {
         Some(Command::Summary(args)) => run::summary(&args),
         Some(Command::Watch(args)) => watch::run(&args),
         Some(Command::Slurm(args)) => slurm::run(&args),
+        Some(Command::Serve(args)) => serve::run(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
+            let error = explain(error, None);
             eprintln!("bayescope: {error}");
             match error {
                 Error::Stopped(_) => ExitCode::from(crate::run::slurm::STOPPED),

@@ -3,16 +3,24 @@
 
 #[cfg(feature = "wgpu")]
 mod adapters;
+mod address;
 mod batches;
+#[cfg(feature = "cuda")]
+mod cuda;
 #[cfg(feature = "cuda")]
 mod cuda;
 pub mod drill;
 mod faults;
+mod latency;
+#[cfg_attr(not(feature = "remote"), path = "lend_nothing.rs")]
+pub mod lend;
 mod many;
 mod persevere;
 mod picture;
 mod probe;
 mod read;
+#[cfg_attr(not(feature = "remote"), path = "remote_none.rs")]
+pub mod remote;
 mod table;
 #[cfg(feature = "wgpu")]
 mod window;
@@ -26,8 +34,11 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 #[cfg(feature = "wgpu")]
 pub use adapters::descriptor;
+pub use address::{Address, PORT};
 pub use batches::{fitting, halving, in_batches};
 pub use faults::{guarded, lost, note, notes, panic_message};
+pub use latency::Latency;
+pub use latency::Latency;
 pub use many::{Devices, Hand, spread};
 pub use persevere::{Losses, Moved, on_device, persevere};
 #[cfg(feature = "wgpu")]
@@ -35,9 +46,9 @@ pub use picture::DevicePicture;
 pub use picture::{ImageSource, pictures};
 pub use read::{to_host, values_read};
 #[cfg(feature = "wgpu")]
-pub use window::{keep_apart, lend, lose_window, paints, window_lost};
+pub use window::{keep_apart, lend_window, lose_window, paints, window_lost};
 
-/// What the user asks for: `auto`, `wgpu`, `wgpu:N`, `cuda:N` or `cpu`.
+/// What the user asks for: `auto`, `wgpu`, `wgpu:N`, `cuda:N`, `cpu`, or another machine's device at `ws://host:port/N`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum DeviceChoice {
@@ -50,6 +61,8 @@ pub enum DeviceChoice {
     Cuda(usize),
     /// The processor, in Rust (burn's flex backend).
     Cpu,
+    /// A device that another machine lends (`bayescope serve`).
+    Remote(Address),
 }
 
 impl fmt::Display for DeviceChoice {
@@ -60,6 +73,7 @@ impl fmt::Display for DeviceChoice {
             Self::Wgpu(Some(n)) => write!(f, "wgpu:{n}"),
             Self::Cuda(n) => write!(f, "cuda:{n}"),
             Self::Cpu => write!(f, "cpu"),
+            Self::Remote(address) => write!(f, "{address}"),
         }
     }
 }
@@ -68,6 +82,9 @@ impl FromStr for DeviceChoice {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
+        if text.contains("://") {
+            return text.parse().map(Self::Remote);
+        }
         let index = |n: &str| n.parse::<usize>().ok();
         let choice = match text.split_once(':') {
             None => match text {
@@ -81,7 +98,9 @@ impl FromStr for DeviceChoice {
             Some(("cuda", n)) => index(n).map(Self::Cuda),
             Some(_) => None,
         };
-        choice.ok_or_else(|| Error::input(format!("'{text}' is no device; use auto, wgpu, wgpu:N, cuda:N or cpu")))
+        choice.ok_or_else(|| {
+            Error::input(format!("'{text}' is no device; use auto, wgpu, wgpu:N, cuda:N, cpu or ws://host:port/N"))
+        })
     }
 }
 
@@ -169,6 +188,9 @@ pub fn choose(asked: DeviceChoice) -> Result<Chosen> {
     if asked == DeviceChoice::Cpu {
         return Ok(chosen(asked, cpu(), connect(&cpu())?, &[]));
     }
+    if let DeviceChoice::Remote(address) = asked {
+        return lent(address);
+    }
     let mut refused = Vec::new();
     for used in candidates() {
         let wanted = match asked {
@@ -190,6 +212,28 @@ pub fn choose(asked: DeviceChoice) -> Result<Chosen> {
     }
     let why = if refused.is_empty() { missing(asked).to_owned() } else { refused.join("; ") };
     Err(Error::Device(format!("{asked} cannot be used: {why}. `bayescope doctor` lists what can")))
+}
+
+/// A device of another machine. It takes as many images a pass as a GPU: every pass costs a few round trips.
+fn lent(address: Address) -> Result<Chosen> {
+    let asked = DeviceChoice::Remote(address);
+    let device = remote::connect(address)?;
+    probe::probe(&device).map_err(|error| Error::Device(format!("{asked} cannot be used: {error}")))?;
+    Ok(chosen(asked, remote::candidate(address), device, &[]))
+}
+
+/// The same failure, said so that it helps where the cause is that the connection to another machine's device is gone; `on` this
+/// one, or on any that was opened.
+pub fn explain(error: Error, on: Option<DeviceChoice>) -> Error {
+    let on = match on {
+        Some(DeviceChoice::Remote(address)) => Some(address),
+        Some(_) => return error,
+        None => None,
+    };
+    match error {
+        Error::Device(_) => remote::gone(on).unwrap_or(error),
+        other => other,
+    }
 }
 
 fn missing(asked: DeviceChoice) -> &'static str {
@@ -286,7 +330,7 @@ mod tests {
 
     #[test]
     fn choices_read_as_they_are_written() {
-        for text in ["auto", "wgpu", "wgpu:2", "cuda:1", "cpu"] {
+        for text in ["auto", "wgpu", "wgpu:2", "cuda:1", "cpu", "ws://gpu-box:3000", "ws://10.0.0.7:81/3"] {
             assert_eq!(text.parse::<DeviceChoice>().unwrap().to_string(), text);
         }
         for text in ["gpu", "wgpu:x", "cpu:0", ""] {

@@ -35,7 +35,7 @@ fn lent<T>(look: impl FnOnce(&mut Option<Lent>) -> T) -> T {
 
 /// Lends the device a window paints with: from now on whoever computes on its adapter computes there. With `apart` nobody
 /// does, and pictures travel over the host.
-pub fn lend(
+pub fn lend_window(
     instance: &wgpu::Instance,
     adapter: &wgpu::Adapter,
     (device, queue): (&wgpu::Device, &wgpu::Queue),

@@ -10,6 +10,7 @@ use egui_notify::Toasts;
 use egui_tiles::Tree;
 
 use super::background::{self, Chosen, Errand};
+use super::connect::ConnectDesk;
 use super::engine::Engine;
 use super::fetch::FetchDesk;
 use super::inspector::Inspector;
@@ -58,6 +59,7 @@ pub struct App {
     pub(super) making: Option<Made>,
     pub(super) runs: RunDesk,
     pub(super) fetching: FetchDesk,
+    pub(super) connecting: ConnectDesk,
     pub(super) times: FrameTimes,
     pub(super) commands: Vec<command::Command>,
     inspector: Inspector,
@@ -92,6 +94,7 @@ impl App {
             precision: PrecisionPage::default(),
             runs: RunDesk::default(),
             fetching: FetchDesk::default(),
+            connecting: ConnectDesk::default(),
             times: FrameTimes::default(),
             commands: Vec::new(),
             inspector: Inspector::default(),
@@ -290,13 +293,16 @@ impl App {
     fn on_top(&mut self, ui: &Ui) {
         let ctx = ui.ctx();
         let names = self.panel_names();
-        let devices: Vec<_> = self.devices.iter().map(|candidate| candidate.choice).collect();
+        let here = self.devices.iter().map(|candidate| candidate.choice);
+        let devices: Vec<_> = here.chain(self.prefs.machines.iter().copied()).collect();
         if let Some(command) = self.palette.show(ctx, || command::palette(&names, &devices)) {
             self.commands.push(command);
         }
         self.run_question(ctx);
-        let Self { session, prefs, view, devices, commands, fetching, .. } = self;
-        fetching.show(ctx, &mut Cx { session, prefs, view, devices, commands });
+        let Self { session, prefs, view, devices, commands, fetching, connecting, .. } = self;
+        let cx = &mut Cx { session, prefs, view, devices, commands };
+        fetching.show(ctx, cx);
+        connecting.show(ctx, cx);
         let waiting = self.dialog.waiting();
         if let Some(prompt) = &mut self.prompt
             && !prompt.show(ctx, waiting, &mut self.commands)

@@ -104,6 +104,10 @@ pub enum Command {
     ToggleLogBars,
     /// Compute elsewhere.
     UseDevice(DeviceChoice),
+    /// Open the window that connects to another machine.
+    ShowConnect,
+    /// Connect to another machine's device, also where it is the one that was asked for before.
+    Connect(DeviceChoice),
     /// World samples or images from outside.
     ShowSource(Source),
     /// Start a training run.
@@ -267,6 +271,7 @@ pub fn palette(panels: &[(&'static str, &'static str)], devices: &[DeviceChoice]
         ("Frame times", Command::Overlay),
         ("Exactness ledger", Command::Ledger),
         ("Precision: 32 bits beside 64", Command::Precision),
+        ("Compute on another machine…", Command::ShowConnect),
         ("Reset the layout", Command::ResetLayout),
         ("Clear finished jobs", Command::ClearJobs),
         ("Clear the log", Command::ClearLog),

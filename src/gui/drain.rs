@@ -45,6 +45,9 @@ impl App {
         match effect {
             Effect::None => {}
             Effect::AskAgain => {
+                if let Some(report) = &self.session.device {
+                    self.prefs.remember_machine(report.used.choice);
+                }
                 let classes = self.session.class_names().len();
                 if classes > 0 {
                     self.prefs.fit(classes);

@@ -67,7 +67,7 @@ impl Bell {
 #[cfg(feature = "wgpu")]
 fn share(cc: &eframe::CreationContext<'_>, apart: bool) {
     if let Some(state) = &cc.wgpu_render_state {
-        crate::device::lend(&state.instance, &state.adapter, (&state.device, &state.queue), apart);
+        crate::device::lend_window(&state.instance, &state.adapter, (&state.device, &state.queue), apart);
         Canvas::install(&cc.egui_ctx, state);
     }
 }

@@ -7,6 +7,7 @@ mod app;
 mod atlas;
 mod background;
 mod command;
+mod connect;
 mod drain;
 mod engine;
 mod evidence;

@@ -1,6 +1,7 @@
 //! What each command does.
 
 use crate::data::write_atomically;
+use crate::device::DeviceChoice;
 use crate::events::silent;
 use crate::gui::session::ledger::of_figure;
 use crate::oracle::provenance::keep;
@@ -69,6 +70,10 @@ impl App {
             Command::WriteReport(folder) => self.write_report(ctx, folder),
             Command::ShowJudged(model, by) => self.show_judged(model, by),
             Command::ShowFetch(name) => self.fetching.show_corpus(name),
+            Command::ShowConnect => {
+                let last = Some(self.prefs.device).filter(|choice| matches!(choice, DeviceChoice::Remote(_)));
+                self.connecting.show_machine(last.or(self.prefs.machines.first().copied()));
+            }
             Command::Fetch(request) => {
                 let id = self.engine.fetch(request.clone());
                 self.session.asks_corpus(id, request);
@@ -113,6 +118,11 @@ impl App {
             Command::ToggleInspector => self.prefs.inspector = !self.prefs.inspector,
             Command::Theme(look) => self.prefs.look = look,
             Command::UseDevice(choice) => self.prefs.device = choice,
+            Command::Connect(choice) => {
+                self.prefs.device = choice;
+                self.wishes.accept(&self.prefs);
+                submit(self.engine.as_ref(), &mut self.session, Job::UseDevice(choice));
+            }
             Command::OpenOracle(name) => self.open_oracle(name),
             Command::OpenPaths(paths) => self.open_paths(paths),
             Command::SaveTo(path) => self.save_to(path),
@@ -305,7 +315,10 @@ impl App {
 
     /// Closes a window that lies on the panels; whether there was one.
     fn close_window(&mut self) -> bool {
-        std::mem::take(&mut self.precision.open) || std::mem::take(&mut self.ledger) || self.fetching.close()
+        std::mem::take(&mut self.precision.open)
+            || std::mem::take(&mut self.ledger)
+            || self.connecting.close()
+            || self.fetching.close()
     }
 
     pub(super) fn copy(&mut self, ctx: &egui::Context, text: String, done: &str) {

@@ -21,6 +21,9 @@ pub const MAX_SAMPLES: usize = 10_000;
 /// Thumbnail sides, points.
 pub const THUMBNAILS: std::ops::RangeInclusive<f32> = 24.0..=160.0;
 
+/// Other machines' devices that are remembered.
+const MACHINES: usize = 5;
+
 /// What the gallery is sorted by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub enum Sort {
@@ -128,6 +131,8 @@ pub struct Prefs {
     pub device: DeviceChoice,
     /// Compute on a graphics device apart from the one that paints the window: pictures travel over the host.
     pub device_apart: bool,
+    /// Other machines' devices that were used, the last one first.
+    pub machines: Vec<DeviceChoice>,
     /// Range of τ of the curve E(τ).
     pub tau_range: [f64; 2],
     /// Its axis of τ is logarithmic.
@@ -166,6 +171,7 @@ impl Default for Prefs {
             oracle: library::DEFAULT.into(),
             device: DeviceChoice::Auto,
             device_apart: false,
+            machines: Vec::new(),
             tau_range: [0.2, 4.0],
             log_tau: true,
             log_error: false,
@@ -229,6 +235,15 @@ impl Prefs {
             } else {
                 *p = (1.0 - value) / others as f64;
             }
+        }
+    }
+
+    /// Another machine's device is in use: it is offered again.
+    pub fn remember_machine(&mut self, choice: DeviceChoice) {
+        if matches!(choice, DeviceChoice::Remote(_)) {
+            self.machines.retain(|known| *known != choice);
+            self.machines.insert(0, choice);
+            self.machines.truncate(MACHINES);
         }
     }
 
@@ -305,6 +320,7 @@ fn keep_the_open(state: &Prefs, now: &Prefs) -> Prefs {
     let mut state = state.clone();
     state.oracle.clone_from(&now.oracle);
     (state.device, state.device_apart) = (now.device, now.device_apart);
+    state.machines.clone_from(&now.machines);
     state.runs.clone_from(&now.runs);
     if state.prior.len() != now.prior.len() {
         state.prior.clone_from(&now.prior);

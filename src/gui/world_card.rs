@@ -3,6 +3,7 @@
 use eframe::egui::{self, ComboBox, DragValue, RichText, Slider, SliderClamping, Ui};
 
 use super::command::Command;
+use super::connect;
 use super::format;
 use super::inspector::exactness;
 use super::looks;
@@ -251,9 +252,15 @@ fn device(ui: &mut Ui, cx: &mut Cx) {
         if cx.devices.is_empty() {
             offer(ui, DeviceChoice::Cpu, "cpu".into());
         }
+        for choice in &cx.prefs.machines {
+            offer(ui, *choice, format!("{choice}: another machine"));
+        }
+        if ui.selectable_label(false, "Another machine…").clicked() {
+            cx.commands.push(Command::ShowConnect);
+        }
     });
     response.response.accessible_name("Device");
-    match &cx.session.device {
+    match cx.session.device.clone() {
         Some(report) => {
             ui.label(&report.used.name).on_hover_text(&report.used.driver);
             if matches!(report.used.choice, DeviceChoice::Wgpu(_)) {
@@ -262,6 +269,7 @@ fn device(ui: &mut Ui, cx: &mut Cx) {
                 ui.checkbox(&mut cx.prefs.device_apart, "apart from the window").on_hover_text(why);
             }
             hint(ui, format!("Why: {}.", report.reason));
+            connect::card(ui, cx, &report);
         }
         None => hint(ui, "Looking for a device…"),
     }

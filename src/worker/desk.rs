@@ -7,12 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use crossbeam_channel::{Receiver, Sender, select};
+use crossbeam_channel::{Receiver, Sender};
 
 use super::Shared;
+use super::far::{Held, Pulse, instead};
 use super::interactive::{FIRST_PIECE, Interactive};
 use super::protocol::{Event, Job, JobId, Outcome};
-use crate::device::{Chosen, DeviceChoice, Losses, Moved, choose, guarded, panic_message};
+use crate::device::{Chosen, DeviceChoice, Losses, Moved, choose, explain, guarded, panic_message};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
 use crate::flow::Precision;
@@ -107,12 +108,13 @@ impl Desk {
     }
 
     /// Does a piece of what the window asks for, or what nobody waits for; whether more is to be done.
-    fn serve(&mut self, line: &Line) -> Result<bool> {
+    fn serve(&mut self, line: &Line, held: &Held) -> Result<bool> {
         let device = self.chosen.device.clone();
         let served = guarded(&device, || {
             self.prepare(line)?;
-            let job_waits = || !line.queue.is_empty() || line.shared.aside.is_full();
-            let world = self.opened.as_ref().map(|opened| &opened.world);
+            let job_waits = || !line.queue.is_empty() || !held.is_empty() || line.shared.aside.is_full();
+            // What was asked for of a device that is cut off waits for the next one.
+            let world = self.opened.as_ref().filter(|_| !self.is_cut_off()).map(|opened| &opened.world);
             let busy = self.interactive.serve(line, world, &job_waits);
             if let Some(loss) = self.interactive.take_loss() {
                 return Err(loss);
@@ -128,8 +130,8 @@ impl Desk {
     }
 
     /// [`Self::serve`], on another device where this one was lost.
-    fn serve_on(&mut self, line: &Line) -> bool {
-        match self.serve(line) {
+    fn serve_on(&mut self, line: &Line, held: &Held) -> bool {
+        match self.serve(line, held) {
             Ok(busy) => {
                 self.losses = Losses::default();
                 busy
@@ -143,6 +145,7 @@ impl Desk {
                     line.send(Event::Note(moved.sentence.clone()));
                     self.move_on(line, moved)
                 });
+                let settled = settled.map_err(|error| explain(error, Some(self.chosen.report.used.choice)));
                 if let Err(error) = &settled {
                     line.send(Event::Failed(error.to_string()));
                 }
@@ -170,7 +173,7 @@ fn settle_world(
     let world = info.clone().build(weights, &chosen.device, Precision::F32, chosen.batch)?.world;
     line.shared.bayes.open(world.flow().shared_base());
     line.send(Event::Oracle(Arc::new(info.clone())));
-    interactive.enter(&info.weights_sha256);
+    interactive.enter(&info.weights_sha256, chosen.report.used.choice);
     // What was measured before holds from the first picture on.
     if let Some(flow) = world.flow().class_map()
         && let Some(known) = strategies::remembered(&info.weights_sha256, &chosen.report.used.label(), FIRST_PIECE)
@@ -245,21 +248,23 @@ fn survive(line: &Line, mut sitting: impl FnMut(&mut Option<JobId>)) {
 
 /// One desk's life. `again` is kept at the device and oracle in use, for the desk after a fall.
 fn sit(line: &Line, again: &mut (DeviceChoice, String), running: &mut Option<JobId>) {
-    let Some(chosen) = settle(line, again) else { return };
+    let (mut pulse, mut held) = (Pulse::default(), Held::default());
+    let Some(chosen) = settle(line, again, &mut held) else { return };
     let mut desk = Desk { chosen, opened: None, interactive: Interactive::default(), losses: Losses::default() };
     if let Err(error) = desk.open(line, &again.1, &mut silent()) {
-        line.send(Event::Failed(error.to_string()));
+        line.send(Event::Failed(explain(error, Some(desk.chosen.report.used.choice)).to_string()));
     }
     while !line.stopping() {
+        desk.come_back(line, &again.1, &mut held);
         desk.step_aside(line);
-        let busy = desk.serve_on(line);
-        let wait = if busy { Duration::ZERO } else { Duration::from_secs(3600) };
-        let job = select! {
-            recv(line.queue) -> job => match job { Ok(job) => Some(job), Err(_) => return },
-            recv(line.ringing) -> _ => None,
-            default(wait) => None,
+        let busy = desk.serve_on(line, &held);
+        let wait = match busy {
+            true => Duration::ZERO,
+            false => pulse.beat(line, desk.chosen.report.used.choice),
         };
+        let Ok(job) = held.next(line, wait) else { return };
         if let Some((id, job)) = job {
+            pulse.pass();
             *running = Some(id);
             super::jobs::run(line, &mut desk, id, job);
             *running = None;
@@ -271,8 +276,11 @@ fn sit(line: &Line, again: &mut (DeviceChoice, String), running: &mut Option<Job
 }
 
 /// The device asked for, or the CPU with the reason.
-fn settle(line: &Line, again: &mut (DeviceChoice, String)) -> Option<Chosen> {
+fn settle(line: &Line, again: &mut (DeviceChoice, String), held: &mut Held) -> Option<Chosen> {
     let chosen = choose(again.0).or_else(|error: Error| {
+        if matches!(again.0, DeviceChoice::Remote(_)) {
+            return instead(line, again.0, error, held);
+        }
         line.send(Event::Failed(format!("{error}. Computing on the CPU instead")));
         again.0 = DeviceChoice::Cpu;
         choose(DeviceChoice::Cpu)

@@ -13,8 +13,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::desk::Line;
+use super::far::is_lost;
 use super::protocol::{Event, EvidenceMap, EvidenceRequest, Looked, Subject, Tile};
 use super::{Shared, slot::Slot};
+use crate::device::{DeviceChoice, explain};
 use crate::error::{Error, Result};
 use crate::events::Events;
 use crate::flow::Decoding;
@@ -43,6 +45,8 @@ pub struct Interactive {
     kept: RefCell<Kept>,
     /// SHA-256 of the open oracle's weights.
     world: RefCell<String>,
+    /// Where it computes.
+    device: Cell<DeviceChoice>,
     piece: Cell<usize>,
     /// Images in a piece at most.
     largest: Cell<usize>,
@@ -65,6 +69,7 @@ impl Default for Interactive {
             walk: RefCell::new(None),
             kept: RefCell::default(),
             world: RefCell::default(),
+            device: Cell::default(),
             piece: Cell::new(FIRST_PIECE),
             largest: Cell::new(LARGEST_PIECE),
             cost: Cell::new(Duration::ZERO),
@@ -103,8 +108,9 @@ fn unless(stop: bool) -> ControlFlow<()> {
 }
 
 impl Interactive {
-    /// Forgets what belonged to another world, or to this one on another device; the one of these weights is open now.
-    pub fn enter(&self, weights_sha256: &str) {
+    /// Forgets what belonged to another world, or to this one on another device; the one of these weights is open now, on this device.
+    pub fn enter(&self, weights_sha256: &str, device: DeviceChoice) {
+        self.device.set(device);
         *self.world.borrow_mut() = weights_sha256.to_owned();
         *self.gallery.borrow_mut() = None;
         *self.inspecting.borrow_mut() = None;
@@ -279,7 +285,12 @@ impl Interactive {
             Err(loss @ Error::DeviceLost { .. }) => self.lose(loss),
             Err(error) => {
                 *slot.borrow_mut() = None;
-                line.send(Event::Failed(error.to_string()));
+                let on = self.device.get();
+                let error = explain(error, Some(on));
+                // A connection that is gone is told once, by who connects again.
+                if !is_lost(on) {
+                    line.send(Event::Failed(error.to_string()));
+                }
             }
         }
     }

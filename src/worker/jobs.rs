@@ -17,7 +17,7 @@ use super::Control;
 use super::desk::{Desk, Line, Opened, open_so_far};
 use super::interactive::Interactive;
 use super::protocol::{Event, Job, JobId, Outcome};
-use crate::device::{Chosen, persevere};
+use crate::device::{Chosen, explain, persevere};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::oracle::classify::read_input;
@@ -40,7 +40,7 @@ pub fn run(line: &Line, desk: &mut Desk, id: JobId, job: Job) {
         match done {
             Ok(sentence) => Outcome::Done(sentence),
             Err(Error::Cancelled) => Outcome::Cancelled,
-            Err(error) => Outcome::Failed(error.to_string()),
+            Err(error) => Outcome::Failed(explain(error, Some(desk.chosen.report.used.choice)).to_string()),
         }
     };
     line.shared.forget(id);

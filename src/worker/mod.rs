@@ -6,6 +6,7 @@
 pub mod bayes;
 pub mod cell_images;
 mod desk;
+mod far;
 pub mod fetch;
 pub mod hardness;
 mod interactive;

@@ -13,7 +13,9 @@ use super::runs::Look as RunLook;
 use super::walk::WalkNews;
 use crate::data::ImageShape;
 use crate::data::fetch::Fetched;
-use crate::device::{DeviceReport, ImageSource};
+use std::time::Duration;
+
+use crate::device::{DeviceChoice, DeviceReport, ImageSource, Latency};
 use crate::events::Progress;
 use crate::experiment::WorstImage;
 use crate::export::Manifest;
@@ -197,11 +199,33 @@ pub struct EvidenceMap {
 /// Identifies a job while the program runs.
 pub type JobId = u64;
 
+/// What is told about the connection to another machine's device.
+#[derive(Debug, Clone, PartialEq)]
+pub enum FarNews {
+    /// How long small round trips take.
+    Latency(Latency),
+    /// It is gone, and will be tried again.
+    Trying {
+        /// The device.
+        address: DeviceChoice,
+        /// Why it is gone, or why the last try failed.
+        reason: String,
+        /// Which try comes next, from 1.
+        attempt: usize,
+        /// Of how many.
+        of: usize,
+        /// How long until then.
+        wait: Duration,
+    },
+}
+
 /// A small fact.
 #[derive(Debug, Clone)]
 pub enum Event {
     /// The device that computes from now on, and why.
     Device(DeviceReport),
+    /// About the connection to another machine's device.
+    Far(FarNews),
     /// Another oracle is open.
     Oracle(Arc<OracleInfo>),
     /// The kernels of the open oracle are being prepared on a device that compiles them at their first use; none any more.

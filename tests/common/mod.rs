@@ -2,6 +2,7 @@
 #![allow(dead_code)] // Each target uses its part.
 
 pub mod fill;
+pub mod lender;
 pub mod pictures;
 pub mod reference;
 pub mod table;

@@ -59,7 +59,19 @@ impl GlowFlow {
     /// # Errors
     /// When an array is missing or misshapen, or a 1×1 convolution is singular.
     pub fn new(config: &GlowConfig, weights: Weights, device: &Device, precision: Precision) -> Result<Self> {
-        Self::freeze(config, &Glow::from_weights(config, weights, device, precision)?)
+        // Folding reads every small matrix: of a device behind a network that would be hundreds of round trips.
+        let glow = Glow::from_weights(config, weights, &Device::flex(), precision)?;
+        Ok(Self::freeze(config, &glow)?.moved(device))
+    }
+
+    /// The same flow on a device.
+    fn moved(self, device: &Device) -> Self {
+        if self.device == *device {
+            return self;
+        }
+        let levels = self.levels.into_iter().map(|steps| steps.into_iter().map(|step| step.moved(device)).collect());
+        let unmix = self.unmix.into_iter().map(|maps| maps.into_iter().map(|map| map.moved(device)).collect());
+        Self { levels: levels.collect(), unmix: unmix.collect(), device: device.clone(), ..self }
     }
 
     /// Freezes a Glow where it is.

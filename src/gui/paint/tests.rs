@@ -9,7 +9,9 @@ use eframe::egui_wgpu::{RenderState, Renderer, RendererOptions};
 
 use super::gpu::{Gpu, Own};
 use crate::data::ImageShape;
-use crate::device::{DeviceChoice, ImageSource, choose, descriptor, lend, paints, pictures, to_host, values_read};
+use crate::device::{
+    DeviceChoice, ImageSource, choose, descriptor, lend_window, paints, pictures, to_host, values_read,
+};
 use crate::flow::Precision;
 use crate::oracle::folder;
 use crate::oracle::world::{SampleSpec, Settings};
@@ -35,7 +37,7 @@ fn shared() -> Option<(RenderState, Device)> {
         eprintln!("skipped: no Vulkan adapter (install mesa-vulkan-drivers)");
         return None;
     };
-    lend(&state.instance, &state.adapter, (&state.device, &state.queue), false);
+    lend_window(&state.instance, &state.adapter, (&state.device, &state.queue), false);
     let chosen = choose(DeviceChoice::Wgpu(None)).unwrap();
     assert!(paints(&chosen.device), "{}", chosen.report.reason);
     assert!(chosen.report.reason.contains("shared with the window"));

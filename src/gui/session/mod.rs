@@ -3,6 +3,7 @@
 pub mod bayes;
 pub mod exchange;
 pub mod export;
+pub mod far;
 pub mod fetch;
 pub mod gallery;
 pub mod hardness;
@@ -32,6 +33,7 @@ use crate::worker::protocol::{
 
 use bayes::BayesFigures;
 use exchange::Exchange;
+use far::Connection;
 use gallery::Gallery;
 use hardness::RankingView;
 use jobs::Jobs;
@@ -56,6 +58,8 @@ pub struct Notice {
 pub struct Session {
     /// What computes.
     pub device: Option<DeviceReport>,
+    /// The connection to another machine's device.
+    pub far: Connection,
     /// The open oracle.
     pub oracle: Option<Arc<OracleInfo>>,
     /// How the open oracle was asked for, where that is known: for commands.
@@ -158,7 +162,10 @@ impl Session {
         self.jobs.add(id, job.title());
         match job {
             Job::OpenOracle(name) => self.opening = Some((id, name.clone())),
-            Job::UseDevice(_) => self.switching = Some(id),
+            Job::UseDevice(choice) => {
+                self.switching = Some(id);
+                self.far.asks(id, *choice);
+            }
             Job::Classify { paths, .. } => self.external_paths.clone_from(paths),
             Job::Train { spec, folder } => {
                 self.train = TrainHistory::begin(id, spec.training.epochs, folder.clone());
@@ -191,6 +198,7 @@ impl Session {
             Event::Device(report) => {
                 self.log.add(Level::Info, format!("Computing on {} ({})", report.used.name, report.reason));
                 self.device = Some(report);
+                self.far.settled();
                 return Effect::AskAgain;
             }
             Event::Oracle(info) => {
@@ -198,6 +206,11 @@ impl Session {
                 return Effect::AskAgain;
             }
             Event::Preparing(what) => self.preparing = what,
+            Event::Far(news) => {
+                if let Some(line) = self.far.take(news, now) {
+                    self.log.add(Level::Warning, line);
+                }
+            }
             Event::JobStarted { id } => self.jobs.started(id),
             Event::JobProgress { id, progress, note } => self.jobs.progressed(id, progress, note, now),
             Event::JobEnded { id, outcome } => return self.ended(id, outcome, now),
@@ -287,6 +300,7 @@ impl Session {
         let adopting = self.adopting.take_if(|adopting| *adopting == id).is_some();
         let done = matches!(outcome, Outcome::Done(_));
         self.runs.ended(id, &outcome);
+        self.far.ended(id, &outcome);
         match &outcome {
             Outcome::Done(text) => self.log.add(Level::Info, format!("{title}: {text}")),
             Outcome::Cancelled => self.log.add(Level::Info, format!("{title}: cancelled")),

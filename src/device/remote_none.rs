@@ -1,0 +1,78 @@
+//! Devices of other machines, in a build that reaches none.
+
+use std::task::Waker;
+use std::time::{Duration, Instant};
+
+use burn::tensor::Device;
+
+use super::{Address, Candidate, DeviceChoice};
+use crate::error::{Error, Result};
+
+/// Holds the token a lender asks for.
+pub const TOKEN: &str = "BAYESCOPE_TOKEN";
+
+/// Nobody to give it to.
+pub fn use_token(_: Address, _: &str) {}
+
+/// The device in words.
+pub fn candidate(address: Address) -> Candidate {
+    let name = format!("device {} of {}", address.device(), address.host());
+    Candidate { choice: DeviceChoice::Remote(address), name, driver: "another machine".into(), software: false }
+}
+
+/// Reaches nobody.
+///
+/// # Errors
+/// Always.
+pub fn connect(address: Address) -> Result<Device> {
+    Err(Error::Device(format!("{address}: this build reaches no other machine (build with --features remote)")))
+}
+
+/// Never sent.
+pub struct Ping(Instant);
+
+/// What became of one.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Answer {
+    /// It came back after so long.
+    Came(Duration),
+    /// It is still on its way.
+    Open,
+    /// It will not come back.
+    Gone(String),
+}
+
+impl Ping {
+    /// Sends none.
+    pub fn send(_: Address) -> Option<Self> {
+        None
+    }
+
+    /// When it was sent.
+    pub fn sent(&self) -> Instant {
+        self.0
+    }
+
+    /// Stays where it is.
+    pub fn poll(&mut self, _: &Waker) -> Answer {
+        Answer::Open
+    }
+}
+
+/// There is no session to end.
+pub fn give_up(_: Address, _: &str) {}
+
+/// There is no connection.
+pub fn round_trip(_: Address, _: Duration) -> Answer {
+    Answer::Gone("there is no connection".into())
+}
+
+/// None was opened.
+pub fn lost(_: Address) -> Option<String> {
+    None
+}
+
+/// None was opened.
+pub fn gone(_: Option<Address>) -> Option<Error> {
+    None
+}

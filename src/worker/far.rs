@@ -1,0 +1,222 @@
+//! A device of another machine: how long it takes to answer while nothing else is asked of it, and what happens when its connection
+//! is gone. Then it is tried again a few times, with growing waits; if nobody answers, the CPU of this machine takes over, with the
+//! same oracle. What is under way fails and says so; what was computed stays with the window and on disk.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, OnceLock};
+use std::task::{Wake, Waker};
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{RecvError, select};
+
+use super::Shared;
+use super::desk::{Desk, Line};
+use super::protocol::{Event, FarNews, Job, JobId};
+use crate::device::remote::{self, Answer, Ping};
+use crate::device::{Address, Chosen, DeviceChoice, Latency, choose, explain};
+use crate::error::Error;
+use crate::events::silent;
+
+/// How often a small round trip is measured while nothing else is asked of the device.
+const EVERY: Duration = Duration::from_secs(2);
+/// A small round trip that takes longer counts as a connection that is gone.
+const SILENCE: Duration = Duration::from_secs(30);
+/// Waits before the tries to connect again.
+const WAITS: [Duration; 5] = [
+    Duration::from_secs(1),
+    Duration::from_secs(2),
+    Duration::from_secs(4),
+    Duration::from_secs(8),
+    Duration::from_secs(15),
+];
+
+/// Round trips to the lent device in use.
+#[derive(Default)]
+pub struct Pulse {
+    of: Option<Address>,
+    latency: Latency,
+    ping: Option<(Ping, Arc<Bell>)>,
+    last: Option<Instant>,
+}
+
+/// Rings for the worker, and remembers when: the worker may be busy then, which is no part of the way.
+struct Bell {
+    shared: Arc<Shared>,
+    rang: OnceLock<Instant>,
+}
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.rang.get_or_init(Instant::now);
+        self.shared.ring();
+    }
+}
+
+impl Pulse {
+    /// Sends, or looks after what was sent. Measures only while the worker is idle: what waits behind work says nothing about
+    /// the way. Returns how long nothing needs to be done here.
+    pub fn beat(&mut self, line: &Line, used: DeviceChoice) -> Duration {
+        let DeviceChoice::Remote(address) = used else { return Duration::from_secs(3600) };
+        if self.of != Some(address) {
+            *self = Self { of: Some(address), ..Self::default() };
+        }
+        if self.ping.is_none() && self.last.is_none_or(|last| last.elapsed() >= EVERY) {
+            let bell = Arc::new(Bell { shared: line.shared.clone(), rang: OnceLock::new() });
+            self.ping = Ping::send(address).zip(Some(bell));
+            self.last = Some(Instant::now());
+        }
+        let Some((ping, bell)) = &mut self.ping else { return EVERY };
+        let rest = match ping.poll(&Waker::from(bell.clone())) {
+            Answer::Open if ping.sent().elapsed() > SILENCE => {
+                remote::give_up(address, &format!("nothing came back for {} s", SILENCE.as_secs()));
+                Duration::ZERO
+            }
+            Answer::Open => return EVERY,
+            Answer::Came(trip) => {
+                self.latency.add(bell.rang.get().map_or(trip, |rang| *rang - ping.sent()));
+                line.send(Event::Far(FarNews::Latency(self.latency.clone())));
+                EVERY
+            }
+            // It is remembered where it was noticed.
+            Answer::Gone(_) => Duration::ZERO,
+        };
+        self.ping = None;
+        rest
+    }
+
+    /// Forgets what is on its way: it would come back late, behind other work.
+    pub fn pass(&mut self) {
+        self.ping = None;
+    }
+}
+
+/// Jobs that came while a device was looked for: they are next.
+#[derive(Default)]
+pub struct Held(VecDeque<(JobId, Job)>);
+
+impl Held {
+    /// Whether none is held.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// A choice of device goes first: the others would fail on the one that is gone.
+    fn hold(&mut self, (id, job): (JobId, Job)) {
+        match job {
+            Job::UseDevice(_) => self.0.push_front((id, job)),
+            job => self.0.push_back((id, job)),
+        }
+    }
+
+    /// Whether the user has chosen another device.
+    fn switches(&self) -> bool {
+        matches!(self.0.front(), Some((_, Job::UseDevice(_))))
+    }
+
+    /// The next job, if one comes within `wait` and nobody rings before.
+    ///
+    /// # Errors
+    /// When none will come any more.
+    pub fn next(&mut self, line: &Line, wait: Duration) -> Result<Option<(JobId, Job)>, RecvError> {
+        if let Some(job) = self.0.pop_front() {
+            return Ok(Some(job));
+        }
+        select! {
+            recv(line.queue) -> job => job.map(Some),
+            recv(line.ringing) -> _ => Ok(None),
+            default(wait) => Ok(None),
+        }
+    }
+}
+
+impl Desk {
+    /// Whether the connection of the device in use is gone.
+    pub fn is_cut_off(&self) -> bool {
+        is_lost(self.chosen.report.used.choice)
+    }
+
+    /// If the device in use is cut off: connects again, or falls back to the CPU, and opens `oracle` there. Not where the user has
+    /// chosen another device meanwhile: that job is next, and nothing has changed.
+    pub fn come_back(&mut self, line: &Line, oracle: &str, held: &mut Held) {
+        if !self.is_cut_off() {
+            return;
+        }
+        let Some(chosen) = try_again(line, self.chosen.report.asked, held) else { return };
+        line.send(Event::Device(chosen.report.clone()));
+        self.chosen = chosen;
+        self.opened = None;
+        if let Err(error) = self.open(line, oracle, &mut silent()) {
+            line.send(Event::Failed(explain(error, Some(self.chosen.report.used.choice)).to_string()));
+        }
+    }
+}
+
+/// Whether the connection of a lent device is known to be gone.
+pub fn is_lost(used: DeviceChoice) -> bool {
+    matches!(used, DeviceChoice::Remote(address) if remote::lost(address).is_some())
+}
+
+/// What computes where a lent device cannot be had: the same one, if it was there before and comes back, otherwise the CPU.
+///
+/// # Errors
+/// When the CPU cannot be used either.
+pub fn instead(line: &Line, asked: DeviceChoice, error: Error, held: &mut Held) -> Result<Chosen, Error> {
+    let again = if is_lost(asked) { try_again(line, asked, held) } else { None };
+    match again {
+        Some(chosen) => Ok(chosen),
+        None => Ok(stand_in(line, choose(DeviceChoice::Cpu)?, asked, &error.to_string())),
+    }
+}
+
+/// The lent device again, or the CPU with the reason; `None` where the user has chosen otherwise meanwhile, or the program ends.
+fn try_again(line: &Line, asked: DeviceChoice, held: &mut Held) -> Option<Chosen> {
+    let DeviceChoice::Remote(address) = asked else { return None };
+    if held.switches() {
+        return None;
+    }
+    let mut reason = format!("{asked}: {}", remote::lost(address)?);
+    line.send(Event::Failed(format!("{reason}. Connecting again; choose another device to stop that")));
+    for (i, wait) in WAITS.into_iter().enumerate() {
+        let (attempt, of) = (i + 1, WAITS.len());
+        line.send(Event::Far(FarNews::Trying { address: asked, reason: reason.clone(), attempt, of, wait }));
+        if !rest(line, wait, held) {
+            return None;
+        }
+        match choose(asked) {
+            Ok(chosen) => {
+                line.send(Event::Note(format!("{asked}: connected again")));
+                return Some(chosen);
+            }
+            Err(error) => reason = error.to_string(),
+        }
+    }
+    let cpu = choose(DeviceChoice::Cpu).map_err(|error| line.send(Event::Failed(error.to_string()))).ok()?;
+    Some(stand_in(line, cpu, asked, &reason))
+}
+
+/// The CPU in the place of a device that cannot be reached, said aloud.
+fn stand_in(line: &Line, mut cpu: Chosen, asked: DeviceChoice, reason: &str) -> Chosen {
+    line.send(Event::Failed(format!("{reason}. Computing on the CPU instead")));
+    cpu.report.asked = asked;
+    cpu.report.reason = reason.to_owned();
+    cpu
+}
+
+/// Waits; whether to go on. Jobs that come meanwhile are held back; a choice of device ends the wait.
+fn rest(line: &Line, wait: Duration, held: &mut Held) -> bool {
+    let end = Instant::now() + wait;
+    loop {
+        let left = end.saturating_duration_since(Instant::now());
+        if line.stopping() || held.switches() {
+            return false;
+        }
+        if left.is_zero() {
+            return true;
+        }
+        select! {
+            recv(line.queue) -> job => match job { Ok(job) => held.hold(job), Err(_) => return false },
+            recv(line.ringing) -> _ => {}
+            default(left) => {}
+        }
+    }
+}
