@@ -98,12 +98,11 @@ pub enum Command {
     /// Measure how fast a world answers, and how far that is from what the device can do.
     #[command(args_conflicts_with_subcommands = true)]
     Bench {
-        /// What to measure; the world's likelihoods and samples if not given.
+        /// What to measure alone; everything if not given.
         #[command(subcommand)]
         task: Option<BenchTask>,
-        /// Bundled name, oracle folder, or checkpoint file.
-        #[arg(default_value = crate::oracle::library::DEFAULT)]
-        oracle: String,
+        /// Bundled name, oracle folder, or checkpoint file whose likelihoods and samples are timed; both bundled ones if not given.
+        oracle: Option<String>,
         #[command(flatten)]
         device: DeviceArg,
         #[command(flatten)]
@@ -145,7 +144,7 @@ pub enum Command {
     Slurm(SlurmArgs),
 }
 
-/// What `bench` can measure beside worlds.
+/// What `bench` can measure alone.
 #[derive(Debug, Clone, Subcommand)]
 pub enum BenchTask {
     /// Time to a given relative error of the Bayes error, one thread.

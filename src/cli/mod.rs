@@ -58,8 +58,10 @@ pub fn main() -> ExitCode {
             task: Some(BenchTask::Train { architectures, side, batch, shards, device, runs }),
             ..
         }) => bench::training(&architectures, [side, batch, shards], device.device, runs),
-        Some(Command::Bench { task: Some(BenchTask::Posterior { oracle, device, runs }), .. })
-        | Some(Command::Bench { oracle, device, runs, .. }) => bench::run(&oracle, device.device, runs),
+        Some(Command::Bench { task: Some(BenchTask::Posterior { oracle, device, runs }), .. }) => {
+            bench::run(&oracle, device.device, runs)
+        }
+        Some(Command::Bench { oracle, device, runs, .. }) => bench::all(oracle.as_deref(), device.device, runs),
         Some(Command::BayesError(args)) => bayes::error(&args),
         Some(Command::Tau(args)) => bayes::tau(&args),
         Some(Command::Hardness(args)) => bayes::hardness(&args),

@@ -16,7 +16,7 @@ use crate::flow::glow::{Glow, GlowConfig, GlowFlow, encode};
 use crate::flow::preprocess::Dequantisation;
 use crate::flow::weights::Weights;
 use crate::flow::{Flow, Precision};
-use crate::gradients::{device_error, in_pieces};
+use crate::gradients::{device_error, gradients_of, in_pieces};
 
 /// Images in the batch that initialises the normalisations.
 const INIT_IMAGES: usize = 256;
@@ -137,7 +137,7 @@ fn piece_gradients(
     let (nll, cross_entropy) = losses(spec, config, glow, upload(config, y.to_vec(), &device), classes)?;
     let loss = (nll.clone() + cross_entropy.clone() * spec.training.lambda) * (share / config.shape.dims() as f64);
     let measured = Tensor::cat(vec![nll, cross_entropy], 0).try_into_vec_as::<f64>().map_err(device_error)?;
-    let grads = GradientsParams::from_grads(loss.backward(), glow);
+    let grads = gradients_of(loss, glow);
     Ok((measured.into_iter().map(|v| share * v).collect(), grads))
 }
 
