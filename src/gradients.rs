@@ -150,8 +150,11 @@ impl ModuleVisitor for SquaredNorm<'_> {
         let place = (grad.device(), grad.dtype());
         if place.0 == Device::flex() && place.1 == DType::F32 {
             let data = grad.into_data();
-            let pieces = data.as_slice::<f32>().unwrap_or_default().par_chunks(PIECE).map(squares);
-            self.on_host += pieces.collect::<Vec<f64>>().iter().sum::<f64>();
+            let values = data.as_slice::<f32>().unwrap_or_default();
+            self.on_host += match values.len() > PIECE {
+                true => values.par_chunks(PIECE).map(squares).collect::<Vec<f64>>().iter().sum::<f64>(),
+                false => squares(values),
+            };
             return self.grads.register(param.id, Tensor::<D>::from_data(data, (&place.0, place.1)));
         }
         let square = grad.clone().square().sum();

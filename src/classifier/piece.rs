@@ -103,16 +103,23 @@ impl Classifier {
         piece: Piece<'_>,
         host: &mut Host<T>,
     ) -> Result<Option<Found>> {
+        let images = self.scaled(piece.images)?;
+        let piece = Piece { images: &images, ..piece };
+        // On a thread of the pool: from outside, every piece of work that is divided would first wake it and then wait for it.
+        Ok(rayon::scope(|_| self.passes(network, piece, host)))
+    }
+
+    /// [`Self::gradients_on_host`] for images of the size that the network sees.
+    fn passes<T: Real + Element>(&self, network: &Network, piece: Piece<'_>, host: &mut Host<T>) -> Option<Found> {
         let ImageShape { channels, height, width } = self.config.input();
         let (dims, k) = (channels * height * width, self.config.classes);
-        let images = self.scaled(piece.images)?;
         let together = network.at_once().unwrap_or(usize::MAX / dims.max(k)).min(piece.targets.len() / k).max(1);
         host.begin();
         let (mut loss, mut moved) = (0.0, Vec::new());
-        for (images, targets) in images.chunks(together * dims).zip(piece.targets.chunks(together * k)) {
+        for (images, targets) in piece.images.chunks(together * dims).zip(piece.targets.chunks(together * k)) {
             let mut layers = OnHost::new(host);
             let x = layers.host.images(images, [channels, height, width]);
-            let Some(features) = network.features_on_host(x, &mut layers) else { return Ok(None) };
+            let features = network.features_on_host(x, &mut layers)?;
             let logits = layers.linear(network.head(), features);
             moved = layers.moved;
             let (more, slope) = host.cross_entropy(logits, targets, piece.share);
@@ -120,7 +127,7 @@ impl Classifier {
             host.backward(logits, &slope);
         }
         let grads = OnHost::gradients(host, network);
-        Ok(Some(Found { loss, grads, moved }))
+        Some(Found { loss, grads, moved })
     }
 
     /// Images of the size that the network sees.
@@ -171,22 +178,21 @@ mod tests {
         values.found
     }
 
-    /// Largest difference of any gradient or running statistic, as a share of the largest number of its array.
+    /// Largest difference of the gradient or the running statistics of any parameter, as a share of their length. (Not of single
+    /// numbers: where rounding decides on which side of a ReLU a value lies, one of them moves by a whole image's part.)
     fn difference(a: &BTreeMap<String, Vec<f64>>, b: &BTreeMap<String, Vec<f64>>) -> f64 {
         assert_eq!(a.keys().collect::<Vec<_>>(), b.keys().collect::<Vec<_>>());
+        let length = |x: &mut dyn Iterator<Item = f64>| x.map(|x| x * x).sum::<f64>().sqrt();
         let of = |name: &String| {
             let (a, b) = (&a[name], &b[name]);
             assert_eq!(a.len(), b.len(), "{name}");
-            let most = b.iter().fold(1e-6f64, |most, b| most.max(b.abs()));
-            let far = a.iter().zip(b).map(|(a, b)| (a - b).abs() / most).fold(0.0, f64::max);
-            assert!(far < 5e-2, "{name}: {far}");
-            far
+            length(&mut a.iter().zip(b).map(|(a, b)| a - b)) / length(&mut b.iter().copied()).max(1e-9)
         };
         a.keys().map(of).fold(0.0, f64::max)
     }
 
-    /// The same piece by burn in f64, and by our kernels in f64 and f32.
-    fn compared(architecture: Architecture, side: usize, resize: Option<usize>) -> [f64; 2] {
+    /// The same piece by burn in f64 beside our kernels in f64, ours in f32, and burn in f32.
+    fn compared(architecture: Architecture, side: usize, resize: Option<usize>) -> [f64; 3] {
         let shape = ImageShape { channels: 3, height: side, width: side };
         let config = ClassifierConfig { architecture, shape, classes: K, resize };
         let device = Device::flex().autodiff();
@@ -195,8 +201,10 @@ mod tests {
         let images = latents(Seed(3), 0, N, shape.dims());
         let targets: Vec<f32> = (0..N).flat_map(|i| [[0.7, 0.2, 0.1], [0.0, 0.25, 0.75]][i % 2]).collect();
         let piece = Piece { images: &images, targets: &targets, share: 0.25 };
-        let pass = Pass::training(Seed(1).rng(0));
-        let plain = wide.gradients(&wide.network, piece, Products::F32, pass).unwrap();
+        let burns = |classifier: &Classifier| {
+            classifier.gradients(&classifier.network, piece, Products::F32, Pass::training(Seed(1).rng(0))).unwrap()
+        };
+        let plain = burns(&wide);
         let (mut host64, mut host32) = (Host::<f64>::default(), Host::<f32>::default());
         let own64 = wide.gradients_on_host(&wide.network, piece, &mut host64).unwrap().unwrap();
         // Twice: the second time everything lies in memory that was used before.
@@ -205,12 +213,13 @@ mod tests {
         assert!((own64.loss / plain.loss - 1.0).abs() < 1e-12, "{} {}", own64.loss, plain.loss);
         assert!((own32.loss / plain.loss - 1.0).abs() < 1e-5, "{} {}", own32.loss, plain.loss);
         let expected = values(&wide, &plain);
-        [difference(&values(&wide, &own64), &expected), difference(&values(&narrow, &own32), &expected)]
+        let found = [(&wide, &own64), (&narrow, &own32), (&narrow, &burns(&narrow))];
+        found.map(|(classifier, found)| difference(&values(classifier, found), &expected))
     }
 
     #[test]
     fn our_kernels_give_the_gradients_of_burns() {
-        // Maps of 8 × 8 down to 1 × 1 for the ResNets, of 33 × 33 for one of odd sides; 5 and 65 tokens.
+        // Maps of 8 × 8 down to 1 × 1 for the ResNets, and some of odd sides; 5 and 65 tokens.
         let cases = [
             (Architecture::ResNet18, 32, None),
             (Architecture::ResNet18, 33, None),
@@ -219,9 +228,9 @@ mod tests {
             (Architecture::VitSmall, 8, Some(32)),
         ];
         for (architecture, side, resize) in cases {
-            let [wide, narrow] = compared(architecture, side, resize);
+            let [wide, narrow, burns] = compared(architecture, side, resize);
             assert!(wide < 1e-8, "{architecture:?} {side}: f64 {wide:e}");
-            assert!(narrow < 5e-3, "{architecture:?} {side}: f32 {narrow:e}");
+            assert!(narrow < 3.0 * burns + 1e-4, "{architecture:?} {side}: f32 {narrow:e}, burn's {burns:e}");
         }
     }
 

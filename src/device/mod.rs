@@ -5,6 +5,7 @@
 mod adapters;
 #[cfg(feature = "cuda")]
 mod cuda;
+pub mod memory;
 
 use std::collections::HashMap;
 use std::fmt;

@@ -95,22 +95,22 @@ impl<T: Real> Scratch<T> {
         Self { slopes, rows: rows(), sums: rows(), ..Self::default() }
     }
 
-    /// Panels [number, token] of columns of `x`.
-    fn across(&mut self, x: Columns<'_, T>, sizes: Sizes) {
+    /// Panels [number, token] of columns of `x`, times a factor.
+    fn across(&mut self, x: Columns<'_, T>, sizes: Sizes, factor: T) {
         self.across.size(1, sizes.size, sizes.tokens);
-        self.across.fill(|_, number, token| x.values[token * x.stride + x.first + number]);
+        self.across.set_columns(|token| x.row(token, sizes.size), factor);
     }
 
     /// Panels [token, number] of columns of `x`.
     fn along(&mut self, x: Columns<'_, T>, sizes: Sizes) {
         self.along.size(1, sizes.tokens, sizes.size);
-        self.along.fill(|_, token, number| x.values[token * x.stride + x.first + number]);
+        self.along.set_rows(|token| x.row(token, sizes.size));
     }
 
     /// The sums aᵀ·x for `a` [token, stride] and columns of `x`.
     fn transposed_product(&mut self, a: &[T], x: Columns<'_, T>, sizes: Sizes) {
-        for (row, from) in self.rows.chunks_exact_mut(sizes.size).zip(x.values.chunks_exact(x.stride)) {
-            row.copy_from_slice(&from[x.first..][..sizes.size]);
+        for (token, row) in self.rows.chunks_exact_mut(sizes.size).enumerate() {
+            row.copy_from_slice(x.row(token, sizes.size));
         }
         self.sums.fill(T::ZERO);
         add_transposed_product(a, &self.rows, [sizes.stride, sizes.size], 0, &mut self.sums, &mut self.room);
@@ -129,6 +129,10 @@ impl<'a, T: Real> Columns<'a, T> {
     /// Queries (0), keys (1) or values (2).
     fn part(qkv: &'a [T], part: usize, head: usize, sizes: Sizes) -> Self {
         Self { values: qkv, stride: 3 * sizes.width(), first: part * sizes.width() + head * sizes.size }
+    }
+
+    fn row(self, token: usize, size: usize) -> &'a [T] {
+        &self.values[token * self.stride + self.first..][..size]
     }
 
     fn term(self) -> Term<'a, T> {
@@ -181,8 +185,7 @@ fn attend<T: Real>(scratch: &mut Scratch<T>, sizes: Sizes, qkv: &[T], weights: &
     let (width, scale) = (sizes.width(), sizes.scale::<T>());
     for (head, weights) in weights.chunks_exact_mut(tokens * stride).enumerate() {
         let [q, k, v] = [0, 1, 2].map(|part| Columns::part(qkv, part, head, sizes));
-        scratch.across.size(1, size, tokens);
-        scratch.across.fill(|_, number, token| scale * k.values[token * k.stride + k.first + number]);
+        scratch.across(k, sizes, scale);
         multiply(&[q.term()], &scratch.across, Strides { rows: q.stride, out: stride }, weights, false);
         vectorise(Softmax { rows: weights, stride, seen: tokens });
         scratch.along(v, sizes);
@@ -206,7 +209,7 @@ fn attend_back<T: Real>(
         let slope = Columns { values: slope, stride: width, first: head * size };
         scratch.transposed_product(weights, slope, sizes);
         store(&scratch.sums, size, into, (all, v.first));
-        scratch.across(v, sizes);
+        scratch.across(v, sizes, T::ONE);
         let strides = Strides { rows: width, out: stride };
         let mut slopes = std::mem::take(&mut scratch.slopes);
         multiply(&[slope.term()], &scratch.across, strides, &mut slopes, false);

@@ -137,6 +137,17 @@ pub struct Linear<'a, T> {
     pub numbers: Option<(&'a [T], &'a [T])>,
 }
 
+/// Of every position of the argument: places of the kernel, and positions of the result whose sources it is among by them.
+pub fn readers(sources: &[Vec<(usize, usize)>], side: [usize; 2]) -> Vec<Vec<(usize, usize)>> {
+    let mut readers = vec![Vec::new(); side[0] * side[1]];
+    for (out, sources) in sources.iter().enumerate() {
+        for &(place, source) in sources {
+            readers[source].push((place, out));
+        }
+    }
+    readers
+}
+
 /// Which positions of maps meet by which place of the reach.
 struct Meeting {
     /// Of a position of the result: places, and positions of the argument.
@@ -150,16 +161,14 @@ struct Meeting {
 impl Meeting {
     fn new(shape: &MapShape, geometry: Geometry, side: [usize; 2]) -> Self {
         let mut sources = geometry.sources(side);
-        let mut readers = vec![Vec::new(); side[0] * side[1]];
         let mut pairs = vec![Vec::new(); shape.places()];
         for (out, sources) in sources.iter_mut().enumerate() {
             for (place, source) in sources {
                 *place = shape.index(*place);
-                readers[*source].push((*place, out));
                 pairs[*place].push((*source, out));
             }
         }
-        Self { sources, readers, pairs }
+        Self { readers: readers(&sources, side), sources, pairs }
     }
 
     /// Every row for itself: all positions are one.
@@ -205,17 +214,17 @@ impl<T: Real> Host<T> {
             let all = shape.kernel[0] * shape.kernel[1];
             let (places, inputs, outputs) = (shape.places(), shape.inputs, shape.outputs);
             let at: Vec<usize> = (0..places).map(|index| shape.place(index)).collect();
-            let entry = |place: usize, input: usize, output: usize| values[(output * inputs + input) * all + at[place]];
+            let of_input = |place: usize, input: usize| input * all + at[place];
             let mut forward = Arc::try_unwrap(std::mem::take(&mut weight.forward)).unwrap_or_default();
             let mut back = Arc::try_unwrap(std::mem::take(&mut weight.back)).unwrap_or_default();
             if gathered {
                 forward.size(1, places * inputs, outputs);
-                forward.fill(|_, input, output| entry(input / inputs, input % inputs, output));
+                forward.fill(values, |_, input| of_input(input / inputs, input % inputs), inputs * all);
             } else {
                 forward.size(places, inputs, outputs);
-                forward.fill(entry);
+                forward.fill(values, of_input, inputs * all);
                 back.size(places, outputs, inputs);
-                back.fill(|place, output, input| entry(place, input, output));
+                back.fill(values, |place, output| output * inputs * all + at[place], all);
             }
             forward.set_bias(bias);
             (weight.forward, weight.back) = (Arc::new(forward), Arc::new(back));

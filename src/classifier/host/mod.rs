@@ -24,6 +24,8 @@ mod tokens;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use rayon::prelude::*;
+
 use crate::flow::tarflow::cpu::real::Real;
 use crate::flow::tarflow::cpu::simd::Buffer;
 use map::MapShape;
@@ -107,12 +109,12 @@ impl<T: Real> Host<T> {
         let (positions, dims) = (height * width, channels * height * width);
         let n = images.len() / dims.max(1);
         let mut out = self.take(n * dims);
-        for (position, out) in out.chunks_exact_mut((n * channels).max(1)).enumerate() {
+        out.par_chunks_mut((n * channels).max(1)).enumerate().for_each(|(position, out)| {
             for (image, out) in images.chunks_exact(dims).zip(out.chunks_exact_mut(channels)) {
                 let channels = image.chunks_exact(positions).zip(out);
                 channels.for_each(|(from, to)| *to = T::of(f64::from(from[position])));
             }
-        }
+        });
         self.push(out, Maps { at: 0, side: [height, width], images: n, channels, slopes: false })
     }
 

@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 
 use super::kernel::kernel;
+use super::map::readers;
 use super::{Geometry, Host, Maps};
 use crate::flow::tarflow::cpu::real::Real;
 
@@ -39,6 +40,7 @@ impl<T: Real> Host<T> {
     pub fn max_pool(&mut self, x: Maps, geometry: Geometry) -> Maps {
         let side = geometry.out(x.side);
         let sources = geometry.sources(x.side);
+        let readers = readers(&sources, x.side);
         let (block, value) = (x.images * x.channels, self.value(x));
         let like = Maps { side, ..x };
         let mut out = self.take(like.len());
@@ -54,13 +56,12 @@ impl<T: Real> Host<T> {
         let out = self.push(out, like);
         self.record(out, move |host, slope| {
             let mut into = host.zeros(x.len());
-            // Position by position, for windows overlap; images side by side would not lie together.
-            for (position, sources) in sources.iter().enumerate() {
-                let (slope, from) = (&slope[position * block..][..block], &from[position * block..][..block]);
-                for &(place, source) in sources {
-                    chosen(slope, from, place as u8, &mut into[source * block..][..block]);
+            into.par_chunks_mut(block.max(1)).zip(&readers).for_each(|(into, readers)| {
+                for &(place, position) in readers {
+                    let (slope, from) = (&slope[position * block..][..block], &from[position * block..][..block]);
+                    chosen(slope, from, place as u8, into);
                 }
-            }
+            });
             host.give(slope);
             host.add_slope(x, into);
         });

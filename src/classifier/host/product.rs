@@ -41,18 +41,18 @@ impl<T: Real> Panels<T> {
         }
     }
 
-    /// Sets every entry, `at(place, input, output)`.
-    pub fn fill(&mut self, at: impl Fn(usize, usize, usize) -> T + Sync) {
+    /// Sets every entry: those of an input of a place are `step` apart in `values` from `start(place, input)` on.
+    pub fn fill(&mut self, values: &[T], start: impl Fn(usize, usize) -> usize + Sync, step: usize) {
         let (places, inputs, outputs, width) = (self.places, self.inputs, self.outputs, self.width);
         let panel_len = (places * inputs * width).max(1);
         let fill = |(index, panel): (usize, &mut [T])| {
             let first = index * width;
+            let used = width.min(outputs - first);
             for input in 0..inputs {
                 for place in 0..places {
-                    let row = &mut panel[(place * inputs + input) * width..][..width];
-                    for (slot, output) in row.iter_mut().zip(first..outputs) {
-                        *slot = at(place, input, output);
-                    }
+                    let row = &mut panel[(place * inputs + input) * width..][..used];
+                    let from = &values[start(place, input) + first * step..][..(used - 1) * step + 1];
+                    row.iter_mut().zip(from.iter().step_by(step)).for_each(|(to, from)| *to = *from);
                 }
             }
         };
@@ -60,6 +60,28 @@ impl<T: Real> Panels<T> {
             self.data.chunks_exact_mut(panel_len).enumerate().for_each(fill);
         } else {
             self.data.par_chunks_exact_mut(panel_len).enumerate().for_each(fill);
+        }
+    }
+
+    /// Sets the matrix of the only place by its rows.
+    pub fn set_rows<'a>(&mut self, row: impl Fn(usize) -> &'a [T]) {
+        let (inputs, outputs, width) = (self.inputs, self.outputs, self.width);
+        for (index, panel) in self.data.chunks_exact_mut((inputs * width).max(1)).enumerate() {
+            let (first, used) = (index * width, width.min(outputs - index * width));
+            for (input, to) in panel.chunks_exact_mut(width).enumerate() {
+                to[..used].copy_from_slice(&row(input)[first..][..used]);
+            }
+        }
+    }
+
+    /// Sets the matrix of the only place by its columns, and multiplies it.
+    pub fn set_columns<'a>(&mut self, column: impl Fn(usize) -> &'a [T], factor: T) {
+        let (inputs, outputs, width) = (self.inputs, self.outputs, self.width);
+        for (index, panel) in self.data.chunks_exact_mut((inputs * width).max(1)).enumerate() {
+            for (place, output) in (0..width).zip(index * width..outputs) {
+                let to = panel[place..].iter_mut().step_by(width);
+                to.zip(column(output)).for_each(|(to, from)| *to = factor * *from);
+            }
         }
     }
 
