@@ -7,11 +7,14 @@ use std::sync::OnceLock;
 
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::optim::GradientsParams;
-use burn::tensor::{Device, Tensor};
+use burn::tensor::{DType, Device, Tensor};
+use pulp::{Simd, WithSimd};
+use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::device::{guarded, halving, to_host};
 use crate::error::{Error, Result};
+use crate::simd::vectorise;
 
 pub use adamw::AdamW;
 pub use products::Products;
@@ -74,12 +77,7 @@ pub fn in_pieces<M: Module + Send, P: Send, X: Send>(
     let mut pieces = pieces.into_iter().peekable();
     while pieces.peek().is_some() {
         let row = pieces.by_ref().take(shards.max(1)).map(|piece| (module.clone().fork(&device), piece));
-        let work = |(module, piece): (M, P)| {
-            let (measured, mut grads, other) = work(module.clone(), piece)?;
-            module.visit(&mut Straighten { grads: &mut grads });
-            Ok((measured, grads, other))
-        };
-        for (measured, grads, other) in side_by_side(&device, row.collect(), work)? {
+        for (measured, grads, other) in side_by_side(&device, row.collect(), |(module, piece)| work(module, piece))? {
             match &mut sums {
                 None => sums = Some(Sums { measured, grads, others: vec![other] }),
                 Some(sums) => {
@@ -93,16 +91,27 @@ pub fn in_pieces<M: Module + Send, P: Send, X: Send>(
     sums.ok_or_else(empty)
 }
 
+/// Gradients of a loss [1] by the parameters of a module.
+pub fn gradients_of<M: Module>(loss: Tensor<1>, module: &M) -> GradientsParams {
+    let mut grads = GradientsParams::from_grads(loss.backward(), module);
+    module.visit(&mut Straighten { grads: &mut grads });
+    grads
+}
+
 /// Clips the global norm of `grads` to `limit`, where that is above 0. Returns the norm before; one that is not finite
 /// leaves the gradients as they are.
 ///
 /// # Errors
 /// When the device fails.
 pub fn clip(module: &impl Module, grads: &mut GradientsParams, limit: f64) -> Result<f64> {
-    let mut norm = SquaredNorm { grads, total: None };
+    let mut norm = SquaredNorm { grads, on_host: 0.0, total: None };
     module.visit(&mut norm);
-    let Some(norm) = norm.total else { return Ok(f64::NAN) };
-    let norm = to_host(norm)?[0].sqrt();
+    let SquaredNorm { on_host, total, .. } = norm;
+    let elsewhere = match total {
+        Some(total) => to_host(total)?[0],
+        None => 0.0,
+    };
+    let norm = (on_host + elsewhere).sqrt();
     if norm.is_finite() && limit > 0.0 && norm > limit {
         module.visit(&mut Scale { grads, factor: limit / norm });
     }
@@ -169,20 +178,56 @@ impl ModuleVisitor for Straighten<'_> {
 }
 
 struct SquaredNorm<'a> {
-    grads: &'a GradientsParams,
+    grads: &'a mut GradientsParams,
+    /// Of what is 32-bit and on the host: there one pass over the memory, summed in f64.
+    on_host: f64,
+    /// Of the rest.
     total: Option<Tensor<1>>,
 }
 
+/// Numbers whose squares are summed together.
+const PIECE: usize = 1 << 14;
+
 impl ModuleVisitor for SquaredNorm<'_> {
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        if let Some(grad) = self.grads.get::<D>(param.id) {
-            let square = grad.square().sum();
-            self.total = Some(match self.total.take() {
-                Some(total) => total + square,
-                None => square,
-            });
+        let Some(grad) = self.grads.remove::<D>(param.id) else { return };
+        let place = (grad.device(), grad.dtype());
+        if place.0 == Device::flex() && place.1 == DType::F32 {
+            let data = grad.into_data();
+            let values = data.as_slice::<f32>().unwrap_or_default();
+            self.on_host += match values.len() > PIECE {
+                true => values.par_chunks(PIECE).map(squares).collect::<Vec<f64>>().iter().sum::<f64>(),
+                false => squares(values),
+            };
+            return self.grads.register(param.id, Tensor::<D>::from_data(data, (&place.0, place.1)));
+        }
+        let square = grad.clone().square().sum();
+        self.grads.register(param.id, grad);
+        self.total = Some(match self.total.take() {
+            Some(total) => total + square,
+            None => square,
+        });
+    }
+}
+
+/// Σ x².
+fn squares(x: &[f32]) -> f64 {
+    struct Squares<'a>(&'a [f32]);
+    impl WithSimd for Squares<'_> {
+        type Output = f64;
+        #[inline(always)]
+        fn with_simd<S: Simd>(self, _: S) -> f64 {
+            let (rows, rest) = self.0.as_chunks::<16>();
+            let mut sums = [0.0; 16];
+            for row in rows {
+                for (sum, x) in sums.iter_mut().zip(row) {
+                    *sum += f64::from(*x) * f64::from(*x);
+                }
+            }
+            sums.iter().sum::<f64>() + rest.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>()
         }
     }
+    vectorise(Squares(x))
 }
 
 struct Add<'a> {

@@ -16,7 +16,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("figure", &["error", "measure"]),
     ("gradients", &["error", "device", "simd"]),
     ("oracle", &["error", "units", "events", "provenance", "device", "gradients", "data", "flow"]),
-    ("classifier", &["error", "units", "events", "device", "gradients", "data", "flow"]),
+    ("classifier", &["error", "units", "events", "simd", "device", "gradients", "data", "flow"]),
     ("bayes", &["error", "units", "events", "provenance", "simd", "flow", "oracle"]),
     ("measure", &["error", "units", "events", "simd"]),
     ("experiment", &["error", "units", "events", "data", "flow", "oracle", "bayes", "measure", "classifier", "figure"]),

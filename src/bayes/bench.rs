@@ -36,6 +36,8 @@ pub struct BayesBench {
     pub timing: Timing,
     /// Time that Φ and Φ⁻¹ of the variables drawn would take at best, over the time spent; null where none is drawn.
     pub roofline_share: Option<f64>,
+    /// What the share is of.
+    pub roofline: &'static str,
     /// What this house aims at, on AVX2.
     pub aim: f64,
     /// Largest relative standard error (Student t included) that a run claimed.
@@ -153,7 +155,7 @@ fn measure(case: &Case, runs: usize, variables_per_second: f64) -> Result<BayesB
     let total: f64 = times.iter().sum();
     let share = (drawn > 0 && !case.inverse).then(|| drawn as f64 / variables_per_second * 1e3 / total);
     let timing = Timing::of(format!("{}: standard error {wanted:e}", case.name), times);
-    Ok(BayesBench { timing, roofline_share: share, aim: case.aim_ms, claimed, off })
+    Ok(BayesBench { timing, roofline_share: share, roofline: "Φ and Φ⁻¹", aim: case.aim_ms, claimed, off })
 }
 
 /// Φ and Φ⁻¹ of numbers that stay in the first cache, for a tenth of a second.

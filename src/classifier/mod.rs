@@ -4,8 +4,10 @@
 mod alexnet;
 mod architecture;
 mod checkpoint;
+mod compute;
 mod convnext;
 pub mod features;
+mod host;
 mod layers;
 mod linear;
 mod maker;
@@ -13,6 +15,7 @@ mod mlp;
 mod mnist_convnet;
 mod mobilenet;
 pub mod onnx;
+mod piece;
 mod resnet;
 mod scaled;
 mod spec;
@@ -20,21 +23,25 @@ mod swin;
 mod train;
 mod vit;
 mod wide_resnet;
+mod work;
 
 use burn::module::Module;
 use burn::tensor::ops::{InterpolateMode, InterpolateOptions};
-use burn::tensor::{DType, Device, Tensor, TensorData, module::interpolate};
+use burn::tensor::{DType, Device, Element, Tensor, TensorData, module::interpolate};
 use serde::{Deserialize, Serialize};
 
 use crate::data::ImageShape;
 use crate::error::{Error, Result};
 use crate::flow::Precision;
 use crate::flow::parameters;
+use crate::flow::tarflow::cpu::real::Real;
 use crate::flow::weights::Weights;
 use crate::units::Seed;
 
 pub use architecture::Architecture;
 pub use checkpoint::{Asked, CheckpointClassifier, CheckpointOptions, Description, STATE};
+use compute::{Layers, OnHost};
+use host::Maps;
 use layers::Linear;
 pub use layers::Pass;
 use maker::{Finished, Made, Maker, Names};
@@ -43,6 +50,7 @@ pub use scaled::{InputScale, PASS, Scaled};
 pub use spec::{Labels, Normalisation, Optimizer, TrainingSpec};
 pub use train::{Saved, StepLoss, Trainee};
 use vit::VitConfig;
+use work::{Size, Work};
 
 /// A network for images of one shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -133,13 +141,36 @@ impl Network {
             Self::Mlp(network) => network.features(x),
             Self::ConvNet(network) => network.features(x, pass),
             Self::AlexNet(network) => network.features(x, pass),
-            Self::ResNet(network) => network.features(x, pass),
-            Self::WideResNet(network) => network.features(x, pass),
+            Self::ResNet(network) => network.features(pass.enter(x), pass),
+            Self::WideResNet(network) => network.features(pass.enter(x), pass),
             Self::MobileNet(network) => network.features(x, pass),
             Self::ConvNext(network) => network.features(x, pass),
-            Self::Vit(network) => network.features(x),
+            Self::Vit(network) => network.features(x, pass),
             Self::Swin(network) => network.features(x, pass),
         }
+    }
+
+    /// [`Self::features`] by our own kernels, of those networks that they know.
+    fn features_on_host<T: Real + Element>(&self, x: Maps, layers: &mut OnHost<'_, T>) -> Option<Maps> {
+        match self {
+            Self::ResNet(network) => Some(network.features(x, layers)),
+            Self::WideResNet(network) => Some(network.features(x, layers)),
+            Self::Vit(network) => Some(network.features(x, layers)),
+            _ => None,
+        }
+    }
+
+    /// Products of two numbers for one image of a size, of those networks whose layers count them.
+    fn products(&self, size: Size) -> Option<usize> {
+        let mut work = Work::default();
+        let features = match self {
+            Self::ResNet(network) => network.features(size, &mut work),
+            Self::WideResNet(network) => network.features(size, &mut work),
+            Self::Vit(network) => network.features(size, &mut work),
+            _ => return None,
+        };
+        work.linear(self.head(), features);
+        Some(work.products)
     }
 
     /// The last linear map.
@@ -276,6 +307,13 @@ impl Classifier {
     /// When the device cannot deliver them.
     pub fn to_weights(&self) -> Result<Weights> {
         parameters::to_weights_by(&self.network, &|_, id| self.names.get(&id).cloned().unwrap_or_default())
+    }
+
+    /// Products of two numbers that the answer for one image takes, those with padding not counted; `None` of networks whose
+    /// layers do not count them.
+    pub fn products_per_image(&self) -> Option<f64> {
+        let ImageShape { channels, height, width } = self.config.input();
+        self.network.products(Size { side: [height, width], channels }).map(|products| products as f64)
     }
 
     /// Trained numbers; running statistics do not count.

@@ -6,9 +6,10 @@
 //! ```
 
 use burn::module::Module;
-use burn::tensor::{Tensor, activation::relu};
 
-use super::layers::{BATCH_NORM, BatchNorm, Conv, Linear, Pass, max_pool};
+use super::compute::Layers;
+use super::host::After;
+use super::layers::{BATCH_NORM, BatchNorm, Conv, Linear};
 use super::maker::{Init, Made, Maker};
 
 /// Blocks of each stage, and whether they are bottlenecks.
@@ -41,17 +42,21 @@ struct Residual {
 }
 
 impl Residual {
-    fn forward(&self, x: Tensor<4>, pass: &mut Pass) -> Tensor<4> {
-        let mut h = x.clone();
-        for (i, (conv, norm)) in self.convs.iter().zip(&self.norms).enumerate() {
-            h = if i > 0 { relu(h) } else { h };
-            h = norm.forward(conv.maps(h, pass), pass);
+    fn forward<L: Layers>(&self, x: L::Maps, layers: &mut L) -> L::Maps {
+        let (mut h, last) = (x.clone(), self.convs.len() - 1);
+        for (conv, norm) in self.convs.iter().zip(&self.norms).take(last) {
+            h = layers.conv(conv, h);
+            h = layers.batch_norm(norm, h, After::Relu);
         }
+        h = layers.conv(&self.convs[last], h);
         let x = match &self.downsample {
-            Some(projection) => projection.norm.forward(projection.conv.maps(x, pass), pass),
+            Some(Projection { conv, norm }) => {
+                let x = layers.conv(conv, x);
+                layers.batch_norm(norm, x, After::Nothing)
+            }
             None => x,
         };
-        relu(h + x)
+        layers.batch_norm(&self.norms[last], h, After::AddRelu(x))
     }
 }
 
@@ -88,12 +93,12 @@ impl ResNet {
     }
 
     /// x [N, C, H, W] → what `fc` reads, [N, 512 or 2048].
-    pub fn features(&self, x: Tensor<4>, pass: &mut Pass) -> Tensor<2> {
-        let x = pass.enter(x);
-        let h = relu(self.bn1.forward(self.conv1.maps(x, pass), pass));
-        let h = max_pool(h, 3, 2, 1);
-        let h = self.stages.iter().flatten().fold(h, |h, block| block.forward(h, pass));
-        pass.means(h)
+    pub fn features<L: Layers>(&self, x: L::Maps, layers: &mut L) -> L::Rows {
+        let h = layers.conv(&self.conv1, x);
+        let h = layers.batch_norm(&self.bn1, h, After::Relu);
+        let h = layers.max_pool(h, 3, 2, 1);
+        let h = self.stages.iter().flatten().fold(h, |h, block| block.forward(h, layers));
+        layers.means(h)
     }
 }
 

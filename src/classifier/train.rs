@@ -2,19 +2,22 @@
 
 use burn::module::{Module, ParamId};
 use burn::optim::momentum::MomentumConfig;
-use burn::optim::{GradientsParams, ModuleOptimizer, SgdConfig, decay::WeightDecayConfig};
-use burn::tensor::activation::log_softmax;
-use burn::tensor::{Bytes, Device, Tensor, TensorData};
+use burn::optim::{ModuleOptimizer, SgdConfig, decay::WeightDecayConfig};
+use burn::tensor::{Bytes, Device, Tensor};
 
-use super::layers::{Narrow, Pass, Settle};
+use super::host::Host;
+use super::layers::{Pass, Settle};
+use super::linear::LinearClassifier;
+use super::piece::Piece;
 use super::spec::{Optimizer, TrainingSpec};
-use super::{Classifier, ClassifierConfig};
+use super::{Classifier, ClassifierConfig, Network};
 use crate::device::in_batches;
 use crate::error::{Error, Result};
 use crate::flow::Precision;
 use crate::flow::parameters::to_host;
+use crate::flow::tarflow::cpu::pool::Pool;
 use crate::flow::weights::Weights;
-use crate::gradients::{AdamW, Cut, Scale, Sums, clip, in_pieces};
+use crate::gradients::{AdamW, Cut, Sums, clip, in_pieces};
 use crate::units::Seed;
 
 /// What one step measured, before the parameters moved.
@@ -40,6 +43,8 @@ pub struct Trainee {
     optimizer: ModuleOptimizer,
     spec: TrainingSpec,
     seed: Seed,
+    /// Memory of our own kernels, from step to step.
+    hosts: Pool<Host<f32>>,
 }
 
 fn optimizer(spec: &TrainingSpec) -> ModuleOptimizer {
@@ -114,7 +119,7 @@ impl Trainee {
         device: &Device,
     ) -> Result<Self> {
         spec.products.check(device)?;
-        Ok(Self { classifier, optimizer, spec: *spec, seed })
+        Ok(Self { classifier, optimizer, spec: *spec, seed, hosts: Pool::default() })
     }
 
     /// What it takes to go on later.
@@ -145,7 +150,10 @@ impl Trainee {
         let Gradients { sums, cross_entropy, norm } =
             cut.fit(&device, |cut| self.gradients(images, targets, index, cut))?;
         if cross_entropy.is_finite() && norm.is_finite() {
-            let network = self.optimizer.step(rate, self.classifier.network.clone(), sums.grads);
+            // Taken out, so that nobody else holds the weights and they are moved where they lie.
+            let rest = Network::Linear(LinearClassifier { fc: self.classifier.network.head().clone() });
+            let network = std::mem::replace(&mut self.classifier.network, rest);
+            let network = self.optimizer.step(rate, network, sums.grads);
             self.classifier.network = network.map(&mut Settle(mean_statistics(sums.others, n)));
         }
         Ok(StepLoss { cross_entropy, grad_norm: norm })
@@ -156,22 +164,18 @@ impl Trainee {
         let (dims, k) = (self.classifier.config.shape.dims(), self.classifier.config.classes);
         let pieces = images.chunks(cut.piece * dims).zip(targets.chunks(cut.piece * k)).enumerate().collect();
         let chance = self.seed.split("chance").split(&index.to_string());
-        let products = self.spec.products;
-        let mut sums = in_pieces(&self.classifier.network, pieces, cut.shards, |network, (i, (images, targets))| {
-            let mut pass = Pass::training(chance.rng(i as u64));
-            let narrowed = match products.narrow() {
-                Some(dtype) => network.clone().map(&mut Narrow { names: &self.classifier.names, dtype }),
-                None => network.clone(),
+        let (products, classifier) = (self.spec.products, &self.classifier);
+        let on_host = classifier.network.trains_on_host(&classifier.device(), classifier.dtype, products);
+        let mut sums = in_pieces(&classifier.network, pieces, cut.shards, |network, (i, (images, targets))| {
+            let piece = Piece { images, targets, share: (cut.images as f64).recip() };
+            let mut host = self.hosts.take(|_| true, Host::default);
+            let own = if on_host { classifier.gradients_on_host(&network, piece, &mut host)? } else { None };
+            self.hosts.give(host);
+            let found = match own {
+                Some(found) => found,
+                None => classifier.gradients(&network, piece, products, Pass::training(chance.rng(i as u64)))?,
             };
-            let piece = Classifier { network: narrowed, ..self.classifier.clone() };
-            let loss = piece.cross_entropy(images, targets, &mut pass);
-            let measured = to_host(loss.clone())?;
-            let scale = products.loss_scale();
-            let mut grads = GradientsParams::from_grads((loss * (scale / cut.images as f64)).backward(), &network);
-            if scale != 1.0 {
-                network.visit(&mut Scale { grads: &mut grads, factor: scale.recip() });
-            }
-            Ok((measured, grads, (images.len() / dims, pass.moved)))
+            Ok((vec![found.loss], found.grads, (images.len() / dims, found.moved)))
         })?;
         let norm = clip(&self.classifier.network, &mut sums.grads, self.spec.max_grad_norm)?;
         Ok(Gradients { cross_entropy: sums.measured[0] / cut.images as f64, sums, norm })
@@ -206,16 +210,6 @@ fn mean_statistics(pieces: Vec<Moved>, images: usize) -> Vec<(ParamId, Tensor<1>
 }
 
 impl Classifier {
-    /// Σ over images of −Σ_y t_y log q_y, [1].
-    fn cross_entropy(&self, images: &[f32], targets: &[f32], pass: &mut Pass) -> Tensor<1> {
-        let device = self.device();
-        let k = self.config.classes;
-        let logits = self.forward(self.upload(images, &device), pass);
-        let targets: Tensor<2> =
-            Tensor::from_data(TensorData::new(targets.to_vec(), [targets.len() / k, k]), (&device, self.dtype));
-        -(log_softmax(logits, 1) * targets).sum()
-    }
-
     /// Logits [N, K] of images [N, C, H, W], `batch` at a time.
     ///
     /// # Errors
@@ -252,6 +246,7 @@ mod tests {
     use crate::data::ImageShape;
     use crate::flow::base::latents;
     use crate::gradients::Products;
+    use burn::tensor::TensorData;
 
     const SHAPE: ImageShape = ImageShape { channels: 3, height: 8, width: 8 };
     const K: usize = 3;

@@ -5,12 +5,12 @@
 //! ```
 
 use burn::module::{Module, Param};
-use burn::tensor::activation::{gelu, softmax};
 use burn::tensor::module::interpolate;
 use burn::tensor::ops::{InterpolateMode, InterpolateOptions};
 use burn::tensor::{Device, Tensor, TensorData};
 
-use super::layers::{Conv, LayerNorm, Linear, linear_map};
+use super::compute::Layers;
+use super::layers::{Conv, LayerNorm, Linear};
 use super::maker::{Init, Made, Maker};
 use crate::data::ImageShape;
 use crate::error::Result;
@@ -49,17 +49,10 @@ struct Attention {
 }
 
 impl Attention {
-    /// x [N, T, C] → [N, T, C].
-    fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        let [n, t, c] = x.dims();
-        let (heads, size) = (self.heads, c / self.heads);
-        let qkv = linear_map(x, &self.in_proj_weight, Some(&self.in_proj_bias));
-        // [N, T, 3C] → [N, 3·heads, T, size]
-        let qkv = qkv.reshape([n, t, 3 * heads, size]).swap_dims(1, 2);
-        let part = |i: usize| qkv.clone().narrow(1, i * heads, heads);
-        let scores = part(0).matmul(part(1).swap_dims(2, 3)) / (size as f64).sqrt();
-        let read = softmax(scores, 3).matmul(part(2));
-        self.out_proj.forward(read.swap_dims(1, 2).reshape([n, t, c]))
+    fn forward<L: Layers>(&self, x: L::Tokens, layers: &mut L) -> L::Tokens {
+        let qkv = layers.each(&self.in_proj_weight, Some(&self.in_proj_bias), x);
+        let read = layers.attention(qkv, self.heads);
+        layers.each(&self.out_proj.weight, self.out_proj.bias.as_ref(), read)
     }
 }
 
@@ -73,10 +66,16 @@ struct Layer {
 }
 
 impl Layer {
-    fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        let x = x.clone() + self.self_attention.forward(self.ln_1.forward(x));
+    fn forward<L: Layers>(&self, x: L::Tokens, layers: &mut L) -> L::Tokens {
+        let h = layers.layer_norm(&self.ln_1, x.clone());
+        let h = self.self_attention.forward(h, layers);
+        let x = layers.plus(x, h);
         let [up, down] = &self.mlp;
-        x.clone() + down.forward(gelu(up.forward(self.ln_2.forward(x))))
+        let h = layers.layer_norm(&self.ln_2, x.clone());
+        let h = layers.each(&up.weight, up.bias.as_ref(), h);
+        let h = layers.gelu(h);
+        let h = layers.each(&down.weight, down.bias.as_ref(), h);
+        layers.plus(x, h)
     }
 }
 
@@ -114,15 +113,19 @@ impl VisionTransformer {
     }
 
     /// x [N, C, H, W] → what `head` reads, [N, channels].
-    pub fn features(&self, x: Tensor<4>) -> Tensor<2> {
-        let patches = self.conv_proj.forward(x);
-        let [n, c, h, w] = patches.dims();
-        let patches = patches.reshape([n, c, h * w]).swap_dims(1, 2);
-        let class = self.class_token.val().repeat_dim(0, n);
-        let x = Tensor::cat(vec![class, patches], 1) + self.pos_embedding.val();
-        let x = self.layers.iter().fold(x, |x, layer| layer.forward(x));
+    pub fn features<L: Layers>(&self, x: L::Maps, layers: &mut L) -> L::Rows {
+        let patches = layers.conv(&self.conv_proj, x);
+        let x = layers.embed(patches, &self.class_token, &self.pos_embedding);
+        let x = self.layers.iter().fold(x, |x, layer| layer.forward(x, layers));
         // Only the class token is read, so only it is normalised.
-        self.ln.forward(x.narrow(1, 0, 1).reshape([n, c]))
+        let x = layers.first_token(x);
+        let x = layers.layer_norm(&self.ln, x);
+        layers.rows(x)
+    }
+
+    /// Tokens of an image.
+    pub fn tokens(&self) -> usize {
+        self.pos_embedding.dims()[1]
     }
 }
 

@@ -6,9 +6,10 @@
 //! ```
 
 use burn::module::Module;
-use burn::tensor::{Tensor, activation::relu};
 
-use super::layers::{BATCH_NORM, BatchNorm, Conv, Linear, Pass};
+use super::compute::Layers;
+use super::host::After;
+use super::layers::{BATCH_NORM, BatchNorm, Conv, Linear};
 use super::maker::{Init, Made, Maker};
 
 /// Blocks of a group: (28 − 4)/6.
@@ -26,11 +27,16 @@ struct WideBlock {
 }
 
 impl WideBlock {
-    fn forward(&self, x: Tensor<4>, pass: &mut Pass) -> Tensor<4> {
-        let o = relu(self.bn1.forward(x.clone(), pass));
-        let h = relu(self.bn2.forward(self.conv1.maps(o.clone(), pass), pass));
-        let x = self.shortcut.as_ref().map_or(x, |shortcut| shortcut.maps(o, pass));
-        self.conv2.maps(h, pass) + x
+    fn forward<L: Layers>(&self, x: L::Maps, layers: &mut L) -> L::Maps {
+        let o = layers.batch_norm(&self.bn1, x.clone(), After::Relu);
+        let h = layers.conv(&self.conv1, o.clone());
+        let h = layers.batch_norm(&self.bn2, h, After::Relu);
+        let x = match &self.shortcut {
+            Some(shortcut) => layers.conv(shortcut, o),
+            None => x,
+        };
+        let h = layers.conv(&self.conv2, h);
+        layers.add(h, x)
     }
 }
 
@@ -80,10 +86,10 @@ impl WideResNet {
     }
 
     /// x [N, C, H, W] → what `fc` reads, [N, 640].
-    pub fn features(&self, x: Tensor<4>, pass: &mut Pass) -> Tensor<2> {
-        let x = pass.enter(x);
-        let h = self.blocks.iter().fold(self.conv1.maps(x, pass), |h, block| block.forward(h, pass));
-        let h = relu(self.bn.forward(h, pass));
-        pass.means(h)
+    pub fn features<L: Layers>(&self, x: L::Maps, layers: &mut L) -> L::Rows {
+        let h = layers.conv(&self.conv1, x);
+        let h = self.blocks.iter().fold(h, |h, block| block.forward(h, layers));
+        let h = layers.batch_norm(&self.bn, h, After::Relu);
+        layers.means(h)
     }
 }

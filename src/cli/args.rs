@@ -111,12 +111,11 @@ pub enum Command {
     /// Measure how fast a world answers, and how far that is from what the device can do.
     #[command(args_conflicts_with_subcommands = true)]
     Bench {
-        /// What to measure; the world's likelihoods and samples if not given.
+        /// What to measure alone; everything if not given.
         #[command(subcommand)]
         task: Option<BenchTask>,
-        /// Bundled name, oracle folder, or checkpoint file.
-        #[arg(default_value = crate::oracle::library::DEFAULT)]
-        oracle: String,
+        /// Bundled name, oracle folder, or checkpoint file whose likelihoods and samples are timed; both bundled ones if not given.
+        oracle: Option<String>,
         #[command(flatten)]
         device: DeviceArg,
         #[command(flatten)]
@@ -160,7 +159,7 @@ pub enum Command {
     Serve(super::serve::ServeArgs),
 }
 
-/// What `bench` can measure beside worlds.
+/// What `bench` can measure alone.
 #[derive(Debug, Clone, Subcommand)]
 pub enum BenchTask {
     /// Time to a given relative error of the Bayes error, one thread.
@@ -192,8 +191,9 @@ pub enum BenchTask {
         /// Images in a step.
         #[arg(long, default_value_t = 128)]
         batch: usize,
-        /// Pieces of a step side by side: the cores of a CPU, 1 on a GPU.
-        #[arg(long, default_value_t = 2)]
+        /// Pieces of a step side by side. Our own kernels divide a whole batch among the cores; burn's, which networks other than
+        /// ResNets and ViTs take, gain by as many pieces as there are cores.
+        #[arg(long, default_value_t = 1)]
         shards: usize,
         #[command(flatten)]
         device: DeviceArg,

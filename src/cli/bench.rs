@@ -1,18 +1,74 @@
 //! `bayescope bench`.
 
+use serde_json::{Value, json};
+
 use super::args::Runs;
 use super::print_json;
 use super::progress::Bar;
 use crate::bayes;
 use crate::classifier::Architecture;
 use crate::device::{DeviceChoice, choose};
-use crate::error::Result;
-use crate::experiment::bench_training;
+use crate::error::{Error, Result};
+use crate::experiment::{TrainTask, bench_training};
 use crate::flow::Precision;
 use crate::oracle::bench;
 use crate::oracle::folder;
 
-/// Measures and prints.
+/// The worlds that come with the program.
+const BUNDLED: [&str; 2] = ["mnist", "animals"];
+/// The networks timed in training, and their batch.
+const TRAINED: [Architecture; 2] = [Architecture::ResNet18, Architecture::VitSmall];
+const BATCH: usize = 128;
+
+/// Measures everything and prints: posterior and sampling of `oracle` or of the bundled worlds, training, and Bayes errors. What a
+/// window paints is measured where windows are.
+pub fn all(oracle: Option<&str>, device: DeviceChoice, Runs { runs, json }: Runs) -> Result<()> {
+    let chosen = choose(device)?;
+    let peak = bench::matmul_gflops(&chosen, runs)?;
+    let mut benches = Vec::new();
+    let mut add = |bench: serde_json::Result<Value>| -> Result<()> {
+        benches.push(bench.map_err(|e| Error::input(e.to_string()))?);
+        Ok(())
+    };
+    for oracle in oracle.map_or(BUNDLED.to_vec(), |oracle| vec![oracle]) {
+        let oracle = folder::open(oracle, &chosen.device, Precision::F32, chosen.batch)?;
+        bench::world(&oracle, peak, runs)?.iter().try_for_each(|bench| add(serde_json::to_value(bench)))?;
+    }
+    for architecture in TRAINED {
+        let task = TrainTask { architecture, side: 32, batch: BATCH, shards: 1, runs };
+        add(serde_json::to_value(bench_training(task, &chosen.device, Some(peak))?))?;
+    }
+    for mut bench in bayes::bench::run(runs)?.benches {
+        bench.timing.name = format!("Bayes error, one thread: {}", bench.timing.name);
+        add(serde_json::to_value(&bench))?;
+    }
+    let device = chosen.report.used.label();
+    if json {
+        return print_json(&json!({ "device": device, "matmul_gflops": peak, "benches": benches }));
+    }
+    println!("{device}: matrix products reach {peak:.0} GFLOP/s");
+    benches.iter().for_each(print_row);
+    Ok(())
+}
+
+/// One line of the table of everything.
+fn print_row(bench: &Value) {
+    let number = |key: &str| bench[key].as_f64().unwrap_or(f64::NAN);
+    let text = |key: &str| bench[key].as_str().unwrap_or_default();
+    let share = bench["roofline_share"].as_f64();
+    let share = share.map(|share| format!(", {:.0} % of {}", 100.0 * share, text("roofline"))).unwrap_or_default();
+    println!(
+        "{:66} {:9.2} {} (median of {}; {:.2} to {:.2}){share}",
+        text("name"),
+        number("median"),
+        text("unit"),
+        number("runs"),
+        number("min"),
+        number("max"),
+    );
+}
+
+/// Times a world and prints.
 pub fn run(oracle: &str, device: DeviceChoice, Runs { runs, json }: Runs) -> Result<()> {
     let chosen = choose(device)?;
     let oracle = folder::open(oracle, &chosen.device, Precision::F32, chosen.batch)?;
@@ -40,21 +96,27 @@ pub fn training(
 ) -> Result<()> {
     let chosen = choose(device)?;
     let [side, batch, shards] = sizes;
+    let peak = bench::matmul_gflops(&chosen, runs)?;
     let architectures =
         architectures.iter().cloned().map(Architecture::try_from).collect::<Result<Vec<Architecture>>>()?;
     let benches = architectures
         .into_iter()
-        .map(|architecture| bench_training(architecture, side, batch.max(1), shards.max(1), &chosen.device, runs))
+        .map(|architecture| {
+            let task = TrainTask { architecture, side, batch: batch.max(1), shards: shards.max(1), runs };
+            bench_training(task, &chosen.device, Some(peak))
+        })
         .collect::<Result<Vec<_>>>()?;
     let device = chosen.report.used.label();
     if json {
-        return print_json(&serde_json::json!({ "device": device, "benches": benches }));
+        return print_json(&json!({ "device": device, "matmul_gflops": peak, "benches": benches }));
     }
-    println!("{device}");
+    println!("{device}: matrix products reach {peak:.0} GFLOP/s");
     for b in &benches {
+        let t = &b.timing;
+        let share = b.roofline_share.map(|share| format!(", {:.0} % of that", 100.0 * share)).unwrap_or_default();
         println!(
-            "{}: {:.1} ms a step (median of {}; {:.1} to {:.1}), {:.0} images a second",
-            b.name, b.median, b.runs, b.min, b.max, b.images_per_second
+            "{}: {:.1} ms a step (median of {}; {:.1} to {:.1}), {:.0} images a second{share}",
+            t.name, t.median, t.runs, t.min, t.max, b.images_per_second
         );
     }
     Ok(())

@@ -45,6 +45,7 @@ use progress::Bar;
 
 /// Parses the arguments and does what they say.
 pub fn main() -> ExitCode {
+    crate::device::memory::keep_freed();
     let cli = Cli::parse();
     let filter = tracing_subscriber::EnvFilter::try_from_env("BAYESCOPE_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("bayescope=warn,error"));
@@ -60,8 +61,10 @@ pub fn main() -> ExitCode {
             task: Some(BenchTask::Train { architectures, side, batch, shards, device, runs }),
             ..
         }) => bench::training(&architectures, [side, batch, shards], device.device, runs),
-        Some(Command::Bench { task: Some(BenchTask::Posterior { oracle, device, runs }), .. })
-        | Some(Command::Bench { oracle, device, runs, .. }) => bench::run(&oracle, device.device, runs),
+        Some(Command::Bench { task: Some(BenchTask::Posterior { oracle, device, runs }), .. }) => {
+            bench::run(&oracle, device.device, runs)
+        }
+        Some(Command::Bench { oracle, device, runs, .. }) => bench::all(oracle.as_deref(), device.device, runs),
         Some(Command::BayesError(args)) => bayes::error(&args),
         Some(Command::Tau(args)) => bayes::tau(&args),
         Some(Command::Hardness(args)) => bayes::hardness(&args),

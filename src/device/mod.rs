@@ -7,14 +7,13 @@ mod address;
 mod batches;
 #[cfg(feature = "cuda")]
 mod cuda;
-#[cfg(feature = "cuda")]
-mod cuda;
 pub mod drill;
 mod faults;
 mod latency;
 #[cfg_attr(not(feature = "remote"), path = "lend_nothing.rs")]
 pub mod lend;
 mod many;
+pub mod memory;
 mod persevere;
 mod picture;
 mod probe;
@@ -37,7 +36,6 @@ pub use adapters::descriptor;
 pub use address::{Address, PORT};
 pub use batches::{fitting, halving, in_batches};
 pub use faults::{guarded, lost, note, notes, panic_message};
-pub use latency::Latency;
 pub use latency::Latency;
 pub use many::{Devices, Hand, spread};
 pub use persevere::{Losses, Moved, on_device, persevere};

@@ -1,7 +1,5 @@
 //! How fast classifiers train.
 
-use std::time::Instant;
-
 use burn::tensor::Device;
 use serde::Serialize;
 
@@ -9,16 +7,23 @@ use crate::classifier::{Architecture, ClassifierConfig, Trainee, TrainingSpec};
 use crate::data::ImageShape;
 use crate::error::Result;
 use crate::flow::base::latents;
+use crate::oracle::bench::{MATRIX_PRODUCTS, Timing};
 use crate::units::Seed;
 
 /// Classes of the images.
 const CLASSES: usize = 10;
 
 /// Training steps of one network on images of noise.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Serialize)]
 pub struct TrainBench {
-    /// Network and sizes.
-    pub name: String,
+    /// How long a step took: forward, backward and AdamW.
+    #[serde(flatten)]
+    pub timing: Timing,
+    /// Share of the measured matrix-product peak that its products reach: three times those of the forward pass, products with
+    /// padding not counted; null where they are not counted, or no peak is given.
+    pub roofline_share: Option<f64>,
+    /// What the share is of.
+    pub roofline: &'static str,
     /// Network.
     pub architecture: Architecture,
     /// Side of the images, of three channels.
@@ -29,32 +34,31 @@ pub struct TrainBench {
     pub shards: usize,
     /// Trained numbers.
     pub parameters: usize,
-    /// Unit of the times.
-    pub unit: &'static str,
-    /// Median time of a step: forward, backward and AdamW.
-    pub median: f64,
-    /// Fastest step.
-    pub min: f64,
-    /// Slowest step.
-    pub max: f64,
-    /// Timed steps, after two that do not count.
-    pub runs: usize,
     /// Images a second, by the median.
     pub images_per_second: f64,
 }
 
-/// Times `runs` steps of AdamW.
+/// What is trained, and how often.
+#[derive(Debug, Clone, Copy)]
+pub struct TrainTask {
+    /// Network.
+    pub architecture: Architecture,
+    /// Side of the images, of three channels.
+    pub side: usize,
+    /// Images in a step.
+    pub batch: usize,
+    /// Pieces side by side.
+    pub shards: usize,
+    /// Timed steps, after two that do not count.
+    pub runs: usize,
+}
+
+/// Times steps of AdamW, beside a peak of so many GFLOP/s where one is given.
 ///
 /// # Errors
 /// When images of that side cannot enter, or the device fails.
-pub fn bench_training(
-    architecture: Architecture,
-    side: usize,
-    batch: usize,
-    shards: usize,
-    device: &Device,
-    runs: usize,
-) -> Result<TrainBench> {
+pub fn bench_training(task: TrainTask, device: &Device, peak: Option<f64>) -> Result<TrainBench> {
+    let TrainTask { architecture, side, batch, shards, runs } = task;
     let shape = ImageShape { channels: 3, height: side, width: side };
     let config = ClassifierConfig { architecture, shape, classes: CLASSES, resize: None };
     let training = TrainingSpec { batch, shards, ..TrainingSpec::default() };
@@ -62,29 +66,26 @@ pub fn bench_training(
     let images = latents(Seed(1), 0, batch, shape.dims());
     let hot = |i: usize| (0..CLASSES).map(move |k| if k == i % CLASSES { 1.0 } else { 0.0 });
     let targets: Vec<f32> = (0..batch).flat_map(hot).collect();
-    let mut times = Vec::with_capacity(runs);
-    for step in 0..runs.max(1) + 2 {
-        let started = Instant::now();
+    let name = format!("training {} on 3×{side}×{side}, batch {batch}", architecture.label());
+    let mut index = 0;
+    let timing = Timing::measure(name, 2, runs, || {
         // It waits for the loss and the gradient's norm, and so for everything but the very last update.
-        trainee.step(&images, &targets, 1e-4, step)?;
-        if step >= 2 {
-            times.push(started.elapsed().as_secs_f64() * 1e3);
-        }
-    }
-    times.sort_by(f64::total_cmp);
-    let median = times[times.len() / 2];
+        trainee.step(&images, &targets, 1e-4, index)?;
+        index += 1;
+        Ok(())
+    })?;
+    let seconds = timing.median / 1e3;
+    let classifier = trainee.classifier();
+    let gflop = classifier.products_per_image().map(|products| 2.0 * 3.0 * products * batch as f64 / 1e9);
     Ok(TrainBench {
-        name: format!("training {} on 3×{side}×{side}, batch {batch}", architecture.label()),
+        timing,
+        roofline_share: gflop.zip(peak).map(|(gflop, peak)| gflop / seconds / peak),
+        roofline: MATRIX_PRODUCTS,
         architecture,
         side,
         batch,
         shards,
-        parameters: trainee.classifier().parameters(),
-        unit: "ms",
-        median,
-        min: times[0],
-        max: times[times.len() - 1],
-        runs: times.len(),
-        images_per_second: batch as f64 / (median / 1e3),
+        parameters: classifier.parameters(),
+        images_per_second: batch as f64 / seconds,
     })
 }

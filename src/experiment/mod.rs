@@ -32,7 +32,7 @@ mod watched;
 mod worst;
 
 pub use active::{ActiveSpec, Bargains, Bought, Purchase, Round, Strategy};
-pub use bench::{TrainBench, bench_training};
+pub use bench::{TrainBench, TrainTask, bench_training};
 pub use beside::{Beside, Gap};
 pub use cell::{Cell, CellResult, Files};
 pub use dataset::{Data, DataRecord, Mapped, Part, PartRecord};

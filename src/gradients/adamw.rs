@@ -122,12 +122,17 @@ impl Step {
         let mut moved = [weight, first, second].map(Tensor::into_data);
         let [weight, first, second] = &mut moved;
         let values = |data| TensorData::as_mut_slice::<f32>(data).unwrap_or_default();
-        let pieces =
-            values(weight).par_chunks_mut(PIECE).zip(grad.as_slice::<f32>().unwrap_or_default().par_chunks(PIECE));
-        let moments = values(first).par_chunks_mut(PIECE).zip(values(second).par_chunks_mut(PIECE));
-        pieces.zip(moments).for_each(|((weight, grad), (first, second))| {
+        let (weight, first, second) = (values(weight), values(first), values(second));
+        let grad = grad.as_slice::<f32>().unwrap_or_default();
+        if weight.len() <= PIECE {
             vectorise(Piece { step: self, weight, grad, first, second });
-        });
+        } else {
+            let pieces = weight.par_chunks_mut(PIECE).zip(grad.par_chunks(PIECE));
+            let moments = first.par_chunks_mut(PIECE).zip(second.par_chunks_mut(PIECE));
+            pieces.zip(moments).for_each(|((weight, grad), (first, second))| {
+                vectorise(Piece { step: self, weight, grad, first, second });
+            });
+        }
         moved.map(|data| Tensor::from_data(data, (&place.0, place.1)))
     }
 

@@ -4,13 +4,15 @@ pub mod sampling;
 
 use std::time::Instant;
 
-use burn::tensor::{Tensor, TensorData};
+use burn::tensor::{Device, Tensor, TensorData};
+use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::device::Chosen;
 use crate::error::{Error, Result};
 use crate::events::silent;
 use crate::flow::base::latents;
+use crate::flow::tarflow::cpu::product::Packed;
 use crate::oracle::folder::Oracle;
 use crate::units::{Seed, Tau};
 
@@ -45,6 +47,8 @@ pub struct Timing {
     pub max: f64,
     /// Number of timed runs, after one that does not count.
     pub runs: usize,
+    /// Mean time that all cores together spent on a run, which other programs disturb less; null where the system does not tell.
+    pub cpu: Option<f64>,
 }
 
 impl Timing {
@@ -52,9 +56,40 @@ impl Timing {
     pub fn of(name: String, mut times: Vec<f64>) -> Self {
         times.sort_by(f64::total_cmp);
         let (median, min, max) = (times[times.len() / 2], times[0], times[times.len() - 1]);
-        Self { name, unit: "ms", median, min, max, runs: times.len() }
+        Self { name, unit: "ms", median, min, max, runs: times.len(), cpu: None }
+    }
+
+    /// Of `runs` runs, after `warm` that do not count; at least one.
+    ///
+    /// # Errors
+    /// The first of `work`'s.
+    pub fn measure(name: String, warm: usize, runs: usize, mut work: impl FnMut() -> Result<()>) -> Result<Self> {
+        for _ in 0..warm {
+            work()?;
+        }
+        let (before, mut times) = (cpu_ms(), Vec::with_capacity(runs));
+        for _ in 0..runs.max(1) {
+            let started = Instant::now();
+            work()?;
+            times.push(started.elapsed().as_secs_f64() * 1e3);
+        }
+        let cpu = before.zip(cpu_ms()).map(|(before, after)| (after - before) / times.len() as f64);
+        Ok(Self { cpu, ..Self::of(name, times) })
     }
 }
+
+/// Milliseconds that all threads of this process have computed, to a hundredth of a second; Linux alone tells.
+fn cpu_ms() -> Option<f64> {
+    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+    // The name before the last bracket may hold anything; of what follows, fields 12 and 13 are user and system time in ticks of
+    // 1/100 s.
+    let (_, rest) = stat.rsplit_once(')')?;
+    let mut fields = rest.split_whitespace().skip(11).map(str::parse::<f64>);
+    Some(10.0 * (fields.next()?.ok()? + fields.next()?.ok()?))
+}
+
+/// The limit that products of large matrices set.
+pub const MATRIX_PRODUCTS: &str = "matrix products";
 
 /// One task of a world.
 #[derive(Debug, Serialize)]
@@ -64,6 +99,8 @@ pub struct Bench {
     pub timing: Timing,
     /// Share of the measured matrix-product peak that the median run's convolutions or products reach.
     pub roofline_share: f64,
+    /// What the share is of.
+    pub roofline: &'static str,
     /// Images × classes a second.
     pub images_times_classes_per_second: f64,
 }
@@ -73,69 +110,89 @@ pub struct Bench {
 /// # Errors
 /// When the device fails.
 pub fn run(oracle: &Oracle, chosen: &Chosen, runs: usize) -> Result<Report> {
+    let peak = matmul_gflops(chosen, runs)?;
+    let used = &chosen.report.used;
+    let device = format!("{} ({})", used.name, used.driver);
+    Ok(Report { device, matmul_gflops: peak, benches: world(oracle, peak, runs)? })
+}
+
+/// The tasks of one world beside a peak of so many GFLOP/s.
+///
+/// # Errors
+/// When the device fails.
+pub fn world(oracle: &Oracle, peak: f64, runs: usize) -> Result<Vec<Bench>> {
     let flow = oracle.world.flow();
     let dims = flow.shape().dims();
     let noise = latents(Seed(0), 0, IMAGES, dims);
-    let classes: Vec<usize> = (0..IMAGES).map(|i| i % flow.classes()).collect();
-    let x = flow.decode(&noise, &classes, Tau::ONE, &mut silent())?.x;
-    let peak = matmul_gflops(chosen, runs)?;
+    let labels: Vec<usize> = (0..IMAGES).map(|i| i % flow.classes()).collect();
+    let x = flow.decode(&noise, &labels, Tau::ONE, &mut silent())?.x;
     let gflop = IMAGES as f64 * oracle.info.architecture.flop_per_image() / 1e9;
+    let classes = flow.classes();
     // A map that depends on the class is passed once for each.
-    let passes = if flow.shared_base().is_some() { 1.0 } else { flow.classes() as f64 };
-    let score = time(runs, || flow.score(&x).map(drop))?;
-    let decode = time(runs, || flow.decode(&noise, &classes, Tau::ONE, &mut silent()).map(drop))?;
-    let bench = |what: &str, passes: f64, times: Vec<f64>| {
-        let timing = Timing::of(format!("{what} {IMAGES} images of {} ({})", oracle.info.name, flow.shape()), times);
+    let passes = if flow.shared_base().is_some() { 1.0 } else { classes as f64 };
+    let name = |what: &str| format!("{what} {IMAGES} images of {} ({})", oracle.info.name, flow.shape());
+    let bench = |timing: Timing, passes: f64| {
         let seconds = timing.median / 1e3;
         Bench {
             roofline_share: passes * gflop / seconds / peak,
-            images_times_classes_per_second: IMAGES as f64 * flow.classes() as f64 / seconds,
+            roofline: MATRIX_PRODUCTS,
+            images_times_classes_per_second: (IMAGES * classes) as f64 / seconds,
             timing,
         }
     };
-    let classes = flow.classes();
-    let used = &chosen.report.used;
-    Ok(Report {
-        device: format!("{} ({})", used.name, used.driver),
-        matmul_gflops: peak,
-        benches: vec![
-            bench(&format!("log-likelihoods under {classes} classes of"), passes, score),
-            bench("sampling", 1.0, decode),
-        ],
-    })
+    let posterior = name(&format!("log-likelihoods under {classes} classes of"));
+    let posterior = Timing::measure(posterior, 1, runs, || flow.score(&x).map(drop))?;
+    let decode = || flow.decode(&noise, &labels, Tau::ONE, &mut silent()).map(drop);
+    let sampling = Timing::measure(name("sampling"), 1, runs, decode)?;
+    Ok(vec![bench(posterior, passes), bench(sampling, 1.0)])
 }
 
-/// Times of `runs` runs in milliseconds, sorted, after one that does not count.
-fn time(runs: usize, mut work: impl FnMut() -> Result<()>) -> Result<Vec<f64>> {
-    work()?;
-    let mut times = Vec::with_capacity(runs);
-    for _ in 0..runs.max(1) {
-        let started = Instant::now();
-        work()?;
-        times.push(started.elapsed().as_secs_f64() * 1e3);
-    }
-    times.sort_by(f64::total_cmp);
-    Ok(times)
-}
-
-/// 32-bit matrix products on the device, GFLOP/s of the median run. The product is read back and one entry checked: a
-/// device that skips the work has no peak.
+/// The most 32-bit matrix products give on the device, GFLOP/s of the median run: burn's, or on the CPU our own kernels' where
+/// those are faster.
 ///
 /// # Errors
 /// When the device fails or its product is wrong.
-fn matmul_gflops(chosen: &Chosen, runs: usize) -> Result<f64> {
+pub fn matmul_gflops(chosen: &Chosen, runs: usize) -> Result<f64> {
+    let own = if chosen.device == Device::flex() { own_gflops(runs)? } else { 0.0 };
+    Ok(burn_gflops(chosen, runs)?.max(own))
+}
+
+fn gflops(timing: &Timing) -> f64 {
+    2.0 * (SIDE as f64).powi(3) / (timing.median / 1e3) / 1e9
+}
+
+/// Our own kernels, every thread with some rows of the same product.
+fn own_gflops(runs: usize) -> Result<f64> {
     let values = latents(Seed(1), 0, SIDE, SIDE);
-    let column = values.iter().step_by(SIDE);
-    let expected: f64 = values.iter().zip(column).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum();
+    let packed = Packed::new(SIDE, SIDE, |input, output| values[input * SIDE + output], |_| 0.0f32);
+    let mut out = vec![0.0; SIDE * SIDE];
+    let rows = 64;
+    let timing = Timing::measure(String::new(), 1, runs, || {
+        let pieces = out.par_chunks_mut(rows * SIDE).zip(values.par_chunks(rows * SIDE));
+        pieces.for_each(|(out, rows)| packed.apply(rows, out));
+        check_corner(&values, out[0])
+    })?;
+    Ok(gflops(&timing))
+}
+
+/// burn's. The product is read back.
+fn burn_gflops(chosen: &Chosen, runs: usize) -> Result<f64> {
+    let values = latents(Seed(1), 0, SIDE, SIDE);
     let a = Tensor::<2>::from_data(TensorData::new(values.clone(), [SIDE, SIDE]), &chosen.device);
-    let times = time(runs, || {
+    let timing = Timing::measure(String::new(), 1, runs, || {
         let product = a.clone().matmul(a.clone()).try_into_vec_as::<f32>();
         let product = product.map_err(|e| Error::Device(e.to_string()))?;
-        let corner = product.first().copied().map_or(f64::NAN, f64::from);
-        if (corner - expected).abs() < 1e-2 {
-            return Ok(());
-        }
-        Err(Error::Device(format!("a matrix product came out as {corner}, not {expected}: its figures mean nothing")))
+        check_corner(&values, product.first().copied().unwrap_or(f32::NAN))
     })?;
-    Ok(2.0 * (SIDE as f64).powi(3) / (times[times.len() / 2] / 1e3) / 1e9)
+    Ok(gflops(&timing))
+}
+
+/// Whether the first entry of the square of a matrix is right: a device that skips the work has no peak.
+fn check_corner(values: &[f32], corner: f32) -> Result<()> {
+    let column = values.iter().step_by(SIDE);
+    let expected: f64 = values.iter().zip(column).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum();
+    if (f64::from(corner) - expected).abs() < 1e-2 {
+        return Ok(());
+    }
+    Err(Error::Device(format!("a matrix product came out as {corner}, not {expected}: its figures mean nothing")))
 }

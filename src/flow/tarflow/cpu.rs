@@ -6,7 +6,7 @@
 //!
 //! A block's last token predicts nothing and no token looks at it: it does not pass the Transformer.
 
-mod attention;
+pub(crate) mod attention;
 mod attention_back;
 mod backward;
 mod encode;
@@ -14,11 +14,11 @@ mod functions;
 mod gradient;
 mod inverse;
 mod parameters;
-mod pool;
-mod product;
-mod real;
-mod rows;
-mod simd;
+pub(crate) mod pool;
+pub(crate) mod product;
+pub(crate) mod real;
+pub(crate) mod rows;
+pub(crate) mod simd;
 #[cfg(test)]
 mod tests;
 mod train;

@@ -17,7 +17,7 @@ use crate::flow::glow::{Glow, GlowConfig, GlowFlow, encode};
 use crate::flow::preprocess::Dequantisation;
 use crate::flow::weights::Weights;
 use crate::flow::{Flow, Precision};
-use crate::gradients::{Cut, clip, in_pieces};
+use crate::gradients::{Cut, clip, gradients_of, in_pieces};
 
 /// Images in the batch that initialises the normalisations.
 const INIT_IMAGES: usize = 256;
@@ -147,7 +147,7 @@ fn piece_gradients(
     let (nll, cross_entropy) = losses(spec, config, glow, upload(config, y.to_vec(), &device), classes)?;
     let loss = (nll.clone() + cross_entropy.clone() * spec.training.lambda) * (share / config.shape.dims() as f64);
     let measured = to_host(Tensor::cat(vec![nll, cross_entropy], 0))?;
-    let grads = GradientsParams::from_grads(loss.backward(), glow);
+    let grads = gradients_of(loss, glow);
     Ok((measured.into_iter().map(|v| share * v).collect(), grads, ()))
 }
 

@@ -16,7 +16,7 @@ use crate::flow::tarflow::cpu::CpuTarFlow;
 use crate::flow::tarflow::{Condition, TarFlow, TarFlowConfig, TarFlowOracle};
 use crate::flow::weights::Weights;
 use crate::flow::{Flow, Precision};
-use crate::gradients::{Cut, Products, Scale, clip, in_pieces};
+use crate::gradients::{Cut, Products, Scale, clip, gradients_of, in_pieces};
 use crate::units::Nats;
 
 /// Share of the paper's code's moving average that one batch's z² has in `var` (VP).
@@ -179,7 +179,7 @@ fn gradients(
     };
     let loss = (z.clone().square().sum() * 0.5 - log_det.sum()) / batch as f64;
     let scale = products.loss_scale();
-    let mut grads = GradientsParams::from_grads((loss.clone() * (scale / config.shape.dims() as f64)).backward(), flow);
+    let mut grads = gradients_of(loss.clone() * (scale / config.shape.dims() as f64), flow);
     let mut measured = to_host(loss)?;
     if config.volume_preserving {
         let squares = z.inner().square().sum_dim(0) / batch as f64;

@@ -59,7 +59,7 @@ impl<T: Real> LinearGradient<'_, T> {
     /// Adds what inputs `x` and gradients `slope` of the outputs make.
     pub fn add(&mut self, slope: &[T], x: &[T], room: &mut Buffer<T>) {
         let columns = [self.bias.len(), self.weight.len() / self.bias.len()];
-        add_transposed_product(slope, x, columns, self.weight, room);
+        add_transposed_product(slope, x, columns, 0, self.weight, room);
         add_rows(slope, self.bias);
     }
 }

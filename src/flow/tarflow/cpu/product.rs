@@ -8,7 +8,7 @@ use super::simd::Buffer;
 use crate::simd::vectorise;
 
 /// Registers side by side in a tile of the result.
-const ACROSS: usize = 2;
+pub const ACROSS: usize = 2;
 
 /// Matrix [inputs, outputs] and bias, cut into panels of as many outputs as a tile is wide.
 #[derive(Debug)]
@@ -67,7 +67,8 @@ impl<T: Real> Packed<T> {
     }
 }
 
-fn tile_width<T: Real>() -> usize {
+/// Columns of a tile.
+pub fn tile_width<T: Real>() -> usize {
     struct Width<T>(std::marker::PhantomData<T>);
     impl<T: Real> WithSimd for Width<T> {
         type Output = usize;
@@ -175,7 +176,7 @@ impl<T: Real, S: Simd> Tile<'_, T, S> {
 
 /// Writes or adds a tile of which only the first `width` columns are there.
 #[inline(always)]
-fn store_beginning<T: Real, S: Simd, const ROWS: usize>(
+pub fn store_beginning<T: Real, S: Simd, const ROWS: usize>(
     sums: [[T::Vector<S>; ACROSS]; ROWS],
     out: &mut [T],
     stride: usize,
@@ -189,9 +190,17 @@ fn store_beginning<T: Real, S: Simd, const ROWS: usize>(
     }
 }
 
-/// `sums` [columns of a, columns of b] += aᵀ·b for `a` and `b` with the same number of rows; `room` is scratch.
-pub fn add_transposed_product<T: Real>(a: &[T], b: &[T], columns: [usize; 2], sums: &mut [T], room: &mut Buffer<T>) {
-    vectorise(Outer { a, b, columns, sums, room });
+/// `sums` [some columns of a, columns of b] += aᵀ·b for `a` and `b` with the same number of rows: those columns of a from `first` on
+/// that `sums` has rows for; `room` is scratch.
+pub fn add_transposed_product<T: Real>(
+    a: &[T],
+    b: &[T],
+    columns: [usize; 2],
+    first: usize,
+    sums: &mut [T],
+    room: &mut Buffer<T>,
+) {
+    vectorise(Outer { a, b, columns, first, sums, room });
 }
 
 /// Rows of a and b added at a time, so that a panel of b stays in the nearest cache.
@@ -201,6 +210,7 @@ struct Outer<'a, T> {
     a: &'a [T],
     b: &'a [T],
     columns: [usize; 2],
+    first: usize,
     sums: &'a mut [T],
     room: &'a mut Buffer<T>,
 }
@@ -210,10 +220,11 @@ impl<T: Real> WithSimd for Outer<'_, T> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Self { a, b, columns: [m, n], sums, room } = self;
+        let Self { a, b, columns: [m, n], first: left, sums, room } = self;
         if m == 0 || n == 0 {
             return;
         }
+        let rows = sums.len() / n;
         let width = ACROSS * T::lanes::<S>();
         if room.len() < OUTER_ROWS * width {
             *room = Buffer::zeros(OUTER_ROWS * width);
@@ -228,9 +239,9 @@ impl<T: Real> WithSimd for Outer<'_, T> {
                 let mut row = 0;
                 macro_rules! tiles {
                     ($($rows:literal)*) => {$(
-                        while m - row >= $rows {
+                        while rows - row >= $rows {
                             let into = &mut sums[row * n + first..];
-                            outer_tile::<T, S, $rows>(simd, &a[row..], m, panel, into, [n, used]);
+                            outer_tile::<T, S, $rows>(simd, &a[left + row..], m, panel, into, [n, used]);
                             row += $rows;
                         }
                     )*};

@@ -4,7 +4,6 @@
 use pulp::{Simd, WithSimd};
 
 use super::real::Real;
-use crate::flow::tarflow::NORM_EPS;
 use crate::simd::vectorise;
 
 /// Σ over the registers of some slices of an expression in theirs, by two sums side by side. Not a function of a closure:
@@ -35,6 +34,8 @@ pub struct Normalise<'a, T> {
     pub gain: &'a [T],
     /// β.
     pub bias: &'a [T],
+    /// ε.
+    pub epsilon: T,
     /// n.
     pub out: &'a mut [T],
     /// Where to leave (x − mean)/√(var + ε) and 1/√(var + ε), for the reverse pass.
@@ -46,7 +47,7 @@ impl<T: Real> WithSimd for Normalise<'_, T> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Self { x, gain, bias, out, mut saved } = self;
+        let Self { x, gain, bias, epsilon, out, mut saved } = self;
         let width = gain.len();
         let count = T::of(width as f64);
         for (row, (x, out)) in x.chunks_exact(width).zip(out.chunks_exact_mut(width)).enumerate() {
@@ -57,7 +58,7 @@ impl<T: Real> WithSimd for Normalise<'_, T> {
                 T::times(simd, distance, distance)
             });
             let variance = squares / count;
-            let scale = T::ONE / (variance + T::of(NORM_EPS)).sqrt();
+            let scale = T::ONE / (variance + epsilon).sqrt();
             for ((out, x), (gain, bias)) in out.iter_mut().zip(x).zip(gain.iter().zip(bias)) {
                 *out = T::fused::<S>((*x - mean) * scale, *gain, *bias);
             }

@@ -6,7 +6,7 @@ use super::parameters::{Block, Layer, Norm};
 use super::real::Real;
 use super::rows::{Gelu, GeluInto, Normalise};
 use super::simd::Buffer;
-use crate::flow::tarflow::{EXPANSION, HEAD, TarFlowConfig};
+use crate::flow::tarflow::{EXPANSION, HEAD, NORM_EPS, TarFlowConfig};
 use crate::simd::vectorise;
 
 /// Which tokens of which images pass.
@@ -154,7 +154,8 @@ impl<T: Real> Layer<T> {
         let normed = &mut work.normed[..rows * c];
         let saved = kept.then_some((&mut **attention_standard, &mut **attention_scale));
         let Norm { gain, bias } = &self.attention_norm;
-        vectorise(Normalise { x: stream, gain, bias, out: normed, saved });
+        let epsilon = T::of(NORM_EPS);
+        vectorise(Normalise { x: stream, gain, bias, epsilon, out: normed, saved });
         self.qkv.forward.apply(normed, qkv);
         let Stretch { slots, first, tokens, .. } = stretch;
         let scale = T::of(1.0 / ((HEAD as f64).sqrt() * stretch.temperature));
@@ -170,7 +171,8 @@ impl<T: Real> Layer<T> {
         let normed = &mut work.normed[..rows * c];
         let saved = kept.then_some((&mut **mlp_standard, &mut **mlp_scale));
         let Norm { gain, bias } = &self.mlp_norm;
-        vectorise(Normalise { x: stream, gain, bias, out: normed, saved });
+        let epsilon = T::of(NORM_EPS);
+        vectorise(Normalise { x: stream, gain, bias, epsilon, out: normed, saved });
         self.expand.forward.apply(normed, hidden);
         if kept {
             let active = &mut work.active[..rows * EXPANSION * c];

@@ -1,0 +1,290 @@
+"""Bayescope beside PyTorch on the same machine, in alternation: the table of the README's section Speed.
+
+    python3 -m venv /tmp/venv && /tmp/venv/bin/pip install torch torchvision
+    git clone https://github.com/apple/ml-tarflow /tmp/ml-tarflow          # the paper's code; its licence does not let us ship it
+    /tmp/venv/bin/python benches/peers/compare.py --bayescope target/release/bayescope --tarflow /tmp/ml-tarflow
+
+What is timed, both sides with the same number of threads (--threads, default all cores):
+
+* posterior: log-likelihoods of 64 images under every class, of the bundled `animals` and (with --reference, the folder that holds
+  config2.safetensors) of the reference configuration 2. PyTorch takes all classes in one batch or one class after the other,
+  whichever a trial shows to be faster.
+* sampling: 64 images of the same worlds, token by token, keys and values cached on both sides (the paper's own `reverse`).
+* training: steps of ResNet-18 and of a small ViT on 128 images of 3 x 32 x 32, forward, backward and AdamW, whole batch at once.
+
+A round is one process of bayescope (a warm-up, then --runs timed runs, its median) and then the same in this process by
+PyTorch; there are --rounds rounds (five). The table has the medians of the rounds with the least and the most, and the ratio
+PyTorch's time / bayescope's with the least and the most of the rounds: above 1 bayescope is faster. Beside it the same ratio of
+processor time, which other programs on the machine disturb less. Before that, both must agree: log-likelihoods of 8 samples of
+bayescope under every class to 1e-5 relative, parameters of the trained networks in number.
+
+--json FILE writes everything. Load of the machine before and after is printed: on a busy machine believe the processor times.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy
+import torch
+import torchvision
+from torch.nn import functional
+
+IMAGES = 64
+BATCH = 128
+
+
+def read_safetensors(path: str) -> dict[str, torch.Tensor]:
+    """Arrays of a file of 32-bit numbers."""
+    data = pathlib.Path(path).read_bytes()
+    length = int.from_bytes(data[:8], "little")
+    arrays = {}
+    for name, entry in json.loads(data[8 : 8 + length]).items():
+        if name != "__metadata__":
+            first, last = entry["data_offsets"]
+            values = numpy.frombuffer(data[8 + length + first : 8 + length + last], dtype="<f4")
+            arrays[name] = torch.from_numpy(values.reshape(entry["shape"]).copy())
+    return arrays
+
+
+class World:
+    """A TarFlow by the paper's code."""
+
+    def __init__(self, folder: str, arrays: dict[str, torch.Tensor], side: int):
+        sys.path.insert(0, folder)
+        from transformer_flow import Model
+
+        classes = arrays["blocks.0.class_embed"].shape[0]
+        dims, channels = arrays["var"].shape[1], arrays["blocks.0.pos_embed"].shape[1]
+        patch = round((dims // 3) ** 0.5)
+        blocks = 1 + max(int(name.split(".")[1]) for name in arrays if name.startswith("blocks."))
+        layers = 1 + max(int(name.split(".")[3]) for name in arrays if ".attn_blocks." in name)
+        nvp = arrays["blocks.0.proj_out.bias"].shape[0] == 2 * dims
+        self.model = Model(3, side, patch, channels, blocks, layers, nvp, classes)
+        missing, unexpected = self.model.load_state_dict(arrays, strict=False)
+        assert not unexpected and all(name.endswith("attn_mask") for name in missing), (missing, unexpected)
+        self.model.eval()
+        self.classes, self.side = classes, side
+        generator = torch.Generator().manual_seed(1)
+        self.noise = torch.randn(IMAGES, *arrays["var"].shape, generator=generator)
+        self.labels = torch.arange(IMAGES) % classes
+        with torch.no_grad():
+            self.images = self.model.reverse(self.noise.clone(), self.labels)
+        self.at_once = True
+        trial = {at_once: timed(lambda: self.posterior(self.images, at_once), 1, 2)[0] for at_once in (True, False)}
+        self.at_once = trial[True] < trial[False]
+
+    def one(self, x: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        z, _, log_det = self.model(x, labels)
+        var = self.model.var
+        energy = 0.5 * (z.double() ** 2 / var + (2 * torch.pi * var).log()).sum(dim=(1, 2))
+        # The code's log-determinants are means over an image's numbers.
+        return log_det.double() * z[0].numel() - energy
+
+    def posterior(self, x: torch.Tensor, at_once: bool | None = None) -> torch.Tensor:
+        """log p(x|y) [images, classes], nats."""
+        n, k = len(x), self.classes
+        with torch.no_grad():
+            if self.at_once if at_once is None else at_once:
+                return self.one(x.repeat_interleave(k, 0), torch.arange(k).repeat(n)).view(n, k)
+            return torch.stack([self.one(x, torch.full((n,), y)) for y in range(k)], dim=1)
+
+    def sample(self) -> None:
+        with torch.no_grad():
+            self.model.reverse(self.noise.clone(), self.labels)
+
+
+class Training:
+    """Steps of AdamW of a network."""
+
+    def __init__(self, network: torch.nn.Module):
+        self.network = network.train()
+        self.optimizer = torch.optim.AdamW(network.parameters(), lr=1e-4, weight_decay=0.01)
+        self.images = torch.randn(BATCH, 3, 32, 32, generator=torch.Generator().manual_seed(1))
+        self.labels = torch.arange(BATCH) % 10
+
+    def step(self) -> None:
+        self.optimizer.zero_grad(set_to_none=True)
+        loss = functional.cross_entropy(self.network(self.images), self.labels)
+        loss.backward()
+        # Bayescope reports the gradient's norm with every step.
+        torch.nn.utils.get_total_norm([p.grad for p in self.network.parameters()]).item()
+        self.optimizer.step()
+        loss.item()
+
+    def parameters(self) -> int:
+        return sum(p.numel() for p in self.network.parameters())
+
+
+def small_vit() -> torch.nn.Module:
+    """Bayescope's `vit-small`: patches of 4, 6 layers of 192 channels, 3 heads."""
+    return torchvision.models.VisionTransformer(
+        image_size=32, patch_size=4, num_layers=6, num_heads=3, hidden_dim=192, mlp_dim=768, num_classes=10
+    )
+
+
+def timed(work, warm: int, runs: int) -> tuple[float, float]:
+    """Median milliseconds of the runs, and mean processor time of one."""
+    for _ in range(warm):
+        work()
+    times, before = [], time.process_time()
+    for _ in range(runs):
+        started = time.perf_counter()
+        work()
+        times.append(1e3 * (time.perf_counter() - started))
+    return statistics.median(times), 1e3 * (time.process_time() - before) / runs
+
+
+class Ours:
+    """Bayescope's answers, as JSON."""
+
+    def __init__(self, program: str, threads: int, runs: int):
+        self.program, self.runs = program, runs
+        self.environment = {**os.environ, "RAYON_NUM_THREADS": str(threads)}
+
+    def ask(self, *arguments: str) -> dict:
+        done = subprocess.run([self.program, *arguments], env=self.environment, capture_output=True, text=True)
+        if done.returncode:
+            sys.exit(f"{' '.join(arguments)}: {done.stderr}")
+        return json.loads(done.stdout) if "--json" in arguments else {}
+
+    def bench(self, *arguments: str) -> list[tuple[float, float]]:
+        """(median, processor time) of each bench, milliseconds."""
+        answer = self.ask("bench", *arguments, "--device", "cpu", "--runs", str(self.runs), "--json")
+        return [(bench["median"], bench["cpu"]) for bench in answer["benches"]]
+
+    def parameters(self, architecture: str) -> int:
+        arguments = ["--architectures", architecture, "--batch", "8", "--runs", "1", "--device", "cpu", "--json"]
+        return self.ask("bench", "train", *arguments)["benches"][0]["parameters"]
+
+
+def check_world(ours: Ours, oracle: str, world: World) -> float:
+    """Largest relative difference of log-likelihoods."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = f"{folder}/x.npz"
+        ours.ask("sample", oracle, "--n", "8", "--seed", "1", "--out", file, "--device", "cpu")
+        answer = ours.ask("posterior", oracle, file, "--device", "cpu", "--json")
+        found = torch.tensor([image["log_likelihood"] for image in answer["images"]], dtype=torch.float64)
+        x = torch.from_numpy(numpy.load(file)["x"].reshape(8, 3, world.side, world.side))
+    expected = world.posterior(x)
+    return float(((found - expected).abs() / expected.abs()).max())
+
+
+def worlds(arguments, ours: Ours, folder: str) -> list[dict]:
+    """Posterior and sampling of every world."""
+    root = pathlib.Path(__file__).resolve().parents[2]
+    cases = [("animals", "animals", root / "assets/oracles/animals/weights.safetensors", 32)]
+    if arguments.reference:
+        file = pathlib.Path(folder) / "x_model_4_64_4_2_0.05.safetensors"
+        shutil.copy(pathlib.Path(arguments.reference) / "config2.safetensors", file)
+        cases.append(("configuration 2", str(file), file, 16))
+    rows = []
+    for name, oracle, file, side in cases:
+        world = World(arguments.tarflow, read_safetensors(file), side)
+        difference = check_world(ours, oracle, world)
+        print(f"{name}: log-likelihoods differ by {difference:.1e} at most", file=sys.stderr)
+        assert difference < 1e-5, f"{name}: both do not compute the same"
+        mine, theirs = [], []
+        for _ in range(arguments.rounds):
+            mine.append(ours.bench("posterior", oracle))
+            score = timed(lambda: world.posterior(world.images), 1, arguments.runs)
+            theirs.append([score, timed(world.sample, 1, arguments.runs)])
+        for i, task in enumerate(["posterior", "sampling"]):
+            what = f"{task}, {name}, {IMAGES} images" + (f" x {world.classes} classes" if i == 0 else "")
+            rows.append(row(what, IMAGES, [m[i] for m in mine], [t[i] for t in theirs]))
+    return rows
+
+
+def training(arguments, ours: Ours) -> list[dict]:
+    """Training of every network."""
+    networks = {"resnet-18": torchvision.models.resnet18(num_classes=10), "vit-small": small_vit()}
+    rows = []
+    for name, network in networks.items():
+        peer = Training(network)
+        assert ours.parameters(name) == peer.parameters(), f"{name}: not the same network"
+        mine, theirs = [], []
+        for _ in range(arguments.rounds):
+            sizes = ["--side", "32", "--batch", str(BATCH), "--shards", "1"]
+            mine.append(ours.bench("train", "--architectures", name, *sizes)[0])
+            theirs.append(timed(peer.step, 2, arguments.runs))
+        rows.append(row(f"training, {name}, batch {BATCH}", BATCH, mine, theirs))
+    return rows
+
+
+def row(what: str, images: int, mine: list[tuple[float, float]], theirs: list[tuple[float, float]]) -> dict:
+    """Medians over rounds, with the least and the most."""
+    middle = lambda values: {"median": statistics.median(values), "min": min(values), "max": max(values)}  # noqa: E731
+    done = {
+        "name": what,
+        "bayescope_ms": middle([wall for wall, _ in mine]),
+        "pytorch_ms": middle([wall for wall, _ in theirs]),
+        "ratio": middle([t[0] / m[0] for m, t in zip(mine, theirs)]),
+        "cpu_ratio": middle([t[1] / m[1] for m, t in zip(mine, theirs)]) if all(m[1] for m in mine) else None,
+        "images": images,
+    }
+    print(f"{what}: {done['ratio']['median']:.2f}", file=sys.stderr)
+    return done
+
+
+def machine() -> str:
+    """The processor's name."""
+    try:
+        lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+        name = next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        name = platform.processor()
+    return f"{name}, {os.cpu_count()} cores, {platform.system()}"
+
+
+def print_table(report: dict) -> None:
+    print(f"{report['machine']}; {report['threads']} threads; PyTorch {report['torch']}; {report['bayescope']}")
+    print(f"load {report['load'][0]:.1f} before, {report['load'][1]:.1f} after; {report['rounds']} rounds, medians [least, most]\n")
+    print("| | bayescope | PyTorch | ratio | ratio of processor time |\n|---|---|---|---|---|")
+    for r in report["benches"]:
+        time_of = lambda t: f"{t['median']:.1f} ms [{t['min']:.1f}, {t['max']:.1f}]"  # noqa: E731
+        ratio = lambda t: f"{t['median']:.2f} [{t['min']:.2f}, {t['max']:.2f}]" if t else "-"  # noqa: E731
+        times = f"{time_of(r['bayescope_ms'])} | {time_of(r['pytorch_ms'])}"
+        print(f"| {r['name']} | {times} | **{ratio(r['ratio'])}** | {ratio(r['cpu_ratio'])} |")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bayescope", default="target/release/bayescope", help="the program")
+    parser.add_argument("--tarflow", help="folder of the paper's transformer_flow.py; without it, training alone")
+    parser.add_argument("--reference", help="folder of the reference checkpoint config2.safetensors")
+    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--runs", type=int, default=5, help="timed runs of a round")
+    parser.add_argument("--json", help="file to write")
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
+    ours, before = Ours(arguments.bayescope, arguments.threads, arguments.runs), os.getloadavg()[0]
+    with tempfile.TemporaryDirectory() as folder:
+        rows = worlds(arguments, ours, folder) if arguments.tarflow else []
+    rows += training(arguments, ours)
+    version = subprocess.run([arguments.bayescope, "--version"], capture_output=True, text=True).stdout.strip()
+    report = {
+        "machine": machine(),
+        "threads": arguments.threads,
+        "torch": torch.__version__,
+        "bayescope": version,
+        "rounds": arguments.rounds,
+        "runs": arguments.runs,
+        "load": [before, os.getloadavg()[0]],
+        "benches": rows,
+    }
+    print_table(report)
+    if arguments.json:
+        pathlib.Path(arguments.json).write_text(json.dumps(report, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,80 @@
+//! Images as tokens: [image, token, channel].
+
+use rayon::prelude::*;
+
+use super::kernel::kernel;
+use super::{Host, Maps};
+use crate::flow::tarflow::cpu::real::Real;
+use crate::flow::tarflow::cpu::rows::add_rows;
+
+/// Parameters with which patches become tokens.
+#[derive(Debug, Clone, Copy)]
+pub struct Embedding<'a, T> {
+    /// Identities of the class token and of the positions.
+    pub parameters: [u64; 2],
+    /// The class token [channels].
+    pub class: &'a [T],
+    /// The positions [patches + 1, channels].
+    pub positions: &'a [T],
+}
+
+kernel! {
+    sum_of<T, S>(a: &'a [T], b: &'a [T], out: &'a mut [T]) {
+        for (out, (a, b)) in out.iter_mut().zip(a.iter().zip(b)) {
+            *out = *a + *b;
+        }
+    }
+}
+
+impl<T: Real> Host<T> {
+    /// The class token and the patches, each plus its position: rows of all images, one image after the other.
+    pub fn embed(&mut self, patches: Maps, embedding: Embedding<'_, T>) -> Maps {
+        let (c, n, tokens) = (patches.channels, patches.images, patches.side[0] * patches.side[1] + 1);
+        let Embedding { parameters, class, positions } = embedding;
+        let value = self.value(patches);
+        let mut out = self.take(n * tokens * c);
+        out.par_chunks_mut(tokens * c).enumerate().for_each(|(image, out)| {
+            for (token, (out, position)) in out.chunks_exact_mut(c).zip(positions.chunks_exact(c)).enumerate() {
+                let row = if token == 0 { class } else { &value[((token - 1) * n + image) * c..][..c] };
+                sum_of(row, position, out);
+            }
+        });
+        drop(value);
+        let out = self.push(out, Maps { side: [1; 2], images: n * tokens, slopes: true, ..patches });
+        self.record(out, move |host, slope| {
+            let mut into = host.take(patches.len());
+            into.par_chunks_mut((n * c).max(1)).enumerate().for_each(|(patch, into)| {
+                let rows = into.chunks_exact_mut(c).zip(slope.chunks_exact(tokens * c));
+                rows.for_each(|(row, image)| row.copy_from_slice(&image[(patch + 1) * c..][..c]));
+            });
+            let mut sum = host.sum(parameters[1], tokens * c, None);
+            add_rows(&slope, &mut sum.values);
+            host.sums.insert(parameters[1], sum);
+            let mut sum = host.sum(parameters[0], c, None);
+            slope.chunks_exact(tokens * c).for_each(|image| add_rows(&image[..c], &mut sum.values));
+            host.sums.insert(parameters[0], sum);
+            host.give(slope);
+            host.add_slope(patches, into);
+        });
+        out
+    }
+
+    /// The first of every image's `tokens` tokens.
+    pub fn first_tokens(&mut self, x: Maps, tokens: usize) -> Maps {
+        let (c, n) = (x.channels, x.rows() / tokens);
+        let value = self.value(x);
+        let mut out = self.take(n * c);
+        let rows = out.chunks_exact_mut(c).zip(value.chunks_exact(tokens * c));
+        rows.for_each(|(row, image)| row.copy_from_slice(&image[..c]));
+        drop(value);
+        let out = self.push(out, Maps { images: n, ..x });
+        self.record(out, move |host, slope| {
+            let mut into = host.zeros(x.len());
+            let rows = slope.chunks_exact(c).zip(into.chunks_exact_mut(tokens * c));
+            rows.for_each(|(row, image)| image[..c].copy_from_slice(row));
+            host.give(slope);
+            host.add_slope(x, into);
+        });
+        out
+    }
+}

@@ -1,0 +1,256 @@
+//! Loss and gradients of a piece of a batch: by burn's tensors, or on the host by our own kernels, which the tests hold against
+//! each other.
+
+use burn::module::{Module, ParamId};
+use burn::optim::GradientsParams;
+use burn::tensor::activation::log_softmax;
+use burn::tensor::{DType, Device, Element, Tensor, TensorData};
+
+use super::compute::{Layers, OnHost};
+use super::host::Host;
+use super::layers::{Narrow, Pass};
+use super::{Classifier, Network, resized};
+use crate::data::ImageShape;
+use crate::error::Result;
+use crate::flow::parameters::to_host;
+use crate::flow::tarflow::cpu::real::Real;
+use crate::gradients::{Products, Scale, gradients_of};
+
+/// Tokens that pass together where images do not depend on each other: what they leave behind stays in the caches.
+const TOKENS: usize = 1024;
+
+/// A piece of a batch.
+#[derive(Debug, Clone, Copy)]
+pub struct Piece<'a> {
+    /// [N, C, H, W]
+    pub images: &'a [f32],
+    /// [N, K]
+    pub targets: &'a [f32],
+    /// What the loss is multiplied by before its gradient is taken: one over the images of the batch.
+    pub share: f64,
+}
+
+/// What a piece left behind.
+pub struct Found {
+    /// Σ over images of −Σ_y t_y log q_y, nats.
+    pub loss: f64,
+    /// Gradients of its share.
+    pub grads: GradientsParams,
+    /// Running statistics after it.
+    pub moved: Vec<(ParamId, Tensor<1>)>,
+}
+
+impl Network {
+    /// Whether our own kernels train it there.
+    pub fn trains_on_host(&self, device: &Device, dtype: DType, products: Products) -> bool {
+        let known = matches!(self, Self::ResNet(_) | Self::WideResNet(_) | Self::Vit(_));
+        known && device.clone().inner() == Device::flex() && dtype == DType::F32 && products == Products::F32
+    }
+
+    /// Images that pass together on the host; `None` for all, where they are normalised by each other.
+    fn at_once(&self) -> Option<usize> {
+        match self {
+            Self::Vit(network) => Some((TOKENS / network.tokens()).max(1)),
+            _ => None,
+        }
+    }
+}
+
+impl Classifier {
+    /// By burn's tensors, on any device. `network` is this one's, as the piece's thread has it.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub(super) fn gradients(
+        &self,
+        network: &Network,
+        piece: Piece<'_>,
+        products: Products,
+        mut pass: Pass,
+    ) -> Result<Found> {
+        let narrowed = match products.narrow() {
+            Some(dtype) => network.clone().map(&mut Narrow { names: &self.names, dtype }),
+            None => network.clone(),
+        };
+        let loss = Self { network: narrowed, ..self.clone() }.cross_entropy(piece.images, piece.targets, &mut pass);
+        let measured = to_host(loss.clone())?;
+        let scale = products.loss_scale();
+        let mut grads = gradients_of(loss * (scale * piece.share), network);
+        if scale != 1.0 {
+            network.visit(&mut Scale { grads: &mut grads, factor: scale.recip() });
+        }
+        Ok(Found { loss: measured[0], grads, moved: pass.moved })
+    }
+
+    /// Σ over images of −Σ_y t_y log q_y, [1].
+    fn cross_entropy(&self, images: &[f32], targets: &[f32], pass: &mut Pass) -> Tensor<1> {
+        let device = self.device();
+        let k = self.config.classes;
+        let logits = self.forward(self.upload(images, &device), pass);
+        let targets: Tensor<2> =
+            Tensor::from_data(TensorData::new(targets.to_vec(), [targets.len() / k, k]), (&device, self.dtype));
+        -(log_softmax(logits, 1) * targets).sum()
+    }
+
+    /// By our own kernels, on the memory of earlier pieces; `None` for a network they do not know. All parameters are of the format
+    /// `T`.
+    ///
+    /// # Errors
+    /// When images cannot be resized.
+    pub(super) fn gradients_on_host<T: Real + Element>(
+        &self,
+        network: &Network,
+        piece: Piece<'_>,
+        host: &mut Host<T>,
+    ) -> Result<Option<Found>> {
+        let images = self.scaled(piece.images)?;
+        let piece = Piece { images: &images, ..piece };
+        // On a thread of the pool: from outside, every piece of work that is divided would first wake it and then wait for it.
+        Ok(rayon::scope(|_| self.passes(network, piece, host)))
+    }
+
+    /// [`Self::gradients_on_host`] for images of the size that the network sees.
+    fn passes<T: Real + Element>(&self, network: &Network, piece: Piece<'_>, host: &mut Host<T>) -> Option<Found> {
+        let ImageShape { channels, height, width } = self.config.input();
+        let (dims, k) = (channels * height * width, self.config.classes);
+        let together = network.at_once().unwrap_or(usize::MAX / dims.max(k)).min(piece.targets.len() / k).max(1);
+        host.begin();
+        let (mut loss, mut moved) = (0.0, Vec::new());
+        for (images, targets) in piece.images.chunks(together * dims).zip(piece.targets.chunks(together * k)) {
+            let mut layers = OnHost::new(host);
+            let x = layers.host.images(images, [channels, height, width]);
+            let features = network.features_on_host(x, &mut layers)?;
+            let logits = layers.linear(network.head(), features);
+            moved = layers.moved;
+            let (more, slope) = host.cross_entropy(logits, targets, piece.share);
+            loss += more;
+            host.backward(logits, &slope);
+        }
+        let grads = OnHost::gradients(host, network);
+        Some(Found { loss, grads, moved })
+    }
+
+    /// Images of the size that the network sees.
+    fn scaled<'a>(&self, images: &'a [f32]) -> Result<std::borrow::Cow<'a, [f32]>> {
+        let ImageShape { height, width, .. } = self.config.input();
+        if (height, width) == (self.config.shape.height, self.config.shape.width) {
+            return Ok(images.into());
+        }
+        let resized = resized(self.upload(images, &Device::flex()), [height, width]);
+        Ok(to_host(resized)?.into_iter().map(|v| v as f32).collect::<Vec<f32>>().into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::classifier::{Architecture, ClassifierConfig};
+    use crate::flow::Precision;
+    use crate::flow::base::latents;
+    use crate::units::Seed;
+    use burn::module::{ModuleVisitor, Param};
+    use std::collections::BTreeMap;
+
+    const K: usize = 3;
+    const N: usize = 12;
+
+    struct Values<'a> {
+        classifier: &'a Classifier,
+        grads: &'a GradientsParams,
+        found: BTreeMap<String, Vec<f64>>,
+    }
+
+    impl ModuleVisitor for Values<'_> {
+        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+            if let Some(grad) = self.grads.get::<D>(param.id) {
+                let name = self.classifier.names[&param.id].clone();
+                self.found.insert(name, grad.into_data().iter::<f64>().collect());
+            }
+        }
+    }
+
+    fn values(classifier: &Classifier, found: &Found) -> BTreeMap<String, Vec<f64>> {
+        let mut values = Values { classifier, grads: &found.grads, found: BTreeMap::new() };
+        classifier.network.visit(&mut values);
+        for (id, moved) in &found.moved {
+            values.found.insert(classifier.names[id].clone(), moved.clone().into_data().iter::<f64>().collect());
+        }
+        values.found
+    }
+
+    /// Largest difference of the gradient or the running statistics of any parameter, as a share of their length. (Not of single
+    /// numbers: where rounding decides on which side of a ReLU a value lies, one of them moves by a whole image's part.)
+    fn difference(a: &BTreeMap<String, Vec<f64>>, b: &BTreeMap<String, Vec<f64>>) -> f64 {
+        assert_eq!(a.keys().collect::<Vec<_>>(), b.keys().collect::<Vec<_>>());
+        let length = |x: &mut dyn Iterator<Item = f64>| x.map(|x| x * x).sum::<f64>().sqrt();
+        let of = |name: &String| {
+            let (a, b) = (&a[name], &b[name]);
+            assert_eq!(a.len(), b.len(), "{name}");
+            length(&mut a.iter().zip(b).map(|(a, b)| a - b)) / length(&mut b.iter().copied()).max(1e-9)
+        };
+        a.keys().map(of).fold(0.0, f64::max)
+    }
+
+    /// The same piece by burn in f64 beside our kernels in f64, ours in f32, and burn in f32.
+    fn compared(architecture: Architecture, side: usize, resize: Option<usize>) -> [f64; 3] {
+        let shape = ImageShape { channels: 3, height: side, width: side };
+        let config = ClassifierConfig { architecture, shape, classes: K, resize };
+        let device = Device::flex().autodiff();
+        let make = |precision| Classifier::new(&config, Seed(5), &device, precision).unwrap();
+        let (wide, narrow) = (make(Precision::F64), make(Precision::F32));
+        let images = latents(Seed(3), 0, N, shape.dims());
+        let targets: Vec<f32> = (0..N).flat_map(|i| [[0.7, 0.2, 0.1], [0.0, 0.25, 0.75]][i % 2]).collect();
+        let piece = Piece { images: &images, targets: &targets, share: 0.25 };
+        let burns = |classifier: &Classifier| {
+            classifier.gradients(&classifier.network, piece, Products::F32, Pass::training(Seed(1).rng(0))).unwrap()
+        };
+        let plain = burns(&wide);
+        let (mut host64, mut host32) = (Host::<f64>::default(), Host::<f32>::default());
+        let own64 = wide.gradients_on_host(&wide.network, piece, &mut host64).unwrap().unwrap();
+        // Twice: the second time everything lies in memory that was used before.
+        narrow.gradients_on_host(&narrow.network, piece, &mut host32).unwrap().unwrap();
+        let own32 = narrow.gradients_on_host(&narrow.network, piece, &mut host32).unwrap().unwrap();
+        assert!((own64.loss / plain.loss - 1.0).abs() < 1e-12, "{} {}", own64.loss, plain.loss);
+        assert!((own32.loss / plain.loss - 1.0).abs() < 1e-5, "{} {}", own32.loss, plain.loss);
+        let expected = values(&wide, &plain);
+        let found = [(&wide, &own64), (&narrow, &own32), (&narrow, &burns(&narrow))];
+        found.map(|(classifier, found)| difference(&values(classifier, found), &expected))
+    }
+
+    #[test]
+    fn our_kernels_give_the_gradients_of_burns() {
+        // Maps of 8 × 8 down to 1 × 1 for the ResNets, and some of odd sides; 5 and 65 tokens.
+        let cases = [
+            (Architecture::ResNet18, 32, None),
+            (Architecture::ResNet18, 33, None),
+            (Architecture::ResNet50, 16, None),
+            (Architecture::VitSmall, 8, None),
+            (Architecture::VitSmall, 8, Some(32)),
+        ];
+        for (architecture, side, resize) in cases {
+            let [wide, narrow, burns] = compared(architecture, side, resize);
+            assert!(wide < 1e-8, "{architecture:?} {side}: f64 {wide:e}");
+            assert!(narrow < 3.0 * burns + 1e-4, "{architecture:?} {side}: f32 {narrow:e}, burn's {burns:e}");
+        }
+    }
+
+    #[test]
+    fn the_number_of_threads_changes_no_bit() {
+        let shape = ImageShape { channels: 3, height: 32, width: 32 };
+        let images = latents(Seed(3), 0, N, shape.dims());
+        let targets: Vec<f32> = (0..N * K).map(|i| f32::from(i % K == 0)).collect();
+        for architecture in [Architecture::ResNet18, Architecture::VitSmall] {
+            let config = ClassifierConfig { architecture, shape, classes: K, resize: None };
+            let classifier = Classifier::new(&config, Seed(5), &Device::flex().autodiff(), Precision::F32).unwrap();
+            let piece = Piece { images: &images, targets: &targets, share: 1.0 };
+            let by = |threads: usize| {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                let mut host = Host::<f32>::default();
+                let found = pool.install(|| classifier.gradients_on_host(&classifier.network, piece, &mut host));
+                let found = found.unwrap().unwrap();
+                (found.loss, values(&classifier, &found))
+            };
+            assert!(by(1) == by(3), "{architecture:?}");
+        }
+    }
+}
