@@ -55,7 +55,7 @@ fn window(prefs: Prefs) -> (Harness<'static, App>, Fake) {
 
 fn sized(prefs: Prefs, size: [f32; 2]) -> (Harness<'static, App>, Fake) {
     let fake = Fake::default();
-    let engine = Box::new(fake.clone());
+    let engine = std::rc::Rc::new(fake.clone());
     let builder = Harness::builder().with_size(size).with_step_dt(1.0 / 30.0);
     (builder.build_eframe(move |cc| App::new(&cc.egui_ctx, prefs, engine)), fake)
 }

@@ -72,14 +72,14 @@ pub struct App {
 
 impl App {
     /// A window on an engine that was started with the oracle and device of `prefs`.
-    pub fn new(ctx: &egui::Context, prefs: Prefs, engine: impl Into<Rc<dyn Engine>>) -> Self {
+    pub fn new(ctx: &egui::Context, prefs: Prefs, engine: Rc<dyn Engine>) -> Self {
         theme::install(ctx);
         let panels = panels::registry();
         let layout = panels::default_layout(&panels);
         Self {
             wishes: Wishes::new(&prefs),
             session: Session::opening(&prefs.oracle),
-            engine: engine.into(),
+            engine,
             prefs,
             history: History::default(),
             view: View::default(),

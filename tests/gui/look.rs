@@ -20,7 +20,7 @@ fn pictures() {
     for (look, theme) in [(Look::Light, "light"), (Look::Dark, "dark")] {
         for size in [[1280.0, 800.0], [1920.0, 1080.0]] {
             let fake = Fake::default();
-            let engine = Box::new(fake.clone());
+            let engine = std::rc::Rc::new(fake.clone());
             let prefs = Prefs { look, n: 300, tau: 1.4, ..Prefs::default() };
             let builder = Harness::builder().with_size(size).with_render_cursor(false).wgpu();
             let mut harness = builder.build_eframe(move |cc| App::new(&cc.egui_ctx, prefs, engine));
