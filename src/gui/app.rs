@@ -114,16 +114,16 @@ impl App {
     }
 
     /// What is known of the engine goes on in another window: this one's graphics device is lost.
-    pub fn retire(&mut self) -> Session {
-        std::mem::take(&mut self.session)
+    pub fn retire(&mut self) -> (Session, Wishes) {
+        (std::mem::take(&mut self.session), std::mem::replace(&mut self.wishes, Wishes::new(&self.prefs)))
     }
 
     /// Goes on with what another window knew, if anything, whose graphics device was lost. Pictures that lay there are asked for
     /// anew.
-    pub fn succeed(&mut self, session: Option<Session>, why: &str) {
-        let engine = if session.is_some() { "the engine went on" } else { "the engine was started again" };
-        if let Some(session) = session {
-            self.session = session;
+    pub fn succeed(&mut self, known: Option<(Session, Wishes)>, why: &str) {
+        let engine = if known.is_some() { "the engine went on" } else { "the engine was started again" };
+        if let Some(known) = known {
+            (self.session, self.wishes) = known;
             self.session.forget_pictures();
             let classes = self.session.class_names().len();
             if classes > 0 {

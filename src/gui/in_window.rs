@@ -16,6 +16,7 @@ use super::overlay::{FrameReport, Phase};
 use super::paint::Canvas;
 use super::prefs::Prefs;
 use super::session::Session;
+use super::wishes::Wishes;
 use crate::device::DeviceChoice;
 use crate::error::{Error, Result};
 use crate::oracle::library;
@@ -44,7 +45,7 @@ pub struct Lost {
 pub struct Left {
     engine: Rc<dyn Engine>,
     bell: Arc<Bell>,
-    session: Session,
+    known: (Session, Wishes),
 }
 
 /// Wakes the window there is.
@@ -142,7 +143,7 @@ impl Running {
         app.began(started);
         app.restore(&cc.egui_ctx, cc.storage);
         match lost {
-            Some(Lost { why, left }) => app.succeed(left.map(|left| left.session), &why),
+            Some(Lost { why, left }) => app.succeed(left.map(|left| left.known), &why),
             None => app.open(options.open.clone()),
         }
         let shot = if options.screenshot.is_some() { Shot::Waiting(0) } else { Shot::No };
@@ -171,7 +172,7 @@ impl Running {
             && let Some(why) = crate::device::window_lost()
         {
             let (engine, bell) = (self.engine.clone(), self.bell.clone());
-            outcome.lost = Some(Lost { why, left: Some(Left { engine, bell, session: self.app.retire() }) });
+            outcome.lost = Some(Lost { why, left: Some(Left { engine, bell, known: self.app.retire() }) });
             ctx.send_viewport_cmd(ViewportCommand::Close);
         }
     }
