@@ -28,9 +28,25 @@ pub enum Error {
     /// A number, name or combination the user gave cannot be used.
     #[error("{0}")]
     Input(String),
-    /// The computing device failed, is missing or ran out of memory.
+    /// The computing device failed or is missing.
     #[error("device: {0}")]
     Device(String),
+    /// The device is gone. What is on disk is whole: on another device, or a new one of the same adapter, work goes on.
+    #[error("device: {device} was lost ({why})")]
+    DeviceLost {
+        /// Its name.
+        device: String,
+        /// What its driver said.
+        why: String,
+    },
+    /// The device had no memory for what it was given at once.
+    #[error("device: {device} has not enough memory ({why}); take another one, such as --device cpu")]
+    OutOfMemory {
+        /// Its name.
+        device: String,
+        /// For what, and what was said.
+        why: String,
+    },
     /// A computation left the finite numbers.
     #[error("{0}")]
     Numeric(String),

@@ -10,44 +10,87 @@ use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
+use crate::device::{guarded, halving, to_host};
 use crate::error::{Error, Result};
 
 pub use adamw::AdamW;
 pub use products::Products;
 
+/// How a batch is cut for a step.
+#[derive(Debug, Clone, Copy)]
+pub struct Cut<'a> {
+    /// What is trained, for the message where the device has no memory for it.
+    pub what: &'a str,
+    /// Images of the batch.
+    pub images: usize,
+    /// Images of a piece.
+    pub piece: usize,
+    /// Pieces side by side.
+    pub shards: usize,
+}
+
+impl<'a> Cut<'a> {
+    /// `step` with this cut, or one that gives the device fewer images at once where it has no memory for them: first fewer pieces
+    /// side by side, which changes no figure; then smaller pieces, which changes the order of sums, and what a network that
+    /// normalises over a piece, or drops units of it by chance, makes of an image.
+    ///
+    /// # Errors
+    /// Those of `step`; [`Error::OutOfMemory`] where one image is too much.
+    pub fn fit<T>(&self, device: &Device, mut step: impl FnMut(&Cut<'a>) -> Result<T>) -> Result<T> {
+        let all = (self.piece * self.shards).clamp(1, self.images.max(1));
+        halving(device, self.what, all, |images| step(&if images < all { self.fewer(images) } else { *self }))
+    }
+
+    fn fewer(&self, images: usize) -> Self {
+        Self { piece: self.piece.min(images), shards: (images / self.piece).clamp(1, self.shards), ..*self }
+    }
+}
+
+/// What the pieces of a batch came to.
+pub struct Sums<X> {
+    /// Sums of what was measured.
+    pub measured: Vec<f64>,
+    /// Sums of the gradients.
+    pub grads: GradientsParams,
+    /// What else each piece gave, in their order.
+    pub others: Vec<X>,
+}
+
 /// Sums of what `work` measures on the pieces of a batch, and of their gradients: `shards` pieces side by side, one such row
-/// after the other, added in the order of the pieces. `None` without pieces.
+/// after the other, added in the order of the pieces.
 ///
 /// # Errors
-/// The first of `work`'s.
-pub fn in_pieces<M: Module + Send, P: Send>(
+/// The first of `work`'s; a batch without pieces.
+pub fn in_pieces<M: Module + Send, P: Send, X: Send>(
     module: &M,
     pieces: Vec<P>,
     shards: usize,
-    work: impl Fn(M, P) -> Result<(Vec<f64>, GradientsParams)> + Sync,
-) -> Result<Option<(Vec<f64>, GradientsParams)>> {
-    let Some(device) = module.devices().first().cloned() else { return Ok(None) };
-    let mut sum: Option<(Vec<f64>, GradientsParams)> = None;
+    work: impl Fn(M, P) -> Result<(Vec<f64>, GradientsParams, X)> + Sync,
+) -> Result<Sums<X>> {
+    let empty = || Error::input("an empty batch");
+    let device = module.devices().first().cloned().ok_or_else(empty)?;
+    let mut sums: Option<Sums<X>> = None;
     let work = &work;
     let mut pieces = pieces.into_iter().peekable();
     while pieces.peek().is_some() {
         let row = pieces.by_ref().take(shards.max(1)).map(|piece| (module.clone().fork(&device), piece));
         let work = |(module, piece): (M, P)| {
-            let (measured, mut grads) = work(module.clone(), piece)?;
+            let (measured, mut grads, other) = work(module.clone(), piece)?;
             module.visit(&mut Straighten { grads: &mut grads });
-            Ok((measured, grads))
+            Ok((measured, grads, other))
         };
-        for (measured, grads) in side_by_side(row.collect(), work)? {
-            match &mut sum {
-                None => sum = Some((measured, grads)),
-                Some((sum, total)) => {
-                    sum.iter_mut().zip(measured).for_each(|(sum, more)| *sum += more);
-                    module.visit(&mut Add { grads: total, other: grads });
+        for (measured, grads, other) in side_by_side(&device, row.collect(), work)? {
+            match &mut sums {
+                None => sums = Some(Sums { measured, grads, others: vec![other] }),
+                Some(sums) => {
+                    sums.measured.iter_mut().zip(measured).for_each(|(sum, more)| *sum += more);
+                    module.visit(&mut Add { grads: &mut sums.grads, other: grads });
+                    sums.others.push(other);
                 }
             }
         }
     }
-    Ok(sum)
+    sums.ok_or_else(empty)
 }
 
 /// Clips the global norm of `grads` to `limit`, where that is above 0. Returns the norm before; one that is not finite
@@ -59,7 +102,7 @@ pub fn clip(module: &impl Module, grads: &mut GradientsParams, limit: f64) -> Re
     let mut norm = SquaredNorm { grads, total: None };
     module.visit(&mut norm);
     let Some(norm) = norm.total else { return Ok(f64::NAN) };
-    let norm = norm.try_into_vec_as::<f64>().map_err(device_error)?[0].sqrt();
+    let norm = to_host(norm)?[0].sqrt();
     if norm.is_finite() && limit > 0.0 && norm > limit {
         module.visit(&mut Scale { grads, factor: limit / norm });
     }
@@ -69,7 +112,11 @@ pub fn clip(module: &impl Module, grads: &mut GradientsParams, limit: f64) -> Re
 /// Runs `work` on every item at once, each on a thread of its own. Not on rayon's pool: burn's CPU kernels use that one
 /// while they hold the autodiff graph, and a stolen second piece would wait for the first for ever. What a piece's kernels divide
 /// among threads stays on the piece's own, for the others have theirs to do.
-fn side_by_side<I: Send, O: Send>(items: Vec<I>, work: impl Fn(I) -> Result<O> + Sync) -> Result<Vec<O>> {
+fn side_by_side<I: Send, O: Send>(
+    device: &Device,
+    items: Vec<I>,
+    work: impl Fn(I) -> Result<O> + Sync,
+) -> Result<Vec<O>> {
     if items.len() == 1 {
         return items.into_iter().map(work).collect();
     }
@@ -79,9 +126,11 @@ fn side_by_side<I: Send, O: Send>(items: Vec<I>, work: impl Fn(I) -> Result<O> +
             .into_iter()
             .enumerate()
             .map(|(i, item)| {
-                scope.spawn(move || match pools.get(i) {
-                    Some(pool) => pool.install(|| work(item)),
-                    None => work(item),
+                scope.spawn(move || {
+                    guarded(device, || match pools.get(i) {
+                        Some(pool) => pool.install(|| work(item)),
+                        None => work(item),
+                    })
                 })
             })
             .collect();
@@ -99,11 +148,6 @@ fn lonely_pools() -> &'static [ThreadPool] {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         (0..cores).filter_map(|_| ThreadPoolBuilder::new().num_threads(1).build().ok()).collect()
     })
-}
-
-/// An error of the device, in its own words.
-pub fn device_error(error: impl std::fmt::Display) -> Error {
-    Error::Device(error.to_string())
 }
 
 /// Lays gradients out in memory as their parameters are. On the host, those of a transposed weight come transposed, and

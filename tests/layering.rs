@@ -8,14 +8,15 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("units", &["error"]),
     ("events", &["error"]),
     ("provenance", &[]),
-    ("device", &["error"]),
+    ("device", &["error", "events"]),
     ("data", &["error", "units", "events"]),
     ("simd", &[]),
-    ("flow", &["error", "units", "events", "simd", "data"]),
+    // What a device holds is read back through one door, which counts, and asks the device what has befallen it.
+    ("flow", &["error", "units", "events", "simd", "device", "data"]),
     ("figure", &["error", "measure"]),
-    ("gradients", &["error", "simd"]),
+    ("gradients", &["error", "device", "simd"]),
     ("oracle", &["error", "units", "events", "provenance", "device", "gradients", "data", "flow"]),
-    ("classifier", &["error", "units", "events", "gradients", "data", "flow"]),
+    ("classifier", &["error", "units", "events", "device", "gradients", "data", "flow"]),
     ("bayes", &["error", "units", "events", "provenance", "simd", "flow", "oracle"]),
     ("measure", &["error", "units", "events", "simd"]),
     ("experiment", &["error", "units", "events", "data", "flow", "oracle", "bayes", "measure", "classifier", "figure"]),
@@ -71,6 +72,8 @@ const WORDS: &[(&[&str], &[&str])] = &[
             "src/data/fetch/",
             // A batch's pieces run side by side: burn's graph may not be shared with the pool its kernels use.
             "src/gradients.rs",
+            // Each of several devices is driven by a thread of its own.
+            "src/device/many.rs",
             // The desktop's file dialog and the listing of adapters wait for people and drivers.
             "src/gui/background.rs",
         ],

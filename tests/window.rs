@@ -56,8 +56,13 @@ fn display() -> Option<Display> {
 
 /// The explorer on that display, with its state in `home`.
 fn explorer(display: &Display, home: &Path) -> Command {
+    explorer_on("cpu", display, home)
+}
+
+/// The explorer that computes on this device.
+fn explorer_on(device: &str, display: &Display, home: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bayescope"));
-    command.args(["--device", "cpu", "--quit-after", "100"]);
+    command.args(["--device", device, "--quit-after", "100"]);
     command.env("DISPLAY", &display.name).env("XDG_RUNTIME_DIR", home).env("XDG_DATA_HOME", home);
     command.env_remove("WAYLAND_DISPLAY");
     command
@@ -119,5 +124,24 @@ fn the_window_shows_samples_and_closes_cleanly() {
         if let Some(keep) = std::env::var_os("BAYESCOPE_WINDOW_OUT") {
             std::fs::copy(&picture, Path::new(&keep).join(format!("explorer-{theme}.png"))).unwrap();
         }
+    }
+}
+
+/// The drill takes the device away before the gallery is full, so the picture is of the second window.
+#[test]
+fn a_window_whose_graphics_device_is_lost_is_opened_again() {
+    let Some(display) = display() else { return };
+    let home = tempfile::tempdir().unwrap();
+    for device in ["cpu", "wgpu"] {
+        let picture = home.path().join(format!("after-{device}.png"));
+        let mut command = explorer_on(device, &display, home.path());
+        let drill = ["--theme", "light", "--oracle", "mnist", "--lose-device-after", "0.3", "--screenshot"];
+        let output = command.args(drill).arg(&picture).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{device}: {stderr}");
+        assert!(stderr.contains("the window is opened again"), "{device}: {stderr}");
+        assert!(!stderr.contains("panicked"), "{device}: {stderr}");
+        let digits = squares_with_digits(&picture);
+        assert!(digits >= 60, "{device}: only {digits} squares look like digits");
     }
 }

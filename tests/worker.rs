@@ -14,6 +14,8 @@ mod experiment;
 #[cfg(feature = "remote")]
 #[path = "worker/far.rs"]
 mod far;
+#[path = "worker/faults.rs"]
+mod faults;
 #[path = "worker/fetch.rs"]
 mod fetch;
 #[path = "worker/hardness.rs"]
@@ -56,11 +58,16 @@ impl Bench {
 
     /// On another oracle than the bundled one.
     fn on(oracle: &str) -> Self {
+        Self::at(DeviceChoice::Cpu, oracle)
+    }
+
+    /// On another device, too.
+    fn at(device: DeviceChoice, oracle: &str) -> Self {
         let (ring, bell) = bounded(1);
         let wake = Arc::new(move || {
             let _ = ring.try_send(());
         });
-        let mut bench = Self { worker: Worker::start(DeviceChoice::Cpu, oracle.into(), wake), bell, seen: Vec::new() };
+        let mut bench = Self { worker: Worker::start(device, oracle.into(), wake), bell, seen: Vec::new() };
         bench.until(|event| matches!(event, Event::Oracle(_)).then_some(()));
         bench
     }

@@ -253,6 +253,11 @@ impl Classifier {
         self.network.features(resized(x, [height, width]), pass)
     }
 
+    /// Its kind and the images it reads, as messages name it.
+    fn named(&self) -> String {
+        format!("{} on images of {}", self.config.architecture.label(), self.config.input())
+    }
+
     /// The device it is on.
     fn device(&self) -> Device {
         self.network.devices().first().cloned().unwrap_or_else(Device::flex)

@@ -1,7 +1,5 @@
 //! One optimisation step of a classifier, and its answers.
 
-use std::sync::Mutex;
-
 use burn::module::{Module, ParamId};
 use burn::optim::momentum::MomentumConfig;
 use burn::optim::{GradientsParams, ModuleOptimizer, SgdConfig, decay::WeightDecayConfig};
@@ -11,11 +9,12 @@ use burn::tensor::{Bytes, Device, Tensor, TensorData};
 use super::layers::{Narrow, Pass, Settle};
 use super::spec::{Optimizer, TrainingSpec};
 use super::{Classifier, ClassifierConfig};
+use crate::device::in_batches;
 use crate::error::{Error, Result};
 use crate::flow::Precision;
 use crate::flow::parameters::to_host;
 use crate::flow::weights::Weights;
-use crate::gradients::{AdamW, Scale, clip, in_pieces};
+use crate::gradients::{AdamW, Cut, Scale, Sums, clip, in_pieces};
 use crate::units::Seed;
 
 /// What one step measured, before the parameters moved.
@@ -138,14 +137,27 @@ impl Trainee {
     /// # Errors
     /// When the device fails.
     pub fn step(&mut self, images: &[f32], targets: &[f32], rate: f64, index: usize) -> Result<StepLoss> {
+        let n = targets.len() / self.classifier.config.classes;
+        let shards = self.spec.shards.clamp(1, n.max(1));
+        let what = format!("steps of {}", self.classifier.named());
+        let cut = Cut { what: &what, images: n, piece: n.div_ceil(shards).max(1), shards };
+        let device = self.classifier.device();
+        let Gradients { sums, cross_entropy, norm } =
+            cut.fit(&device, |cut| self.gradients(images, targets, index, cut))?;
+        if cross_entropy.is_finite() && norm.is_finite() {
+            let network = self.optimizer.step(rate, self.classifier.network.clone(), sums.grads);
+            self.classifier.network = network.map(&mut Settle(mean_statistics(sums.others, n)));
+        }
+        Ok(StepLoss { cross_entropy, grad_norm: norm })
+    }
+
+    /// What a step needs to know, before anything moves.
+    fn gradients(&self, images: &[f32], targets: &[f32], index: usize, cut: &Cut<'_>) -> Result<Gradients> {
         let (dims, k) = (self.classifier.config.shape.dims(), self.classifier.config.classes);
-        let n = targets.len() / k;
-        let piece = n.div_ceil(self.spec.shards.clamp(1, n.max(1))).max(1);
-        let pieces: Vec<_> = images.chunks(piece * dims).zip(targets.chunks(piece * k)).enumerate().collect();
-        let moved = Mutex::new(vec![None; pieces.len()]);
+        let pieces = images.chunks(cut.piece * dims).zip(targets.chunks(cut.piece * k)).enumerate().collect();
         let chance = self.seed.split("chance").split(&index.to_string());
         let products = self.spec.products;
-        let done = in_pieces(&self.classifier.network, pieces, self.spec.shards, |network, (i, (images, targets))| {
+        let mut sums = in_pieces(&self.classifier.network, pieces, cut.shards, |network, (i, (images, targets))| {
             let mut pass = Pass::training(chance.rng(i as u64));
             let narrowed = match products.narrow() {
                 Some(dtype) => network.clone().map(&mut Narrow { names: &self.classifier.names, dtype }),
@@ -155,29 +167,31 @@ impl Trainee {
             let loss = piece.cross_entropy(images, targets, &mut pass);
             let measured = to_host(loss.clone())?;
             let scale = products.loss_scale();
-            let mut grads = GradientsParams::from_grads((loss * (scale / n as f64)).backward(), &network);
+            let mut grads = GradientsParams::from_grads((loss * (scale / cut.images as f64)).backward(), &network);
             if scale != 1.0 {
                 network.visit(&mut Scale { grads: &mut grads, factor: scale.recip() });
             }
-            if let Ok(mut moved) = moved.lock() {
-                moved[i] = Some((images.len() / dims, pass.moved));
-            }
-            Ok((measured, grads))
+            Ok((measured, grads, (images.len() / dims, pass.moved)))
         })?;
-        let Some((sum, mut grads)) = done else { return Err(Error::input("an empty batch")) };
-        let cross_entropy = sum[0] / n as f64;
-        let grad_norm = clip(&self.classifier.network, &mut grads, self.spec.max_grad_norm)?;
-        if cross_entropy.is_finite() && grad_norm.is_finite() {
-            let network = self.optimizer.step(rate, self.classifier.network.clone(), grads);
-            let moved = moved.into_inner().unwrap_or_default().into_iter().flatten().collect();
-            self.classifier.network = network.map(&mut Settle(mean_statistics(moved, n)));
-        }
-        Ok(StepLoss { cross_entropy, grad_norm })
+        let norm = clip(&self.classifier.network, &mut sums.grads, self.spec.max_grad_norm)?;
+        Ok(Gradients { cross_entropy: sums.measured[0] / cut.images as f64, sums, norm })
     }
 }
 
+/// Images of a piece, and the running statistics it has moved.
+type Moved = (usize, Vec<(ParamId, Tensor<1>)>);
+
+/// The gradients of a batch, clipped.
+struct Gradients {
+    sums: Sums<Moved>,
+    /// Mean over the batch, nats.
+    cross_entropy: f64,
+    /// Before clipping.
+    norm: f64,
+}
+
 /// Running statistics of pieces of a batch, averaged by their images.
-fn mean_statistics(pieces: Vec<(usize, Vec<(ParamId, Tensor<1>)>)>, images: usize) -> Vec<(ParamId, Tensor<1>)> {
+fn mean_statistics(pieces: Vec<Moved>, images: usize) -> Vec<(ParamId, Tensor<1>)> {
     let mut mean: Vec<(ParamId, Tensor<1>)> = Vec::new();
     for (i, (count, moved)) in pieces.into_iter().enumerate() {
         let share = count as f64 / images as f64;
@@ -207,12 +221,27 @@ impl Classifier {
     /// # Errors
     /// When the device fails.
     pub fn logits(&self, images: &[f32], batch: usize) -> Result<Vec<f64>> {
-        let device = self.device();
-        let mut all = Vec::new();
-        for piece in images.chunks(batch.max(1) * self.config.shape.dims()) {
-            all.extend(to_host(self.forward(self.upload(piece, &device), &mut Pass::evaluation()))?);
+        let answers =
+            self.in_batches(images, batch, |images| to_host(self.forward(images, &mut Pass::evaluation())))?;
+        Ok(answers.concat())
+    }
+
+    /// What `pass` makes of images [N, C, H, W], `batch` at once and fewer where the device has no memory for them.
+    pub(super) fn in_batches<T>(
+        &self,
+        images: &[f32],
+        batch: usize,
+        mut pass: impl FnMut(Tensor<4>) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let (device, dims) = (self.device(), self.config.shape.dims());
+        let what = format!("answers of {}", self.named());
+        let mut answers = Vec::new();
+        for piece in images.chunks(batch.max(1) * dims) {
+            answers.extend(in_batches(&device, &what, piece.len() / dims, |range| {
+                pass(self.upload(&piece[range.start * dims..range.end * dims], &device))
+            })?);
         }
-        Ok(all)
+        Ok(answers)
     }
 }
 

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::device::DeviceChoice;
+use crate::device::{DeviceChoice, Devices};
 use crate::error::{Error, Result};
 use crate::flow::Precision;
 use crate::oracle::posterior::Prior;
@@ -59,6 +59,9 @@ pub struct Explore {
     /// Close the window after so many seconds.
     #[arg(long, value_name = "SECONDS")]
     pub quit_after: Option<f64>,
+    /// Drill: after so many seconds the window's graphics device is taken away.
+    #[arg(long, hide = true, value_name = "SECONDS")]
+    pub lose_device_after: Option<f64>,
 }
 
 /// Colours of the window.
@@ -77,6 +80,15 @@ pub struct DeviceArg {
     /// `bayescope serve` lends it.
     #[arg(long, default_value_t = DeviceChoice::Auto)]
     pub device: DeviceChoice,
+}
+
+/// Which machines share the work.
+#[derive(Debug, Clone, Args)]
+pub struct DevicesArg {
+    /// Device that computes: auto, wgpu, wgpu:N, cuda:N or cpu (see `bayescope doctor`). Several, separated by commas, share the
+    /// work, as does every GPU with `all`.
+    #[arg(long = "device", value_name = "DEVICE", default_value_t)]
+    pub devices: Devices,
 }
 
 /// What the command line can do.
@@ -379,7 +391,10 @@ pub struct PosteriorArgs {
     #[command(flatten)]
     pub world: WorldArgs,
     #[command(flatten)]
-    pub compute: Compute,
+    pub device: DevicesArg,
+    /// Arithmetic of the flow; sums over dimensions are 64-bit in both.
+    #[arg(long, value_enum, default_value = "f32")]
+    pub precision: PrecisionArg,
     /// Dequantise 8-bit images with uniform noise of this seed instead of the mid-point.
     #[arg(long, value_name = "SEED")]
     pub dequantise: Option<u64>,

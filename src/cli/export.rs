@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use super::args::ExportArgs;
 use super::progress::Bar;
-use super::{Opened, open, print_json};
+use super::{Opened, print_json, with_oracle};
 use crate::bayes::{GaussianClasses, Spec, tau_of_error};
 use crate::error::{Error, Result};
 use crate::events::Events;
@@ -22,7 +22,15 @@ impl Events<ExportEvent> for Bar {
 
 /// Makes a dataset, or goes on with one.
 pub fn run(args: &ExportArgs) -> Result<()> {
-    let opened = open(&args.oracle, &args.compute)?;
+    let manifest = with_oracle(&args.oracle, &args.compute, |opened, _| carry_out(args, opened))?;
+    if args.json {
+        return print_json(&manifest);
+    }
+    tell(args, &manifest);
+    Ok(())
+}
+
+fn carry_out(args: &ExportArgs, opened: &Opened) -> Result<Manifest> {
     let mut formats: Vec<Format> = Vec::new();
     for format in args.format.iter().map(|&format| Format::from(format)) {
         if !formats.contains(&format) {
@@ -31,15 +39,8 @@ pub fn run(args: &ExportArgs) -> Result<()> {
     }
     let (oracle, seed) = (args.oracle.clone(), Seed(args.seed));
     let spec =
-        ExportSpec { oracle, train: args.train, test: args.test, settings: settings(args, &opened)?, seed, formats };
-    let mut bar = Bar::new("exporting");
-    let manifest = export(&opened.world, &opened.info.weights_sha256, &spec, &args.out, &mut bar)?;
-    drop(bar);
-    if args.json {
-        return print_json(&manifest);
-    }
-    tell(args, &manifest);
-    Ok(())
+        ExportSpec { oracle, train: args.train, test: args.test, settings: settings(args, opened)?, seed, formats };
+    export(&opened.world, &opened.info.weights_sha256, &spec, &args.out, &mut Bar::new("exporting"))
 }
 
 /// The world's knobs; τ by the Bayes error where that is asked for.

@@ -12,7 +12,7 @@ use super::progress::{Bar, duration};
 use super::run::{LINES, Sitting, tell_written};
 use super::watch::{Seen, state};
 use super::{print_json, print_text};
-use crate::device::choose;
+use crate::device::{choose, on_device};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::experiment::HardnessSpec;
@@ -33,11 +33,15 @@ pub fn go_on(folder: &HardnessFolder, sitting: &Sitting<'_>) -> Result<()> {
             "a ranking of corpora trains its own oracles where they lie: leave --oracle and --stage out",
         ));
     }
-    let chosen = choose(sitting.device.device)?;
-    let bar = Bar::new(&folder.spec.name);
-    let mut watch = Watch { bar, told: None, corpora: (0, 0), stop: Arc::clone(&sitting.stop) };
-    let done = rank(folder, sitting.share, &chosen, &mut watch);
-    drop(watch);
+    let device =
+        sitting.device.devices.one().ok_or_else(|| {
+            Error::input("a ranking of corpora trains one oracle after the other: give it one device")
+        })?;
+    let done = on_device(choose(device)?, |chosen| {
+        let bar = Bar::new(&folder.spec.name);
+        let mut watch = Watch { bar, told: None, corpora: (0, 0), stop: Arc::clone(&sitting.stop) };
+        rank(folder, sitting.share, chosen, &mut watch)
+    });
     let found = sitting.ended(&folder.path, done)?;
     report(&found, sitting.json)?;
     match found.troubles.as_slice() {

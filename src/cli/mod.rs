@@ -33,9 +33,10 @@ use std::process::ExitCode;
 use clap::Parser;
 use serde::Serialize;
 
-use crate::device::{Chosen, choose, explain};
+use crate::device::{Chosen, choose, explain, on_device};
 use crate::error::{Error, Result};
 use crate::flow::Precision;
+use crate::flow::weights::Weights;
 use crate::oracle::folder::{self, OracleInfo};
 use crate::oracle::strategies;
 use crate::oracle::world::World;
@@ -114,6 +115,7 @@ fn explore(args: Explore) -> Result<()> {
             args::Theme::Dark => crate::gui::Look::Dark,
         }),
         quit_after_secs: args.quit_after,
+        lose_device_after_secs: args.lose_device_after,
     })
 }
 
@@ -133,21 +135,46 @@ fn open(oracle: &str, compute: &Compute) -> Result<Opened> {
     open_on(oracle, chosen, precision)
 }
 
+/// `work` with an oracle opened where and as exactly as asked; where that device is lost, once more on the next.
+fn with_oracle<T>(oracle: &str, compute: &Compute, mut work: impl FnMut(&Opened, &Chosen) -> Result<T>) -> Result<T> {
+    let (chosen, precision) = suited(compute)?;
+    on_device(chosen, |chosen| work(&open_on(oracle, chosen.clone(), precision)?, chosen))
+}
+
 /// The device and the arithmetic that are asked for.
 fn suited(compute: &Compute) -> Result<(Chosen, Precision)> {
     let chosen = choose(compute.device.device)?;
     let precision = Precision::from(compute.precision);
+    suits(&chosen, precision)?;
+    Ok((chosen, precision))
+}
+
+fn suits(chosen: &Chosen, precision: Precision) -> Result<()> {
     if precision == Precision::F64 && chosen.report.used.choice != crate::device::DeviceChoice::Cpu {
         return Err(Error::input(
             "--precision f64 needs --device cpu: adapters differ in what 64-bit arithmetic they have",
         ));
     }
-    Ok((chosen, precision))
+    Ok(())
 }
 
 /// Opens an oracle on a device that is chosen already.
 fn open_on(oracle: &str, chosen: Chosen, precision: Precision) -> Result<Opened> {
-    let (info, weights) = folder::read_watched(oracle, &mut Bar::new("reading"))?;
+    let read = folder::read_watched(oracle, &mut Bar::new("reading"))?;
+    open_read(oracle, read, &chosen, precision)
+}
+
+/// [`open_on`] on one of several devices: it tells of no progress, as several bars at once are none.
+fn open_silently(oracle: &str, chosen: Chosen, precision: Precision) -> Result<Opened> {
+    open_read(oracle, folder::read(oracle)?, &chosen, precision)
+}
+
+fn open_read(
+    oracle: &str,
+    (info, weights): (OracleInfo, Weights),
+    chosen: &Chosen,
+    precision: Precision,
+) -> Result<Opened> {
     let world = info.clone().build(weights, &chosen.device, precision, chosen.batch)?.world;
     let device = chosen.report.used.label();
     let known = strategies::remembered(&info.weights_sha256, &device, world.batch().next_power_of_two());

@@ -9,7 +9,7 @@ use super::args::{Compute, DeviceArg, OracleCommand, PrecisionArg};
 use super::progress::Bar;
 use super::{open, print_json, validate};
 use crate::bayes::{Estimate, GaussianClasses, Information, Spec, Z95, bayes_error, information};
-use crate::device::{DeviceChoice, choose};
+use crate::device::{Chosen, DeviceChoice, choose, on_device};
 use crate::error::Result;
 use crate::events::Progress;
 use crate::oracle::evaluate::Evaluation;
@@ -145,7 +145,10 @@ fn describe(info: &OracleInfo) -> Result<()> {
 
 fn train(spec: &Path, out: &Path, device: DeviceChoice, json: bool) -> Result<()> {
     let spec = TrainSpec::read(spec)?;
-    let chosen = choose(device)?;
+    on_device(choose(device)?, |chosen| train_on(&spec, out, chosen, json))
+}
+
+fn train_on(spec: &TrainSpec, out: &Path, chosen: &Chosen, json: bool) -> Result<()> {
     let bar = Bar::new("training");
     bar.line(&format!("training {} on {} ({})", spec.name, chosen.report.used.name, chosen.report.reason));
     let mut failed = None;
@@ -160,7 +163,7 @@ fn train(spec: &Path, out: &Path, device: DeviceChoice, json: bool) -> Result<()
             }
         }
     };
-    let trained = train_oracle(&spec, out, &chosen, &mut sink);
+    let trained = train_oracle(spec, out, chosen, &mut sink);
     match failed {
         Some(error) => Err(error),
         None => {

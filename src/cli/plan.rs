@@ -36,13 +36,13 @@ pub fn plan(args: &PlanArgs) -> Result<()> {
     };
     match &args.out {
         Some(out) => {
-            let (opened, _) = open_world(&spec, None, &args.device)?;
+            let (opened, _) = open_world(&spec, &args.device)?;
             show_plan(&plan_in(out, &spec, &opened)?.0, args, true)
         }
         None => {
             // Whether data fit is known only beside the world.
             let data = match spec.data {
-                Some(_) => open_data(&spec, &open_world(&spec, None, &args.device)?.0)?.map(|data| data.record()),
+                Some(_) => open_data(&spec, &open_world(&spec, &args.device)?.0)?.map(|data| data.record()),
                 None => None,
             };
             let plan = Planned::all(&spec, |_| Ok(String::new()))?;
@@ -54,7 +54,7 @@ pub fn plan(args: &PlanArgs) -> Result<()> {
 fn show_plan(folder: &RunFolder, args: &PlanArgs, laid_down: bool) -> Result<()> {
     let estimates = match args.estimate {
         true => {
-            let (opened, device) = open_world(&folder.spec, None, &args.device)?;
+            let (opened, device) = open_world(&folder.spec, &args.device)?;
             let settings = folder.spec.world.settings(opened.world.class_names().len())?;
             Some(estimate(folder, &Computer::new(&opened.world, settings, &device))?)
         }

@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-use super::args::{PosteriorArgs, PrecisionArg};
+use super::args::{Compute, DeviceArg, PosteriorArgs, PrecisionArg};
 use super::progress::Bar;
-use super::{Opened, open, print_json, scale};
-use crate::error::Result;
+use super::{Opened, print_json, scale, with_oracle};
+use crate::error::{Error, Result};
 use crate::flow::preprocess::Dequantisation;
 use crate::oracle::classify::{Classified, read_input};
 use crate::oracle::folder;
@@ -39,13 +39,19 @@ pub fn run(args: PosteriorArgs) -> Result<()> {
     if let Some(folder) = &args.scale.out {
         return scale::run(&args, folder);
     }
-    let opened = open(&args.oracle, &args.compute)?;
+    let device =
+        args.device.devices.one().ok_or_else(|| Error::input("several devices share a job of --out; name one"))?;
+    let compute = Compute { device: DeviceArg { device }, precision: args.precision };
+    with_oracle(&args.oracle, &compute, |opened, _| carry_out(&args, opened))
+}
+
+fn carry_out(args: &PosteriorArgs, opened: &Opened) -> Result<()> {
     let settings = args.world.settings(opened.world.class_names().len())?;
     let how = args.dequantise.map(|seed| Dequantisation::Seeded(Seed(seed)));
     let classified = opened.world.classify(read_input(&args.input)?, how, &mut Bar::new("scoring"))?;
-    let precision = match args.compute.precision {
+    let precision = match args.precision {
         PrecisionArg::F64 => None,
-        PrecisionArg::F32 => Some(precision(&opened, &classified, &settings)?),
+        PrecisionArg::F32 => Some(precision(opened, &classified, &settings)?),
     };
     let dims = opened.world.shape().dims();
     let image = |i: usize| {

@@ -7,17 +7,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use super::args::{CopiesArgs, DeviceArg, ResumeArgs, RunArgs, SummaryArgs};
+use super::args::{CopiesArgs, DeviceArg, DevicesArg, ResumeArgs, RunArgs, SummaryArgs};
 use super::progress::{Bar, duration};
 use super::spec::{Spec, read_spec};
-use super::{Opened, hardness, open_on, print_json};
+use super::{Opened, hardness, open_on, open_silently, print_json};
 use crate::classifier::Labels;
-use crate::device::choose;
+use crate::device::{Chosen, DeviceChoice, choose, on_device};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::experiment::{CellEvent, CellResult, Data, ExperimentSpec, Law, Summary};
+use crate::flow::Precision;
 use crate::measure::{Forecast, PowerLaw};
-use crate::run::{Computer, Held, Planned, RunEvent, RunFolder, Share, execute, write_figures};
+use crate::run::{Computer, Held, Planned, RunEvent, RunFolder, Share, execute, execute_on, write_figures};
 
 /// Where nobody watches a bar, a line about the progress is written this often.
 pub(super) const LINES: Duration = Duration::from_secs(30);
@@ -28,7 +29,7 @@ pub(super) struct Sitting<'a> {
     /// Time between checkpoints.
     every: Duration,
     pub copies: &'a CopiesArgs,
-    pub device: &'a DeviceArg,
+    pub device: &'a DevicesArg,
     pub json: bool,
     /// Raised by a signal, from the first moment on: opening a large oracle takes a while.
     pub stop: Arc<AtomicBool>,
@@ -57,9 +58,7 @@ pub fn run(args: &RunArgs) -> Result<()> {
                 Spec::Grid(spec) => spec,
                 Spec::Hardness(spec) => return hardness::run(&spec, out, &sitting),
             };
-            let (opened, device) = open_world(&spec, copies.oracle.as_deref(), device)?;
-            let (folder, data) = plan_in(out, &spec, &opened)?;
-            carry_out(&folder, &sitting, (&opened, data), &device)
+            begin_or_go_on(out, &spec, &sitting)
         }
         (_, _, Some(plan)) => resume_in(plan, &sitting),
         _ => Err(Error::input("a spec needs --out, the folder of the run")),
@@ -83,10 +82,48 @@ fn resume_in(run: &Path, sitting: &Sitting<'_>) -> Result<()> {
     if sitting.share.of(&folder.plan).all(|planned| folder.finished(&planned.id)) {
         return report(&folder.write_summary()?, sitting.json);
     }
-    let (opened, device) = open_world(&folder.spec, sitting.copies.oracle.as_deref(), sitting.device)?;
-    // The oracle may have become another one since: then the cells are others too.
-    let (folder, data) = plan_in(run, &folder.spec, &opened)?;
-    carry_out(&folder, sitting, (&opened, data), &device)
+    begin_or_go_on(run, &folder.spec, sitting)
+}
+
+/// Lays down the plan, or finds it, and carries out what is left of it; on another device where the first is lost.
+fn begin_or_go_on(run: &Path, spec: &ExperimentSpec, sitting: &Sitting<'_>) -> Result<()> {
+    let mut chosen = sitting.device.devices.choose()?;
+    let alone = match chosen.len() {
+        1 => chosen.remove(0),
+        _ => match on_several(run, spec, sitting, chosen) {
+            // All of them: what is there is there, and `auto` ends at the CPU.
+            Err(loss @ Error::DeviceLost { .. }) => {
+                tracing::warn!("{loss}. No device is left of those named; going on with another");
+                choose(DeviceChoice::Auto)?
+            }
+            done => return done,
+        },
+    };
+    on_device(alone, |chosen| {
+        let opened = open_on(oracle_of(spec, sitting), chosen.clone(), Precision::F32)?;
+        // The oracle may have become another one since: then the cells are others too.
+        let (folder, data) = plan_in(run, spec, &opened)?;
+        let computer = computer(&folder.spec, sitting, (&opened, data), &chosen.device)?;
+        let done = execute(&folder, sitting.share, &computer, &mut Watch::new(&folder, sitting));
+        report(&sitting.ended(&folder.path, done)?, sitting.json)
+    })
+}
+
+fn oracle_of<'a>(spec: &'a ExperimentSpec, sitting: &'a Sitting<'_>) -> &'a str {
+    sitting.copies.oracle.as_deref().unwrap_or(&spec.world.oracle)
+}
+
+/// Every device takes the next cell.
+fn on_several(run: &Path, spec: &ExperimentSpec, sitting: &Sitting<'_>, devices: Vec<Chosen>) -> Result<()> {
+    let first = devices.first().cloned().ok_or_else(|| Error::input("no device"))?;
+    let (folder, _) = plan_in(run, spec, &open_on(oracle_of(spec, sitting), first, Precision::F32)?)?;
+    let on = |chosen: &Chosen, work: &mut dyn FnMut(&Computer<'_>) -> Result<()>| {
+        let opened = open_silently(oracle_of(spec, sitting), chosen.clone(), Precision::F32)?;
+        let data = open_data(spec, &opened)?;
+        work(&computer(spec, sitting, (&opened, data), &chosen.device)?)
+    };
+    let done = execute_on(&folder, sitting.share, devices, &on, &mut Watch::new(&folder, sitting));
+    report(&sitting.ended(&folder.path, done)?, sitting.json)
 }
 
 /// Plans a run, with the dataset of its spec if it names one, or finds its plan.
@@ -100,30 +137,21 @@ pub(super) fn open_data(spec: &ExperimentSpec, opened: &Opened) -> Result<Option
 }
 
 /// Opens the oracle of a spec, or a copy of it.
-pub(super) fn open_world(
-    spec: &ExperimentSpec,
-    copy: Option<&str>,
-    device: &DeviceArg,
-) -> Result<(Opened, burn::tensor::Device)> {
+pub(super) fn open_world(spec: &ExperimentSpec, device: &DeviceArg) -> Result<(Opened, burn::tensor::Device)> {
     let chosen = choose(device.device)?;
     let device = chosen.device.clone();
-    Ok((open_on(copy.unwrap_or(&spec.world.oracle), chosen, crate::flow::Precision::F32)?, device))
+    Ok((open_on(&spec.world.oracle, chosen, Precision::F32)?, device))
 }
 
-fn carry_out(
-    folder: &RunFolder,
+fn computer<'a>(
+    spec: &ExperimentSpec,
     sitting: &Sitting<'_>,
-    (opened, data): (&Opened, Option<Data>),
-    device: &burn::tensor::Device,
-) -> Result<()> {
-    let settings = folder.spec.world.settings(opened.world.class_names().len())?;
+    (opened, data): (&'a Opened, Option<Data>),
+    device: &'a burn::tensor::Device,
+) -> Result<Computer<'a>> {
+    let settings = spec.world.settings(opened.world.class_names().len())?;
     let stage = sitting.copies.stage.clone();
-    let computer = Computer { world: &opened.world, settings, device, every: sitting.every, stage, data };
-    let stop = Arc::clone(&sitting.stop);
-    let mut watch = Watch { bar: Bar::new(&folder.spec.name), told: None, cells: (0, 0), stop };
-    let done = execute(folder, sitting.share, &computer, &mut watch);
-    drop(watch);
-    report(&sitting.ended(&folder.path, done)?, sitting.json)
+    Ok(Computer { world: &opened.world, settings, device, every: sitting.every, stage, data })
 }
 
 fn report(summary: &Summary, json: bool) -> Result<()> {
@@ -155,6 +183,11 @@ struct Watch {
 }
 
 impl Watch {
+    fn new(folder: &RunFolder, sitting: &Sitting<'_>) -> Self {
+        let stop = Arc::clone(&sitting.stop);
+        Self { bar: Bar::new(&folder.spec.name), told: None, cells: (0, 0), stop }
+    }
+
     fn cell(&mut self, planned: &Planned, said: &CellEvent, eta_secs: Option<f64>) {
         let label = planned.label();
         match said {

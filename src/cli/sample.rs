@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::args::SampleArgs;
 use super::progress::Bar;
-use super::{open, print_json};
+use super::{Opened, print_json, with_oracle};
 use crate::data::{Input, read_npz};
 use crate::error::{Error, Result};
 use crate::oracle::export::{save_latents, save_samples};
@@ -30,13 +30,16 @@ struct Report<'a> {
 
 /// Draws and writes.
 pub fn run(args: &SampleArgs) -> Result<()> {
-    let opened = open(&args.oracle, &args.compute)?;
+    with_oracle(&args.oracle, &args.compute, |opened, _| carry_out(args, opened))
+}
+
+fn carry_out(args: &SampleArgs, opened: &Opened) -> Result<()> {
     let names = opened.world.class_names();
     let settings = args.world.settings(names.len())?;
     let class = args.class.as_deref().map(|class| class_of("--class ", class, names)).transpose()?;
     let spec = SampleSpec { n: args.n, class, seed: Seed(args.seed) };
     if let Some(look) = args.look.look() {
-        return super::look::run(&opened, spec, &settings, &look, &args.out, args.json);
+        return super::look::run(opened, spec, &settings, &look, &args.out, args.json);
     }
     if args.n >= WORTH_MEASURING && args.latents.is_none() {
         let (flow, sha256) = (opened.world.flow(), &opened.info.weights_sha256);

@@ -7,15 +7,16 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use super::args::PosteriorArgs;
+use super::args::{Compute, DeviceArg, PosteriorArgs};
 use super::progress::{Bar, duration};
-use super::{open, print_json};
-use crate::error::Result;
+use super::{Opened, open_silently, print_json, suits, with_oracle};
+use crate::device::{Chosen, DeviceChoice, choose};
+use crate::error::{Error, Result};
 use crate::events::Events;
 use crate::flow::Precision;
 use crate::flow::preprocess::Dequantisation;
 use crate::oracle::scale::{
-    self, Computer, Estimate, Images, Opened, Outcome, POSTERIORS, Running, ScaleEvent, ScaleSpec,
+    self, Computer, Estimate, Images, Opened as Found, Outcome, POSTERIORS, Running, ScaleEvent, ScaleSpec,
 };
 use crate::units::Seed;
 
@@ -27,7 +28,7 @@ struct Report<'a> {
     folder: String,
     shard: usize,
     of: usize,
-    opened: Option<Opened>,
+    opened: Option<Found>,
     estimate: Option<Estimate>,
     seconds: f64,
     /// Present once the result is.
@@ -38,36 +39,79 @@ struct Report<'a> {
 
 /// Goes on with the job in `folder`, or begins it.
 pub fn run(args: &PosteriorArgs, folder: &Path) -> Result<()> {
-    let opened = open(&args.oracle, &args.compute)?;
-    let settings = args.world.settings(opened.world.class_names().len())?;
-    let how = args.dequantise.map(|seed| Dequantisation::Seeded(Seed(seed)));
-    let images = Images::open(&args.input, how, &opened.world)?;
     let scale = &args.scale;
-    let spec = ScaleSpec {
-        settings,
-        shard: scale.shard.unwrap_or(0),
-        shards: scale.of.unwrap_or(1),
-        class_batch: scale.class_batch,
-        image_batch: scale.image_batch,
-        compare: !scale.no_compare,
+    let Some(device) = args.device.devices.one() else { return on_several(args, folder) };
+    let compute = Compute { device: DeviceArg { device }, precision: args.precision };
+    with_oracle(&args.oracle, &compute, |opened, _| {
+        let spec = spec(args, opened, (scale.shard.unwrap_or(0), scale.of.unwrap_or(1)))?;
+        let (started, mut watch) = (Instant::now(), Watch::new());
+        let outcome = scale::run(&computer(args, opened), &images(args, opened)?, &spec, folder, &mut watch)?;
+        tell((args, folder), (spec.shard, spec.shards), (watch, started), &outcome)
+    })
+}
+
+/// The whole job, a shard at a time, on several devices.
+fn on_several(args: &PosteriorArgs, folder: &Path) -> Result<()> {
+    if args.scale.shard.is_some() {
+        return Err(Error::input(
+            "several devices take shards of their own accord: leave --shard and --of out, or name one device",
+        ));
+    }
+    let devices = args.device.devices.choose()?;
+    let precision = Precision::from(args.precision);
+    devices.iter().try_for_each(|chosen| suits(chosen, precision))?;
+    let shards = scale::shards_for(folder, devices.len());
+    // What is asked for is looked at once, before the threads begin.
+    let first = devices.first().cloned().ok_or_else(|| Error::input("no device"))?;
+    let spec = spec(args, &open_silently(&args.oracle, first, precision)?, (0, shards))?;
+    let on = |chosen: &Chosen, work: &mut dyn FnMut(&Computer<'_>, &Images) -> Result<()>| {
+        let opened = open_silently(&args.oracle, chosen.clone(), precision)?;
+        work(&computer(args, &opened), &images(args, &opened)?)
     };
-    let computer = Computer {
+    let (started, mut watch) = (Instant::now(), Watch::new());
+    let outcome = match scale::run_on(devices, &on, &spec, folder, &mut watch) {
+        // All of them: what is there is there, and `auto` ends at the CPU.
+        Err(loss @ Error::DeviceLost { .. }) => {
+            watch.bar.line(&format!("{loss}. No device is left of those named; going on with another"));
+            scale::run_on(vec![choose(DeviceChoice::Auto)?], &on, &spec, folder, &mut watch)?
+        }
+        done => done?,
+    };
+    tell((args, folder), (0, shards), (watch, started), &outcome)
+}
+
+fn images(args: &PosteriorArgs, opened: &Opened) -> Result<Images> {
+    let how = args.dequantise.map(|seed| Dequantisation::Seeded(Seed(seed)));
+    Images::open(&args.input, how, &opened.world)
+}
+
+fn spec(args: &PosteriorArgs, opened: &Opened, (shard, shards): (usize, usize)) -> Result<ScaleSpec> {
+    let settings = args.world.settings(opened.world.class_names().len())?;
+    let (class_batch, image_batch, compare) = (args.scale.class_batch, args.scale.image_batch, !args.scale.no_compare);
+    Ok(ScaleSpec { settings, shard, shards, class_batch, image_batch, compare })
+}
+
+fn computer<'a>(args: &PosteriorArgs, opened: &'a Opened) -> Computer<'a> {
+    Computer {
         info: &opened.info,
         oracle: &opened.name,
         world: &opened.world,
-        precision: Precision::from(args.compute.precision),
+        precision: Precision::from(args.precision),
         device: &opened.device,
-    };
-    let started = Instant::now();
-    let mut watch = Watch { bar: Bar::new("scoring"), told: Instant::now(), opened: None, estimate: None };
-    let outcome = scale::run(&computer, &images, &spec, folder, &mut watch)?;
+    }
+}
+
+fn tell(
+    (args, folder): (&PosteriorArgs, &Path),
+    (shard, of): (usize, usize),
+    (watch, started): (Watch, Instant),
+    outcome: &Outcome,
+) -> Result<()> {
     let Watch { opened, estimate, bar, .. } = watch;
     drop(bar);
-    let (shard, of) = (spec.shard, spec.shards);
     let file = outcome.report.is_some().then(|| folder.join(POSTERIORS).display().to_string());
     let seconds = started.elapsed().as_secs_f64();
-    let report =
-        Report { folder: folder.display().to_string(), shard, of, opened, estimate, seconds, file, outcome: &outcome };
+    let report = Report { folder: folder.display().to_string(), shard, of, opened, estimate, seconds, file, outcome };
     if args.json {
         return print_json(&report);
     }
@@ -100,12 +144,16 @@ fn print(report: &Report<'_>) {
 struct Watch {
     bar: Bar,
     told: Instant,
-    opened: Option<Opened>,
+    opened: Option<Found>,
     estimate: Option<Estimate>,
 }
 
 impl Watch {
-    fn opened(&mut self, opened: Opened) {
+    fn new() -> Self {
+        Self { bar: Bar::new("scoring"), told: Instant::now(), opened: None, estimate: None }
+    }
+
+    fn opened(&mut self, opened: Found) {
         if opened.dropped_bytes > 0 {
             let bytes = opened.dropped_bytes;
             self.bar.line(&format!("{bytes} bytes of a write that was cut off were dropped; they are computed again"));

@@ -4,12 +4,13 @@ use std::ops::ControlFlow;
 
 use super::args::{Compute, DeviceArg, PrecisionArg, ValidateArgs, WorldArgs};
 use super::progress::Bar;
-use super::{open, open_on, print_json, print_text, suited};
+use super::{Opened, open, print_json, print_text, with_oracle};
+use crate::device::Chosen;
 use crate::error::Result;
 use crate::events::Events;
 use crate::units::Seed;
 use crate::validate::{
-    FeatureChoice, OnTheSpot, ValidateEvent, ValidateSpec, Validation, compare_precision, tables, validate,
+    FeatureChoice, OnTheSpot, Pairs, ValidateEvent, ValidateSpec, Validation, compare_precision, tables, validate,
     write_report,
 };
 
@@ -22,9 +23,15 @@ impl Events<ValidateEvent> for Bar {
 
 /// Validates an oracle.
 pub fn run(args: &ValidateArgs) -> Result<()> {
-    let (chosen, precision) = suited(&args.compute)?;
-    let device = chosen.device.clone();
-    let opened = open_on(&args.oracle, chosen, precision)?;
+    let found = with_oracle(&args.oracle, &args.compute, |opened, chosen| carry_out(args, opened, chosen));
+    let (validation, pairs) = found?;
+    if let Some(folder) = &args.report {
+        write_report(folder, &validation, pairs.as_ref())?;
+    }
+    if args.json { print_json(&validation) } else { print_text(&text(&validation, args)) }
+}
+
+fn carry_out(args: &ValidateArgs, opened: &Opened, chosen: &Chosen) -> Result<(Validation, Option<Pairs>)> {
     let spec = ValidateSpec {
         oracle: args.oracle.clone(),
         data: args.data.clone(),
@@ -39,14 +46,8 @@ pub fn run(args: &ValidateArgs) -> Result<()> {
         threshold: args.threshold,
         seed: Seed(args.seed),
     };
-    let mut bar = Bar::new("validating");
     let folder = args.report.as_deref();
-    let (validation, pairs) = validate(&opened.world, &opened.info, &spec, &device, folder, &mut bar)?;
-    drop(bar);
-    if let Some(folder) = folder {
-        write_report(folder, &validation, pairs.as_ref())?;
-    }
-    if args.json { print_json(&validation) } else { print_text(&text(&validation, args)) }
+    validate(&opened.world, &opened.info, &spec, &chosen.device, folder, &mut Bar::new("validating"))
 }
 
 fn text(validation: &Validation, args: &ValidateArgs) -> String {

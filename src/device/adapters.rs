@@ -1,60 +1,153 @@
-//! wgpu adapters, asked through an instance of our own before burn touches one.
+//! wgpu adapters, and devices of our own on them. Burn gets a device that is made here, so that one that is lost can be replaced:
+//! every registration is a runtime of its own.
 
-use burn::tensor::{Device, DeviceKind};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Candidate, DeviceChoice, Error, Result};
+use burn::tensor::Device;
+use burn::tensor::wgpu::WgpuSetup;
 
-/// Adapters with the selector burn knows them by. Only the graphics API burn itself would use is listed.
-fn list() -> Vec<(wgpu::AdapterInfo, DeviceKind)> {
-    let native = [wgpu::Backends::VULKAN, wgpu::Backends::METAL, wgpu::Backends::DX12];
-    for backends in native {
-        let instance = wgpu::Instance::new(wgpu::InstanceDescriptor {
-            backends,
-            ..wgpu::InstanceDescriptor::new_without_display_handle()
-        });
-        let found = burn::tensor::read_sync(instance.enumerate_adapters(backends));
+use super::table::{Faults, Line, Place};
+use super::{Candidate, DeviceChoice, Error, Result, drill, window};
+
+/// One instance, kept: Vulkan's loader does not like them to come and go on several threads.
+static INSTANCE: Mutex<Option<(wgpu::Backends, wgpu::Instance)>> = Mutex::new(None);
+
+/// Adapters of the first graphics API that has any, in the driver's order.
+fn list() -> Option<(wgpu::Instance, Vec<wgpu::Adapter>)> {
+    let mut kept = INSTANCE.lock().unwrap_or_else(PoisonError::into_inner);
+    let ask = |backends, instance: &wgpu::Instance| burn::tensor::read_sync(instance.enumerate_adapters(backends));
+    if let Some((backends, instance)) = &*kept {
+        return Some((instance.clone(), ask(*backends, instance)));
+    }
+    for backends in [wgpu::Backends::VULKAN, wgpu::Backends::METAL, wgpu::Backends::DX12] {
+        let without_display = wgpu::InstanceDescriptor::new_without_display_handle();
+        let instance = wgpu::Instance::new(wgpu::InstanceDescriptor { backends, ..without_display });
+        let found = ask(backends, &instance);
         if !found.is_empty() {
-            let mut seen = [0usize; 3];
-            return found.iter().filter_map(|adapter| kind(adapter.get_info(), &mut seen)).collect();
+            *kept = Some((backends, instance.clone()));
+            return Some((instance, found));
         }
     }
-    Vec::new()
-}
-
-/// Every type of adapter counts from zero on its own.
-fn kind(info: wgpu::AdapterInfo, seen: &mut [usize; 3]) -> Option<(wgpu::AdapterInfo, DeviceKind)> {
-    let (slot, make): (usize, fn(usize) -> DeviceKind) = match info.device_type {
-        wgpu::DeviceType::DiscreteGpu => (0, DeviceKind::DiscreteGpu),
-        wgpu::DeviceType::IntegratedGpu => (1, DeviceKind::IntegratedGpu),
-        wgpu::DeviceType::VirtualGpu => (2, DeviceKind::VirtualGpu),
-        wgpu::DeviceType::Cpu => return Some((info, DeviceKind::Cpu)),
-        wgpu::DeviceType::Other => return None,
-    };
-    seen[slot] += 1;
-    Some((info, make(seen[slot] - 1)))
+    None
 }
 
 /// Real GPUs before software, otherwise in the driver's order; the number is the driver's.
 pub fn candidates() -> Vec<Candidate> {
-    let mut all: Vec<Candidate> = list()
-        .into_iter()
-        .enumerate()
-        .map(|(i, (info, _))| Candidate {
+    let found = list().map_or_else(Vec::new, |(_, found)| found);
+    let candidate = |(i, adapter): (usize, &wgpu::Adapter)| {
+        let info = adapter.get_info();
+        Candidate {
             choice: DeviceChoice::Wgpu(Some(i)),
             name: info.name,
             driver: format!("{} · {} {}", info.backend, info.driver, info.driver_info).trim_end().to_owned(),
             software: info.device_type == wgpu::DeviceType::Cpu,
-        })
-        .collect();
+        }
+    };
+    let mut all: Vec<Candidate> = found.iter().enumerate().map(candidate).collect();
     all.sort_by_key(|candidate| candidate.software);
     all
 }
 
-pub fn connect(index: usize) -> Result<Device> {
-    let mut all = list();
+/// What the engine needs of a device on this adapter: everything it can do and hold (the default storage binding of 128 MiB is
+/// too small for attention over a thousand tokens), experiments apart.
+pub fn descriptor(adapter: &wgpu::Adapter) -> wgpu::DeviceDescriptor<'static> {
+    let apart = wgpu::Features::all_experimental_mask() | wgpu::Features::MAPPABLE_PRIMARY_BUFFERS;
+    wgpu::DeviceDescriptor {
+        label: Some("bayescope"),
+        required_features: adapter.features() - apart,
+        required_limits: adapter.limits(),
+        // Burn allocates large blocks itself.
+        memory_hints: wgpu::MemoryHints::MemoryUsage,
+        ..Default::default()
+    }
+}
+
+/// What the driver says of an adapter.
+pub fn info(index: usize) -> Option<wgpu::AdapterInfo> {
+    list().and_then(|(_, found)| found.get(index).map(wgpu::Adapter::get_info))
+}
+
+/// A new device on the adapter of that number.
+pub fn connect(index: usize) -> Result<Line> {
+    let (instance, mut all) = list().ok_or_else(|| Error::Device("there is no adapter".into()))?;
     if index >= all.len() {
         return Err(Error::Device(format!("there are {} adapters", all.len())));
     }
-    let (_, kind) = all.swap_remove(index);
-    Device::wgpu_options().device_kind(kind).init().map_err(|e| Error::Device(e.to_string()))
+    register(open(instance, all.swap_remove(index), index)?, Place::Own)
+}
+
+fn open(instance: wgpu::Instance, adapter: wgpu::Adapter, index: usize) -> Result<WgpuSetup> {
+    let required_limits = drill::confined(index, adapter.limits());
+    make_sense(&required_limits)?;
+    let wanted = wgpu::DeviceDescriptor { required_limits, ..descriptor(&adapter) };
+    let opened = burn::tensor::read_sync(adapter.request_device(&wanted));
+    let (device, queue) = opened.map_err(|e| Error::Device(format!("its driver gives no device: {e}")))?;
+    let backend = adapter.get_info().backend;
+    Ok(WgpuSetup { instance, adapter, device, queue, backend })
+}
+
+/// The least that burn's kernels and the smallest flow need; a driver that offers less than this is broken.
+fn make_sense(limits: &wgpu::Limits) -> Result<()> {
+    const KIB: u64 = 1 << 10;
+    let buffers = limits.max_buffer_size.min(limits.max_storage_buffer_binding_size);
+    let least = [
+        ("bytes in a buffer", buffers, 64 * KIB),
+        ("invocations in a workgroup", u64::from(limits.max_compute_invocations_per_workgroup), 64),
+        ("workgroups in a row", u64::from(limits.max_compute_workgroups_per_dimension), 256),
+        ("storage buffers in a kernel", u64::from(limits.max_storage_buffers_per_shader_stage), 4),
+        ("bytes shared in a workgroup", u64::from(limits.max_compute_workgroup_storage_size), 8 * KIB),
+    ];
+    match least.iter().find(|(_, found, least)| found < least) {
+        Some((what, found, least)) => Err(Error::Device(format!(
+            "its driver claims to take at most {found} {what}, which makes no sense (at least {least} are needed)"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Burn on this device.
+pub fn register(setup: WgpuSetup, place: Place) -> Result<Line> {
+    let options = match place {
+        Place::Own => Device::wgpu_options(),
+        Place::Window => Device::wgpu_options().tasks_max(window::TASKS),
+    };
+    let device = options.setup(setup.clone()).init().map_err(|e| Error::Device(e.to_string()))?;
+    let faults = Arc::new(Faults::default());
+    watch(&setup.device, &faults, place);
+    Ok(Line { device, faults, wgpu: Some(setup) })
+}
+
+/// Notes what the driver refuses. Burn has just put its own watch on the device: the one for a lost device stays (its reads fail by
+/// it, and a device has but one), the one for errors is replaced by one that remembers them.
+fn watch(device: &wgpu::Device, faults: &Arc<Faults>, place: Place) {
+    let faults = Arc::clone(faults);
+    device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
+        let text = error.to_string();
+        // Burn calls the driver from threads of its own: this call was the window's, which paints what it can.
+        if place == Place::Window && std::thread::current().name() == Some("main") {
+            return window::painting_failed(&text);
+        }
+        match error {
+            wgpu::Error::OutOfMemory { .. } => faults.out_of_memory(text.clone()),
+            wgpu::Error::Validation { .. } | wgpu::Error::Internal { .. } => faults.broke(text.clone()),
+        }
+        // The call has not succeeded, and burn knows of no other way to hear it: its thread drops the task, and what the task was
+        // to write cannot be read.
+        std::panic::resume_unwind(Box::new(text));
+    }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_that_make_no_sense_are_named() {
+        assert!(make_sense(&wgpu::Limits::default()).is_ok());
+        let told = |limits: wgpu::Limits| make_sense(&limits).unwrap_err().to_string();
+        let none = told(wgpu::Limits { max_compute_invocations_per_workgroup: 0, ..Default::default() });
+        assert!(none.contains("0 invocations in a workgroup") && none.contains("64 are needed"), "{none}");
+        let small = told(wgpu::Limits { max_storage_buffer_binding_size: 4096, ..Default::default() });
+        assert!(small.contains("4096 bytes in a buffer"), "{small}");
+    }
 }

@@ -4,25 +4,49 @@
 #[cfg(feature = "wgpu")]
 mod adapters;
 mod address;
+mod batches;
 #[cfg(feature = "cuda")]
 mod cuda;
+#[cfg(feature = "cuda")]
+mod cuda;
+pub mod drill;
+mod faults;
 mod latency;
 #[cfg_attr(not(feature = "remote"), path = "lend_nothing.rs")]
 pub mod lend;
+mod many;
+mod persevere;
+mod picture;
+mod probe;
+mod read;
 #[cfg_attr(not(feature = "remote"), path = "remote_none.rs")]
 pub mod remote;
+mod table;
+#[cfg(feature = "wgpu")]
+mod window;
 
-use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
-use std::sync::Mutex;
 
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+#[cfg(feature = "wgpu")]
+pub use adapters::descriptor;
 pub use address::{Address, PORT};
+pub use batches::{fitting, halving, in_batches};
+pub use faults::{guarded, lost, note, notes, panic_message};
 pub use latency::Latency;
+pub use latency::Latency;
+pub use many::{Devices, Hand, spread};
+pub use persevere::{Losses, Moved, on_device, persevere};
+#[cfg(feature = "wgpu")]
+pub use picture::DevicePicture;
+pub use picture::{ImageSource, pictures};
+pub use read::{to_host, values_read};
+#[cfg(feature = "wgpu")]
+pub use window::{keep_apart, lend_window, lose_window, paints, window_lost};
 
 /// What the user asks for: `auto`, `wgpu`, `wgpu:N`, `cuda:N`, `cpu`, or another machine's device at `ws://host:port/N`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -162,7 +186,7 @@ fn cpu() -> Candidate {
 /// When the one that was asked for is missing or fails. `auto` always ends at the CPU.
 pub fn choose(asked: DeviceChoice) -> Result<Chosen> {
     if asked == DeviceChoice::Cpu {
-        return Ok(chosen(asked, cpu(), connect(asked)?, &[]));
+        return Ok(chosen(asked, cpu(), connect(&cpu())?, &[]));
     }
     if let DeviceChoice::Remote(address) = asked {
         return lent(address);
@@ -181,7 +205,7 @@ pub fn choose(asked: DeviceChoice) -> Result<Chosen> {
         if !wanted {
             continue;
         }
-        match connect(used.choice).and_then(|device| probe(&device).map(|()| device)) {
+        match tried(&used) {
             Ok(device) => return Ok(chosen(asked, used, device, &refused)),
             Err(error) => refused.push(format!("{} does not work ({error})", used.name)),
         }
@@ -194,7 +218,7 @@ pub fn choose(asked: DeviceChoice) -> Result<Chosen> {
 fn lent(address: Address) -> Result<Chosen> {
     let asked = DeviceChoice::Remote(address);
     let device = remote::connect(address)?;
-    probe(&device).map_err(|error| Error::Device(format!("{asked} cannot be used: {error}")))?;
+    probe::probe(&device).map_err(|error| Error::Device(format!("{asked} cannot be used: {error}")))?;
     Ok(chosen(asked, remote::candidate(address), device, &[]))
 }
 
@@ -227,6 +251,10 @@ fn chosen(asked: DeviceChoice, used: Candidate, device: Device, refused: &[Strin
         DeviceChoice::Auto => "the first GPU that works".to_owned(),
         _ => "asked for".to_owned(),
     };
+    #[cfg(feature = "wgpu")]
+    if window::paints(&device) {
+        reason += "; shared with the window, which paints its pictures where they are made";
+    }
     if !refused.is_empty() {
         reason = format!("{reason}; {}", refused.join("; "));
     }
@@ -234,38 +262,65 @@ fn chosen(asked: DeviceChoice, used: Candidate, device: Device, refused: &[Strin
     Chosen { device, report: DeviceReport { asked, used, reason }, batch }
 }
 
-/// Devices brought up so far: a runtime can be initialised only once.
-static CONNECTED: Mutex<Option<HashMap<DeviceChoice, Device>>> = Mutex::new(None);
-
-fn connect(choice: DeviceChoice) -> Result<Device> {
-    let mut connected = CONNECTED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let connected = connected.get_or_insert_default();
-    if let Some(device) = connected.get(&choice) {
-        return Ok(device.clone());
-    }
-    let device = match choice {
-        DeviceChoice::Cpu => Device::flex(),
-        #[cfg(feature = "wgpu")]
-        DeviceChoice::Wgpu(Some(index)) => adapters::connect(index)?,
-        #[cfg(feature = "cuda")]
-        DeviceChoice::Cuda(index) => Device::cuda(index),
-        other => return Err(Error::Device(missing(other).into())),
-    };
-    connected.insert(choice, device.clone());
-    Ok(device)
+/// Has compiled kernels and what was measured of them kept between starts, in the user's cache folder: by default they would be
+/// kept where a program is built.
+#[cfg(any(feature = "wgpu", feature = "cuda"))]
+fn keep_kernels() {
+    use burn_cubecl::cubecl::config::cache::CacheConfig;
+    use burn_cubecl::cubecl::config::{CubeClRuntimeConfig, RuntimeConfig};
+    let Some(dirs) = directories::ProjectDirs::from("", "", "bayescope") else { return };
+    let mut config = CubeClRuntimeConfig::default().override_from_env();
+    config.environment.path = CacheConfig::Directory(dirs.cache_dir().join("kernels"));
+    // Once: what is set already stays.
+    CubeClRuntimeConfig::try_set(config);
 }
 
-/// Whether a small matrix product comes out right. A driver that panics inside burn counts as a refusal.
-fn probe(device: &Device) -> Result<()> {
-    let work = || {
-        let a = Tensor::<2>::from_data(TensorData::new(vec![1f32, 2.0, 3.0, 4.0], [2, 2]), device);
-        a.clone().matmul(a).try_into_vec_as::<f64>().map_err(|e| Error::Device(e.to_string()))
-    };
-    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)) {
-        Ok(Ok(product)) if product == [7.0, 10.0, 15.0, 22.0] => Ok(()),
-        Ok(Ok(product)) => Err(Error::Device(format!("a 2×2 matrix product gave {product:?}"))),
-        Ok(Err(error)) => Err(error),
-        Err(_) => Err(Error::Device("its driver failed on a 2×2 matrix product".into())),
+/// A device that computes. One that was lost while nobody used it is replaced.
+fn tried(used: &Candidate) -> Result<Device> {
+    let device = connect(used)?;
+    match probe::probe(&device) {
+        Ok(()) => Ok(device),
+        Err(Error::DeviceLost { .. }) => {
+            let device = connect(used)?;
+            probe::probe(&device).map(|()| device)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn connect(used: &Candidate) -> Result<Device> {
+    #[cfg(any(feature = "wgpu", feature = "cuda"))]
+    keep_kernels();
+    #[cfg(feature = "wgpu")]
+    if let DeviceChoice::Wgpu(Some(index)) = used.choice
+        && let Some(device) = window::connect(used, index)?
+    {
+        return Ok(device);
+    }
+    table::connect(used, || {
+        Ok(match used.choice {
+            DeviceChoice::Cpu => Device::flex().into(),
+            #[cfg(feature = "wgpu")]
+            DeviceChoice::Wgpu(Some(index)) => adapters::connect(index)?,
+            #[cfg(feature = "cuda")]
+            DeviceChoice::Cuda(index) => Device::cuda(index).into(),
+            other => return Err(Error::Device(missing(other).into())),
+        })
+    })
+}
+
+/// Bytes that a device takes in one buffer, where it has a limit.
+pub fn largest_buffer(device: &Device) -> Option<u64> {
+    #[cfg(feature = "wgpu")]
+    return table::ask_of(device, |line| {
+        let limits = line.wgpu.as_ref()?.device.limits();
+        Some(limits.max_buffer_size.min(limits.max_storage_buffer_binding_size))
+    })
+    .flatten();
+    #[cfg(not(feature = "wgpu"))]
+    {
+        let _ = device;
+        None
     }
 }
 

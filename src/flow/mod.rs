@@ -15,6 +15,8 @@ pub mod weights;
 
 use std::ops::Range;
 
+use burn::tensor::Tensor;
+
 use crate::data::ImageShape;
 use crate::error::Result;
 use crate::events::{Events, Progress};
@@ -58,6 +60,11 @@ pub trait Flow: Send {
 
     /// The flow as one whose map all classes share, with what only such a flow can do.
     fn shared_map(&self) -> Option<&glow::GlowFlow> {
+        None
+    }
+
+    /// The flow as one that can leave its images on the device that makes them; `None` where it computes on the host.
+    fn resident(&self) -> Option<&dyn ResidentFlow> {
         None
     }
 
@@ -109,13 +116,55 @@ pub trait Flow: Send {
     fn evidence(&self, x: &[f32], a: ClassId, b: ClassId, tau: Tau) -> Result<Evidence>;
 }
 
+/// A flow that can leave its images on the device that makes them, for the eye.
+pub trait ResidentFlow {
+    /// [`Flow::decode`] of which only statistics are read back.
+    ///
+    /// # Errors
+    /// As [`Flow::decode`].
+    fn decode_resident(
+        &self,
+        noise: &[f32],
+        classes: &[ClassId],
+        tau: Tau,
+        events: &mut dyn Events<Decoding>,
+    ) -> Result<Resident>;
+
+    /// World-space images (NCHW) of [`Resident::images`]: the same bits as those of [`Flow::decode`].
+    ///
+    /// # Errors
+    /// When the device fails.
+    fn fetch(&self, images: Tensor<4>) -> Result<Vec<f32>>;
+}
+
 /// A word from within a slow inverse pass.
 #[derive(Debug, Clone)]
 pub struct Decoding {
     /// Steps of the pass.
     pub progress: Progress,
     /// The images as they are after another block was inverted: not yet in world space, for the eye. NCHW.
-    pub x: Option<Vec<f32>>,
+    pub x: Option<Unfinished>,
+}
+
+/// Images that are still being made.
+#[derive(Debug, Clone)]
+pub enum Unfinished {
+    /// As world-space values on the host.
+    Host(Vec<f32>),
+    /// As 8-bit levels [N, C, H, W] (see [`Preprocessing::levels`]) on the device.
+    Resident(Box<Tensor<4>>),
+}
+
+/// Images that stayed on the device that made them.
+#[derive(Debug, Clone)]
+pub struct Resident {
+    /// What [`ResidentFlow::fetch`] makes world-space images of, [N, C, H, W].
+    pub images: Tensor<4>,
+    /// The images for the eye: 8-bit levels, whole numbers in f32, [N, C, H, W].
+    pub levels: Tensor<4>,
+    /// Their statistics under every class: sums over an image's dimensions begin on the device in short runs (a row, a token) and
+    /// end here in f64.
+    pub scores: Scores,
 }
 
 /// Images made by a flow.

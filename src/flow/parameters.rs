@@ -6,7 +6,8 @@ use burn::optim::GradientsParams;
 use burn::tensor::{DType, Device, Tensor, TensorData};
 
 use super::Precision;
-use crate::error::{Error, Result};
+pub use crate::device::to_host;
+use crate::error::Result;
 use crate::flow::weights::{HostTensor, Weights};
 use crate::units::Seed;
 
@@ -142,18 +143,6 @@ impl ModuleVisitor for Collector<'_> {
     fn exit_module(&mut self, _name: &str, _container: &str) {
         self.path.pop();
     }
-}
-
-/// The values of a tensor in f64.
-///
-/// # Errors
-/// When the device cannot deliver them: it ran out of memory or was lost.
-pub fn to_host<const D: usize>(tensor: Tensor<D>) -> Result<Vec<f64>> {
-    tensor.try_into_vec_as::<f64>().map_err(|e| {
-        Error::Device(format!(
-            "a result could not be read back, as happens when memory runs out or the device is lost: {e}"
-        ))
-    })
 }
 
 /// Whether `weights` are exactly the `arrays` (name and shape), `ignored` names apart, all of finite numbers.

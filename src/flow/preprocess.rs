@@ -4,6 +4,8 @@
 //! y = logit(p), p = ((2v − 1)b + 1)/2 with b = 0.9. Its log-determinant is part of the density and is computed in f64
 //! on the host: no gradient ever flows through it.
 
+use burn::tensor::Tensor;
+use burn::tensor::activation::sigmoid;
 use rand::distr::{Distribution, StandardUniform};
 use rand_distr::StandardNormal;
 use rayon::prelude::*;
@@ -59,6 +61,16 @@ impl BoundedLogit {
     pub fn round(self, v: &[f64]) -> Vec<f32> {
         let (least, most) = self.support();
         v.iter().map(|&v| (v as f32).clamp(least, most)).collect()
+    }
+
+    /// v of y on its device, and the log-determinants Σ_w log |dy/dv| of every row [N, C·H]: log b + |y| + 2 log(1 + e^−|y|) a
+    /// pixel, without log b.
+    pub fn inverse_resident(self, y: &Tensor<4>) -> (Tensor<4>, Tensor<2>) {
+        let [n, c, h, _] = y.dims();
+        let size = y.clone().abs();
+        let log_det = size.clone() + (-size).exp().log1p() * 2.0;
+        let v = (sigmoid(y.clone()) * 2.0 - 1.0) / (2.0 * self.bounds) + 0.5;
+        (v, log_det.sum_dim(3).reshape([n, c * h]))
     }
 
     /// v and the log-determinant Σ_d log |dy/dv| of each image at that y, [N]. Undoes the bounds, so v may lie a little
@@ -160,6 +172,17 @@ impl Preprocessing {
             Self::Gaussian { .. } => ((x + 1.0) * 127.5).round(),
         };
         level.clamp(0.0, 255.0) as u8
+    }
+
+    /// [`Self::pixel`] of every value of a tensor, on its device, as whole numbers in f32.
+    pub fn levels<const D: usize>(self, x: Tensor<D>) -> Tensor<D> {
+        let level = match self {
+            Self::Uniform => x * 256.0,
+            Self::UniformSymmetric => (x + 1.0) * 128.0,
+            // Half a level up: `round` away from zero, which no negative level outlives.
+            Self::Gaussian { .. } => (x + 1.0) * 127.5 + 0.5,
+        };
+        level.floor().clamp(0.0, 255.0)
     }
 
     /// The 8-bit picture of a world-space image.

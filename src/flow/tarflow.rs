@@ -21,9 +21,11 @@
 pub mod cpu;
 pub mod engine;
 mod frozen;
+mod map;
 mod parameters;
 mod patches;
 pub mod plan;
+mod resident;
 mod solve;
 mod tensors;
 

@@ -2,6 +2,7 @@
 
 use crate::provenance::Made;
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use eframe::egui::{self, CentralPanel, Frame, Panel as Side, ThemePreference, Ui};
@@ -14,6 +15,7 @@ use super::engine::Engine;
 use super::fetch::FetchDesk;
 use super::inspector::Inspector;
 use super::overlay::{FrameReport, FrameTimes, Phase};
+use super::paint::Canvas;
 use super::palette::Palette;
 use super::panels::{self, Cx, Pane, Panel};
 use super::precision::PrecisionPage;
@@ -37,7 +39,7 @@ const LAYOUT: &str = "layout";
 
 /// The window.
 pub struct App {
-    pub(super) engine: Box<dyn Engine>,
+    pub(super) engine: Rc<dyn Engine>,
     pub(super) prefs: Prefs,
     pub(super) history: History,
     pub(super) session: Session,
@@ -70,14 +72,14 @@ pub struct App {
 
 impl App {
     /// A window on an engine that was started with the oracle and device of `prefs`.
-    pub fn new(ctx: &egui::Context, prefs: Prefs, engine: Box<dyn Engine>) -> Self {
+    pub fn new(ctx: &egui::Context, prefs: Prefs, engine: impl Into<Rc<dyn Engine>>) -> Self {
         theme::install(ctx);
         let panels = panels::registry();
         let layout = panels::default_layout(&panels);
         Self {
             wishes: Wishes::new(&prefs),
             session: Session::opening(&prefs.oracle),
-            engine,
+            engine: engine.into(),
             prefs,
             history: History::default(),
             view: View::default(),
@@ -109,6 +111,28 @@ impl App {
         let saved = storage.and_then(|storage| eframe::get_value(storage, LAYOUT));
         self.layout = panels::restore_layout(saved, &self.panels);
         self.listing = background::list_devices(ctx);
+    }
+
+    /// What is known of the engine goes on in another window: this one's graphics device is lost.
+    pub fn retire(&mut self) -> Session {
+        std::mem::take(&mut self.session)
+    }
+
+    /// Goes on with what another window knew, if anything, whose graphics device was lost. Pictures that lay there are asked for
+    /// anew.
+    pub fn succeed(&mut self, session: Option<Session>, why: &str) {
+        let engine = if session.is_some() { "the engine went on" } else { "the engine was started again" };
+        if let Some(session) = session {
+            self.session = session;
+            self.session.forget_pictures();
+            let classes = self.session.class_names().len();
+            if classes > 0 {
+                self.prefs.fit(classes);
+            }
+            self.wishes.forget();
+        }
+        let text = format!("The graphics device was lost ({why}). The window was opened again, {engine}.");
+        self.session.notify(Level::Warning, text);
     }
 
     /// The program began to open the window at `started`.
@@ -326,6 +350,7 @@ impl App {
 
 impl eframe::App for App {
     fn logic(&mut self, ctx: &egui::Context, _: &mut eframe::Frame) {
+        Canvas::of(ctx).sweep();
         self.drain(ctx);
         self.errands(ctx);
         let rows = self.session.jobs.iter().count();

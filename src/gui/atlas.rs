@@ -1,37 +1,21 @@
 //! Thumbnails packed into large textures, so that thousands of images are a handful of draw calls. A tile is uploaded
 //! when it is looked at and has changed.
 
-use eframe::egui::{self, Color32, ColorImage, Mesh, Rect, TextureHandle, TextureOptions, pos2, vec2};
+use std::collections::BTreeMap;
 
+use eframe::egui::{self, Color32, Mesh, Rect, pos2, vec2};
+
+use super::paint::Sheet;
 use super::session::gallery::Gallery;
-use super::theme;
 use crate::data::ImageShape;
 
 /// Side of a page, pixels.
 const PAGE: usize = 1024;
-/// Pixels are squares, not smears.
-pub const NEAREST: TextureOptions = TextureOptions::NEAREST;
-
-/// CHW bytes as a picture.
-pub fn picture(shape: ImageShape, pixels: &[u8]) -> ColorImage {
-    let area = shape.height * shape.width;
-    let plane = |channel: usize| &pixels[channel * area..(channel + 1) * area];
-    let colours: Vec<Color32> = if pixels.len() < shape.dims() {
-        vec![theme::EMPTY; area]
-    } else if shape.channels >= 3 {
-        let (r, g, b) = (plane(0), plane(1), plane(2));
-        (0..area).map(|i| theme::pixel(r[i], g[i], b[i])).collect()
-    } else {
-        plane(0).iter().map(|&v| theme::pixel(v, v, v)).collect()
-    };
-    ColorImage::new([shape.width, shape.height], colours)
-}
-
 /// The textures of one gallery.
 #[derive(Default)]
 pub struct Atlas {
     shape: Option<ImageShape>,
-    pages: Vec<TextureHandle>,
+    pages: Vec<Sheet>,
     stamps: Vec<u64>,
 }
 
@@ -59,22 +43,25 @@ impl Atlas {
             *self = Self { shape: Some(shape), ..Self::default() };
         }
         let stale = visible.iter().filter_map(|&index| {
-            let (stamp, pixels) = gallery.picture(index)?;
-            (self.stamps.get(index) != Some(&stamp)).then_some((index, stamp, pixels))
+            let (stamp, source) = gallery.picture(index)?;
+            (self.stamps.get(index) != Some(&stamp)).then_some((index, stamp, source))
         });
         let stale: Vec<_> = stale.collect();
-        for (index, stamp, pixels) in stale.iter().take(budget) {
-            let (page, corner) = Self::place(shape, *index);
-            while self.pages.len() <= page {
-                let side = Self::side(shape);
-                let blank = ColorImage::filled([side, side], theme::EMPTY);
-                self.pages.push(ctx.load_texture(format!("atlas {}", self.pages.len()), blank, NEAREST));
-            }
-            self.pages[page].set_partial(corner, picture(shape, pixels), NEAREST);
-            if self.stamps.len() <= *index {
+        let side = Self::side(shape);
+        let mut by_page: BTreeMap<usize, Vec<_>> = BTreeMap::new();
+        for &(index, stamp, source) in stale.iter().take(budget) {
+            let (page, corner) = Self::place(shape, index);
+            by_page.entry(page).or_default().push((corner, source));
+            if self.stamps.len() <= index {
                 self.stamps.resize(index + 1, 0);
             }
-            self.stamps[*index] = *stamp;
+            self.stamps[index] = stamp;
+        }
+        for (page, pictures) in by_page {
+            while self.pages.len() <= page {
+                self.pages.push(Sheet::new(ctx, &format!("atlas {}", self.pages.len()), [side, side]));
+            }
+            self.pages[page].put(shape, &pictures);
         }
         stale.len().saturating_sub(budget)
     }
@@ -127,12 +114,5 @@ mod tests {
             assert!(x + 100 <= PAGE && y + 30 <= PAGE && x % 100 == 0 && y % 30 == 0);
             assert!(seen.insert((page, x, y)));
         }
-    }
-
-    #[test]
-    fn channels_come_out_in_their_places() {
-        let shape = ImageShape { channels: 3, height: 1, width: 2 };
-        let image = picture(shape, &[1, 2, 3, 4, 5, 6]);
-        assert_eq!(image.pixels, [theme::pixel(1, 3, 5), theme::pixel(2, 4, 6)]);
     }
 }

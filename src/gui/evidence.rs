@@ -2,8 +2,8 @@
 
 use eframe::egui::{self, ColorImage, ComboBox, Rect, Role, Sense, Slider, TextureHandle, Ui, WidgetInfo, pos2, vec2};
 
-use super::atlas::{NEAREST, picture};
 use super::format;
+use super::paint::{NEAREST, picture};
 use super::panels::Cx;
 use super::theme::{Badge, Theme, UNTINTED};
 use super::widgets::{heading, hint};

@@ -1,12 +1,12 @@
 //! The inspector: everything about the image under the cursor.
 
-use eframe::egui::{self, Image, Rect, RichText, Sense, TextureHandle, Ui, vec2};
+use eframe::egui::{self, Image, Rect, RichText, Sense, Ui, vec2};
 
-use super::atlas::{NEAREST, picture};
 use super::command::Command;
 use super::evidence::EvidenceSection;
 use super::format;
 use super::looks;
+use super::paint::Sheet;
 use super::panels::Cx;
 use super::prefs::Prefs;
 use super::running::RunningSection;
@@ -16,6 +16,7 @@ use super::verdict;
 use super::view::{Source, View};
 use super::widgets::{badge, fact, facts, heading, hint};
 use crate::data::ImageShape;
+use crate::device::ImageSource;
 use crate::flow::Architecture;
 use crate::oracle::posterior::Posterior;
 use crate::oracle::rounding::ROUNDING_TOLERANCE;
@@ -30,13 +31,13 @@ const EYE: &str = "Clipped and rounded to 8 bits for the eye; the figures are of
 const LOG_FLOOR: f64 = -12.0;
 
 /// The inspected image, by generation, source and number; its picture, and that of its look.
-type Large = ((u64, Source, usize), TextureHandle, Option<TextureHandle>);
+type Large = ((u64, Source, usize), Sheet, Option<Sheet>);
 
 /// The textures of the inspected image.
 #[derive(Default)]
 pub struct Inspector {
     large: Option<Large>,
-    morph: Option<((u64, usize), Vec<TextureHandle>)>,
+    morph: Option<((u64, usize), Vec<Sheet>)>,
     evidence: EvidenceSection,
     running: RunningSection,
 }
@@ -105,7 +106,7 @@ impl Inspector {
     fn summary(&mut self, ui: &mut Ui, cx: &Cx, index: usize, stamp: u64, shape: ImageShape, tile: &Tile) {
         let key = (stamp, cx.view.source, index);
         if self.large.as_ref().is_none_or(|(shown, ..)| *shown != key) {
-            let load = |pixels: &Vec<u8>| ui.ctx().load_texture("inspected", picture(shape, pixels), NEAREST);
+            let load = |source: &ImageSource| Sheet::of(ui.ctx(), "inspected", shape, source);
             self.large = Some((key, load(&tile.pixels), tile.look.as_ref().map(|looked| load(&looked.pixels))));
         }
         let look = looks::look(cx.session, cx.prefs).filter(|_| cx.view.source == Source::World);
@@ -177,13 +178,12 @@ impl Inspector {
         if self.morph.as_ref().is_some_and(|(shown, _)| *shown == key) {
             return;
         }
-        let load =
-            |(_, tile): &(Tau, Tile)| ui.ctx().load_texture("morph", picture(inspection.shape, &tile.pixels), NEAREST);
+        let load = |(_, tile): &(Tau, Tile)| Sheet::of(ui.ctx(), "morph", inspection.shape, &tile.pixels);
         self.morph = Some((key, inspection.morph.iter().map(load).collect()));
     }
 }
 
-fn one_tau(ui: &mut Ui, cx: &mut Cx, side: f32, tau: Tau, tile: &Tile, texture: &TextureHandle) {
+fn one_tau(ui: &mut Ui, cx: &mut Cx, side: f32, tau: Tau, tile: &Tile, texture: &Sheet) {
     ui.set_width(side);
     let text = format!("τ = {}", tau.get());
     let decision = cx.session.class_name(tile.posterior.decision);

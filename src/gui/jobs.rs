@@ -100,7 +100,9 @@ pub fn status(ui: &mut Ui, cx: &Cx) {
             1 => "1 job".to_owned(),
             n => format!("{n} jobs"),
         };
-        if progress.total > 0 && !gallery.complete() {
+        if let Some(what) = &cx.session.preparing {
+            text += &format!(" · {what}…");
+        } else if progress.total > 0 && !gallery.complete() {
             text +=
                 &format!(" · drawing samples: {} of {}", format::count(progress.done), format::count(progress.total));
         }

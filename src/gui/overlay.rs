@@ -137,9 +137,10 @@ impl FrameTimes {
         area.order(egui::Order::Foreground).interactable(false).show(ctx, |ui| {
             egui::Frame::popup(ui.style()).show(ui, |ui| {
                 let line = |ui: &mut egui::Ui, text: String| ui.label(RichText::new(text).monospace());
-                let (p50, p99) = (quantile(&work, 0.5), quantile(&work, 0.99));
-                line(ui, format!("UI work        p50 {p50:6.2} ms   p99 {p99:6.2} ms"));
-                line(ui, format!("frame interval p50 {:6.2} ms", quantile(&interval, 0.5)));
+                let three = |all: &[f32]| [0.5, 0.99, 1.0].map(|q| quantile(all, q));
+                for (what, [p50, p99, worst]) in [("UI work", three(&work)), ("frame interval", three(&interval))] {
+                    line(ui, format!("{what:14} p50 {p50:6.2}   p99 {p99:6.2}   worst {worst:6.2} ms"));
+                }
                 line(ui, format!("last {} frames", work.len()));
             });
         });

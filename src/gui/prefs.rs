@@ -129,6 +129,8 @@ pub struct Prefs {
     pub oracle: String,
     /// What to compute on.
     pub device: DeviceChoice,
+    /// Compute on a graphics device apart from the one that paints the window: pictures travel over the host.
+    pub device_apart: bool,
     /// Other machines' devices that were used, the last one first.
     pub machines: Vec<DeviceChoice>,
     /// Range of τ of the curve E(τ).
@@ -168,6 +170,7 @@ impl Default for Prefs {
             log_bars: false,
             oracle: library::DEFAULT.into(),
             device: DeviceChoice::Auto,
+            device_apart: false,
             machines: Vec::new(),
             tau_range: [0.2, 4.0],
             log_tau: true,
@@ -316,7 +319,7 @@ impl History {
 fn keep_the_open(state: &Prefs, now: &Prefs) -> Prefs {
     let mut state = state.clone();
     state.oracle.clone_from(&now.oracle);
-    state.device = now.device;
+    (state.device, state.device_apart) = (now.device, now.device_apart);
     state.machines.clone_from(&now.machines);
     state.runs.clone_from(&now.runs);
     if state.prior.len() != now.prior.len() {

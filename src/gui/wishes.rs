@@ -33,6 +33,7 @@ pub struct Wishes {
     watched: WatchRequest,
     oracle: String,
     device: DeviceChoice,
+    device_apart: bool,
 }
 
 impl Wishes {
@@ -54,6 +55,7 @@ impl Wishes {
             watched,
             oracle,
             device,
+            device_apart: prefs.device_apart,
         };
         wishes.accept(prefs);
         wishes
@@ -62,7 +64,7 @@ impl Wishes {
     /// Oracle and device are what these say: no job is needed.
     pub fn accept(&mut self, prefs: &Prefs) {
         self.oracle.clone_from(&prefs.oracle);
-        self.device = prefs.device;
+        (self.device, self.device_apart) = (prefs.device, prefs.device_apart);
     }
 
     /// Gallery and inspection must be asked for again.
@@ -84,8 +86,10 @@ impl Wishes {
 
     /// Asks for what has changed. Jobs wait until nothing is being dragged: then it is `quiet`.
     pub fn tell(&mut self, engine: &dyn Engine, session: &mut Session, prefs: &Prefs, view: &mut View, quiet: bool) {
-        if self.device != prefs.device {
-            self.device = prefs.device;
+        if (self.device, self.device_apart) != (prefs.device, prefs.device_apart) {
+            (self.device, self.device_apart) = (prefs.device, prefs.device_apart);
+            #[cfg(feature = "wgpu")]
+            crate::device::keep_apart(prefs.device_apart);
             submit(engine, session, Job::UseDevice(prefs.device));
         }
         if self.oracle != prefs.oracle {

@@ -263,6 +263,11 @@ fn device(ui: &mut Ui, cx: &mut Cx) {
     match cx.session.device.clone() {
         Some(report) => {
             ui.label(&report.used.name).on_hover_text(&report.used.driver);
+            if matches!(report.used.choice, DeviceChoice::Wgpu(_)) {
+                let why = "Shared with the window, pictures are painted where they are made, and frames wait for kernels under \
+                           way. Apart, frames do not wait, and pictures travel over the host.";
+                ui.checkbox(&mut cx.prefs.device_apart, "apart from the window").on_hover_text(why);
+            }
             hint(ui, format!("Why: {}.", report.reason));
             connect::card(ui, cx, &report);
         }

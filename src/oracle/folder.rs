@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::data::write_atomically;
+use crate::device::largest_buffer;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
 use crate::flow::import::{Checkpoint, Inferred, read_checkpoint};
@@ -118,6 +119,7 @@ impl OracleInfo {
     /// # Errors
     /// When the weights do not fit, or the device fails.
     pub fn build(self, weights: Weights, device: &Device, precision: Precision, batch: usize) -> Result<Oracle> {
+        self.fits(&weights, device, precision)?;
         let flow = match (&self.architecture, self.flows.len()) {
             (Architecture::TarFlow(config), 1..) => {
                 let each = per_class::split(weights, self.flows.len());
@@ -127,6 +129,22 @@ impl OracleInfo {
         };
         let world = World::new(flow, self.class_names.clone(), batch)?;
         Ok(Oracle { info: self, world })
+    }
+
+    /// Whether the device takes the largest array in one buffer.
+    fn fits(&self, weights: &Weights, device: &Device, precision: Precision) -> Result<()> {
+        let Some(most) = largest_buffer(device) else { return Ok(()) };
+        let width = if precision == Precision::F64 { 8 } else { 4 };
+        let Some((name, array)) = weights.0.iter().max_by_key(|(_, array)| array.values.len()) else { return Ok(()) };
+        let bytes = width * array.values.len() as u64;
+        if bytes <= most {
+            return Ok(());
+        }
+        Err(Error::Device(format!(
+            "its driver takes buffers of at most {most} bytes, and the array {name} of {} has {bytes}; take another device, such \
+             as --device cpu",
+            self.name
+        )))
     }
 }
 

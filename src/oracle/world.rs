@@ -1,6 +1,7 @@
 //! A world: a frozen flow, its preprocessing, a class prior π, a base temperature τ and a posterior smoothing T; a
 //! complete joint distribution p(x, y) (SCIENCE §1).
 
+use burn::tensor::Tensor;
 use rand::distr::{Distribution, StandardUniform};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -10,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
 use crate::flow::base::latents;
 use crate::flow::preprocess::Dequantisation;
-use crate::flow::{Decoded, Decoding, Flow, Scores};
+use crate::flow::{Decoded, Decoding, Flow, Resident, Scores};
 use crate::oracle::posterior::{Posterior, Prior, draw};
 use crate::oracle::running::score_by_classes;
 use crate::units::{ClassId, Seed, Smoothing, Tau};
@@ -61,6 +62,38 @@ pub struct Sample {
     pub posterior: Posterior,
 }
 
+/// What is known of a sample besides its image; fields as of [`Sample`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Figures {
+    /// Running number under its seed.
+    pub index: usize,
+    /// The class y₀.
+    pub source: ClassId,
+    /// The label y.
+    pub label: ClassId,
+    /// The exact posterior.
+    pub posterior: Posterior,
+}
+
+impl Figures {
+    /// The sample these are the figures of.
+    pub fn with_image(self, x: Vec<f32>) -> Sample {
+        let Self { index, source, label, posterior } = self;
+        Sample { index, source, label, x, posterior }
+    }
+}
+
+/// Samples whose images stayed on the device, for the eye.
+#[derive(Debug, Clone)]
+pub struct ResidentSamples {
+    /// In the order asked for.
+    pub figures: Vec<Figures>,
+    /// Their images as [`World::fetch`] takes them, [N, C, H, W].
+    pub images: Tensor<4>,
+    /// 8-bit levels for the eye, whole numbers in f32, [N, C, H, W].
+    pub levels: Tensor<4>,
+}
+
 /// A flow with the names of its classes.
 pub struct World {
     flow: Box<dyn Flow>,
@@ -70,6 +103,16 @@ pub struct World {
 
 fn uniform(seed: Seed, index: usize) -> f64 {
     StandardUniform.sample(&mut seed.rng(index as u64))
+}
+
+/// What is known of sample `index` of class `source` besides its image.
+fn figures(spec: &SampleSpec, settings: &Settings, (index, source): (usize, ClassId), posterior: Posterior) -> Figures {
+    let label = if settings.smoothing == Smoothing::ONE || spec.class.is_some() {
+        source
+    } else {
+        posterior.draw(uniform(spec.seed.split("labels"), index))
+    };
+    Figures { index, source, label, posterior }
 }
 
 impl World {
@@ -160,14 +203,39 @@ impl World {
         let (classes, noise) = self.latents_of(spec, settings, indices)?;
         let images = self.decode_running(&noise, &classes, settings, events, scored)?;
         let samples = images.into_iter().zip(indices).zip(&classes).map(|(((x, posterior), &index), &source)| {
-            let label = if settings.smoothing == Smoothing::ONE || spec.class.is_some() {
-                source
-            } else {
-                posterior.draw(uniform(spec.seed.split("labels"), index))
-            };
-            Sample { index, source, label, x, posterior }
+            figures(spec, settings, (index, source), posterior).with_image(x)
         });
         Ok(samples.collect())
+    }
+
+    /// [`Self::sample_watched`] that leaves the images on the device: only figures are read back. None where the flow cannot.
+    ///
+    /// # Errors
+    /// As [`Self::sample_watched`].
+    pub fn sample_resident(
+        &self,
+        spec: &SampleSpec,
+        settings: &Settings,
+        indices: &[usize],
+        events: &mut dyn Events<Decoding>,
+    ) -> Result<Option<ResidentSamples>> {
+        let Some(flow) = self.flow.resident() else { return Ok(None) };
+        let (classes, noise) = self.latents_of(spec, settings, indices)?;
+        let Resident { images, levels, scores } = flow.decode_resident(&noise, &classes, settings.tau, events)?;
+        let known = indices.iter().zip(&classes).enumerate().map(|(i, (&index, &source))| {
+            figures(spec, settings, (index, source), self.posterior(&scores, i, settings))
+        });
+        Ok(Some(ResidentSamples { figures: known.collect(), images, levels }))
+    }
+
+    /// One of [`ResidentSamples`] with its image: the sample that [`Self::sample_watched`] makes.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn fetch(&self, samples: &ResidentSamples, i: usize) -> Result<Sample> {
+        let flow = self.flow.resident().ok_or_else(|| Error::input("the images of this world are on the host"))?;
+        let x = flow.fetch(samples.images.clone().narrow(0, i, 1))?;
+        Ok(samples.figures[i].clone().with_image(x))
     }
 
     /// The images that standard normal `noise` (NCHW) becomes under the given classes, with their exact posteriors.
@@ -207,6 +275,24 @@ impl World {
         };
         let images = x.chunks(self.shape().dims()).enumerate();
         Ok(images.map(|(i, x)| (x.to_vec(), self.posterior(&scores, i, settings))).collect())
+    }
+
+    /// Passes that a device compiles at their first use: of one image both ways, in a class-map world forward under one class
+    /// only (its inverse takes hundreds of steps, and tells how far it is).
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn prepare(&self) -> Result<()> {
+        let noise = vec![0f32; self.shape().dims()];
+        let x = match (self.flow.class_map(), self.flow.resident()) {
+            (Some(_), _) => noise,
+            (None, Some(flow)) => {
+                let made = flow.decode_resident(&noise, &[0], Tau::ONE, &mut silent())?;
+                flow.fetch(made.images)?
+            }
+            (None, None) => self.flow.decode(&noise, &[0], Tau::ONE, &mut silent())?.x,
+        };
+        self.flow.score_classes(&x, 0..1).map(drop)
     }
 
     /// Classes y₀ and standard normal latents (NCHW) of samples.

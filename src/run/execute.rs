@@ -1,6 +1,7 @@
 //! A run carried out: cell after cell, whatever is not finished yet.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use burn::tensor::Device;
@@ -10,13 +11,12 @@ use super::folder::{Planned, RunFolder};
 use super::metrics::{Line, Writer};
 use super::pools::Pools;
 use super::status::{State, Status};
-use crate::classifier::{Architecture, ClassifierConfig, Trainee};
+use crate::device::{Chosen, Hand, spread};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::experiment::{CellEvent, CellResult, Data, Job, Place, Summary, carry_out};
 use crate::flow::weights::Weights;
 use crate::oracle::world::{Settings, World};
-use crate::units::Seed;
 
 /// How often, at most, a cell's status is rewritten.
 pub(super) const HEARTBEAT: Duration = Duration::from_secs(5);
@@ -129,6 +129,46 @@ pub fn execute(
     computer: &Computer<'_>,
     events: &mut dyn Events<RunEvent>,
 ) -> Result<Summary> {
+    let open = begin(folder, share, events)?;
+    let mut left = open.iter().copied();
+    let failed = cells(folder, computer, (&mut || left.next(), open.last().copied()), events)?;
+    end(folder, failed, events)
+}
+
+/// Lets a device compute: opens a world on it and calls back with what computes there.
+pub type OnDevice<'a> = dyn Fn(&Chosen, &mut dyn FnMut(&Computer<'_>) -> Result<()>) -> Result<()> + Sync + 'a;
+
+/// [`execute`] on several devices at once, each of which takes the next cell. A cell is the same whichever takes it, as far as the
+/// devices' arithmetic is.
+///
+/// # Errors
+/// As [`execute`]; [`Error::DeviceLost`] where no device is left.
+pub fn execute_on(
+    folder: &RunFolder,
+    share: Share,
+    devices: Vec<Chosen>,
+    on: &OnDevice<'_>,
+    events: &mut dyn Events<RunEvent>,
+) -> Result<Summary> {
+    let open = begin(folder, share, events)?;
+    let (last, failed) = (open.last().copied(), AtomicUsize::new(0));
+    let work = |chosen: &Chosen, hand: &Hand<'_, &Planned>, events: &mut dyn Events<RunEvent>| {
+        on(chosen, &mut |computer| {
+            let of_device = cells(folder, computer, (&mut || hand.take(), last), events)?;
+            failed.fetch_add(of_device, Ordering::Relaxed);
+            Ok(())
+        })
+    };
+    match spread(devices, open.clone(), work, events) {
+        // Nothing is left to break off.
+        Err(Error::Cancelled) if open.iter().all(|planned| folder.finished(&planned.id)) => {}
+        done => done?,
+    }
+    end(folder, failed.into_inner(), events)
+}
+
+/// The cells of a share that are not finished.
+fn begin<'a>(folder: &'a RunFolder, share: Share, events: &mut dyn Events<RunEvent>) -> Result<Vec<&'a Planned>> {
     if share.task >= share.of {
         let Share { task, of } = share;
         return Err(Error::input(format!("there is no task {task} of {of}: tasks count from 0")));
@@ -137,34 +177,50 @@ pub fn execute(
     let mine: Vec<&Planned> = share.of(&folder.plan).collect();
     let open: Vec<&Planned> = mine.iter().copied().filter(|planned| !folder.finished(&planned.id)).collect();
     events.report(RunEvent::Planned { cells: mine.len(), finished: mine.len() - open.len() })?;
+    Ok(open)
+}
+
+/// Carries out the cells that `next` gives; how many of them failed. `last` is the last of all.
+fn cells<'a>(
+    folder: &RunFolder,
+    computer: &Computer<'_>,
+    (next, last): (&mut dyn FnMut() -> Option<&'a Planned>, Option<&Planned>),
+    events: &mut dyn Events<RunEvent>,
+) -> Result<usize> {
     let mut failed = 0;
-    if let Some(last) = open.last().copied() {
-        let mut run = Run { folder, computer, pools: Pools::new(folder, computer)? };
-        for planned in open {
-            match run.cell(planned, events) {
-                Ok(result) => {
-                    folder.finish(&result)?;
-                    folder.write_summary()?;
-                    // After the last cell nothing is left to break off: to say so would have a scheduler start again.
-                    if events.emit(RunEvent::Finished(Box::new(result))).is_break() && planned != last {
-                        return Err(Error::Cancelled);
-                    }
-                }
-                // This cell's own fault: the others may be well.
-                Err(Error::Numeric(why) | Error::Input(why)) => {
-                    failed += 1;
-                    run.say(planned, State::Failed, Some(&why))?;
-                    events.report(RunEvent::Failed { planned: planned.clone(), why })?;
-                }
-                Err(error) => {
-                    let why = (!matches!(error, Error::Cancelled)).then(|| error.to_string());
-                    // The error itself matters more than that it cannot be noted (a full disk).
-                    let _ = run.say(planned, State::Stopped, why.as_deref());
-                    return Err(error);
+    let Some(mut planned) = next() else { return Ok(failed) };
+    let mut run = Run { folder, computer, pools: Pools::new(folder, computer)? };
+    loop {
+        match run.cell(planned, events) {
+            Ok(result) => {
+                folder.finish(&result)?;
+                folder.write_summary()?;
+                // After the last cell nothing is left to break off: to say so would have a scheduler start again.
+                if events.emit(RunEvent::Finished(Box::new(result))).is_break() && Some(planned) != last {
+                    return Err(Error::Cancelled);
                 }
             }
+            // This cell's own fault: the others may be well.
+            Err(Error::Numeric(why) | Error::Input(why)) => {
+                failed += 1;
+                run.say(planned, State::Failed, Some(&why))?;
+                events.report(RunEvent::Failed { planned: planned.clone(), why })?;
+            }
+            Err(error) => {
+                let why = (!matches!(error, Error::Cancelled)).then(|| error.to_string());
+                // The error itself matters more than that it cannot be noted (a full disk).
+                let _ = run.say(planned, State::Stopped, why.as_deref());
+                return Err(error);
+            }
+        }
+        match next() {
+            Some(following) => planned = following,
+            None => return Ok(failed),
         }
     }
+}
+
+fn end(folder: &RunFolder, failed: usize, events: &mut dyn Events<RunEvent>) -> Result<Summary> {
     let summary = folder.write_summary()?;
     let _ = events.emit(RunEvent::Summary(Box::new(summary.clone())));
     match failed {
@@ -294,66 +350,4 @@ impl Diary<'_> {
         self.told = Some(Instant::now());
         Status::new(State::Running, step, self.steps, self.eta(step)).write(&self.path)
     }
-}
-
-/// How long a run will take, by architecture.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Estimate {
-    /// Network.
-    pub architecture: Architecture,
-    /// Trained numbers.
-    pub parameters: usize,
-    /// Cells not finished.
-    pub cells: usize,
-    /// Their optimisation steps.
-    pub steps: usize,
-    /// Seconds of one step, measured.
-    pub step_secs: f64,
-    /// Seconds of them all; drawing and measuring are not counted.
-    pub seconds: f64,
-}
-
-/// Times a few steps of every architecture on images of zeros, and adds up what the unfinished cells need.
-///
-/// # Errors
-/// When a network does not fit the images, or the device fails.
-pub fn estimate(folder: &RunFolder, computer: &Computer<'_>) -> Result<Vec<Estimate>> {
-    const WARM: usize = 1;
-    const TIMED: usize = 2;
-    let spec = &folder.spec;
-    let (shape, classes) = (computer.world.shape(), computer.world.class_names().len());
-    let mut estimates = Vec::new();
-    for &architecture in &spec.grid.architectures {
-        let training = spec.training_of(architecture)?;
-        let config = ClassifierConfig { architecture, shape, classes, resize: training.resize };
-        let mut trainee = Trainee::new(&config, &training, Seed(0), computer.device)?;
-        let images = vec![0.0; training.batch * shape.dims()];
-        let targets = vec![1.0 / classes as f32; training.batch * classes];
-        let mut timed = Duration::ZERO;
-        for step in 0..WARM + TIMED {
-            let started = Instant::now();
-            trainee.step(&images, &targets, 0.0, step)?;
-            if step >= WARM {
-                timed += started.elapsed();
-            }
-        }
-        let mut steps = Vec::new();
-        for Planned { id, cell, .. } in folder.plan.iter().filter(|planned| planned.cell.architecture == architecture) {
-            if !folder.finished(id) {
-                steps.push(spec.steps(cell)?);
-            }
-        }
-        let step_secs = timed.as_secs_f64() / TIMED as f64;
-        let (cells, steps) = (steps.len(), steps.iter().sum::<usize>());
-        let parameters = trainee.classifier().parameters();
-        estimates.push(Estimate {
-            architecture,
-            parameters,
-            cells,
-            steps,
-            step_secs,
-            seconds: step_secs * steps as f64,
-        });
-    }
-    Ok(estimates)
 }

@@ -23,6 +23,7 @@
 //! content; of images drawn twice the first stay; a summary is written again until it tells of every finished cell.
 
 mod bought;
+mod estimate;
 mod execute;
 mod figures;
 mod folder;
@@ -38,7 +39,8 @@ mod trained;
 mod worst;
 
 pub use bought::{BOUGHT, BoughtImage, BoughtImages};
-pub use execute::{Computer, Estimate, RunEvent, Share, estimate, execute};
+pub use estimate::{Estimate, estimate};
+pub use execute::{Computer, OnDevice, RunEvent, Share, execute, execute_on};
 pub use figures::{Format, write_figures};
 pub use folder::{Planned, RunFolder};
 pub use held::Held;

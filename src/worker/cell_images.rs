@@ -9,11 +9,11 @@ use std::sync::atomic::Ordering;
 use crossbeam_channel::{Receiver, Sender};
 
 use super::Shared;
-use super::desk::panic_message;
 use super::interactive::{Handed, Outside};
 use super::judged_images::JudgedImagesRequest;
 use super::protocol::{Event, JobId, Outcome};
 use crate::data::ImageShape;
+use crate::device::panic_message;
 use crate::error::{Error, Result};
 use crate::oracle::world::Settings;
 use crate::run::{BOUGHT, BoughtImages, RunFolder, WorstImages};

@@ -1,6 +1,7 @@
 //! The worker's thread: its loop, what it owns, and what happens when it falls.
 
-use std::ops::ControlFlow;
+mod idle;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,20 +13,15 @@ use super::Shared;
 use super::far::{Held, Pulse, instead};
 use super::interactive::{FIRST_PIECE, Interactive};
 use super::protocol::{Event, Job, JobId, Outcome};
-use crate::device::{Chosen, DeviceChoice, choose, explain};
+use crate::device::{Chosen, DeviceChoice, Losses, Moved, choose, explain, guarded, panic_message};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
 use crate::flow::Precision;
 use crate::flow::weights::Weights;
 use crate::oracle::folder::{self, OracleInfo};
+use crate::oracle::strategies;
 use crate::oracle::train::oracle_so_far;
-use crate::oracle::world::{Settings, World};
-use crate::oracle::{precision, strategies};
-
-/// Samples of a class-map world on which its precision is measured.
-const MEASURED: usize = 2;
-/// A measurement in 64 bits that costs more than this is left out: nothing else is served meanwhile.
-const MEASURABLE_FLOP: f64 = 5e10;
+use crate::oracle::world::World;
 
 /// The worker's ends of all lines.
 pub struct Line {
@@ -50,6 +46,11 @@ impl Line {
         asked || shared.aside.is_full() || shared.handed.is_full() || !self.queue.is_empty() || self.stopping()
     }
 
+    /// Tells what was done about faults of the device on this thread.
+    pub fn tell_notes(&self) {
+        crate::device::notes().into_iter().for_each(|note| self.send(Event::Note(note)));
+    }
+
     pub fn stopping(&self) -> bool {
         self.shared.stopping.load(Ordering::Relaxed)
     }
@@ -60,6 +61,8 @@ pub struct Opened {
     pub name: String,
     pub info: OracleInfo,
     pub world: World,
+    /// Whether its kernels are compiled, or need not be.
+    prepared: bool,
     /// Whether its precision was told.
     measured: bool,
     /// Whether the ways of inverting its blocks were measured, or need not be.
@@ -71,6 +74,8 @@ pub struct Desk {
     pub chosen: Chosen,
     pub opened: Option<Opened>,
     pub interactive: Interactive,
+    /// Devices lost since the window was last served.
+    losses: Losses,
 }
 
 impl Desk {
@@ -83,58 +88,70 @@ impl Desk {
 
     /// Puts the open oracle on another device.
     pub fn move_to(&mut self, line: &Line, device: DeviceChoice) -> Result<()> {
-        self.chosen = choose(device)?;
+        self.sit_at(line, choose(device)?)
+    }
+
+    fn sit_at(&mut self, line: &Line, chosen: Chosen) -> Result<()> {
+        self.chosen = chosen;
         line.send(Event::Device(self.chosen.report.clone()));
-        match self.opened.take() {
-            Some(Opened { name, .. }) => self.open(line, &name, &mut silent()),
+        match self.opened.as_ref().map(|opened| opened.name.clone()) {
+            Some(name) => self.open(line, &name, &mut silent()),
             None => Ok(()),
         }
     }
 
-    /// Measures the precision of the open oracle, once, when nobody waits for anything else.
-    fn tell_precision(&mut self, line: &Line) {
-        let Some(opened) = self.opened.as_mut().filter(|opened| !opened.measured) else { return };
-        opened.measured = true;
-        let measured = if opened.world.flow().class_map().is_some() {
-            // Samples are dear here: two of those on show must do, and only where 64 bits do not take minutes.
-            let x = self.interactive.some_images(MEASURED);
-            let flop = opened.info.architecture.flop_per_image() * (MEASURED * opened.info.class_names.len()) as f64;
-            if x.is_empty() || flop > MEASURABLE_FLOP {
-                return;
-            }
-            let settings = Settings::default_for(opened.info.class_names.len());
-            let scores = opened.world.flow().score(&x);
-            let read = folder::read(&opened.name);
-            scores.and_then(|s| precision::compare(&opened.info, read?.1, &x, &s, &settings))
-        } else {
-            folder::read(&opened.name).and_then(|(info, weights)| precision::measure(&info, weights, &opened.world))
-        };
-        match measured {
-            Ok(report) => line.send(Event::Precision(report)),
-            Err(error) => tracing::warn!("the precision of {} could not be measured: {error}", opened.name),
-        }
+    /// Goes on at the device after a lost one: the open oracle moves there, and what the window waits for is begun again.
+    pub fn move_on(&mut self, line: &Line, moved: Moved) -> Result<()> {
+        line.tell_notes();
+        self.interactive.put_back(&line.shared);
+        self.sit_at(line, moved.chosen)
     }
 
-    /// Measures how the blocks of a class-map world are best inverted on this device, once for a model and a device, when
-    /// nobody waits for anything else; stops as soon as somebody does.
-    fn tune_sampling(&mut self, line: &Line) {
-        let Some(opened) = self.opened.as_mut().filter(|opened| !opened.tuned) else { return };
-        let mut undisturbed = |_: Progress| match line.wanted() {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
-        };
-        let (flow, device) = (opened.world.flow(), self.chosen.report.used.label());
-        let images = FIRST_PIECE;
-        match strategies::adopt(flow, &opened.info.weights_sha256, &device, images, &mut undisturbed) {
-            Err(Error::Cancelled) => return,
-            Ok(measured) => {
-                if let Some(measured) = measured {
-                    line.send(Event::Note(format!("Sampling {}: {}", opened.info.name, measured.describe())));
-                }
+    /// Does a piece of what the window asks for, or what nobody waits for; whether more is to be done.
+    fn serve(&mut self, line: &Line, held: &Held) -> Result<bool> {
+        let device = self.chosen.device.clone();
+        let served = guarded(&device, || {
+            self.prepare(line)?;
+            let job_waits = || !line.queue.is_empty() || !held.is_empty() || line.shared.aside.is_full();
+            // What was asked for of a device that is cut off waits for the next one.
+            let world = self.opened.as_ref().filter(|_| !self.is_cut_off()).map(|opened| &opened.world);
+            let busy = self.interactive.serve(line, world, &job_waits);
+            if let Some(loss) = self.interactive.take_loss() {
+                return Err(loss);
             }
-            Err(error) => tracing::warn!("the ways of sampling {} could not be measured: {error}", opened.name),
+            if !busy && self.interactive.served() {
+                self.tell_precision(line)?;
+                self.tune_sampling(line)?;
+            }
+            Ok(busy)
+        });
+        line.tell_notes();
+        served
+    }
+
+    /// [`Self::serve`], on another device where this one was lost.
+    fn serve_on(&mut self, line: &Line, held: &Held) -> bool {
+        match self.serve(line, held) {
+            Ok(busy) => {
+                self.losses = Losses::default();
+                busy
+            }
+            Err(loss) => {
+                let next = match loss {
+                    Error::DeviceLost { .. } => self.losses.replace(&self.chosen, loss),
+                    other => Err(other),
+                };
+                let settled = next.and_then(|moved| {
+                    line.send(Event::Note(moved.sentence.clone()));
+                    self.move_on(line, moved)
+                });
+                let settled = settled.map_err(|error| explain(error, Some(self.chosen.report.used.choice)));
+                if let Err(error) = &settled {
+                    line.send(Event::Failed(error.to_string()));
+                }
+                settled.is_ok()
+            }
         }
-        opened.tuned = true;
     }
 
     /// Opens the best epoch of a run, if that was asked for.
@@ -163,7 +180,7 @@ fn settle_world(
     {
         flow.set_strategies(known.strategies());
     }
-    Ok(Opened { name, info, world, measured: false, tuned: false })
+    Ok(Opened { name, info, world, prepared: false, measured: false, tuned: false })
 }
 
 /// Opens the world of an experiment, which the window need not show.
@@ -191,6 +208,12 @@ pub fn open_so_far(line: &Line, chosen: &Chosen, interactive: &Interactive) -> O
         Ok(opened) => {
             let done = Outcome::Done(format!("{} is open", opened.info.name));
             (Some(opened), done)
+        }
+        // It is opened on the next device.
+        Err(loss @ Error::DeviceLost { .. }) => {
+            interactive.lose(loss);
+            line.shared.aside.offer((id, run));
+            return None;
         }
         Err(error) => (None, Outcome::Failed(error.to_string())),
     };
@@ -223,31 +246,18 @@ fn survive(line: &Line, mut sitting: impl FnMut(&mut Option<JobId>)) {
     }
 }
 
-/// What a panic said.
-pub fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".into())
-}
-
 /// One desk's life. `again` is kept at the device and oracle in use, for the desk after a fall.
 fn sit(line: &Line, again: &mut (DeviceChoice, String), running: &mut Option<JobId>) {
     let (mut pulse, mut held) = (Pulse::default(), Held::default());
     let Some(chosen) = settle(line, again, &mut held) else { return };
-    let mut desk = Desk { chosen, opened: None, interactive: Interactive::default() };
+    let mut desk = Desk { chosen, opened: None, interactive: Interactive::default(), losses: Losses::default() };
     if let Err(error) = desk.open(line, &again.1, &mut silent()) {
         line.send(Event::Failed(explain(error, Some(desk.chosen.report.used.choice)).to_string()));
     }
     while !line.stopping() {
         desk.come_back(line, &again.1, &mut held);
         desk.step_aside(line);
-        let job_waits = || !line.queue.is_empty() || !held.is_empty() || line.shared.aside.is_full();
-        // What was asked for of a device that is cut off waits for the next one.
-        let opened = desk.opened.as_ref().filter(|_| !desk.is_cut_off());
-        let busy = desk.interactive.serve(line, opened.map(|opened| &opened.world), &job_waits);
-        if !busy && desk.interactive.served() {
-            desk.tell_precision(line);
-            desk.tune_sampling(line);
-        }
+        let busy = desk.serve_on(line, &held);
         let wait = match busy {
             true => Duration::ZERO,
             false => pulse.beat(line, desk.chosen.report.used.choice),

@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, after};
 
-use super::desk::panic_message;
 use super::protocol::{Event, JobId, Outcome};
 use super::{Control, Shared};
 use crate::data::fetch::{Corpus, FetchEvent, Fetched, Mirror, Patience, fetch_corpus};
+use crate::device::panic_message;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 

@@ -23,9 +23,9 @@ use crate::flow::Decoding;
 use crate::flow::tarflow::Look;
 use crate::oracle::walk::Walk;
 use crate::oracle::world::{Sample, SampleSpec, Settings, World};
-use gallery::Gallery;
+use gallery::{Gallery, LARGEST_PIECE};
 use inspect::Inspecting;
-use kept::Kept;
+use kept::{Kept, Resident};
 pub use outside::{Handed, Outside};
 
 /// A piece of work that cannot be stopped should take about this long, so that a newer request never waits longer.
@@ -48,9 +48,15 @@ pub struct Interactive {
     /// Where it computes.
     device: Cell<DeviceChoice>,
     piece: Cell<usize>,
+    /// Images in a piece at most.
+    largest: Cell<usize>,
     /// What one sample cost lately.
     cost: Cell<Duration>,
+    /// The quickest piece so far, of whatever size.
+    floor: Cell<Duration>,
     served: Cell<bool>,
+    /// That the device is gone: nothing more is computed on it, and what was asked for waits for the next.
+    loss: RefCell<Option<Error>>,
 }
 
 impl Default for Interactive {
@@ -65,8 +71,11 @@ impl Default for Interactive {
             world: RefCell::default(),
             device: Cell::default(),
             piece: Cell::new(FIRST_PIECE),
+            largest: Cell::new(LARGEST_PIECE),
             cost: Cell::new(Duration::ZERO),
+            floor: Cell::new(Duration::MAX),
             served: Cell::new(false),
+            loss: RefCell::default(),
         }
     }
 }
@@ -110,8 +119,39 @@ impl Interactive {
         *self.walk.borrow_mut() = None;
         *self.kept.borrow_mut() = Kept::default();
         self.piece.set(FIRST_PIECE);
+        self.largest.set(LARGEST_PIECE);
         self.cost.set(Duration::ZERO);
+        self.floor.set(Duration::MAX);
         self.served.set(false);
+    }
+
+    /// The device is gone.
+    pub fn lose(&self, loss: Error) {
+        *self.loss.borrow_mut() = Some(loss);
+    }
+
+    /// Whether the device was found gone.
+    pub fn lost(&self) -> bool {
+        self.loss.borrow().is_some()
+    }
+
+    /// That the device is gone, once.
+    pub fn take_loss(&self) -> Option<Error> {
+        self.loss.take()
+    }
+
+    /// Asks once more for what is under way, unless something newer is asked for already.
+    pub fn put_back(&self, shared: &Shared) {
+        self.loss.take();
+        if let Some(gallery) = self.gallery.take() {
+            shared.gallery_request.offer(gallery.request);
+        }
+        if let Some(inspecting) = self.inspecting.take() {
+            shared.inspect_request.offer(inspecting.request);
+        }
+        if let Some(request) = self.explaining.take() {
+            shared.evidence_request.offer(request);
+        }
     }
 
     /// Whether a gallery of this world has come to its end.
@@ -136,6 +176,9 @@ impl Interactive {
 
     /// Does one piece of what is asked for; returns whether more is waiting. `urgent` stops it at its next report.
     pub fn serve(&self, line: &Line, world: Option<&World>, urgent: &dyn Fn() -> bool) -> bool {
+        if self.lost() {
+            return false;
+        }
         self.receive(line, world);
         let Some(world) = world else { return false };
         let place = Place { line, world, urgent };
@@ -148,10 +191,9 @@ impl Interactive {
         if let Some(request) = line.shared.gallery_request.take() {
             *self.gallery.borrow_mut() = Some(Gallery::new(request));
         }
-        let on = self.device.get();
-        settle(line, &self.inspecting, self.inspect_piece(&place), on);
-        settle(line, &self.explaining, self.explain(&place), on);
-        settle(line, &self.gallery, self.gallery_piece(&place), on);
+        self.settle(line, &self.inspecting, self.inspect_piece(&place));
+        self.settle(line, &self.explaining, self.explain(&place));
+        self.settle(line, &self.gallery, self.gallery_piece(&place));
         let busy =
             self.gallery.borrow().is_some() || self.inspecting.borrow().is_some() || self.explaining.borrow().is_some();
         busy || line.shared.asked()
@@ -182,13 +224,32 @@ impl Interactive {
 
     /// One sample: kept, or made now.
     fn sample(&self, place: &Place<'_>, spec: &SampleSpec, settings: &Settings, index: usize) -> Result<Arc<Sample>> {
-        if let Some(sample) = self.kept.borrow().get(spec, settings, index) {
+        if let Some(sample) = self.known(place.world, spec, settings, index)? {
             return Ok(sample);
         }
         let shared = &place.line.shared;
         let mut watch = |_: Decoding| unless(place.called_away() || shared.inspect_request.is_full());
         let samples = place.world.sample_watched(spec, settings, &[index], &mut watch)?;
         samples.into_iter().next().map(Arc::new).ok_or_else(|| Error::input("no such sample"))
+    }
+
+    /// One sample, if it is kept: one image is read back where it stayed on the device.
+    fn known(
+        &self,
+        world: &World,
+        spec: &SampleSpec,
+        settings: &Settings,
+        index: usize,
+    ) -> Result<Option<Arc<Sample>>> {
+        if let Some(sample) = self.kept.borrow().get(spec, settings, index) {
+            return Ok(Some(sample));
+        }
+        let Some(Resident { batch, row, .. }) = self.kept.borrow().resident(spec, settings, index).cloned() else {
+            return Ok(None);
+        };
+        let sample = Arc::new(world.fetch(&batch, row)?);
+        self.remember(spec, settings, &sample);
+        Ok(Some(sample))
     }
 
     /// Pictures of samples with a look; those that are kept cost nothing.
@@ -214,26 +275,28 @@ impl Interactive {
     fn tile(&self, world: &World, sample: &Sample, look: Option<&Look>) -> Tile {
         let kept = self.kept.borrow();
         let picture = look.and_then(|look| Some((*look, kept.picture(look, sample.index)?.clone())));
-        Tile { look: picture.map(|(look, pixels)| Looked { look, pixels }), ..tile(world, sample) }
+        Tile { look: picture.map(|(look, pixels)| Looked { look, pixels: pixels.into() }), ..tile(world, sample) }
+    }
+
+    /// What was stopped stays to be done, as does what the device was lost under; what failed is told and dropped.
+    fn settle<T>(&self, line: &Line, slot: &RefCell<Option<T>>, done: Result<()>) {
+        match done {
+            Ok(()) | Err(Error::Cancelled) => {}
+            Err(loss @ Error::DeviceLost { .. }) => self.lose(loss),
+            Err(error) => {
+                *slot.borrow_mut() = None;
+                let on = self.device.get();
+                let error = explain(error, Some(on));
+                // A connection that is gone is told once, by who connects again.
+                if !is_lost(on) {
+                    line.send(Event::Failed(error.to_string()));
+                }
+            }
+        }
     }
 
     fn remember(&self, spec: &SampleSpec, settings: &Settings, sample: &Arc<Sample>) {
         self.kept.borrow_mut().keep(spec, settings, sample);
-    }
-}
-
-/// What was stopped stays to be done; what failed `on` a device is told and dropped.
-fn settle<T>(line: &Line, slot: &RefCell<Option<T>>, done: Result<()>, on: DeviceChoice) {
-    match done {
-        Ok(()) | Err(Error::Cancelled) => {}
-        Err(error) => {
-            *slot.borrow_mut() = None;
-            let error = explain(error, Some(on));
-            // A connection that is gone is told once, by who connects again.
-            if !is_lost(on) {
-                line.send(Event::Failed(error.to_string()));
-            }
-        }
     }
 }
 
@@ -253,7 +316,7 @@ fn tile(world: &World, sample: &Sample) -> Tile {
         index: sample.index,
         source: sample.source,
         label: sample.label,
-        pixels: world.flow().pixels().picture(&sample.x),
+        pixels: world.flow().pixels().picture(&sample.x).into(),
         posterior: Arc::new(sample.posterior.clone()),
         look: None,
     }
@@ -270,11 +333,15 @@ mod tests {
         let (events, told) = crossbeam_channel::bounded(8);
         let shared = Arc::new(Shared::new([bell.clone(), bell], super::super::bayes::Board::new().0, Arc::new(|| {})));
         let line = Line { shared, queue, ringing, events };
-        let slot = RefCell::new(Some(1));
-        settle(&line, &slot, Err(Error::Cancelled), DeviceChoice::Cpu);
+        let (slot, interactive) = (RefCell::new(Some(1)), Interactive::default());
+        interactive.settle(&line, &slot, Err(Error::Cancelled));
+        assert!(!interactive.lost());
+        let loss = Error::DeviceLost { device: "a card".into(), why: "it went away".into() };
+        interactive.settle(&line, &slot, Err(loss));
+        assert!(interactive.lost() && interactive.take_loss().is_some());
         assert_eq!(*slot.borrow(), Some(1));
         assert!(told.is_empty());
-        settle(&line, &slot, Err(Error::input("no")), DeviceChoice::Cpu);
+        interactive.settle(&line, &slot, Err(Error::input("no")));
         assert_eq!(*slot.borrow(), None);
         assert!(matches!(told.try_recv(), Ok(Event::Failed(_))));
     }

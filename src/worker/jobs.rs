@@ -17,7 +17,7 @@ use super::Control;
 use super::desk::{Desk, Line, Opened, open_so_far};
 use super::interactive::Interactive;
 use super::protocol::{Event, Job, JobId, Outcome};
-use crate::device::{Chosen, explain};
+use crate::device::{Chosen, explain, persevere};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::oracle::classify::read_input;
@@ -34,7 +34,10 @@ pub fn run(line: &Line, desk: &mut Desk, id: JobId, job: Job) {
         Outcome::Cancelled
     } else {
         line.send(Event::JobStarted { id });
-        match perform(line, desk, id, &control, job) {
+        let work = |desk: &mut Desk| attempt(line, desk, id, &control, job.clone());
+        let done = persevere(desk, |desk| &desk.chosen, work, |desk, moved| desk.move_on(line, moved));
+        line.tell_notes();
+        match done {
             Ok(sentence) => Outcome::Done(sentence),
             Err(Error::Cancelled) => Outcome::Cancelled,
             Err(error) => Outcome::Failed(explain(error, Some(desk.chosen.report.used.choice)).to_string()),
@@ -42,6 +45,16 @@ pub fn run(line: &Line, desk: &mut Desk, id: JobId, job: Job) {
     };
     line.shared.forget(id);
     line.send(Event::JobEnded { id, outcome });
+}
+
+/// Performs the job. Where the window found the device gone first, that is why the job was stopped.
+fn attempt(line: &Line, desk: &mut Desk, id: JobId, control: &Arc<Control>, job: Job) -> Result<String> {
+    let done = perform(line, desk, id, control, job);
+    let asked_to_stop = control.cancelled.load(Ordering::Relaxed) || line.stopping();
+    match done {
+        Err(Error::Cancelled) if !asked_to_stop => Err(desk.interactive.take_loss().unwrap_or(Error::Cancelled)),
+        done => done,
+    }
 }
 
 fn perform(line: &Line, desk: &mut Desk, id: JobId, control: &Arc<Control>, job: Job) -> Result<String> {
@@ -149,7 +162,8 @@ impl<'a> Sink<'a> {
             let world = self.opened.as_ref().map(|opened| &opened.world).or(self.world);
             let urgent = || cancelled() || (self.stands_aside.is_some() && self.line.shared.aside.is_full());
             let more = self.interactive.serve(self.line, world, &urgent);
-            if self.line.stopping() || cancelled() {
+            self.line.tell_notes();
+            if self.line.stopping() || cancelled() || self.interactive.lost() {
                 return ControlFlow::Break(());
             }
             if !self.control.paused.load(Ordering::Relaxed) {

@@ -15,7 +15,7 @@ use crate::data::ImageShape;
 use crate::data::fetch::Fetched;
 use std::time::Duration;
 
-use crate::device::{DeviceChoice, DeviceReport, Latency};
+use crate::device::{DeviceChoice, DeviceReport, ImageSource, Latency};
 use crate::events::Progress;
 use crate::experiment::WorstImage;
 use crate::export::Manifest;
@@ -60,8 +60,8 @@ pub struct Tile {
     pub source: ClassId,
     /// Its label y.
     pub label: ClassId,
-    /// 8-bit picture for the eye, CHW (clipped and quantised: not the world-space image).
-    pub pixels: Vec<u8>,
+    /// 8-bit picture for the eye (clipped and quantised: not the world-space image).
+    pub pixels: ImageSource,
     /// Exact posterior of the world-space image; of a sample, before x is rounded to 32 bits. Never that of `look`.
     pub posterior: Arc<Posterior>,
     /// The picture of the same latent with a look: it has left the world, and has no posterior.
@@ -73,8 +73,8 @@ pub struct Tile {
 pub struct Looked {
     /// How it was made.
     pub look: Look,
-    /// CHW bytes.
-    pub pixels: Vec<u8>,
+    /// The picture.
+    pub pixels: ImageSource,
 }
 
 /// An image that is still being made.
@@ -82,8 +82,8 @@ pub struct Looked {
 pub struct Draft {
     /// Running number under its seed.
     pub index: usize,
-    /// What it looks like after so many blocks: not yet an image of the world. CHW bytes.
-    pub pixels: Vec<u8>,
+    /// What it looks like after so many blocks: not yet an image of the world.
+    pub pixels: ImageSource,
     /// Blocks inverted, of how many.
     pub blocks: Progress,
 }
@@ -228,6 +228,8 @@ pub enum Event {
     Far(FarNews),
     /// Another oracle is open.
     Oracle(Arc<OracleInfo>),
+    /// The kernels of the open oracle are being prepared on a device that compiles them at their first use; none any more.
+    Preparing(Option<String>),
     /// How far the 32-bit arithmetic of the device in use is from 64 bits, measured on samples of the open oracle.
     Precision(PrecisionReport),
     /// A job left the queue.

@@ -18,6 +18,11 @@ impl<T> Slot<T> {
         *self.lock() = Some(value);
     }
 
+    /// Puts a value where nothing is.
+    pub fn offer(&self, value: T) {
+        self.lock().get_or_insert(value);
+    }
+
     /// Replaces what is there and returns it.
     pub fn swap(&self, value: T) -> Option<T> {
         self.lock().replace(value)

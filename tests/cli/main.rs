@@ -18,6 +18,7 @@ mod looking;
 mod reference;
 mod run;
 mod scale;
+mod several;
 mod shift;
 mod slurm;
 mod training;

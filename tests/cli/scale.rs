@@ -337,7 +337,7 @@ fn the_result_is_that_of_posterior_and_says_how_exact_it_is() {
 }
 
 /// logp, posterior, aleatoric and log_px of a result.
-fn npz_arrays(path: &Path) -> [Vec<f64>; 4] {
+pub fn npz_arrays(path: &Path) -> [Vec<f64>; 4] {
     let mut archive = npyz::npz::NpzArchive::open(path).unwrap();
     let mut wide = |name: &str| archive.by_name(name).unwrap().unwrap().into_vec::<f64>().unwrap();
     let (logp, aleatoric, log_px) = (wide("logp"), wide("aleatoric"), wide("log_px"));

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use bayescope::data::ImageShape;
-use bayescope::device::{Candidate, DeviceChoice, DeviceReport};
+use bayescope::device::{Candidate, DeviceChoice, DeviceReport, ImageSource};
 use bayescope::events::Progress;
 use bayescope::flow::preprocess::Preprocessing;
 use bayescope::flow::tarflow::TarFlowConfig;
@@ -72,8 +72,13 @@ pub fn tile(index: usize, tau: f64) -> Tile {
         let edge = (radius - (x * x + y * y).sqrt()).clamp(0.0, 1.0);
         (edge * 255.0) as u8
     };
-    let pixels = (0..SHAPE.dims()).map(pixel).collect();
+    let pixels = ImageSource::Host((0..SHAPE.dims()).map(pixel).collect());
     Tile { index, source: label, label, pixels, posterior: Arc::new(posterior), look: None }
+}
+
+/// The picture of a tile.
+fn bytes(tile: &Tile) -> Vec<u8> {
+    tile.pixels.bytes().unwrap().to_vec()
 }
 
 pub fn external(n: usize) -> Event {
@@ -152,7 +157,7 @@ impl Fake {
         if let Some(request) = state.explain.take() {
             let cells = (0..16).map(|cell| if cell == 5 { 3.25 } else { -0.125 }).collect();
             let evidence = Evidence { rows: 4, columns: 4, cells, total: 1.375 };
-            let pixels = tile(0, 1.0).pixels;
+            let pixels = bytes(&tile(0, 1.0));
             state.evidence = Some(EvidenceMap { request, shape: SHAPE, pixels, evidence });
         }
     }
@@ -197,7 +202,7 @@ impl Fake {
         let tile = tile(0, 1.0);
         let running = Running::new(&tile.posterior.log_likelihood[..evaluated], &Prior::uniform(10), Smoothing::ONE);
         let InspectRequest { generation, subject, .. } = request;
-        let pixels = tile.pixels;
+        let pixels = bytes(&tile);
         state.running = Some(RunningPosterior { generation, subject, shape: SHAPE, pixels, running });
     }
 
@@ -233,7 +238,7 @@ impl Fake {
             let (held_out, train_nll) = (evaluation(nll + 15.0), nll);
             let done = TrainEvent::Epoch { epoch, epochs: 30, train_nll, held_out, best: true, seconds: 60.0 };
             self.send(Event::Train(Box::new(done)));
-            let pixels = (0..20).flat_map(|i| tile(i, 1.0).pixels).collect();
+            let pixels = (0..20).flat_map(|i| bytes(&tile(i, 1.0))).collect();
             self.send(Event::Train(Box::new(TrainEvent::Samples { epoch, shape: SHAPE, pixels })));
         }
         harness.run_steps(4);

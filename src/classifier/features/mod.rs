@@ -25,6 +25,7 @@ use super::maker::{Finished, Maker};
 use super::spec::IMAGENET;
 use super::{Architecture, Classifier, ClassifierConfig, Pass, is_computed, resized};
 use crate::data::ImageShape;
+use crate::device::in_batches;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::flow::Precision;
@@ -225,8 +226,13 @@ impl FeatureNet {
         let mut all = Embedded::default();
         for piece in images.chunks(batch * shape.dims()) {
             events.report(Progress { done, total })?;
-            let (features, logits) = self.answers(self.upload(piece, shape));
-            let (features, logits) = (to_host(features)?, to_host(logits)?);
+            let answers = in_batches(&self.device, &self.name, piece.len() / shape.dims(), |range| {
+                let images = &piece[range.start * shape.dims()..range.end * shape.dims()];
+                let (features, logits) = self.answers(self.upload(images, shape));
+                Ok((to_host(features)?, to_host(logits)?))
+            })?;
+            let (features, logits): (Vec<_>, Vec<_>) = answers.into_iter().unzip();
+            let (features, logits) = (features.concat(), logits.concat());
             if let Some(at) = features.iter().position(|v| !v.is_finite()) {
                 let image = done + at / self.dim();
                 return Err(Error::Numeric(format!(
@@ -281,14 +287,13 @@ impl Classifier {
     /// For a linear classifier, whose last map reads the pixels themselves; when the device fails.
     pub fn features(&self, images: &[f32], batch: usize) -> Result<(Vec<f32>, Vec<f64>)> {
         self.check_features()?;
-        let device = self.device();
-        let (mut features, mut logits) = (Vec::new(), Vec::new());
-        for piece in images.chunks(batch.max(1) * self.config.shape.dims()) {
-            let read = self.penultimate(self.upload(piece, &device), &mut Pass::evaluation());
-            logits.extend(to_host(self.network.head().forward(read.clone()))?);
-            features.extend(to_host(read)?.into_iter().map(|v| v as f32));
-        }
-        Ok((features, logits))
+        let answers = self.in_batches(images, batch, |images| {
+            let read = self.penultimate(images, &mut Pass::evaluation());
+            let logits = to_host(self.network.head().forward(read.clone()))?;
+            Ok((to_host(read)?.into_iter().map(|v| v as f32).collect::<Vec<_>>(), logits))
+        })?;
+        let (features, logits): (Vec<_>, Vec<_>) = answers.into_iter().unzip();
+        Ok((features.concat(), logits.concat()))
     }
 
     fn check_features(&self) -> Result<()> {

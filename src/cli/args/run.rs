@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::DeviceArg;
+use super::{DeviceArg, DevicesArg};
 use crate::error::{Error, Result};
 use crate::run::Share;
 
@@ -26,7 +26,7 @@ pub struct RunArgs {
     #[command(flatten)]
     pub copies: CopiesArgs,
     #[command(flatten)]
-    pub device: DeviceArg,
+    pub device: DevicesArg,
     /// Print the summary as one JSON document.
     #[arg(long)]
     pub json: bool,
@@ -42,7 +42,7 @@ pub struct ResumeArgs {
     #[command(flatten)]
     pub copies: CopiesArgs,
     #[command(flatten)]
-    pub device: DeviceArg,
+    pub device: DevicesArg,
     /// Print the summary as one JSON document.
     #[arg(long)]
     pub json: bool,

@@ -8,13 +8,14 @@ use nalgebra::{DMatrix, DVector};
 use super::matrix::{from_matrix, invert, to_matrix};
 use super::{Affine, FlowStep, Glow, GlowConfig, Step, decode, encode};
 use crate::data::ImageShape;
+use crate::device::in_batches;
 use crate::error::{Error, Result};
 use crate::events::Events;
 use crate::flow::base::GaussianBase;
 use crate::flow::parameters::to_host;
 use crate::flow::preprocess::{BoundedLogit, Preprocessing};
 use crate::flow::weights::Weights;
-use crate::flow::{Decoded, Decoding, Evidence, Flow, Precision, Scores};
+use crate::flow::{Decoded, Decoding, Evidence, Flow, Precision, Resident, ResidentFlow, Scores};
 use crate::units::{ClassId, Tau};
 
 /// Base-space images and the log-determinant of the map that led there.
@@ -124,9 +125,7 @@ impl GlowFlow {
                 0.5 + 0.5 / self.logit.bounds
             )));
         }
-        let (z, partial) = encode(&self.levels, self.upload(y));
-        self.add_log_dets(&mut log_det, partial)?;
-        let z = to_host(z)?;
+        let z = self.passes(y, &mut log_det, |y| encode(&self.levels, y))?;
         self.finite(&z, &log_det)?;
         Ok(Encoded { z, log_det })
     }
@@ -137,9 +136,10 @@ impl GlowFlow {
     /// When the numbers leave the finite range, or the device fails.
     pub fn decode_base(&self, z: Vec<f64>) -> Result<(Vec<f64>, Vec<f64>)> {
         let dims = self.config.shape.dims();
-        let (y, partial) = decode(&self.levels, &self.unmix, self.upload(z));
-        let (x, mut log_det) = self.logit.inverse(&to_host(y)?, dims);
-        self.add_log_dets(&mut log_det, partial)?;
+        let mut couplings = vec![0.0; z.len() / dims];
+        let y = self.passes(z, &mut couplings, |z| decode(&self.levels, &self.unmix, z))?;
+        let (x, mut log_det) = self.logit.inverse(&y, dims);
+        log_det.iter_mut().zip(couplings).for_each(|(total, more)| *total += more);
         self.finite(&x, &log_det)?;
         Ok((x, log_det))
     }
@@ -158,26 +158,42 @@ impl GlowFlow {
         }
     }
 
+    /// What the couplings make of host values [N, D], and their log-determinants added to `log_det` [N]: as many images at once as
+    /// the device takes.
+    fn passes(
+        &self,
+        values: Vec<f64>,
+        log_det: &mut [f64],
+        pass: impl Fn(Tensor<4>) -> (Tensor<4>, Tensor<2>),
+    ) -> Result<Vec<f64>> {
+        let (dims, what) = (self.config.shape.dims(), format!("passes of a Glow of {} images", self.config.shape));
+        let parts = in_batches(&self.device, &what, log_det.len(), |range| {
+            let (made, partial) = pass(self.upload(&values[range.start * dims..range.end * dims]));
+            let sums = self.log_dets(partial)?;
+            Ok((to_host(made)?, sums))
+        })?;
+        let (made, sums): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
+        log_det.iter_mut().zip(sums.into_iter().flatten()).for_each(|(total, more)| *total += more);
+        Ok(made.concat())
+    }
+
     /// Host values [N·D] as a tensor of this flow's shape and precision.
-    fn upload(&self, values: Vec<f64>) -> Tensor<4> {
+    fn upload(&self, values: &[f64]) -> Tensor<4> {
         let ImageShape { channels, height, width } = self.config.shape;
         let shape = [values.len() / self.config.shape.dims(), channels, height, width];
         let data = match self.dtype {
-            DType::F64 => TensorData::new(values, shape),
+            DType::F64 => TensorData::new(values.to_vec(), shape),
             _ => TensorData::new(values.iter().map(|&v| v as f32).collect::<Vec<_>>(), shape),
         };
         Tensor::from_data(data, (&self.device, self.dtype))
     }
 
-    /// Adds the couplings' partial sums (short sums over channels from the device, summed over positions in f64 here)
-    /// and the constant part.
-    fn add_log_dets(&self, log_det: &mut [f64], partial: Tensor<2>) -> Result<()> {
+    /// The couplings' partial sums (short sums over channels from the device, summed over positions in f64 here) and the
+    /// constant part, [N].
+    fn log_dets(&self, partial: Tensor<2>) -> Result<Vec<f64>> {
         let [_, positions] = partial.dims();
-        let partial = to_host(partial)?;
-        for (total, partial) in log_det.iter_mut().zip(partial.chunks(positions)) {
-            *total += partial.iter().sum::<f64>() + self.constant_log_det;
-        }
-        Ok(())
+        let sum = |partial: &[f64]| partial.iter().sum::<f64>() + self.constant_log_det;
+        Ok(to_host(partial)?.chunks(positions).map(sum).collect())
     }
 
     /// Statistics of images with base-space positions `z` [N, D] and log-determinants `log_det` [N].
@@ -199,6 +215,11 @@ impl Flow for GlowFlow {
 
     fn shared_map(&self) -> Option<&GlowFlow> {
         Some(self)
+    }
+
+    fn resident(&self) -> Option<&dyn ResidentFlow> {
+        let elsewhere = self.device != Device::flex() && self.dtype == DType::F32;
+        elsewhere.then_some(self as &dyn ResidentFlow)
     }
 
     fn shape(&self) -> ImageShape {
@@ -244,5 +265,31 @@ impl Flow for GlowFlow {
             cells[d % (height * width)] += half_precision * (distance(mean_b) - distance(mean_a));
         }
         Ok(Evidence { rows: height, columns: width, cells, total: log_likelihoods[a] - log_likelihoods[b] })
+    }
+}
+
+impl ResidentFlow for GlowFlow {
+    /// Quadratic terms come from the base sample, as in [`Flow::decode`]; the logit map's log-determinant from y on the device.
+    fn decode_resident(
+        &self,
+        noise: &[f32],
+        classes: &[ClassId],
+        tau: Tau,
+        _: &mut dyn Events<Decoding>,
+    ) -> Result<Resident> {
+        let z = self.base.place(noise, classes, tau);
+        let (y, partial) = decode(&self.levels, &self.unmix, self.upload(&z));
+        let (v, rows) = self.logit.inverse_resident(&y);
+        let mut log_det = vec![self.config.shape.dims() as f64 * self.logit.bounds.ln(); classes.len()];
+        // One transfer for both.
+        let sums = self.log_dets(Tensor::cat(vec![rows, partial], 1))?;
+        log_det.iter_mut().zip(sums).for_each(|(total, more)| *total += more);
+        self.finite(&z, &log_det)?;
+        Ok(Resident { images: y, levels: self.pixels().levels(v), scores: self.scores(&z, log_det) })
+    }
+
+    fn fetch(&self, images: Tensor<4>) -> Result<Vec<f32>> {
+        let (x, _) = self.logit.inverse(&to_host(images)?, self.config.shape.dims());
+        Ok(self.logit.round(&x))
     }
 }

@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Condition;
+use super::{Condition, TensorTarFlow};
 use crate::error::Result;
 
 /// Base-space tokens and the log-determinant of the map that led there.
@@ -121,6 +121,11 @@ pub trait Engine: Send {
         guidance: Option<&Guidance>,
         tick: Tick<'_>,
     ) -> Result<Inverted>;
+
+    /// The engine as one whose tensors stay on a device, where it is one.
+    fn tensors(&self) -> Option<&TensorTarFlow> {
+        None
+    }
 
     /// Log-scales a_t of block `block` for every token of its input `x` [N, T, P], 0 for the block's first token and
     /// everywhere in VP: [N, T, P], at the places of the patches.

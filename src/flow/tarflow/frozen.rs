@@ -5,9 +5,9 @@ use std::ops::Range;
 
 use burn::tensor::Device;
 
-use super::cpu::CpuTarFlow;
 use super::engine::{Engine, Guidance, Strategy};
-use super::plan::{BlockPlan, measure, output_norms};
+use super::map::Map;
+use super::plan::{BlockPlan, measure};
 use super::{Condition, TarFlowConfig, TensorTarFlow};
 use crate::data::ImageShape;
 use crate::error::{Error, Result};
@@ -15,43 +15,8 @@ use crate::events::{Events, Progress};
 use crate::flow::base::latents;
 use crate::flow::preprocess::Preprocessing;
 use crate::flow::weights::Weights;
-use crate::flow::{Decoded, Decoding, Evidence, Flow, Precision, Scores};
+use crate::flow::{Decoded, Decoding, Evidence, Flow, Precision, ResidentFlow, Scores, Unfinished};
 use crate::units::{ClassId, Seed, Tau};
-
-/// One TarFlow and its base distribution.
-struct Map {
-    engine: Box<dyn Engine>,
-    /// Variance of the base distribution at τ = 1, [T, P].
-    var: Vec<f64>,
-    /// ½ Σ_d log(2π var_d), nats.
-    log_norm: f64,
-    /// Spectral norms of the halves of every block's last linear map.
-    output_norms: Vec<[f64; 2]>,
-}
-
-/// What computes best on a device: our own kernels on the CPU, burn elsewhere.
-fn engine(config: &TarFlowConfig, weights: Weights, device: &Device, precision: Precision) -> Result<Box<dyn Engine>> {
-    let misfit = |e: String| Error::input(format!("weights do not fit this TarFlow: {e}"));
-    if *device != Device::flex() {
-        return Ok(Box::new(TensorTarFlow::new(config, weights, device, precision)?));
-    }
-    config.validate()?;
-    config.check(&weights).map_err(misfit)?;
-    Ok(match precision {
-        Precision::F32 => Box::new(CpuTarFlow::<f32>::new(config, weights).map_err(misfit)?),
-        Precision::F64 => Box::new(CpuTarFlow::<f64>::new(config, weights).map_err(misfit)?),
-    })
-}
-
-impl Map {
-    fn new(config: &TarFlowConfig, weights: Weights, device: &Device, precision: Precision) -> Result<Self> {
-        let var = weights.0.get("var").map(|var| &var.values[..]).unwrap_or_default();
-        let var: Vec<f64> = var.iter().map(|&v| f64::from(v)).collect();
-        let log_norm = var.iter().map(|v| 0.5 * (2.0 * std::f64::consts::PI * v).ln()).sum();
-        let output_norms = (0..config.blocks).map(|block| output_norms(config, &weights, block)).collect();
-        Ok(Self { engine: engine(config, weights, device, precision)?, var, log_norm, output_norms })
-    }
-}
 
 /// How samples are drawn where they need not be samples of the world.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -111,6 +76,11 @@ impl TarFlowOracle {
         &self.config
     }
 
+    /// One, or as many as classes.
+    pub(super) fn maps(&self) -> &[Map] {
+        &self.maps
+    }
+
     /// Measures every way of inverting each block on `images` samples, without adopting any.
     ///
     /// # Errors
@@ -165,7 +135,7 @@ impl TarFlowOracle {
     }
 
     /// Base-space tokens z = τ √var·noise of each image's class.
-    fn place(&self, noise: &[f32], classes: &[ClassId], tau: Tau) -> Vec<f64> {
+    pub(super) fn place(&self, noise: &[f32], classes: &[ClassId], tau: Tau) -> Vec<f64> {
         let noise = self.tokens(noise);
         let images = noise.chunks(self.config.shape.dims()).zip(classes);
         let place = |(noise, &class): (&[f64], &ClassId)| {
@@ -191,7 +161,7 @@ impl TarFlowOracle {
             let mut tick = |done: usize| events.report(Decoding { progress: at(done), x: None });
             let solved = map.engine.invert(block, &x, conditions, strategies[block], guidance, &mut tick)?;
             x = solved.x;
-            events.report(Decoding { progress: at(tokens), x: Some(self.image(&x)) })?;
+            events.report(Decoding { progress: at(tokens), x: Some(Unfinished::Host(self.image(&x))) })?;
         }
         Ok(x)
     }
@@ -329,6 +299,11 @@ impl Flow for TarFlowOracle {
 
     fn class_map(&self) -> Option<&TarFlowOracle> {
         Some(self)
+    }
+
+    fn resident(&self) -> Option<&dyn ResidentFlow> {
+        let resident = self.maps.len() == 1 && self.maps[0].engine.tensors().is_some_and(TensorTarFlow::is_single);
+        resident.then_some(self as &dyn ResidentFlow)
     }
 
     /// 4,096 tokens, at most 64 images.

@@ -4,8 +4,10 @@ use burn::module::{Module, ModuleMapper, Param};
 use burn::tensor::{DType, Device, Tensor, TensorData};
 
 use super::engine::{Encoded, Engine, Guidance, Inverted, Strategy, Tick};
-use super::solve::Mixing;
+use super::solve::{Mixing, Solved};
 use super::{Block, Condition, TarFlow, TarFlowConfig};
+use crate::data::ImageShape;
+use crate::device::in_batches;
 use crate::error::{Error, Result};
 use crate::flow::Precision;
 use crate::flow::parameters::to_host;
@@ -84,9 +86,85 @@ impl ModuleMapper for Lift {
     }
 }
 
-impl Engine for TensorTarFlow {
-    fn encode(&self, x: &[f64], conditions: &[Condition]) -> Result<Encoded> {
+impl TensorTarFlow {
+    /// Whether it computes in 32 bits.
+    pub fn is_single(&self) -> bool {
+        self.dtype == DType::F32
+    }
+
+    /// Tokens [N, T, P] from the host.
+    pub fn tokens(&self, tokens: &[f64]) -> Tensor<3> {
+        self.upload(&self.device, tokens)
+    }
+
+    /// Tokens [N, T, P] as images [N, C, H, W], on their device: [`TarFlowConfig::unpatchify`].
+    pub fn images(&self, tokens: Tensor<3>) -> Tensor<4> {
+        let ImageShape { channels, height, width } = self.config.shape;
+        let (n, side) = (tokens.dims()[0], self.config.patch);
+        let (rows, columns) = (height / side, width / side);
+        let patches = tokens.reshape([n, rows, columns, channels, side, side]);
+        patches.permute([0, 3, 1, 4, 2, 5]).reshape([n, channels, height, width])
+    }
+
+    /// [`Engine::invert`] whose tokens stay on the device.
+    ///
+    /// # Errors
+    /// As [`Engine::invert`].
+    pub fn solve(
+        &self,
+        block: usize,
+        z: Tensor<3>,
+        conditions: &[Condition],
+        strategy: Strategy,
+        guidance: Option<&Guidance>,
+        tick: Tick<'_>,
+    ) -> Result<Solved> {
         self.check(conditions)?;
+        let mixing = Mixing {
+            classes: self.classes(&self.device, conditions),
+            none: self.classes(&self.device, &vec![None; conditions.len()]),
+        };
+        self.block(block)?.invert(z, &mixing, self.config.flipped(block), strategy, guidance, tick)
+    }
+
+    /// Σ_p z²/var and log-determinant of every token of tokens `x` [N, T, P] under one condition per image, [N, T] each; `var` is
+    /// that of the base distribution, [T, P]. Of a token the device sums P terms; blocks are added in f64.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn terms(&self, x: Tensor<3>, conditions: &[Condition], var: &[f64]) -> Result<(Vec<f64>, Vec<f64>)> {
+        self.check(conditions)?;
+        let [n, t, p] = x.dims();
+        let classes = self.classes(&self.device, conditions);
+        let (z, log_dets) = self.flow.encode_by_blocks(x, classes.as_ref());
+        let precision: Vec<f64> = var.iter().map(|var| var.recip()).collect();
+        let quad = (z.square() * tensor(&precision, [1, t, p], &self.device, self.dtype)).sum_dim(2).reshape([n, t]);
+        // One transfer for all.
+        let all = to_host(Tensor::cat(std::iter::once(quad).chain(log_dets).collect(), 0))?;
+        let (quad, of_blocks) = all.split_at(n * t);
+        let mut log_det = vec![0.0; n * t];
+        for of_block in of_blocks.chunks_exact(n * t) {
+            log_det.iter_mut().zip(of_block).for_each(|(sum, value)| *sum += value);
+        }
+        Ok((quad.to_vec(), log_det))
+    }
+
+    /// Answers about images, as many at once as the device takes: `pass` is told their tokens and conditions.
+    fn in_batches<T>(
+        &self,
+        what: &str,
+        tokens: &[f64],
+        conditions: &[Condition],
+        mut pass: impl FnMut(&[f64], &[Condition]) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let dims = self.config.shape.dims();
+        let what = format!("{what} of a TarFlow of {} images", self.config.shape);
+        in_batches(&self.device, &what, conditions.len(), |range| {
+            pass(&tokens[range.start * dims..range.end * dims], &conditions[range])
+        })
+    }
+
+    fn encode_at_once(&self, x: &[f64], conditions: &[Condition]) -> Result<Encoded> {
         let classes = self.classes(&self.device, conditions);
         let (z, log_dets) = self.flow.encode_by_blocks(self.upload(&self.device, x), classes.as_ref());
         // Differences of sums over blocks decide posteriors: they are added in f64, after one transfer.
@@ -100,33 +178,7 @@ impl Engine for TensorTarFlow {
         Ok(Encoded { z: to_host(z)?, log_det })
     }
 
-    fn invert(
-        &self,
-        block: usize,
-        z: &[f64],
-        conditions: &[Condition],
-        strategy: Strategy,
-        guidance: Option<&Guidance>,
-        tick: Tick<'_>,
-    ) -> Result<Inverted> {
-        self.check(conditions)?;
-        let mixing = Mixing {
-            classes: self.classes(&self.device, conditions),
-            none: self.classes(&self.device, &vec![None; conditions.len()]),
-        };
-        let (z, flipped) = (self.upload(&self.device, z), self.config.flipped(block));
-        let block = self.block(block)?;
-        let solved = block.invert(z, &mixing, flipped, strategy, guidance, tick)?;
-        Ok(Inverted { x: to_host(solved.x)?, rounds: solved.rounds, residual: solved.residual })
-    }
-
-    fn log_scales(&self, block: usize, x: &[f64], conditions: &[Condition]) -> Result<Vec<f64>> {
-        let classes = self.classes(&self.device, conditions);
-        let (x, flipped) = (self.upload(&self.device, x), self.config.flipped(block));
-        to_host(self.block(block)?.log_scales(x, classes.as_ref(), flipped))
-    }
-
-    fn gradient(&self, x: &[f64], conditions: &[Condition], weight: &[f64]) -> Result<(Vec<f64>, Encoded)> {
+    fn gradient_at_once(&self, x: &[f64], conditions: &[Condition], weight: &[f64]) -> Result<(Vec<f64>, Encoded)> {
         let device = self.device.clone().autodiff();
         let flow = self.flow.clone().map(&mut Lift);
         let x = self.upload(&device, x).require_grad();
@@ -141,5 +193,60 @@ impl Engine for TensorTarFlow {
             None => vec![0.0; x.dims().iter().product()],
         };
         Ok((gradient, Encoded { z: to_host(z.inner())?, log_det: to_host(log_det.inner())? }))
+    }
+}
+
+/// Parts of a batch as the whole.
+fn joined(parts: Vec<Encoded>) -> Encoded {
+    let (z, log_det): (Vec<_>, Vec<_>) = parts.into_iter().map(|part| (part.z, part.log_det)).unzip();
+    Encoded { z: z.concat(), log_det: log_det.concat() }
+}
+
+/// What a device makes of an image may differ in the last digits with the number of images beside it, and where Jacobi rounds
+/// end, within their tolerance.
+impl Engine for TensorTarFlow {
+    fn tensors(&self) -> Option<&TensorTarFlow> {
+        Some(self)
+    }
+
+    fn encode(&self, x: &[f64], conditions: &[Condition]) -> Result<Encoded> {
+        self.check(conditions)?;
+        self.in_batches("passes", x, conditions, |x, conditions| self.encode_at_once(x, conditions)).map(joined)
+    }
+
+    fn invert(
+        &self,
+        block: usize,
+        z: &[f64],
+        conditions: &[Condition],
+        strategy: Strategy,
+        guidance: Option<&Guidance>,
+        tick: Tick<'_>,
+    ) -> Result<Inverted> {
+        let parts = self.in_batches("inverse passes", z, conditions, |z, conditions| {
+            let solved = self.solve(block, self.tokens(z), conditions, strategy, guidance, tick)?;
+            Ok(Inverted { x: to_host(solved.x)?, rounds: solved.rounds, residual: solved.residual })
+        })?;
+        Ok(Inverted {
+            rounds: parts.iter().map(|part| part.rounds).max().unwrap_or(0),
+            residual: parts.iter().map(|part| part.residual).fold(0.0, f64::max),
+            x: parts.into_iter().map(|part| part.x).collect::<Vec<_>>().concat(),
+        })
+    }
+
+    fn log_scales(&self, block: usize, x: &[f64], conditions: &[Condition]) -> Result<Vec<f64>> {
+        let (flipped, block) = (self.config.flipped(block), self.block(block)?);
+        let parts = self.in_batches("passes", x, conditions, |x, conditions| {
+            let classes = self.classes(&self.device, conditions);
+            to_host(block.log_scales(self.upload(&self.device, x), classes.as_ref(), flipped))
+        })?;
+        Ok(parts.concat())
+    }
+
+    fn gradient(&self, x: &[f64], conditions: &[Condition], weight: &[f64]) -> Result<(Vec<f64>, Encoded)> {
+        let parts =
+            self.in_batches("gradients", x, conditions, |x, conditions| self.gradient_at_once(x, conditions, weight))?;
+        let (gradients, encoded): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
+        Ok((gradients.concat(), joined(encoded)))
     }
 }

@@ -168,7 +168,10 @@ fn nothing(ui: &mut Ui, cx: &mut Cx, arrangement: &Arrangement) {
             "No images from outside yet",
             "Drop image files, a folder or an .npz here, or press Ctrl+O, to see their exact posteriors in this world.",
         ),
-        Source::World if cx.session.oracle.is_some() => empty_state(ui, "Drawing the first samples…", ""),
+        Source::World if cx.session.oracle.is_some() => match &cx.session.preparing {
+            Some(what) => empty_state(ui, &format!("{what}…"), "A graphics device compiles them at their first use."),
+            None => empty_state(ui, "Drawing the first samples…", ""),
+        },
         Source::World if cx.session.stuck.is_some() => {
             let why = cx.session.stuck.as_deref().unwrap_or_default();
             empty_state(ui, "No oracle is open", &format!("{why}\nChoose another on the left, or press Ctrl+O."));

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::data::ImageShape;
+use crate::device::ImageSource;
 use crate::events::Progress;
 use crate::flow::tarflow::Look;
 use crate::units::ClassId;
@@ -24,8 +25,8 @@ pub struct Slot {
 /// An image that is still being made.
 #[derive(Debug, Clone)]
 pub struct DraftSlot {
-    /// What it looks like now, CHW bytes.
-    pub pixels: Vec<u8>,
+    /// What it looks like now.
+    pub pixels: ImageSource,
     /// Blocks inverted, of how many.
     pub blocks: Progress,
     /// As of [`Slot`].
@@ -165,7 +166,7 @@ impl Gallery {
     }
 
     /// The picture of image `index` now and its stamp: as it is being made, with a look, or as it is.
-    pub fn picture(&self, index: usize) -> Option<(u64, &[u8])> {
+    pub fn picture(&self, index: usize) -> Option<(u64, &ImageSource)> {
         if let Some(draft) = self.draft(index) {
             return Some((draft.stamp, &draft.pixels));
         }
@@ -299,7 +300,7 @@ mod tests {
 
     fn tile(index: usize, lead: f64) -> Tile {
         let posterior = Posterior::new(vec![lead, 0.0], &Prior::uniform(2), Smoothing::ONE);
-        Tile { index, source: 0, label: 0, pixels: vec![0], posterior: Arc::new(posterior), look: None }
+        Tile { index, source: 0, label: 0, pixels: vec![0].into(), posterior: Arc::new(posterior), look: None }
     }
 
     fn update(generation: u64, tiles: Vec<Tile>) -> GalleryUpdate {
@@ -334,23 +335,26 @@ mod tests {
         let mut gallery = Gallery::default();
         gallery.expect(1, 3);
         let blocks = Progress { done: 1, total: 4 };
-        let drafts = vec![Draft { index: 2, pixels: vec![7], blocks }, Draft { index: 0, pixels: vec![8], blocks }];
+        let drafts = vec![
+            Draft { index: 2, pixels: vec![7].into(), blocks },
+            Draft { index: 0, pixels: vec![8].into(), blocks },
+        ];
         gallery.take(GalleryUpdate { drafts, ..update(1, vec![tile(1, 1.0)]) });
-        assert_eq!(gallery.picture(2).map(|(_, pixels)| pixels), Some(&[7][..]));
+        assert_eq!(gallery.picture(2).and_then(|(_, pixels)| pixels.bytes()), Some(&[7][..]));
         assert_eq!(arrange(&gallery, Sort::Index, false, None).order, [0, 1, 2]);
         assert_eq!(arrange(&gallery, Sort::Entropy, true, None).order, [1, 0, 2]);
         let arranged = arrange(&gallery, Sort::Index, false, Some(0));
         assert_eq!((arranged.order, arranged.total), (vec![1], 1));
         let look = Look { guidance: None, denoise: true };
-        gallery.take(update(1, vec![Tile { look: Some(Looked { look, pixels: vec![9] }), ..tile(2, 1.0) }]));
+        gallery.take(update(1, vec![Tile { look: Some(Looked { look, pixels: vec![9].into() }), ..tile(2, 1.0) }]));
         assert!(gallery.draft(2).is_none() && gallery.draft(0).is_some());
-        assert_eq!(gallery.picture(2).map(|(_, pixels)| pixels), Some(&[9][..]));
+        assert_eq!(gallery.picture(2).and_then(|(_, pixels)| pixels.bytes()), Some(&[9][..]));
         gallery.take(GalleryUpdate { failed: vec![0], ..update(1, Vec::new()) });
         assert!(gallery.draft(0).is_none() && gallery.complete() && gallery.estimates().is_none());
         gallery.show_only(Some(look));
-        assert_eq!(gallery.picture(2).map(|(_, pixels)| pixels), Some(&[9][..]));
+        assert_eq!(gallery.picture(2).and_then(|(_, pixels)| pixels.bytes()), Some(&[9][..]));
         gallery.show_only(None);
-        assert_eq!(gallery.picture(2).map(|(_, pixels)| pixels), Some(&[0][..]));
+        assert_eq!(gallery.picture(2).and_then(|(_, pixels)| pixels.bytes()), Some(&[0][..]));
         gallery.expect(2, 3);
         assert!(gallery.draft(0).is_none());
     }

@@ -72,6 +72,8 @@ pub struct Session {
     pub external_paths: Vec<PathBuf>,
     /// What 32-bit arithmetic costs on this device, once it is measured.
     pub precision: Option<PrecisionReport>,
+    /// What the device compiles before the first picture, if it does.
+    pub preparing: Option<String>,
     /// Why no oracle is open, if opening one failed.
     pub stuck: Option<String>,
     /// Jobs.
@@ -203,6 +205,7 @@ impl Session {
                 self.open(info);
                 return Effect::AskAgain;
             }
+            Event::Preparing(what) => self.preparing = what,
             Event::Far(news) => {
                 if let Some(line) = self.far.take(news, now) {
                     self.log.add(Level::Warning, line);
@@ -322,6 +325,12 @@ impl Session {
     /// New tiles.
     pub fn take_gallery(&mut self, update: GalleryUpdate) {
         self.gallery.take(update);
+    }
+
+    /// Drops pictures that may lie on a device that is gone.
+    pub fn forget_pictures(&mut self) {
+        self.gallery.clear();
+        self.inspection = None;
     }
 
     /// A new inspection.

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use sha2::{Digest, Sha256};
 
@@ -21,6 +22,8 @@ const BLOCK: usize = 256;
 pub struct Images {
     name: String,
     source: Source,
+    /// What they are, once somebody asked: reading them all takes long.
+    record: OnceLock<InputRecord>,
 }
 
 #[derive(Debug)]
@@ -45,12 +48,12 @@ impl Images {
                 let (theirs, ours) = (images.shape(), world.shape());
                 return Err(Error::input(format!("{name}: the images are {theirs}, this world's are {ours}")));
             }
-            return Ok(Self { name, source: Source::World(images) });
+            return Ok(Self { name, source: Source::World(images), record: OnceLock::new() });
         }
         match read_input(paths)? {
             Input::Pixels(dataset) => {
                 let how = how.unwrap_or_else(|| world.flow().pixels().default_dequantisation());
-                Ok(Self { name, source: Source::Pixels(world.fit(dataset)?, how) })
+                Ok(Self { name, source: Source::Pixels(world.fit(dataset)?, how), record: OnceLock::new() })
             }
             Input::World(_) => {
                 Err(Error::input(format!("{name}: give world-space images as one .npz file of that name")))
@@ -91,6 +94,14 @@ impl Images {
     /// # Errors
     /// As [`Self::x`], and when an archive is damaged.
     pub fn record(&self) -> Result<InputRecord> {
+        if let Some(record) = self.record.get() {
+            return Ok(record.clone());
+        }
+        let record = self.hashed()?;
+        Ok(self.record.get_or_init(|| record).clone())
+    }
+
+    fn hashed(&self) -> Result<InputRecord> {
         let mut hash = Sha256::new();
         let (kind, dequantisation) = match &self.source {
             Source::Pixels(dataset, how) => {

@@ -17,6 +17,7 @@ mod finish;
 mod input;
 mod job;
 mod log;
+mod many;
 mod plan;
 mod work;
 
@@ -35,6 +36,7 @@ use crate::units::ClassId;
 pub use finish::{POSTERIORS, REPORT, Report};
 pub use input::Images;
 pub use job::{InputRecord, JOB, Job};
+pub use many::{OnDevice, run_on, shards_for};
 pub use plan::Estimate;
 
 use log::{Frame, Log};

@@ -11,12 +11,13 @@ use super::learner::Learner;
 use super::spec::{Classification, TrainSpec};
 use super::step::{Saved, StepLoss, Trainee, adam};
 use crate::data::Dataset;
-use crate::error::{Error, Result};
+use crate::device::to_host;
+use crate::error::Result;
 use crate::flow::glow::{Glow, GlowConfig, GlowFlow, encode};
 use crate::flow::preprocess::Dequantisation;
 use crate::flow::weights::Weights;
 use crate::flow::{Flow, Precision};
-use crate::gradients::{device_error, in_pieces};
+use crate::gradients::{Cut, clip, in_pieces};
 
 /// Images in the batch that initialises the normalisations.
 const INIT_IMAGES: usize = 256;
@@ -93,12 +94,18 @@ impl Learner for GlowLearner {
         let (y, mean_log_det) = logit_space(dims, draw.chosen, |i| draw.image(i), draw.noise());
         let classes = draw.classes();
         let t = &spec.training;
-        let piece = n.div_ceil((t.shards * t.accumulate).clamp(1, n.max(1)));
-        let pieces: Vec<(&[f32], &[usize])> = y.chunks(piece * dims).zip(classes.chunks(piece)).collect();
-        let done = in_pieces(&self.trainee.module, pieces, t.shards, |glow, (y, classes)| {
-            piece_gradients(spec, config, &glow, y, classes, classes.len() as f64 / n as f64)
+        let what = format!("steps of a Glow of {} images", config.shape);
+        let piece = n.div_ceil((t.shards * t.accumulate).clamp(1, n.max(1))).max(1);
+        let cut = Cut { what: &what, images: n, piece, shards: t.shards };
+        let module = &self.trainee.module;
+        let (measured, grads, grad_norm) = cut.fit(&module.means.val().device(), |cut| {
+            let pieces: Vec<(&[f32], &[usize])> = y.chunks(cut.piece * dims).zip(classes.chunks(cut.piece)).collect();
+            let mut sums = in_pieces(module, pieces, cut.shards, |glow, (y, classes)| {
+                piece_gradients(spec, config, &glow, y, classes, classes.len() as f64 / n as f64)
+            })?;
+            let norm = clip(module, &mut sums.grads, t.max_grad_norm)?;
+            Ok((sums.measured, sums.grads, norm))
         })?;
-        let Some((measured, grads)) = done else { return Err(Error::input("an empty batch")) };
         let [nll, cross_entropy] = [measured[0], measured[1]];
         let mut report = StepLoss {
             nll: nll - mean_log_det + dims as f64 * 256f64.ln(),
@@ -106,7 +113,10 @@ impl Learner for GlowLearner {
             grad_norm: f64::NAN,
         };
         if report.nll.is_finite() && cross_entropy.is_finite() {
-            report.grad_norm = self.trainee.step(grads, t, rate, decay)?;
+            report.grad_norm = grad_norm;
+        }
+        if report.grad_norm.is_finite() {
+            self.trainee.step(grads, rate, decay);
         }
         Ok(report)
     }
@@ -132,13 +142,13 @@ fn piece_gradients(
     y: &[f32],
     classes: &[usize],
     share: f64,
-) -> Result<(Vec<f64>, GradientsParams)> {
+) -> Result<(Vec<f64>, GradientsParams, ())> {
     let device = glow.means.val().device();
     let (nll, cross_entropy) = losses(spec, config, glow, upload(config, y.to_vec(), &device), classes)?;
     let loss = (nll.clone() + cross_entropy.clone() * spec.training.lambda) * (share / config.shape.dims() as f64);
-    let measured = Tensor::cat(vec![nll, cross_entropy], 0).try_into_vec_as::<f64>().map_err(device_error)?;
+    let measured = to_host(Tensor::cat(vec![nll, cross_entropy], 0))?;
     let grads = GradientsParams::from_grads(loss.backward(), glow);
-    Ok((measured.into_iter().map(|v| share * v).collect(), grads))
+    Ok((measured.into_iter().map(|v| share * v).collect(), grads, ()))
 }
 
 /// Mean NLL of z and the couplings (without preprocessing), and mean classification loss, [1] each.

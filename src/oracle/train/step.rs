@@ -7,7 +7,7 @@ use burn::tensor::Tensor;
 use super::spec::OptimSpec;
 use crate::error::Result;
 use crate::flow::weights::Weights;
-use crate::gradients::{AdamW, clip};
+use crate::gradients::AdamW;
 
 /// What one step measured, before the parameters moved.
 #[derive(Debug, Clone, Copy, serde::Serialize)]
@@ -45,19 +45,10 @@ impl<M: Module> Trainee<M> {
         Ok(Saved { weights, average, optimizer: self.optimizer.clone() })
     }
 
-    /// Moves the parameters by one step of AdamW, and the average after them with `decay`. Gradients that are not finite leave
-    /// everything as it was. Returns their global norm before clipping.
-    ///
-    /// # Errors
-    /// When the device fails.
-    pub fn step(&mut self, mut grads: GradientsParams, optim: &OptimSpec, rate: f64, decay: f64) -> Result<f64> {
-        let norm = clip(&self.module, &mut grads, optim.max_grad_norm)?;
-        if !norm.is_finite() {
-            return Ok(norm);
-        }
+    /// Moves the parameters by one step of AdamW along finite gradients, and the average after them with `decay`.
+    pub fn step(&mut self, grads: GradientsParams, rate: f64, decay: f64) {
         self.module = self.optimizer.step(rate, self.module.clone(), grads);
         self.average = average(self.average.clone(), &self.module, decay);
-        Ok(norm)
     }
 }
 

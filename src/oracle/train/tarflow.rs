@@ -9,13 +9,14 @@ use super::learner::Learner;
 use super::spec::{TarFlowSpec, TrainSpec};
 use super::step::{Saved, StepLoss, Trainee, adam};
 use crate::data::Dataset;
+use crate::device::to_host;
 use crate::error::{Error, Result};
 use crate::flow::parameters;
 use crate::flow::tarflow::cpu::CpuTarFlow;
 use crate::flow::tarflow::{Condition, TarFlow, TarFlowConfig, TarFlowOracle};
 use crate::flow::weights::Weights;
 use crate::flow::{Flow, Precision};
-use crate::gradients::{Products, Scale, device_error, in_pieces};
+use crate::gradients::{Cut, Products, Scale, clip, in_pieces};
 use crate::units::Nats;
 
 /// Share of the paper's code's moving average that one batch's z² has in `var` (VP).
@@ -109,23 +110,35 @@ impl Learner for TarFlowLearner {
         let (n, dims) = (draw.chosen.len(), self.config.shape.dims());
         let optim = self.spec.training;
         let Part { x, conditions } = self.batch(draw);
-        let piece = n.div_ceil((optim.shards * optim.accumulate).clamp(1, n.max(1)));
-        let parts = x.chunks(piece * dims).zip(conditions.chunks(piece));
-        let parts = parts.map(|(x, c)| Part { x: x.to_vec(), conditions: c.to_vec() }).collect();
-        let (config, products) = (&self.config, self.tarflow.products);
-        let done = match &mut self.on_cpu {
-            Some(kernels) => Some(cpu_gradients(kernels, &self.trainee.module, &x, &conditions, piece)?),
-            None => in_pieces(&self.trainee.module, parts, optim.shards, |flow, part| {
-                gradients(config, products, &flow, part, n)
-            })?,
-        };
-        let Some((measured, grads)) = done else { return Err(Error::input("an empty batch")) };
+        let what = format!("steps of a TarFlow of {} images", self.config.shape);
+        let piece = n.div_ceil((optim.shards * optim.accumulate).clamp(1, n.max(1))).max(1);
+        let cut = Cut { what: &what, images: n, piece, shards: optim.shards };
+        let (config, products, module) = (&self.config, self.tarflow.products, &self.trainee.module);
+        let on_cpu = &mut self.on_cpu;
+        let (measured, grads, grad_norm) = cut.fit(&module.var.val().device(), |cut| {
+            let (measured, mut grads) = match on_cpu {
+                Some(kernels) => cpu_gradients(kernels, module, &x, &conditions, cut.piece)?,
+                None => {
+                    let parts = x.chunks(cut.piece * dims).zip(conditions.chunks(cut.piece));
+                    let parts = parts.map(|(x, c)| Part { x: x.to_vec(), conditions: c.to_vec() }).collect();
+                    let sums = in_pieces(module, parts, cut.shards, |flow, part| {
+                        gradients(config, products, &flow, part, n).map(|(measured, grads)| (measured, grads, ()))
+                    })?;
+                    (sums.measured, sums.grads)
+                }
+            };
+            let norm = clip(module, &mut grads, optim.max_grad_norm)?;
+            Ok((measured, grads, norm))
+        })?;
         let log_density = Nats(-measured[0] - 0.5 * dims as f64 * (2.0 * std::f64::consts::PI).ln());
         let nll = self.tarflow.pixels.nll_of_pixels(log_density, dims).0;
         let mut report = StepLoss { nll, cross_entropy: None, grad_norm: f64::NAN };
         if nll.is_finite() {
-            report.grad_norm = self.trainee.step(grads, &optim, rate, decay)?;
-            if self.config.volume_preserving && report.grad_norm.is_finite() {
+            report.grad_norm = grad_norm;
+        }
+        if report.grad_norm.is_finite() {
+            self.trainee.step(grads, rate, decay);
+            if self.config.volume_preserving {
                 self.learn_variance(&measured[1..])?;
             }
         }
@@ -167,10 +180,10 @@ fn gradients(
     let loss = (z.clone().square().sum() * 0.5 - log_det.sum()) / batch as f64;
     let scale = products.loss_scale();
     let mut grads = GradientsParams::from_grads((loss.clone() * (scale / config.shape.dims() as f64)).backward(), flow);
-    let mut measured = loss.try_into_vec_as::<f64>().map_err(device_error)?;
+    let mut measured = to_host(loss)?;
     if config.volume_preserving {
         let squares = z.inner().square().sum_dim(0) / batch as f64;
-        measured.extend(squares.try_into_vec_as::<f64>().map_err(device_error)?);
+        measured.extend(to_host(squares)?);
     }
     if scale != 1.0 {
         flow.visit(&mut Scale { grads: &mut grads, factor: scale.recip() });

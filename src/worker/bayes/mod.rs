@@ -20,10 +20,10 @@ use rayon::ThreadPool;
 
 use self::protocol::{Answer, At, CurveQuestion, Question, TargetQuestion, WorldProblem};
 use super::Shared;
-use super::desk::panic_message;
 use super::protocol::Event;
 use super::slot::Slot;
 use crate::bayes::{Estimate, GaussianClasses, Spec, bayes_error, limit_at_zero};
+use crate::device::panic_message;
 use crate::error::{Error, Result};
 use crate::flow::base::GaussianBase;
 use crate::oracle::posterior::Prior;

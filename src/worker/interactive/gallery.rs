@@ -6,25 +6,22 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::super::protocol::{Draft, Event, GalleryRequest, GalleryUpdate, Tile};
+use super::kept::Resident;
 use super::{Interactive, PIECE, Place, STOPPABLE_PIECE, unless};
-use crate::device::DeviceChoice;
+use crate::device::{ImageSource, note, pictures, values_read};
 use crate::error::{Error, Result};
 use crate::events::Progress;
-use crate::flow::Decoding;
-use crate::oracle::world::{Sample, World};
+use crate::flow::{Decoding, Unfinished};
+use crate::oracle::world::{Figures, Sample, World};
 
-/// About as long may a piece take on another machine's device, and so many images it holds at least: thousands of operations go
-/// there for every pass, whatever it holds. (Measured over localhost: `sample mnist` takes 0.28 s for one image, 0.59 s for 64.)
-const FAR_PIECE: Duration = Duration::from_millis(400);
-const FAR_LEAST: usize = 32;
 /// Images in a piece at most.
-const LARGEST_PIECE: usize = 256;
+pub const LARGEST_PIECE: usize = 256;
 /// Images that take longer than this are shown while they are made.
 const DRAFT_AFTER: Duration = Duration::from_millis(25);
 
 /// A gallery under way.
 pub struct Gallery {
-    request: GalleryRequest,
+    pub(super) request: GalleryRequest,
     waiting: VecDeque<usize>,
     delivered: usize,
     /// Whether it was told that samples are left out.
@@ -77,6 +74,18 @@ impl Interactive {
                 gallery.put_back(&indices);
                 Err(Error::Cancelled)
             }
+            // Images that stay on the device are made all at once: fewer of them, from now on.
+            Err(Error::OutOfMemory { device, .. }) if indices.len() > 1 => {
+                let fewer = indices.len().div_ceil(2);
+                gallery.put_back(&indices);
+                self.largest.set(fewer);
+                self.piece.set(fewer);
+                note(format!(
+                    "{device} ran out of memory with {} images at once (gallery); it goes on with {fewer}",
+                    indices.len()
+                ));
+                Ok(())
+            }
             // One image that overflows does not cost the others their place.
             Err(Error::Numeric(why)) => {
                 match indices[..] {
@@ -96,6 +105,9 @@ impl Interactive {
     fn make(&self, place: &Place<'_>, gallery: &Gallery, indices: &[usize]) -> Result<(Vec<Tile>, usize)> {
         let world = place.world;
         let GalleryRequest { spec, settings, look, .. } = &gallery.request;
+        if look.is_none() && world.flow().resident().is_some() {
+            return self.make_resident(place, gallery, indices);
+        }
         let known = |index: &usize| self.kept.borrow().get(spec, settings, *index);
         let mut samples: Vec<Arc<Sample>> = indices.iter().filter_map(known).collect();
         let missing: Vec<usize> = indices.iter().filter(|index| known(index).is_none()).copied().collect();
@@ -123,6 +135,34 @@ impl Interactive {
         Ok((samples.iter().map(|sample| self.tile(world, sample, look.as_ref())).collect(), made))
     }
 
+    /// [`Self::make`] where images stay on the device: figures are read back, and pictures only where nobody can paint them there.
+    fn make_resident(&self, place: &Place<'_>, gallery: &Gallery, indices: &[usize]) -> Result<(Vec<Tile>, usize)> {
+        let GalleryRequest { spec, settings, .. } = &gallery.request;
+        let known = |index: &usize| self.kept.borrow().resident(spec, settings, *index).map(resident_tile);
+        let mut tiles: Vec<Tile> = indices.iter().filter_map(known).collect();
+        let missing: Vec<usize> = indices.iter().filter(|index| known(index).is_none()).copied().collect();
+        if !missing.is_empty() {
+            let before = values_read();
+            let mut watch = watch(place, gallery, &missing);
+            let made = place.world.sample_resident(spec, settings, &missing, &mut watch)?;
+            let made = Arc::new(made.ok_or_else(|| Error::input("the images of this world are on the host"))?);
+            let figures = values_read() - before;
+            let pictures = pictures(made.levels.clone())?;
+            let painted = pictures.iter().filter(|picture| picture.bytes().is_none()).count();
+            tracing::debug!(
+                "gallery: {} images, {figures} values of figures and {} of pictures read back, {painted} painted in place",
+                missing.len(),
+                values_read() - before - figures,
+            );
+            let mut kept = self.kept.borrow_mut();
+            kept.keep_resident(spec, settings, (&made, pictures));
+            tiles.extend(missing.iter().filter_map(|&index| kept.resident(spec, settings, index).map(resident_tile)));
+        }
+        // In the order asked for, whoever was made first.
+        tiles.sort_by_key(|tile| indices.iter().position(|index| *index == tile.index));
+        Ok((tiles, missing.len()))
+    }
+
     fn deliver(&self, place: &Place<'_>, gallery: &mut Gallery, tiles: Vec<Tile>) {
         gallery.delivered += tiles.len();
         tell(place, gallery, News { tiles, ..News::default() });
@@ -135,17 +175,22 @@ impl Interactive {
         }
         self.cost.set(took / made as u32);
         let stoppable = place.world.flow().class_map().is_some();
-        let far = matches!(self.device.get(), DeviceChoice::Remote(_));
-        let ideal = match stoppable {
-            true => STOPPABLE_PIECE,
-            false if far => FAR_PIECE,
-            false => PIECE,
-        };
-        let ideal = made as f64 * ideal.as_secs_f64() / took.as_secs_f64().max(1e-4);
-        // Powers of two: few shapes, so that a GPU compiles few kernels.
-        let size = (ideal as usize).clamp(if far { FAR_LEAST } else { 1 }, LARGEST_PIECE);
+        let ideal = if stoppable { STOPPABLE_PIECE } else { PIECE };
+        // Where launching kernels alone takes longer than that, no smaller piece helps: up to twice as long is given.
+        let floor = self.floor.get().min(took);
+        self.floor.set(floor);
+        let ideal = made as f64 * ideal.max(2 * floor).as_secs_f64() / took.as_secs_f64().max(1e-4);
+        // Powers of two: few shapes, so that a GPU compiles few kernels. One slow start must not make a huge piece.
+        let size = (ideal as usize).clamp(1, self.largest.get().min(2 * made.next_power_of_two()));
         self.piece.set(if size.is_power_of_two() { size } else { size.next_power_of_two() / 2 });
     }
+}
+
+/// The tile of a sample whose image stayed on the device.
+fn resident_tile(resident: &Resident) -> Tile {
+    let Figures { index, source, label, ref posterior } = *resident.figures();
+    let (pixels, posterior) = (resident.picture.clone(), Arc::new(posterior.clone()));
+    Tile { index, source, label, pixels, posterior, look: None }
 }
 
 /// Publishes images as they are after every block, and stops when something newer waits.
@@ -156,20 +201,27 @@ fn watch<'a>(
 ) -> impl FnMut(Decoding) -> ControlFlow<()> + 'a {
     let began = Instant::now();
     move |decoding: Decoding| {
-        if let Some(x) = decoding.x.filter(|_| began.elapsed() > DRAFT_AFTER) {
-            let drafts = drafts(place.world, indices, &x, decoding.progress);
-            tell(place, gallery, News { drafts, ..News::default() });
+        if let Some(unfinished) = decoding.x.filter(|_| began.elapsed() > DRAFT_AFTER) {
+            match drafts(place.world, indices, unfinished, decoding.progress) {
+                Ok(drafts) => tell(place, gallery, News { drafts, ..News::default() }),
+                // The next step fails for the same reason, and says so.
+                Err(error) => tracing::debug!("no draft: {error}"),
+            }
         }
         unless(place.called_away() || place.line.shared.asked())
     }
 }
 
 /// The images of a piece after another block.
-fn drafts(world: &World, indices: &[usize], x: &[f32], steps: Progress) -> Vec<Draft> {
+fn drafts(world: &World, indices: &[usize], unfinished: Unfinished, steps: Progress) -> Result<Vec<Draft>> {
     let total = world.flow().class_map().map_or(1, |flow| flow.config().blocks);
     let blocks = Progress { done: steps.done * total / steps.total.max(1), total };
-    let images = x.chunks(world.shape().dims()).zip(indices);
-    images.map(|(x, &index)| Draft { index, pixels: world.flow().pixels().picture(x), blocks }).collect()
+    let look = |x: &[f32]| ImageSource::Host(world.flow().pixels().picture(x));
+    let images = match unfinished {
+        Unfinished::Host(x) => x.chunks(world.shape().dims()).map(look).collect(),
+        Unfinished::Resident(levels) => pictures(*levels)?,
+    };
+    Ok(images.into_iter().zip(indices).map(|(pixels, &index)| Draft { index, pixels, blocks }).collect())
 }
 
 /// What has become of some samples.

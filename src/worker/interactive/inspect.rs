@@ -22,7 +22,7 @@ const RUNNING_AFTER: Duration = Duration::from_millis(80);
 
 /// An inspection under way.
 pub struct Inspecting {
-    request: InspectRequest,
+    pub(super) request: InspectRequest,
     answer: Option<Inspection>,
     waiting: VecDeque<Tau>,
 }
@@ -95,8 +95,7 @@ impl Interactive {
         let (tile, rounding) = match subject {
             Subject::Sample { spec, index } => {
                 let began = Instant::now();
-                let known = self.kept.borrow().get(spec, settings, *index);
-                let (sample, new) = match known {
+                let (sample, new) = match self.known(world, spec, settings, *index)? {
                     Some(sample) => (sample, false),
                     None => (make(place, request, spec, *index)?, true),
                 };
@@ -114,7 +113,12 @@ impl Interactive {
                     }
                 }
                 let rounding = world.rounding(std::slice::from_ref(&*sample), settings)?.first().copied();
-                (self.tile(world, &sample, look.as_ref()), rounding)
+                let mut tile = self.tile(world, &sample, look.as_ref());
+                // Painted where it is, as in the gallery.
+                if let Some(resident) = self.kept.borrow().resident(spec, settings, *index) {
+                    tile.pixels = resident.picture.clone();
+                }
+                (tile, rounding)
             }
             Subject::External(index) => {
                 let external = self.external.borrow();

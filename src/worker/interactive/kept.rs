@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::device::ImageSource;
 use crate::flow::tarflow::Look;
-use crate::oracle::world::{Sample, SampleSpec, Settings};
+use crate::oracle::world::{Figures, ResidentSamples, Sample, SampleSpec, Settings};
 use crate::units::{ClassId, Seed};
 
 /// Memory for samples, bytes.
@@ -17,11 +18,30 @@ fn key(spec: &SampleSpec, settings: &Settings) -> Key {
     (spec.seed, spec.class, settings.clone())
 }
 
+/// A sample whose image stayed on the device.
+#[derive(Clone)]
+pub struct Resident {
+    /// It and its neighbours.
+    pub batch: Arc<ResidentSamples>,
+    /// Its place among them.
+    pub row: usize,
+    /// Its picture.
+    pub picture: ImageSource,
+}
+
+impl Resident {
+    /// What is known of it.
+    pub fn figures(&self) -> &Figures {
+        &self.batch.figures[self.row]
+    }
+}
+
 /// Samples of one seed at one setting of the knobs.
 #[derive(Default)]
 pub struct Kept {
     key: Option<Key>,
     samples: HashMap<usize, Arc<Sample>>,
+    residents: HashMap<usize, Resident>,
     /// Pictures of these samples with a look.
     look: Option<Look>,
     pictures: HashMap<usize, Vec<u8>>,
@@ -34,12 +54,38 @@ impl Kept {
         self.samples.get(&index).filter(|_| self.key.as_ref() == Some(&key(spec, settings))).cloned()
     }
 
-    /// Keeps a sample, in place of those of other settings.
-    pub fn keep(&mut self, spec: &SampleSpec, settings: &Settings, sample: &Arc<Sample>) {
+    /// Sample `index`, if its image is kept on the device.
+    pub fn resident(&self, spec: &SampleSpec, settings: &Settings, index: usize) -> Option<&Resident> {
+        self.residents.get(&index).filter(|_| self.key.as_ref() == Some(&key(spec, settings)))
+    }
+
+    /// Makes room for samples of these settings, in place of those of others.
+    fn make_room(&mut self, spec: &SampleSpec, settings: &Settings) {
         let key = key(spec, settings);
         if self.key.as_ref() != Some(&key) || self.bytes > ROOM {
             *self = Self { key: Some(key), ..Self::default() };
         }
+    }
+
+    /// Keeps samples whose images stayed on the device, in place of those of other settings.
+    pub fn keep_resident(
+        &mut self,
+        spec: &SampleSpec,
+        settings: &Settings,
+        (batch, pictures): (&Arc<ResidentSamples>, Vec<ImageSource>),
+    ) {
+        self.make_room(spec, settings);
+        // Images and levels in f32, and what is known of each.
+        let classes = settings.prior.classes();
+        self.bytes += 2 * 4 * batch.images.dims().iter().product::<usize>() + batch.figures.len() * 3 * 8 * classes;
+        for (row, (figures, picture)) in batch.figures.iter().zip(pictures).enumerate() {
+            self.residents.insert(figures.index, Resident { batch: batch.clone(), row, picture });
+        }
+    }
+
+    /// Keeps a sample, in place of those of other settings.
+    pub fn keep(&mut self, spec: &SampleSpec, settings: &Settings, sample: &Arc<Sample>) {
+        self.make_room(spec, settings);
         let classes = sample.posterior.probabilities.len();
         if self.samples.insert(sample.index, sample.clone()).is_none() {
             self.bytes += 4 * sample.x.len() + 3 * 8 * classes;

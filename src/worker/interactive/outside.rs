@@ -101,7 +101,7 @@ impl Outside {
     pub fn tile(&self, world: &World, i: usize, settings: &Settings) -> Result<Tile> {
         let posterior = self.posterior(world, i, settings)?;
         let label = self.labels.as_ref().map_or(posterior.decision, |labels| labels[i]);
-        let pixels = world.flow().pixels().picture(self.image(world, i));
+        let pixels = world.flow().pixels().picture(self.image(world, i)).into();
         Ok(Tile { index: i, source: label, label, pixels, posterior: Arc::new(posterior), look: None })
     }
 }

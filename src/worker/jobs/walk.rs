@@ -101,7 +101,7 @@ fn spec(world: &World, interactive: &Interactive, request: &WalkRequest) -> Resu
 
 fn dot(world: &World, index: usize, position: f64, x: &[f32], posterior: Posterior) -> WalkDot {
     let decision = posterior.decision;
-    let pixels = world.flow().pixels().picture(x);
+    let pixels = world.flow().pixels().picture(x).into();
     let tile = Tile { index, source: decision, label: decision, pixels, posterior: Arc::new(posterior), look: None };
     WalkDot { position, tile }
 }

@@ -8,8 +8,8 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, Sender, select};
 
 use super::{Look, WatchRequest, look};
+use crate::device::panic_message;
 use crate::worker::Shared;
-use crate::worker::desk::panic_message;
 use crate::worker::protocol::Event;
 
 /// Time between two looks: network file systems send no events.

@@ -2,7 +2,7 @@
 
 use eframe::egui::{self, ColorImage, Slider, TextureHandle, Ui};
 
-use crate::gui::atlas::{NEAREST, picture};
+use crate::gui::paint::{NEAREST, picture};
 use crate::gui::session::train::{FixedSamples, TrainHistory};
 use crate::gui::theme;
 use crate::gui::widgets::{heading, hint};

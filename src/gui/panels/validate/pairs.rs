@@ -3,8 +3,8 @@
 use eframe::egui::{self, Align, Color32, Layout, RichText, Sense, TextureHandle, Ui, vec2};
 
 use crate::data::{ImageShape, contact_sheet};
-use crate::gui::atlas::{NEAREST, picture};
 use crate::gui::format;
+use crate::gui::paint::{NEAREST, picture};
 use crate::gui::widgets::{heading, hint};
 use crate::validate::{Pair, Pairs};
 use crate::worker::protocol::JobId;

@@ -5,13 +5,14 @@ mod plot;
 mod point;
 mod strip;
 
-use eframe::egui::{self, RichText, TextureHandle, Ui};
+use eframe::egui::{self, RichText, Ui};
 
 use super::{Cx, Panel};
 use crate::data::ImageShape;
-use crate::gui::atlas::{NEAREST, picture};
+use crate::device::ImageSource;
 use crate::gui::command::{Command, knobs, quote};
 use crate::gui::format;
+use crate::gui::paint::Sheet;
 use crate::gui::prefs::Prefs;
 use crate::gui::session::Session;
 use crate::gui::session::walk::{Mark, WalkHistory};
@@ -211,8 +212,8 @@ fn exactness(session: &Session) -> String {
 #[derive(Default)]
 pub struct Pictures {
     job: Option<JobId>,
-    points: Vec<TextureHandle>,
-    middle: Option<TextureHandle>,
+    points: Vec<Sheet>,
+    middle: Option<Sheet>,
 }
 
 impl Pictures {
@@ -223,7 +224,7 @@ impl Pictures {
             *self = Self { job: Some(walk.job), ..Self::default() };
         }
         let Some(shape) = walk.shape else { return other };
-        let load = |shape: ImageShape, pixels: &[u8]| ui.ctx().load_texture("walk", picture(shape, pixels), NEAREST);
+        let load = |shape: ImageShape, source: &ImageSource| Sheet::of(ui.ctx(), "walk", shape, source);
         let known = self.points.len().min(walk.points.len());
         self.points.extend(walk.points[known..].iter().map(|dot| load(shape, &dot.tile.pixels)));
         if let (None, Some(arrival)) = (&self.middle, &walk.arrival) {
@@ -233,7 +234,7 @@ impl Pictures {
     }
 
     /// The picture at a place.
-    fn at(&self, mark: Mark) -> Option<&TextureHandle> {
+    fn at(&self, mark: Mark) -> Option<&Sheet> {
         match mark {
             Mark::Middle => self.middle.as_ref(),
             Mark::Point(i) => self.points.get(i),

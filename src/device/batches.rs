@@ -1,0 +1,119 @@
+//! How many images a device is given at once: as many as the caller likes, until it has no memory for them. Then half as many, and
+//! half of these; what was found to fit is kept for that device and that work.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+use burn::tensor::Device;
+
+use super::faults::{guarded, note};
+use super::table;
+use crate::error::{Error, Result};
+
+/// Images at once that were found to fit, by the name of the device and the work.
+static FITTING: Mutex<BTreeMap<(String, String), usize>> = Mutex::new(BTreeMap::new());
+
+/// Images of one kind of work that a device is known to take at once; none where it never ran out of memory.
+pub fn fitting(device: &Device, what: &str) -> Option<usize> {
+    if *device == Device::flex() {
+        return None;
+    }
+    let (name, _) = table::of(device)?;
+    FITTING.lock().unwrap_or_else(PoisonError::into_inner).get(&(name, what.to_owned())).copied()
+}
+
+fn keep(name: &str, what: &str, images: usize) {
+    FITTING.lock().unwrap_or_else(PoisonError::into_inner).insert((name.to_owned(), what.to_owned()), images);
+}
+
+/// `work` with `n` images at once, or with half of them, again and again, where the device has no memory for them. `what` names the
+/// work in the message and tells it from other work on the device.
+///
+/// # Errors
+/// Those of `work`; [`Error::OutOfMemory`], with the way out, where one image is too much.
+pub fn halving<T>(device: &Device, what: &str, n: usize, mut work: impl FnMut(usize) -> Result<T>) -> Result<T> {
+    let asked = fitting(device, what).unwrap_or(n).clamp(1, n.max(1));
+    let mut images = asked;
+    loop {
+        match guarded(device, || work(images)) {
+            Err(Error::OutOfMemory { device: name, why }) => {
+                // What was allocated in vain is given back; a device that cannot even do that says so at the next reading.
+                let _ = guarded(device, || {
+                    device.memory_cleanup();
+                    Ok(())
+                });
+                if images <= 1 {
+                    let why = format!("{what}, even with one image at once: {why}");
+                    return Err(Error::OutOfMemory { device: name, why });
+                }
+                images = images.div_ceil(2);
+            }
+            Ok(done) => {
+                if images < asked {
+                    tell(device, what, asked, images);
+                }
+                return Ok(done);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn tell(device: &Device, what: &str, asked: usize, images: usize) {
+    let name = table::of(device).map_or_else(|| "the device".to_owned(), |(name, _)| name);
+    keep(&name, what, images);
+    note(format!("{name} ran out of memory with {asked} images at once ({what}); it goes on with {images}"));
+}
+
+/// The answers of `pass` about images 0 … `n` − 1, as many at once as the device takes.
+///
+/// # Errors
+/// As [`halving`].
+pub fn in_batches<T>(
+    device: &Device,
+    what: &str,
+    n: usize,
+    mut pass: impl FnMut(Range<usize>) -> Result<T>,
+) -> Result<Vec<T>> {
+    let (mut answers, mut at) = (Vec::new(), 0);
+    while at < n {
+        let (end, answer) = halving(device, what, n - at, |images| {
+            let end = (at + images).min(n);
+            pass(at..end).map(|answer| (end, answer))
+        })?;
+        answers.push(answer);
+        at = end;
+    }
+    Ok(answers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A device that takes so many images at once.
+    fn takes(most: usize, range: Range<usize>) -> Result<Range<usize>> {
+        match range.len() <= most {
+            true => Ok(range),
+            false => Err(Error::OutOfMemory { device: "small".into(), why: "full".into() }),
+        }
+    }
+
+    #[test]
+    fn every_image_is_answered_once_whatever_fits() {
+        for (n, most) in [(10, 64), (10, 3), (7, 1), (1, 1), (0, 1)] {
+            let found = in_batches(&Device::flex(), "a test", n, |range| takes(most, range)).unwrap();
+            let images: Vec<usize> = found.iter().flat_map(Clone::clone).collect();
+            assert_eq!(images, (0..n).collect::<Vec<_>>());
+            assert!(found.iter().all(|range| range.len() <= most));
+        }
+    }
+
+    #[test]
+    fn what_does_not_even_fit_alone_says_so() {
+        let error = in_batches(&Device::flex(), "a test", 8, |range| takes(0, range)).unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains("small") && text.contains("one image") && text.contains("--device cpu"), "{text}");
+    }
+}

@@ -1,0 +1,125 @@
+//! The window's own graphics device, lent to the engine: tensors lie where they are painted.
+
+use std::sync::Mutex;
+use std::sync::PoisonError;
+
+use burn::tensor::Device;
+use burn::tensor::wgpu::WgpuSetup;
+
+use super::table::{self, Place};
+use super::{Candidate, Result, adapters};
+
+/// Kernels gathered into one submission: few, so that the window's next frame need not wait behind many.
+pub const TASKS: usize = 8;
+
+struct Lent {
+    setup: WgpuSetup,
+    /// Burn's name for it, once somebody computes there.
+    device: Option<Device>,
+    /// Whether the user wants the window's device left alone.
+    apart: bool,
+    /// Why the window cannot paint any more.
+    lost: Option<String>,
+    /// A few bytes to write to, to see whether the device still takes any.
+    probe: wgpu::Buffer,
+}
+
+/// Bytes of the probe.
+const PROBE: u64 = 16;
+
+static LENT: Mutex<Option<Lent>> = Mutex::new(None);
+
+fn lent<T>(look: impl FnOnce(&mut Option<Lent>) -> T) -> T {
+    look(&mut LENT.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Lends the device a window paints with: from now on whoever computes on its adapter computes there. With `apart` nobody
+/// does, and pictures travel over the host.
+pub fn lend_window(
+    instance: &wgpu::Instance,
+    adapter: &wgpu::Adapter,
+    (device, queue): (&wgpu::Device, &wgpu::Queue),
+    apart: bool,
+) {
+    let setup = WgpuSetup {
+        instance: instance.clone(),
+        adapter: adapter.clone(),
+        device: device.clone(),
+        queue: queue.clone(),
+        backend: adapter.get_info().backend,
+    };
+    // Burn puts its own watch in place of these once it computes there.
+    device.set_device_lost_callback(|reason, why| painting_failed(&format!("{reason:?}: {why}, device lost")));
+    device.on_uncaptured_error(std::sync::Arc::new(|error: wgpu::Error| painting_failed(&error.to_string())));
+    let (label, usage) = (Some("probe"), wgpu::BufferUsages::COPY_DST);
+    let probe = device.create_buffer(&wgpu::BufferDescriptor { label, size: PROBE, usage, mapped_at_creation: false });
+    lent(|lent| *lent = Some(Lent { setup, device: None, apart, lost: None, probe }));
+}
+
+/// A call of the window's own failed. Nothing is painted any more where the device is lost; other errors cost a picture.
+pub fn painting_failed(why: &str) {
+    tracing::error!("painting: {why}");
+    if why.to_lowercase().contains("lost") {
+        lent(|lent| lent.iter_mut().for_each(|lent| _ = lent.lost.get_or_insert_with(|| why.to_owned())));
+    }
+}
+
+/// Why the window's device paints no more, if it is lost. Nobody need have told: a lost device takes no bytes, and painting on it
+/// ends in a panic of egui's.
+pub fn window_lost() -> Option<String> {
+    let known = |lent: &mut Option<Lent>| {
+        let lent = lent.as_ref()?;
+        Some((lent.device.clone(), lent.lost.clone(), lent.setup.queue.clone(), lent.probe.clone()))
+    };
+    let (device, lost, queue, probe) = lent(known)?;
+    let told = || lost.or_else(|| table::of(&device?)?.1.lost());
+    let takes = || queue.write_buffer_with(&probe, 0, wgpu::BufferSize::new(PROBE)?).map(drop);
+    match (told(), takes()) {
+        (Some(why), _) => Some(why),
+        (None, Some(())) => None,
+        (None, None) => Some("its driver takes no more work".into()),
+    }
+}
+
+/// Takes the window's device away, as a driver that resets does: a drill.
+pub fn lose_window() {
+    if let Some(device) = lent(|lent| lent.as_ref().map(|lent| lent.setup.device.clone())) {
+        device.destroy();
+    }
+}
+
+/// Whether the window's device is left alone from now on. Takes effect with the next choice of a device.
+pub fn keep_apart(apart: bool) {
+    lent(|lent| lent.iter_mut().for_each(|lent| lent.apart = apart));
+}
+
+/// Burn's device on the window's, if that was lent and paints on this adapter. One that was lost is lent no more.
+///
+/// # Errors
+/// When burn cannot compute on it.
+pub fn connect(used: &Candidate, index: usize) -> Result<Option<Device>> {
+    let Some(info) = adapters::info(index) else { return Ok(None) };
+    lent(|slot| {
+        let Some(lent) = slot.as_mut().filter(|lent| !lent.apart && lent.setup.adapter.get_info() == info) else {
+            return Ok(None);
+        };
+        let Some(device) = &lent.device else {
+            let setup = lent.setup.clone();
+            let device = table::replace(used, Place::Window, adapters::register(setup, Place::Window)?);
+            lent.device = Some(device.clone());
+            return Ok(Some(device));
+        };
+        match table::of(device).and_then(|(_, faults)| faults.lost()) {
+            None => Ok(Some(device.clone())),
+            Some(_) => {
+                *slot = None;
+                Ok(None)
+            }
+        }
+    })
+}
+
+/// Whether what lies on `device` can be painted where it is.
+pub fn paints(device: &Device) -> bool {
+    lent(|lent| lent.as_ref().is_some_and(|lent| lent.device.as_ref() == Some(device)))
+}

@@ -1,0 +1,51 @@
+//! A frozen TarFlow: its passes and its base distribution.
+
+use burn::tensor::Device;
+
+use super::cpu::CpuTarFlow;
+use super::engine::Engine;
+use super::plan::output_norms;
+use super::{TarFlowConfig, TensorTarFlow};
+use crate::error::{Error, Result};
+use crate::flow::Precision;
+use crate::flow::weights::Weights;
+
+/// One TarFlow and its base distribution.
+pub struct Map {
+    /// What computes its passes.
+    pub engine: Box<dyn Engine>,
+    /// Variance of the base distribution at τ = 1, [T, P].
+    pub var: Vec<f64>,
+    /// ½ Σ_d log(2π var_d), nats.
+    pub log_norm: f64,
+    /// Spectral norms of the halves of every block's last linear map.
+    pub output_norms: Vec<[f64; 2]>,
+}
+
+/// What computes best on a device: our own kernels on the CPU, burn elsewhere.
+fn engine(config: &TarFlowConfig, weights: Weights, device: &Device, precision: Precision) -> Result<Box<dyn Engine>> {
+    let misfit = |e: String| Error::input(format!("weights do not fit this TarFlow: {e}"));
+    if *device != Device::flex() {
+        return Ok(Box::new(TensorTarFlow::new(config, weights, device, precision)?));
+    }
+    config.validate()?;
+    config.check(&weights).map_err(misfit)?;
+    Ok(match precision {
+        Precision::F32 => Box::new(CpuTarFlow::<f32>::new(config, weights).map_err(misfit)?),
+        Precision::F64 => Box::new(CpuTarFlow::<f64>::new(config, weights).map_err(misfit)?),
+    })
+}
+
+impl Map {
+    /// From named arrays, on a device.
+    ///
+    /// # Errors
+    /// When an array is missing or misshapen.
+    pub fn new(config: &TarFlowConfig, weights: Weights, device: &Device, precision: Precision) -> Result<Self> {
+        let var = weights.0.get("var").map(|var| &var.values[..]).unwrap_or_default();
+        let var: Vec<f64> = var.iter().map(|&v| f64::from(v)).collect();
+        let log_norm = var.iter().map(|v| 0.5 * (2.0 * std::f64::consts::PI * v).ln()).sum();
+        let output_norms = (0..config.blocks).map(|block| output_norms(config, &weights, block)).collect();
+        Ok(Self { engine: engine(config, weights, device, precision)?, var, log_norm, output_norms })
+    }
+}

@@ -1,0 +1,76 @@
+//! Sampling that leaves the images on the device, for the eye.
+
+use burn::tensor::{Int, Tensor, TensorData};
+
+use super::map::Map;
+use super::{Condition, TarFlowOracle, TensorTarFlow};
+use crate::error::{Error, Result};
+use crate::events::{Events, Progress};
+use crate::flow::parameters::to_host;
+use crate::flow::{Decoding, Flow, Resident, ResidentFlow, Scores, Unfinished};
+use crate::units::{ClassId, Tau};
+
+/// Of a world of one flow for all classes that computes with tensors in 32 bits.
+impl ResidentFlow for TarFlowOracle {
+    fn decode_resident(
+        &self,
+        noise: &[f32],
+        classes: &[ClassId],
+        tau: Tau,
+        events: &mut dyn Events<Decoding>,
+    ) -> Result<Resident> {
+        let here = self.maps().first().and_then(|map| Some((map, map.engine.tensors()?)));
+        let (map, engine) = here.ok_or_else(|| Error::input("the images of this flow are on the host"))?;
+        let conditions: Vec<Condition> = classes.iter().map(|&class| self.engine_of(class).1).collect();
+        let (blocks, tokens) = (self.config().blocks, self.config().tokens());
+        let strategies = self.strategies();
+        let mut x = engine.tokens(&self.place(noise, classes, tau));
+        for (turn, block) in (0..blocks).rev().enumerate() {
+            let at = |done: usize| Progress { done: turn * tokens + done, total: blocks * tokens };
+            let mut tick = |done: usize| events.report(Decoding { progress: at(done), x: None });
+            x = engine.solve(block, x, &conditions, strategies[block], None, &mut tick)?.x;
+            let levels = self.pixels().levels(engine.images(x.clone()));
+            events.report(Decoding { progress: at(tokens), x: Some(Unfinished::Resident(Box::new(levels))) })?;
+        }
+        let scores = self.score_resident(engine, map, &x, events)?;
+        let images = engine.images(x);
+        Ok(Resident { levels: self.pixels().levels(images.clone()), images, scores })
+    }
+
+    fn fetch(&self, images: Tensor<4>) -> Result<Vec<f32>> {
+        Ok(to_host(images)?.into_iter().map(|v| v as f32).collect())
+    }
+}
+
+impl TarFlowOracle {
+    /// Statistics under every class of tokens `x` [N, T, P] where they are; up to [`Flow::images_per_pass`] pairs of image and
+    /// class pass together, as in [`Flow::score_classes`].
+    fn score_resident(
+        &self,
+        engine: &TensorTarFlow,
+        map: &Map,
+        x: &Tensor<3>,
+        events: &mut dyn Events<Decoding>,
+    ) -> Result<Scores> {
+        let ([n, t, _], k) = (x.dims(), self.classes());
+        let cells: Vec<(usize, ClassId)> = (0..n).flat_map(|i| (0..k).map(move |class| (i, class))).collect();
+        let (mut quad, mut log_det) = (Vec::with_capacity(n * k), Vec::with_capacity(n * k));
+        for run in cells.chunks(self.images_per_pass()) {
+            let rows: Vec<i32> = run.iter().map(|(i, _)| *i as i32).collect();
+            let rows = Tensor::<1, Int>::from_data(TensorData::new(rows, [run.len()]), &x.device());
+            let conditions: Vec<Condition> = run.iter().map(|&(_, class)| self.engine_of(class).1).collect();
+            let (of_quad, of_log_det) = engine.terms(x.clone().select(0, rows), &conditions, &map.var)?;
+            let sums = |terms: Vec<f64>| terms.chunks(t).map(|tokens| tokens.iter().sum()).collect::<Vec<f64>>();
+            quad.extend(sums(of_quad));
+            log_det.extend(sums(of_log_det));
+            events.report(Decoding { progress: Progress { done: quad.len(), total: n * k }, x: None })?;
+        }
+        match quad.iter().zip(&log_det).position(|(q, l): (&f64, &f64)| !q.is_finite() || !l.is_finite()) {
+            Some(i) => Err(Error::Numeric(format!("image {} leaves the finite numbers inside the flow", i / k))),
+            None => {
+                let (dims, log_norm) = (self.config().shape.dims(), vec![map.log_norm; k]);
+                Ok(Scores { classes: k, dims, quad, log_det, log_norm })
+            }
+        }
+    }
+}

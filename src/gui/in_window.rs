@@ -1,0 +1,293 @@
+//! The app in a real window: what it is started with, its picture and its frame times, and what happens when its graphics device is
+//! lost.
+
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use eframe::egui::{self, ColorImage, Ui, ViewportCommand};
+
+use super::app::App;
+use super::engine::Engine;
+use super::launch::Options;
+use super::overlay::{FrameReport, Phase};
+#[cfg(feature = "wgpu")]
+use super::paint::Canvas;
+use super::prefs::Prefs;
+use super::session::Session;
+use crate::device::DeviceChoice;
+use crate::error::{Error, Result};
+use crate::oracle::library;
+use crate::worker::Worker;
+
+/// What the window leaves behind.
+#[derive(Default)]
+pub struct Outcome {
+    /// The picture that was asked for, saved or not.
+    pub screenshot: Option<Result<()>>,
+    /// Times of its frames.
+    pub frames: Option<FrameReport>,
+    /// Its graphics device was lost.
+    pub lost: Option<Lost>,
+}
+
+/// A window's graphics device was lost.
+pub struct Lost {
+    /// Why, in words.
+    pub why: String,
+    /// What outlives the window, if it could be taken out of it.
+    pub left: Option<Left>,
+}
+
+/// The engine and what is known of it.
+pub struct Left {
+    engine: Rc<dyn Engine>,
+    bell: Arc<Bell>,
+    session: Session,
+}
+
+/// Wakes the window there is.
+#[derive(Default)]
+struct Bell(Mutex<Option<egui::Context>>);
+
+impl Bell {
+    fn hang(&self, ctx: &egui::Context) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(ctx.clone());
+    }
+
+    fn ring(&self) {
+        if let Some(ctx) = &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+            ctx.request_repaint();
+        }
+    }
+}
+
+/// Lends the window's device to the engine, and has pictures painted where they are made.
+#[cfg(feature = "wgpu")]
+fn share(cc: &eframe::CreationContext<'_>, apart: bool) {
+    if let Some(state) = &cc.wgpu_render_state {
+        crate::device::lend_window(&state.instance, &state.adapter, (&state.device, &state.queue), apart);
+        Canvas::install(&cc.egui_ctx, state);
+    }
+}
+
+/// Where the screenshot is.
+enum Shot {
+    /// Not asked for.
+    No,
+    /// The gallery is filling; how many full frames were painted since it is full.
+    Waiting(u32),
+    /// Asked for.
+    Asked(Arc<Mutex<Option<Arc<ColorImage>>>>),
+}
+
+/// Length of each part of the measurement.
+const MEASURED: Duration = Duration::from_secs(5);
+
+/// Where the measurement of the frames is.
+enum Measurement {
+    /// Not asked for, or over.
+    No,
+    /// The gallery is filling.
+    Waiting,
+    /// Frames at rest, since then.
+    Rest(Instant),
+    /// Frames while the engine samples, since then.
+    Sampling(Instant),
+}
+
+/// The app, and what only a real window needs.
+pub struct Running {
+    app: App,
+    options: Options,
+    outcome: Arc<Mutex<Outcome>>,
+    started: Instant,
+    shot: Shot,
+    measurement: Measurement,
+    engine: Rc<dyn Engine>,
+    bell: Arc<Bell>,
+}
+
+impl Running {
+    /// In the window that is being created; after one whose graphics device was lost, with what that one left.
+    pub fn new(
+        cc: &eframe::CreationContext<'_>,
+        (options, lost): (Options, Option<Lost>),
+        outcome: Arc<Mutex<Outcome>>,
+        started: Instant,
+    ) -> Self {
+        let mut prefs = App::saved_prefs(cc.storage);
+        let saved = &prefs.oracle;
+        if !options.oracle.is_empty() {
+            prefs.oracle.clone_from(&options.oracle);
+        } else if library::find(saved).is_none() && !Path::new(saved).exists() {
+            prefs.oracle = library::DEFAULT.into();
+        }
+        if options.device != DeviceChoice::Auto {
+            prefs.device = options.device;
+        }
+        if let Some(look) = options.theme {
+            prefs.look = look;
+        }
+        // A device that was lost once may have been lost to a kernel: the next window keeps its own for itself.
+        #[cfg(feature = "wgpu")]
+        share(cc, prefs.device_apart || lost.is_some());
+        let (engine, bell) = match lost.as_ref().and_then(|lost| lost.left.as_ref()) {
+            Some(left) => (left.engine.clone(), left.bell.clone()),
+            None => start(&prefs),
+        };
+        bell.hang(&cc.egui_ctx);
+        let mut app = App::new(&cc.egui_ctx, prefs, engine.clone());
+        app.began(started);
+        app.restore(&cc.egui_ctx, cc.storage);
+        match lost {
+            Some(Lost { why, left }) => app.succeed(left.map(|left| left.session), &why),
+            None => app.open(options.open.clone()),
+        }
+        let shot = if options.screenshot.is_some() { Shot::Waiting(0) } else { Shot::No };
+        let measured = options.frame_log.is_some() && options.screenshot.is_none();
+        let measurement = if measured { Measurement::Waiting } else { Measurement::No };
+        Self { app, options, outcome, started, shot, measurement, engine, bell }
+    }
+
+    /// Whether this window is closing because its graphics device is lost.
+    fn is_left(&self) -> bool {
+        self.outcome.lock().unwrap_or_else(PoisonError::into_inner).lost.is_some()
+    }
+
+    /// Closes a window that cannot be painted any more; what it knew goes on in another.
+    #[cfg(feature = "wgpu")]
+    fn leave_if_lost(&mut self, ctx: &egui::Context) {
+        if let Some(secs) = self.options.lose_device_after_secs {
+            if self.started.elapsed().as_secs_f64() > secs {
+                self.options.lose_device_after_secs = None;
+                crate::device::lose_window();
+            }
+            ctx.request_repaint();
+        }
+        let mut outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
+        if outcome.lost.is_none()
+            && let Some(why) = crate::device::window_lost()
+        {
+            let (engine, bell) = (self.engine.clone(), self.bell.clone());
+            outcome.lost = Some(Lost { why, left: Some(Left { engine, bell, session: self.app.retire() }) });
+            ctx.send_viewport_cmd(ViewportCommand::Close);
+        }
+    }
+
+    fn measure(&mut self, ctx: &egui::Context) {
+        match self.measurement {
+            Measurement::No => return,
+            Measurement::Waiting if self.app.settled() => {
+                self.app.count_frames(Phase::Rest);
+                self.measurement = Measurement::Rest(Instant::now());
+            }
+            Measurement::Waiting => {}
+            Measurement::Rest(since) if since.elapsed() > MEASURED => {
+                self.app.count_frames(Phase::Sampling);
+                self.measurement = Measurement::Sampling(Instant::now());
+            }
+            Measurement::Rest(_) => {}
+            Measurement::Sampling(since) if since.elapsed() > MEASURED => {
+                self.measurement = Measurement::No;
+                ctx.send_viewport_cmd(ViewportCommand::Close);
+            }
+            // A slow sweep: another τ in every frame.
+            Measurement::Sampling(since) => self.app.slide(1.0 + 0.4 * since.elapsed().as_secs_f64().sin()),
+        }
+        ctx.request_repaint();
+    }
+
+    fn photograph(&mut self, ctx: &egui::Context) {
+        match &mut self.shot {
+            Shot::No => {}
+            Shot::Waiting(frames) => {
+                if self.app.settled() {
+                    *frames += 1;
+                    ctx.request_repaint();
+                }
+                // Textures of what is in view are uploaded over a few frames.
+                if *frames > 12 {
+                    let image: Arc<Mutex<Option<Arc<ColorImage>>>> = Arc::default();
+                    let (slot, waker) = (image.clone(), ctx.clone());
+                    ctx.request_screenshot(move |picture| {
+                        *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(picture);
+                        waker.request_repaint();
+                    });
+                    self.shot = Shot::Asked(image);
+                }
+            }
+            Shot::Asked(image) => {
+                let Some(image) = image.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
+                if let Some(path) = &self.options.screenshot {
+                    let mut outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
+                    outcome.screenshot = Some(save_png(path, &image));
+                }
+                self.shot = Shot::No;
+                ctx.send_viewport_cmd(ViewportCommand::Close);
+            }
+        }
+    }
+}
+
+/// The engine, and the bell it rings.
+fn start(prefs: &Prefs) -> (Rc<dyn Engine>, Arc<Bell>) {
+    let bell: Arc<Bell> = Arc::default();
+    let rung = bell.clone();
+    let worker = Worker::start(prefs.device, prefs.oracle.clone(), Arc::new(move || rung.ring()));
+    (Rc::new(worker), bell)
+}
+
+fn save_png(path: &Path, image: &ColorImage) -> Result<()> {
+    let [width, height] = image.size.map(|side| side as u32);
+    let saved = image::save_buffer_with_format(
+        path,
+        image.as_raw(),
+        width,
+        height,
+        image::ExtendedColorType::Rgba8,
+        image::ImageFormat::Png,
+    );
+    saved.map_err(|error| match error {
+        image::ImageError::IoError(error) => Error::io(path, error),
+        error => Error::file(path, error.to_string()),
+    })
+}
+
+impl eframe::App for Running {
+    fn logic(&mut self, ctx: &egui::Context, frame: &mut eframe::Frame) {
+        #[cfg(feature = "wgpu")]
+        self.leave_if_lost(ctx);
+        // What the engine sends from now on is for the next window.
+        if !self.is_left() {
+            self.app.logic(ctx, frame);
+        }
+    }
+
+    fn ui(&mut self, ui: &mut Ui, frame: &mut eframe::Frame) {
+        // A frame without shapes needs nothing of a device that is gone.
+        if self.is_left() {
+            return;
+        }
+        self.app.ui(ui, frame);
+        let ctx = ui.ctx().clone();
+        self.photograph(&ctx);
+        self.measure(&ctx);
+        if let Some(secs) = self.options.quit_after_secs {
+            match Duration::try_from_secs_f64(secs).unwrap_or_default().checked_sub(self.started.elapsed()) {
+                Some(left) if !left.is_zero() => ctx.request_repaint_after(left),
+                _ => ctx.send_viewport_cmd(ViewportCommand::Close),
+            }
+        }
+    }
+
+    fn save(&mut self, storage: &mut dyn eframe::Storage) {
+        self.app.save(storage);
+    }
+
+    fn on_exit(&mut self) {
+        let mut outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
+        outcome.frames = Some(self.app.frame_report());
+    }
+}

@@ -1,0 +1,193 @@
+//! Textures on the window's own device.
+
+use std::sync::Arc;
+
+use eframe::egui::TextureId;
+use eframe::egui::mutex::{Mutex, RwLock};
+use eframe::egui_wgpu::{RenderState, Renderer};
+use wgpu::util::DeviceExt;
+
+use super::picture;
+use crate::data::ImageShape;
+use crate::device::{DevicePicture, ImageSource};
+
+/// What egui asks of textures that are not its own.
+const FORMAT: wgpu::TextureFormat = wgpu::TextureFormat::Rgba8Unorm;
+
+/// The window's device and the shader that paints levels.
+pub struct Gpu {
+    device: wgpu::Device,
+    queue: wgpu::Queue,
+    renderer: Arc<RwLock<Renderer>>,
+    pipeline: wgpu::RenderPipeline,
+    /// Textures that were dropped: the frame under way may still show them.
+    dropped: Mutex<Vec<TextureId>>,
+}
+
+impl Gpu {
+    /// On the device that paints the window.
+    pub fn new(state: &RenderState) -> Self {
+        let (device, queue) = (state.device.clone(), state.queue.clone());
+        let (renderer, pipeline) = (state.renderer.clone(), pipeline(&device));
+        Self { device, queue, renderer, pipeline, dropped: Mutex::default() }
+    }
+
+    /// Gives back the textures that were dropped before this frame.
+    pub fn sweep(&self) {
+        let dropped = std::mem::take(&mut *self.dropped.lock());
+        if !dropped.is_empty() {
+            let mut renderer = self.renderer.write();
+            dropped.iter().for_each(|id| renderer.free_texture(id));
+        }
+    }
+}
+
+fn pipeline(device: &wgpu::Device) -> wgpu::RenderPipeline {
+    let module = device.create_shader_module(wgpu::include_wgsl!("../../../shaders/tiles.wgsl"));
+    device.create_render_pipeline(&wgpu::RenderPipelineDescriptor {
+        label: Some("tiles"),
+        layout: None,
+        vertex: wgpu::VertexState {
+            module: &module,
+            entry_point: Some("place"),
+            compilation_options: Default::default(),
+            buffers: &[],
+        },
+        primitive: wgpu::PrimitiveState { topology: wgpu::PrimitiveTopology::TriangleStrip, ..Default::default() },
+        depth_stencil: None,
+        multisample: Default::default(),
+        fragment: Some(wgpu::FragmentState {
+            module: &module,
+            entry_point: Some("paint"),
+            compilation_options: Default::default(),
+            targets: &[Some(FORMAT.into())],
+        }),
+        multiview_mask: None,
+        cache: None,
+    })
+}
+
+/// A texture of ours that egui shows.
+pub struct Own {
+    gpu: Arc<Gpu>,
+    texture: wgpu::Texture,
+    view: wgpu::TextureView,
+    id: TextureId,
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        self.gpu.dropped.lock().push(self.id);
+    }
+}
+
+impl Own {
+    /// An empty one of so many pixels.
+    pub fn new(gpu: &Arc<Gpu>, name: &str, [width, height]: [usize; 2]) -> Self {
+        let texture = gpu.device.create_texture(&wgpu::TextureDescriptor {
+            label: Some(name),
+            size: extent(width, height),
+            mip_level_count: 1,
+            sample_count: 1,
+            dimension: wgpu::TextureDimension::D2,
+            format: FORMAT,
+            usage: wgpu::TextureUsages::TEXTURE_BINDING
+                | wgpu::TextureUsages::RENDER_ATTACHMENT
+                | wgpu::TextureUsages::COPY_DST
+                | wgpu::TextureUsages::COPY_SRC,
+            view_formats: &[],
+        });
+        let view = texture.create_view(&Default::default());
+        let id = gpu.renderer.write().register_native_texture(&gpu.device, &view, wgpu::FilterMode::Nearest);
+        Self { gpu: gpu.clone(), texture, view, id }
+    }
+
+    /// What egui calls it.
+    pub fn id(&self) -> TextureId {
+        self.id
+    }
+
+    /// Itself.
+    #[cfg(test)]
+    pub fn texture(&self) -> &wgpu::Texture {
+        &self.texture
+    }
+
+    /// Puts pictures at their upper left corners, pixels: bytes are uploaded, levels painted where they are.
+    pub fn put(&mut self, shape: ImageShape, pictures: &[([usize; 2], &ImageSource)]) {
+        let mut resident: Vec<([usize; 2], &DevicePicture)> = Vec::new();
+        for &(corner, source) in pictures {
+            match source {
+                ImageSource::Host(bytes) => self.upload(shape, corner, bytes),
+                ImageSource::Device(levels) => resident.push((corner, levels)),
+            }
+        }
+        while let Some((_, first)) = resident.first().copied() {
+            let (batch, rest): (Vec<_>, Vec<_>) = resident.into_iter().partition(|(_, other)| other.same_batch(first));
+            self.paint(shape, &batch);
+            resident = rest;
+        }
+    }
+
+    fn upload(&self, shape: ImageShape, [x, y]: [usize; 2], bytes: &[u8]) {
+        let image = picture(shape, bytes);
+        let origin = wgpu::Origin3d { x: x as u32, y: y as u32, z: 0 };
+        self.gpu.queue.write_texture(
+            wgpu::TexelCopyTextureInfo { origin, ..self.texture.as_image_copy() },
+            image.as_raw(),
+            wgpu::TexelCopyBufferLayout {
+                offset: 0,
+                bytes_per_row: Some(4 * shape.width as u32),
+                rows_per_image: None,
+            },
+            extent(shape.width, shape.height),
+        );
+    }
+
+    /// Pictures of one batch, one draw call.
+    fn paint(&self, shape: ImageShape, pictures: &[([usize; 2], &DevicePicture)]) {
+        let Some((_, first)) = pictures.first() else { return };
+        let Gpu { device, queue, pipeline, .. } = &*self.gpu;
+        let buffer = |label, words: &[u32], usage| {
+            let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+            device.create_buffer_init(&wgpu::util::BufferInitDescriptor { label: Some(label), contents: &bytes, usage })
+        };
+        // As `Tile` and `Sheet` of the shader lie in memory.
+        let tile = |([x, y], levels): &([usize; 2], &DevicePicture)| [*x as u32, *y as u32, levels.first() as u32, 0];
+        let tiles: Vec<u32> = pictures.iter().flat_map(tile).collect();
+        let tiles = buffer("tiles", &tiles, wgpu::BufferUsages::STORAGE);
+        let [width, height, channels] = [shape.width, shape.height, shape.channels].map(|n| n as u32);
+        let sheet = [width, height, self.texture.width(), self.texture.height(), channels, 0];
+        let sheet = buffer("sheet", &sheet, wgpu::BufferUsages::UNIFORM);
+        let bind = device.create_bind_group(&wgpu::BindGroupDescriptor {
+            label: Some("tiles"),
+            layout: &pipeline.get_bind_group_layout(0),
+            entries: &[
+                wgpu::BindGroupEntry { binding: 0, resource: first.binding() },
+                wgpu::BindGroupEntry { binding: 1, resource: tiles.as_entire_binding() },
+                wgpu::BindGroupEntry { binding: 2, resource: sheet.as_entire_binding() },
+            ],
+        });
+        let mut encoder = device.create_command_encoder(&Default::default());
+        {
+            let mut pass = encoder.begin_render_pass(&wgpu::RenderPassDescriptor {
+                label: Some("tiles"),
+                color_attachments: &[Some(wgpu::RenderPassColorAttachment {
+                    view: &self.view,
+                    depth_slice: None,
+                    resolve_target: None,
+                    ops: wgpu::Operations { load: wgpu::LoadOp::Load, store: wgpu::StoreOp::Store },
+                })],
+                ..Default::default()
+            });
+            pass.set_pipeline(pipeline);
+            pass.set_bind_group(0, &bind, &[]);
+            pass.draw(0..4, 0..pictures.len() as u32);
+        }
+        queue.submit([encoder.finish()]);
+    }
+}
+
+fn extent(width: usize, height: usize) -> wgpu::Extent3d {
+    wgpu::Extent3d { width: width as u32, height: height as u32, depth_or_array_layers: 1 }
+}

@@ -1,0 +1,114 @@
+//! On the first Vulkan adapter, software or not: what the shader paints from levels on the device is, byte for byte, what is
+//! uploaded from the host.
+
+use std::sync::Arc;
+
+use burn::tensor::{Device, Tensor, TensorData};
+use eframe::egui::mutex::RwLock;
+use eframe::egui_wgpu::{RenderState, Renderer, RendererOptions};
+
+use super::gpu::{Gpu, Own};
+use crate::data::ImageShape;
+use crate::device::{
+    DeviceChoice, ImageSource, choose, descriptor, lend_window, paints, pictures, to_host, values_read,
+};
+use crate::flow::Precision;
+use crate::oracle::folder;
+use crate::oracle::world::{SampleSpec, Settings};
+use crate::units::Seed;
+
+/// What a window has, without one.
+fn window() -> Option<RenderState> {
+    let backends = wgpu::Backends::VULKAN;
+    let instance = wgpu::Instance::new(wgpu::InstanceDescriptor {
+        backends,
+        ..wgpu::InstanceDescriptor::new_without_display_handle()
+    });
+    let adapter = burn::tensor::read_sync(instance.enumerate_adapters(backends)).into_iter().next()?;
+    let (device, queue) = burn::tensor::read_sync(adapter.request_device(&descriptor(&adapter))).ok()?;
+    let target_format = wgpu::TextureFormat::Rgba8Unorm;
+    let renderer = Arc::new(RwLock::new(Renderer::new(&device, target_format, RendererOptions::default())));
+    Some(RenderState { adapter, available_adapters: Vec::new(), instance, device, queue, target_format, renderer })
+}
+
+/// That window lent to burn; `None`, said aloud, where there is no adapter.
+fn shared() -> Option<(RenderState, Device)> {
+    let Some(state) = window() else {
+        eprintln!("skipped: no Vulkan adapter (install mesa-vulkan-drivers)");
+        return None;
+    };
+    lend_window(&state.instance, &state.adapter, (&state.device, &state.queue), false);
+    let chosen = choose(DeviceChoice::Wgpu(None)).unwrap();
+    assert!(paints(&chosen.device), "{}", chosen.report.reason);
+    assert!(chosen.report.reason.contains("shared with the window"));
+    Some((state, chosen.device))
+}
+
+/// The pixels of a texture, RGBA; a read-back for the test alone.
+fn pixels(state: &RenderState, sheet: &Own) -> Vec<u8> {
+    let texture = sheet.texture();
+    let (width, height) = (texture.width(), texture.height());
+    assert_eq!(4 * width % wgpu::COPY_BYTES_PER_ROW_ALIGNMENT, 0);
+    let buffer = state.device.create_buffer(&wgpu::BufferDescriptor {
+        label: None,
+        size: u64::from(4 * width * height),
+        usage: wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::MAP_READ,
+        mapped_at_creation: false,
+    });
+    let mut encoder = state.device.create_command_encoder(&Default::default());
+    let layout = wgpu::TexelCopyBufferLayout { offset: 0, bytes_per_row: Some(4 * width), rows_per_image: None };
+    encoder.copy_texture_to_buffer(
+        texture.as_image_copy(),
+        wgpu::TexelCopyBufferInfo { buffer: &buffer, layout },
+        texture.size(),
+    );
+    state.queue.submit([encoder.finish()]);
+    buffer.slice(..).map_async(wgpu::MapMode::Read, |mapped| mapped.unwrap());
+    state.device.poll(wgpu::PollType::wait_indefinitely()).unwrap();
+    buffer.slice(..).get_mapped_range().unwrap().to_vec()
+}
+
+/// Sheets of 128 × 64 pixels, one painted from `sources` where they are and one uploaded from `bytes`, at the same places.
+fn sheets(state: &RenderState, shape: ImageShape, sources: &[ImageSource], bytes: &[Vec<u8>]) -> [Vec<u8>; 2] {
+    let gpu = Arc::new(Gpu::new(state));
+    let columns = 128 / shape.width;
+    // From the back, so that no picture's place is its number.
+    let n = sources.len();
+    let corner = |i: usize| [(n - 1 - i) % columns * shape.width, (n - 1 - i) / columns * shape.height];
+    let hosts: Vec<ImageSource> = bytes.iter().cloned().map(ImageSource::Host).collect();
+    [sources, &hosts].map(|sources| {
+        let mut sheet = Own::new(&gpu, "sheet", [128, 64]);
+        let pictures: Vec<_> = sources.iter().enumerate().map(|(i, source)| (corner(i), source)).collect();
+        sheet.put(shape, &pictures);
+        pixels(state, &sheet)
+    })
+}
+
+#[test]
+fn what_is_painted_in_place_is_what_is_uploaded_byte_for_byte() {
+    let Some((state, device)) = shared() else { return };
+    // Colours: every level, three channels that differ.
+    let shape = ImageShape { channels: 3, height: 8, width: 16 };
+    let levels: Vec<f32> = (0..2 * shape.dims()).map(|i| ((i * 7 + i / 256) % 256) as f32).collect();
+    let tensor = Tensor::<4>::from_data(TensorData::new(levels.clone(), [2, 3, 8, 16]), &device);
+    let sources = pictures(tensor * 1.0).unwrap();
+    let bytes: Vec<Vec<u8>> = levels.chunks(shape.dims()).map(|x| x.iter().map(|&l| l as u8).collect()).collect();
+    let [painted, uploaded] = sheets(&state, shape, &sources, &bytes);
+    assert!(painted.iter().any(|&byte| byte > 0));
+    assert_eq!(painted, uploaded);
+    // Samples of a world, in two batches that lie at different places of the device's memory.
+    let world = folder::open("mnist", &device, Precision::F32, 16).unwrap().world;
+    let (spec, settings) = (SampleSpec { n: 8, class: None, seed: Seed(2) }, Settings::default_for(10));
+    let (mut sources, mut bytes) = (Vec::new(), Vec::new());
+    for indices in [[0, 1, 2, 3], [4, 5, 6, 7]] {
+        let made = world.sample_resident(&spec, &settings, &indices, &mut crate::events::silent()).unwrap().unwrap();
+        let before = values_read();
+        sources.extend(pictures(made.levels.clone()).unwrap());
+        assert_eq!(values_read(), before, "painting reads nothing back");
+        let read: Vec<u8> = to_host(made.levels).unwrap().into_iter().map(|level| level as u8).collect();
+        bytes.extend(read.chunks(world.shape().dims()).map(<[u8]>::to_vec));
+    }
+    assert!(sources.iter().all(|source| matches!(source, ImageSource::Device(_))));
+    let [painted, uploaded] = sheets(&state, world.shape(), &sources, &bytes);
+    assert_eq!(painted, uploaded);
+}

@@ -1,0 +1,97 @@
+//! What is done for an oracle just opened, when nobody waits for anything else.
+
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+use super::super::interactive::FIRST_PIECE;
+use super::super::protocol::Event;
+use super::{Desk, Line};
+use crate::device::DeviceChoice;
+use crate::error::{Error, Result};
+use crate::events::Progress;
+use crate::oracle::folder;
+use crate::oracle::world::Settings;
+use crate::oracle::{precision, strategies};
+
+/// Samples of a class-map world on which its precision is measured.
+const MEASURED: usize = 2;
+/// A measurement in 64 bits that costs more than this is left out: nothing else is served meanwhile.
+const MEASURABLE_FLOP: f64 = 5e10;
+
+/// Of all that can go wrong here only the loss of the device is an error: it ends more than this.
+impl Desk {
+    /// Measures the precision of the open oracle, once, when nobody waits for anything else.
+    pub(super) fn tell_precision(&mut self, line: &Line) -> Result<()> {
+        let Some(opened) = self.opened.as_mut().filter(|opened| !opened.measured) else { return Ok(()) };
+        opened.measured = true;
+        let measured = if opened.world.flow().class_map().is_some() {
+            // Samples are dear here: two of those on show must do, and only where 64 bits do not take minutes.
+            let x = self.interactive.some_images(MEASURED);
+            let flop = opened.info.architecture.flop_per_image() * (MEASURED * opened.info.class_names.len()) as f64;
+            if x.is_empty() || flop > MEASURABLE_FLOP {
+                return Ok(());
+            }
+            let settings = Settings::default_for(opened.info.class_names.len());
+            let scores = opened.world.flow().score(&x);
+            let read = folder::read(&opened.name);
+            scores.and_then(|s| precision::compare(&opened.info, read?.1, &x, &s, &settings))
+        } else {
+            folder::read(&opened.name).and_then(|(info, weights)| precision::measure(&info, weights, &opened.world))
+        };
+        match measured {
+            Ok(report) => line.send(Event::Precision(report)),
+            Err(loss @ Error::DeviceLost { .. }) => return Err(loss),
+            Err(error) => tracing::warn!("the precision of {} could not be measured: {error}", opened.name),
+        }
+        Ok(())
+    }
+
+    /// Measures how the blocks of a class-map world are best inverted on this device, once for a model and a device, when
+    /// nobody waits for anything else; stops as soon as somebody does.
+    pub(super) fn tune_sampling(&mut self, line: &Line) -> Result<()> {
+        let Some(opened) = self.opened.as_mut().filter(|opened| !opened.tuned) else { return Ok(()) };
+        let mut undisturbed = |_: Progress| match line.wanted() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        };
+        let (flow, device) = (opened.world.flow(), self.chosen.report.used.label());
+        let images = FIRST_PIECE;
+        match strategies::adopt(flow, &opened.info.weights_sha256, &device, images, &mut undisturbed) {
+            Err(Error::Cancelled) => return Ok(()),
+            Err(loss @ Error::DeviceLost { .. }) => return Err(loss),
+            Ok(measured) => {
+                if let Some(measured) = measured {
+                    line.send(Event::Note(format!("Sampling {}: {}", opened.info.name, measured.describe())));
+                }
+            }
+            Err(error) => tracing::warn!("the ways of sampling {} could not be measured: {error}", opened.name),
+        }
+        opened.tuned = true;
+        Ok(())
+    }
+
+    /// Has a device other than the CPU compile the kernels of a world just opened, as a step of its own: the first pictures and
+    /// knobs do not wait for it unexplained.
+    pub(super) fn prepare(&mut self, line: &Line) -> Result<()> {
+        let used = &self.chosen.report.used;
+        let Some(opened) = self.opened.as_mut().filter(|opened| !opened.prepared) else { return Ok(()) };
+        opened.prepared = true;
+        if used.choice == DeviceChoice::Cpu {
+            return Ok(());
+        }
+        line.send(Event::Preparing(Some(format!("Preparing the kernels of {} on {}", opened.info.name, used.name))));
+        let began = Instant::now();
+        let prepared = opened.world.prepare();
+        line.send(Event::Preparing(None));
+        match prepared {
+            Ok(()) => {
+                let took = began.elapsed().as_secs_f64();
+                let text = format!("The kernels of {} are ready on {} after {took:.1} s", opened.info.name, used.name);
+                line.send(Event::Note(text));
+            }
+            Err(loss @ Error::DeviceLost { .. }) => return Err(loss),
+            Err(error) => line.send(Event::Failed(error.to_string())),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,311 @@
+//! A device that is taken away, and one that is too small, provoked on the first adapter there is (software Vulkan will do). Where
+//! there is none, these tests say so and pass.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bayescope::classifier::{Architecture, ClassifierConfig, StepLoss, Trainee, TrainingSpec};
+use bayescope::data::ImageShape;
+use bayescope::device::{Chosen, DeviceChoice, candidates, choose, drill, fitting, notes, on_device};
+use bayescope::error::Error;
+use bayescope::events::silent;
+use bayescope::experiment::{CellEvent, ExperimentSpec, Summary};
+use bayescope::flow::Precision;
+use bayescope::flow::base::latents;
+use bayescope::oracle::export::save_samples;
+use bayescope::oracle::folder;
+use bayescope::oracle::posterior::Posterior;
+use bayescope::oracle::scale::{self, Images, ScaleEvent, ScaleSpec};
+use bayescope::oracle::world::{SampleSpec, Settings, World};
+use bayescope::run::{Computer, RunEvent, RunFolder, Share, execute};
+use bayescope::units::Seed;
+use bayescope::worker::protocol::{Event, GalleryRequest, Job, Outcome};
+
+use super::Bench;
+use super::common::reference::path;
+
+/// Samples of the job that is disturbed: several passes.
+const IMAGES: usize = 200;
+
+/// The adapter, and the right to take it away: a fault of one test is none of another's.
+struct Adapter {
+    choice: DeviceChoice,
+    _alone: MutexGuard<'static, ()>,
+}
+
+fn adapter() -> Option<Adapter> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    let found = candidates().into_iter().map(|candidate| candidate.choice);
+    let Some(choice) = found.into_iter().find(|choice| matches!(choice, DeviceChoice::Wgpu(_))) else {
+        eprintln!("SKIPPED: no adapter to take away");
+        return None;
+    };
+    Some(Adapter { choice, _alone: ALONE.lock().unwrap_or_else(PoisonError::into_inner) })
+}
+
+impl Adapter {
+    fn index(&self) -> usize {
+        let DeviceChoice::Wgpu(Some(index)) = self.choice else { panic!("{}", self.choice) };
+        index
+    }
+
+    fn chosen(&self) -> Chosen {
+        choose(self.choice).unwrap()
+    }
+
+    /// From now on its devices take buffers of so many bytes.
+    fn confine(&self, bytes: Option<u64>) {
+        drill::confine(self.index(), bytes);
+        drill::lose(self.choice);
+    }
+}
+
+/// A small Glow: 4 classes, grey 8×8 images.
+fn oracle() -> String {
+    path("glow/config1_best.pth.tar").display().to_string()
+}
+
+fn settings() -> Settings {
+    Settings::default_for(4)
+}
+
+fn world_on(chosen: &Chosen) -> World {
+    folder::open(&oracle(), &chosen.device, Precision::F32, chosen.batch).unwrap().world
+}
+
+/// World-space images to be scored, drawn on the CPU.
+fn input(folder: &Path) -> PathBuf {
+    let file = folder.join("x.npz");
+    let spec = SampleSpec { n: IMAGES, class: None, seed: Seed(1) };
+    let world = world_on(&choose(DeviceChoice::Cpu).unwrap());
+    save_samples(&world, &spec, &[], &settings(), &file, &mut silent()).unwrap();
+    file
+}
+
+/// The posterior job on a device; `after` is told after every write, and whether the job began with nothing.
+fn posteriors(input: &Path, out: &Path, chosen: &Chosen, after: &mut dyn FnMut(usize)) -> bayescope::error::Result<()> {
+    let (info, weights) = folder::read(&oracle())?;
+    let world = info.clone().build(weights, &chosen.device, Precision::F32, chosen.batch)?.world;
+    let images = Images::open(&[input.to_owned()], None, &world)?;
+    let spec = ScaleSpec {
+        settings: settings(),
+        shard: 0,
+        shards: 1,
+        class_batch: None,
+        image_batch: Some(1),
+        compare: false,
+    };
+    let (device, oracle) = (chosen.report.used.label(), oracle());
+    let computer =
+        scale::Computer { info: &info, oracle: &oracle, world: &world, precision: Precision::F32, device: &device };
+    let mut watch = |event: ScaleEvent| {
+        match event {
+            ScaleEvent::Opened(opened) => after(opened.pairs.done),
+            ScaleEvent::Computed(running) => after(running.pairs.done),
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    };
+    scale::run(&computer, &images, &spec, out, &mut watch).map(drop)
+}
+
+#[test]
+fn a_posterior_job_goes_on_after_its_device_was_lost() {
+    let Some(adapter) = adapter() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let [whole, broken] = ["whole", "broken"].map(|name| folder.path().join(name));
+    let input = input(folder.path());
+    posteriors(&input, &whole, &adapter.chosen(), &mut |_| {}).unwrap();
+    notes();
+    let (mut lost, mut opened_with) = (false, Vec::new());
+    on_device(adapter.chosen(), |chosen| {
+        let mut first = true;
+        posteriors(&input, &broken, chosen, &mut |done| {
+            if std::mem::take(&mut first) {
+                opened_with.push(done);
+            } else if !std::mem::replace(&mut lost, true) {
+                assert!(drill::lose(adapter.choice));
+            }
+        })
+    })
+    .unwrap();
+    // The second sitting found what the first had written.
+    assert!(opened_with.len() == 2 && opened_with[0] == 0 && opened_with[1] > 0, "{opened_with:?}");
+    let told = notes();
+    assert!(told.len() == 1 && told[0].contains("was lost") && told[0].contains("a new device"), "{told:?}");
+    let file = |folder: &Path| std::fs::read(folder.join(scale::POSTERIORS)).unwrap();
+    assert!(file(&whole) == file(&broken), "the loss changed the posteriors");
+}
+
+fn grid() -> ExperimentSpec {
+    let text = format!(
+        "name = 'lost'\n[world]\noracle = '{}'\n[grid]\narchitectures = ['linear']\ntrain_sizes = [64]\nseeds = [0, 1]\n\
+         [test]\nimages = 64\nwatched = 32\n[training]\nepochs = 2\nbatch = 16\n",
+        oracle()
+    );
+    toml::from_str(&text).unwrap()
+}
+
+/// The grid of classifiers in a folder; a checkpoint after every step.
+fn train(path: &Path, chosen: &Chosen, told: &mut dyn FnMut(&CellEvent)) -> bayescope::error::Result<Summary> {
+    let (spec, world) = (grid(), world_on(chosen));
+    let run = RunFolder::create(path, &spec, &folder::read(&oracle())?.0.weights_sha256, None)?;
+    let computer = Computer { every: Duration::ZERO, ..Computer::new(&world, settings(), &chosen.device) };
+    execute(&run, Share::ALL, &computer, &mut |event: RunEvent| {
+        if let RunEvent::Cell { said, .. } = &event {
+            told(said);
+        }
+        ControlFlow::Continue(())
+    })
+}
+
+fn summary(folder: &Path) -> Vec<u8> {
+    std::fs::read(folder.join("summary.json")).unwrap()
+}
+
+#[test]
+fn a_training_goes_on_from_its_checkpoint_after_its_device_was_lost() {
+    let Some(adapter) = adapter() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let [whole, broken] = ["whole", "broken"].map(|name| folder.path().join(name));
+    train(&whole, &adapter.chosen(), &mut |_| {}).unwrap();
+    let (mut lost, mut resumed) = (false, Vec::new());
+    let summed = on_device(adapter.chosen(), |chosen| {
+        train(&broken, chosen, &mut |said| match said {
+            CellEvent::Started { resumed_at, .. } => resumed.push(*resumed_at),
+            CellEvent::Checkpoint { step: 3 } if !std::mem::replace(&mut lost, true) => {
+                assert!(drill::lose(adapter.choice));
+            }
+            _ => {}
+        })
+    });
+    assert_eq!(summed.unwrap().finished, 2);
+    assert_eq!(resumed, [0, 3, 0], "the first cell goes on at its checkpoint");
+    assert!(summary(&whole) == summary(&broken), "the loss changed the figures");
+}
+
+fn gallery(generation: u64) -> GalleryRequest {
+    let spec = SampleSpec { n: 96, class: None, seed: Seed(4) };
+    GalleryRequest { generation, spec, settings: settings(), first: Vec::new(), look: None }
+}
+
+/// The posteriors of a gallery, by the number of the sample; `disturb` is called after its first tiles.
+fn shown(bench: &mut Bench, generation: u64, mut disturb: impl FnMut()) -> Vec<Posterior> {
+    bench.worker.show(gallery(generation));
+    let mut tiles = std::collections::BTreeMap::new();
+    let mut complete = false;
+    while !complete {
+        let update = bench.wait(|bench| bench.worker.take_gallery());
+        if update.generation == generation {
+            complete = update.progress.done == update.progress.total;
+            tiles.extend(update.tiles.into_iter().map(|tile| (tile.index, (*tile.posterior).clone())));
+            disturb();
+        }
+    }
+    tiles.into_values().collect()
+}
+
+fn noted(bench: &mut Bench, holds: impl Fn(&str) -> bool) {
+    let found = |event: &Event| matches!(event, Event::Note(text) if holds(text)).then_some(());
+    if bench.seen.iter().find_map(found).is_none() {
+        bench.until(found);
+    }
+}
+
+#[test]
+fn an_open_gallery_and_a_job_go_on_after_their_device_was_lost() {
+    let Some(adapter) = adapter() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let [whole, broken] = ["whole", "broken"].map(|name| folder.path().join(name));
+    let mut bench = Bench::at(adapter.choice, &oracle());
+    let undisturbed = shown(&mut bench, 1, || {});
+    let mut lost = false;
+    let disturbed = shown(&mut bench, 2, || {
+        if !std::mem::replace(&mut lost, true) {
+            drill::lose(adapter.choice);
+        }
+    });
+    assert!(undisturbed.len() == 96 && undisturbed == disturbed, "the loss changed the gallery");
+    noted(&mut bench, |text| text.contains("was lost") && text.contains("a new device"));
+    let job = |folder: &Path| Job::Experiment { spec: Some(Box::new(grid())), folder: folder.to_owned() };
+    let first = bench.worker.submit(job(&whole));
+    assert!(matches!(bench.outcome(first), Outcome::Done(_)));
+    bench.seen.clear();
+    let second = bench.worker.submit(job(&broken));
+    let stepped = |event: &RunEvent| matches!(event, RunEvent::Cell { said: CellEvent::Step { step: 2.., .. }, .. });
+    bench.until(|event| matches!(event, Event::Run { event, .. } if stepped(event)).then_some(()));
+    drill::lose(adapter.choice);
+    let outcome = bench.outcome(second);
+    assert!(matches!(outcome, Outcome::Done(_)), "{outcome:?}");
+    noted(&mut bench, |text| text.contains("was lost"));
+    assert!(bench.seen.iter().any(|event| matches!(event, Event::Device(_))), "the device was not told");
+    assert!(summary(&whole) == summary(&broken), "the loss changed the figures");
+}
+
+/// log p(x|y) of the images on a device, all at once.
+fn scored(chosen: &Chosen, x: &[f32]) -> Vec<f64> {
+    let world = folder::open(&oracle(), &chosen.device, Precision::F32, IMAGES).unwrap().world;
+    let scores = world.score(x, &mut silent()).unwrap();
+    (0..scores.len()).flat_map(|i| scores.log_likelihoods(i, settings().tau)).collect()
+}
+
+#[test]
+fn a_small_device_scores_fewer_images_at_once_and_says_so() {
+    let Some(adapter) = adapter() else { return };
+    let input = bayescope::data::read_npz(&input(tempfile::tempdir().unwrap().path())).unwrap();
+    let bayescope::data::Input::World(batch) = input else { panic!("pixels") };
+    let whole = scored(&adapter.chosen(), &batch.x);
+    notes();
+    adapter.confine(Some(64 << 10));
+    let small = adapter.chosen();
+    let halved = scored(&small, &batch.x);
+    let (told, kept) = (notes(), fitting(&small.device, "passes of a Glow of 1×8×8 images"));
+    // Found once, kept for the next.
+    scored(&small, &batch.x);
+    let again = notes();
+    adapter.confine(None);
+    assert!(told.len() == 1 && told[0].contains("ran out of memory with 200 images at once"), "{told:?}");
+    assert!(told[0].contains(&adapter.chosen().report.used.name), "{told:?}");
+    assert!(kept.is_some_and(|images| images < IMAGES) && again.is_empty(), "{kept:?} {again:?}");
+    let worst = whole.iter().zip(&halved).map(|(a, b)| (a - b).abs() / a.abs()).fold(0.0, f64::max);
+    assert!(worst < 1e-6, "fewer images at once moved log p by {worst:e} of itself");
+}
+
+const SHAPE: ImageShape = ImageShape { channels: 1, height: 8, width: 8 };
+
+fn steps(chosen: &Chosen, batch: usize) -> Vec<StepLoss> {
+    let config = ClassifierConfig { architecture: Architecture::Linear, shape: SHAPE, classes: 4, resize: None };
+    let mut trainee = Trainee::new(&config, &TrainingSpec::default(), Seed(3), &chosen.device).unwrap();
+    let x = latents(Seed(5), 0, batch, SHAPE.dims());
+    let targets: Vec<f32> = (0..batch).flat_map(|i| (0..4).map(move |k| f32::from(u8::from(i % 4 == k)))).collect();
+    (0..3).map(|step| trainee.step(&x, &targets, 1e-2, step).unwrap()).collect()
+}
+
+#[test]
+fn a_small_device_trains_in_smaller_pieces() {
+    let Some(adapter) = adapter() else { return };
+    let whole = steps(&adapter.chosen(), 1024);
+    notes();
+    adapter.confine(Some(64 << 10));
+    let halved = steps(&adapter.chosen(), 1024);
+    let told = notes();
+    adapter.confine(None);
+    assert!(told.len() == 1 && told[0].contains("steps of ") && told[0].contains("1024 images at once"), "{told:?}");
+    for (a, b) in whole.iter().zip(&halved) {
+        assert!((a.cross_entropy - b.cross_entropy).abs() < 1e-5, "{a:?} {b:?}");
+        assert!((a.grad_norm - b.grad_norm).abs() < 1e-4 * a.grad_norm, "{a:?} {b:?}");
+    }
+}
+
+#[test]
+fn what_no_batch_makes_fit_says_the_way_out() {
+    let Some(adapter) = adapter() else { return };
+    adapter.confine(Some(64 << 10));
+    let small = adapter.chosen();
+    let too_large = folder::open("mnist", &small.device, Precision::F32, small.batch).map(drop);
+    adapter.confine(None);
+    let Err(Error::Device(text)) = too_large else { panic!("{too_large:?}") };
+    assert!(text.contains("65536 bytes") && text.contains("--device cpu"), "{text}");
+}
