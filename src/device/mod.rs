@@ -7,8 +7,6 @@ mod address;
 mod batches;
 #[cfg(feature = "cuda")]
 mod cuda;
-#[cfg(feature = "cuda")]
-mod cuda;
 pub mod drill;
 mod faults;
 mod latency;
@@ -37,7 +35,6 @@ pub use adapters::descriptor;
 pub use address::{Address, PORT};
 pub use batches::{fitting, halving, in_batches};
 pub use faults::{guarded, lost, note, notes, panic_message};
-pub use latency::Latency;
 pub use latency::Latency;
 pub use many::{Devices, Hand, spread};
 pub use persevere::{Losses, Moved, on_device, persevere};
