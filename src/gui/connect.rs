@@ -37,6 +37,8 @@ impl ConnectDesk {
 
     fn fill(&mut self, address: Address) {
         (self.address, self.device) = (address.with_device(0).to_string(), address.device());
+        // What was typed is another machine's.
+        self.token.clear();
     }
 
     /// Closes it; a connection on its way goes on.
