@@ -107,7 +107,8 @@ impl ConnectDesk {
             ui.add(DragValue::new(&mut self.device).range(0..=u16::MAX)).labelled_by(label.id);
             ui.end_row();
             let meaning = format!(
-                "What {TOKEN} holds where the device is lent; empty where no token is wanted, or where {TOKEN} holds it here too"
+                "What {TOKEN} holds where the device is lent; empty where no token is wanted, {TOKEN} holds it here too, or it was \
+                 typed before"
             );
             let label = ui.label("Token").on_hover_text(meaning);
             let field = TextEdit::singleline(&mut self.token).password(true).desired_width(300.0);
@@ -146,7 +147,9 @@ impl ConnectDesk {
             if let Some(address) = ready
                 && (connect.clicked() || enter)
             {
-                use_token(*address, &self.token);
+                if !self.token.trim().is_empty() {
+                    use_token(*address, &self.token);
+                }
                 cx.commands.push(Command::Connect(DeviceChoice::Remote(*address)));
             }
             let tunnel = ui.add_enabled(typed.is_ok(), Button::new("Copy ssh tunnel as command"));
