@@ -134,9 +134,9 @@ pub fn guarded<T>(device: &Device, work: impl FnOnce() -> Result<T>) -> Result<T
         let why = lost(device).map_or(said, |why| format!("The device is poisoned: {why}"));
         return Err(failure(device, &why));
     }
-    match whole(device) {
-        Err(error) => Err(error),
-        Ok(()) => resume_unwind(panic),
+    match (whole(device), super::remote::gone_of(device)) {
+        (Err(error), _) | (Ok(()), Some(error)) => Err(error),
+        (Ok(()), None) => resume_unwind(panic),
     }
 }
 

@@ -266,6 +266,13 @@ pub fn gone(on: Option<Address>) -> Option<Error> {
     open.into_iter().filter(|address| on.is_none_or(|on| on == *address)).find_map(gone)
 }
 
+/// The same of the machine whose device this is, if it is one.
+pub fn gone_of(device: &Device) -> Option<Error> {
+    let device = device.clone().inner();
+    let of = known().sessions.iter().find(|(_, session)| session.device == device).map(|(address, _)| *address);
+    gone(Some(of?))
+}
+
 struct Unpark(Thread);
 
 impl Wake for Unpark {

@@ -76,3 +76,8 @@ pub fn lost(_: Address) -> Option<String> {
 pub fn gone(_: Option<Address>) -> Option<Error> {
     None
 }
+
+/// None was opened.
+pub fn gone_of(_: &Device) -> Option<Error> {
+    None
+}

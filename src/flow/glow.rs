@@ -21,6 +21,7 @@ mod step;
 
 use burn::module::{Module, Param};
 use burn::tensor::Tensor;
+use nalgebra::DMatrix;
 use serde::{Deserialize, Serialize};
 
 use crate::data::ImageShape;
@@ -234,6 +235,15 @@ impl Glow {
     /// Every step of every level, ready to run.
     pub fn fold(&self) -> Vec<Vec<Step>> {
         self.levels.iter().map(|level| level.steps.iter().map(FlowStep::fold).collect()).collect()
+    }
+
+    /// W [C, C] of the 1×1 convolution of every step, the first level's first.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn mixing_matrices(&self) -> Result<Vec<DMatrix<f64>>> {
+        let steps = self.levels.iter().flat_map(|level| &level.steps);
+        matrix::to_matrices(&steps.map(|step| step.conv.weight.val()).collect::<Vec<_>>())
     }
 }
 

@@ -37,6 +37,8 @@ impl ConnectDesk {
 
     fn fill(&mut self, address: Address) {
         (self.address, self.device) = (address.with_device(0).to_string(), address.device());
+        // What was typed is another machine's.
+        self.token.clear();
     }
 
     /// Closes it; a connection on its way goes on.
@@ -70,7 +72,9 @@ impl ConnectDesk {
             self.buttons(ui, cx, &typed, enter);
             let begun = !self.address.trim().is_empty();
             match (&typed, begun) {
-                (Err(error), true) => drop(ui.colored_label(Theme::of(ui).warning(), error.to_string())),
+                (Err(error), true) => {
+                    ui.colored_label(Theme::of(ui).warning(), error.to_string());
+                }
                 (Ok(address), _) => self.status(ui, cx, *address),
                 _ => {}
             }
@@ -82,12 +86,18 @@ impl ConnectDesk {
     fn fields(&mut self, ui: &mut Ui) -> bool {
         let mut enter = false;
         let mut typed = |ui: &Ui, field: &egui::Response| {
-            enter |= field.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
+            if field.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter)) {
+                enter = true;
+                // Whatever comes of it, typing goes on here.
+                field.request_focus();
+            }
         };
+        // A field has the colour of a window in the light theme.
+        let ground = ui.visuals().widgets.inactive.weak_bg_fill;
         Grid::new("machine").num_columns(2).spacing([10.0, 6.0]).show(ui, |ui| {
             let label = ui.label("Address").on_hover_text(format!("Host and port, such as ws://gpu-box:{PORT}"));
             let field = TextEdit::singleline(&mut self.address).desired_width(300.0).hint_text(format!("gpu-box:{PORT}"));
-            let field = ui.add(field).labelled_by(label.id);
+            let field = ui.add(field.background_color(ground)).labelled_by(label.id);
             if std::mem::take(&mut self.fresh) {
                 field.request_focus();
             }
@@ -97,10 +107,12 @@ impl ConnectDesk {
             ui.add(DragValue::new(&mut self.device).range(0..=u16::MAX)).labelled_by(label.id);
             ui.end_row();
             let meaning = format!(
-                "What {TOKEN} holds where the device is lent; empty where no token is wanted, or where {TOKEN} holds it here too"
+                "What {TOKEN} holds where the device is lent; empty where no token is wanted, {TOKEN} holds it here too, or it was \
+                 typed before"
             );
             let label = ui.label("Token").on_hover_text(meaning);
-            let field = ui.add(TextEdit::singleline(&mut self.token).password(true).desired_width(300.0));
+            let field = TextEdit::singleline(&mut self.token).password(true).desired_width(300.0);
+            let field = ui.add(field.background_color(ground));
             typed(ui, &field.labelled_by(label.id));
             ui.end_row();
         });
@@ -135,7 +147,9 @@ impl ConnectDesk {
             if let Some(address) = ready
                 && (connect.clicked() || enter)
             {
-                use_token(*address, &self.token);
+                if !self.token.trim().is_empty() {
+                    use_token(*address, &self.token);
+                }
                 cx.commands.push(Command::Connect(DeviceChoice::Remote(*address)));
             }
             let tunnel = ui.add_enabled(typed.is_ok(), Button::new("Copy ssh tunnel as command"));

@@ -109,12 +109,15 @@ impl Desk {
 
     /// Does a piece of what the window asks for, or what nobody waits for; whether more is to be done.
     fn serve(&mut self, line: &Line, held: &Held) -> Result<bool> {
+        // What is asked for of a device that is cut off waits for the next one.
+        if self.is_cut_off() {
+            return Ok(false);
+        }
         let device = self.chosen.device.clone();
         let served = guarded(&device, || {
             self.prepare(line)?;
             let job_waits = || !line.queue.is_empty() || !held.is_empty() || line.shared.aside.is_full();
-            // What was asked for of a device that is cut off waits for the next one.
-            let world = self.opened.as_ref().filter(|_| !self.is_cut_off()).map(|opened| &opened.world);
+            let world = self.opened.as_ref().map(|opened| &opened.world);
             let busy = self.interactive.serve(line, world, &job_waits);
             if let Some(loss) = self.interactive.take_loss() {
                 return Err(loss);
@@ -145,11 +148,14 @@ impl Desk {
                     line.send(Event::Note(moved.sentence.clone()));
                     self.move_on(line, moved)
                 });
-                let settled = settled.map_err(|error| explain(error, Some(self.chosen.report.used.choice)));
-                if let Err(error) = &settled {
+                let told = settled.map_err(|error| explain(error, Some(self.chosen.report.used.choice)));
+                // A connection that is gone is told once, by who connects again.
+                if let Err(error) = &told
+                    && !self.is_cut_off()
+                {
                     line.send(Event::Failed(error.to_string()));
                 }
-                settled.is_ok()
+                told.is_ok()
             }
         }
     }
@@ -258,7 +264,7 @@ fn sit(line: &Line, again: &mut (DeviceChoice, String), running: &mut Option<Job
         desk.come_back(line, &again.1, &mut held);
         desk.step_aside(line);
         let busy = desk.serve_on(line, &held);
-        let wait = match busy {
+        let wait = match busy || desk.is_cut_off() {
             true => Duration::ZERO,
             false => pulse.beat(line, desk.chosen.report.used.choice),
         };

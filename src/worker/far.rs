@@ -145,6 +145,7 @@ impl Desk {
         line.send(Event::Device(chosen.report.clone()));
         self.chosen = chosen;
         self.opened = None;
+        self.interactive.put_back(&line.shared);
         if let Err(error) = self.open(line, oracle, &mut silent()) {
             line.send(Event::Failed(explain(error, Some(self.chosen.report.used.choice)).to_string()));
         }

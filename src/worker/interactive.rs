@@ -284,13 +284,12 @@ impl Interactive {
             Ok(()) | Err(Error::Cancelled) => {}
             Err(loss @ Error::DeviceLost { .. }) => self.lose(loss),
             Err(error) => {
-                *slot.borrow_mut() = None;
-                let on = self.device.get();
-                let error = explain(error, Some(on));
-                // A connection that is gone is told once, by who connects again.
-                if !is_lost(on) {
-                    line.send(Event::Failed(error.to_string()));
+                let (on, error) = (self.device.get(), explain(error, Some(self.device.get())));
+                if is_lost(on) {
+                    return self.lose(error);
                 }
+                *slot.borrow_mut() = None;
+                line.send(Event::Failed(error.to_string()));
             }
         }
     }

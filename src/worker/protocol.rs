@@ -7,14 +7,13 @@
 mod job;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::bayes::protocol::Answer;
 use super::runs::Look as RunLook;
 use super::walk::WalkNews;
 use crate::data::ImageShape;
 use crate::data::fetch::Fetched;
-use std::time::Duration;
-
 use crate::device::{DeviceChoice, DeviceReport, ImageSource, Latency};
 use crate::events::Progress;
 use crate::experiment::WorstImage;

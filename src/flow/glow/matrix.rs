@@ -6,10 +6,24 @@ use nalgebra::DMatrix;
 use crate::error::{Error, Result};
 use crate::flow::parameters::to_host;
 
-/// A square weight [C, C] as a matrix.
+/// A weight [R, C] as a matrix.
 pub fn to_matrix(weight: &Tensor<2>) -> Result<DMatrix<f64>> {
     let [rows, columns] = weight.dims();
     Ok(DMatrix::from_row_iterator(rows, columns, to_host(weight.clone())?))
+}
+
+/// Several, in one transfer: each would hold up a graphics card, and wait for a network.
+pub fn to_matrices(weights: &[Tensor<2>]) -> Result<Vec<DMatrix<f64>>> {
+    if weights.is_empty() {
+        return Ok(Vec::new());
+    }
+    let flat = weights.iter().map(|weight| weight.clone().reshape([-1])).collect::<Vec<Tensor<1>>>();
+    let mut values = to_host(Tensor::cat(flat, 0))?.into_iter();
+    let matrix = |weight: &Tensor<2>| {
+        let [rows, columns] = weight.dims();
+        DMatrix::from_row_iterator(rows, columns, values.by_ref().take(rows * columns))
+    };
+    Ok(weights.iter().map(matrix).collect())
 }
 
 /// A matrix as a constant tensor on the device and in the precision of `like`.

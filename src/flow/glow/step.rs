@@ -4,6 +4,7 @@
 
 use burn::tensor::ops::PadMode;
 use burn::tensor::{Device, Tensor, activation::relu};
+use nalgebra::DMatrix;
 
 use super::matrix::{from_matrix, invert, to_matrix};
 use super::{BiasConv, Conv, FixedNorm, FlowStep};
@@ -121,14 +122,14 @@ impl FlowStep {
         }
     }
 
-    /// log |det| per position: Σ logs + log |det W|, as a differentiable [1] tensor. The determinant is taken in f64 on
-    /// the host; its gradient is W^-T, which the term ⟨W^-T, W⟩ (a constant C at this W) carries.
+    /// log |det| per position: Σ logs + log |det W|, as a differentiable [1] tensor. The determinant of `w`, which is W, is taken
+    /// in f64 on the host; its gradient is W^-T, which the term ⟨W^-T, W⟩ (a constant C at this W) carries.
     ///
     /// # Errors
     /// When W is singular or not finite.
-    pub fn log_det_per_position(&self) -> Result<Tensor<1>> {
+    pub fn log_det_per_position(&self, w: &DMatrix<f64>) -> Result<Tensor<1>> {
         let weight = self.conv.weight.val();
-        let (inverse, log_det) = invert(&to_matrix(&weight)?)?;
+        let (inverse, log_det) = invert(w)?;
         let inverse_t = from_matrix(&inverse.transpose(), &weight);
         let [channels, _] = weight.dims();
         let carrier = (weight * inverse_t).sum() - channels as f64;

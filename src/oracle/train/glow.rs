@@ -163,10 +163,11 @@ fn losses(
     let device = y.device();
     let (z, partial) = encode(&glow.fold(), y);
     let mut log_det = partial.sum_dim(1).mean();
+    let mut mixes = glow.mixing_matrices()?.into_iter();
     for (l, level) in glow.levels.iter().enumerate() {
         let positions = (config.shape.height >> (l + 1)) * (config.shape.width >> (l + 1));
-        for step in &level.steps {
-            log_det = log_det + step.log_det_per_position()? * positions as f64;
+        for (step, w) in level.steps.iter().zip(mixes.by_ref()) {
+            log_det = log_det + step.log_det_per_position(&w)? * positions as f64;
         }
     }
     // Σ_d (z_d − μ_yd)²/σ_d² for every class at once: ‖z/σ‖² − 2⟨z/σ², μ⟩ + ‖μ/σ‖², [N, K].

@@ -3,10 +3,11 @@
 use std::ops::ControlFlow;
 use std::time::Instant;
 
+use super::super::far::is_lost;
 use super::super::interactive::FIRST_PIECE;
 use super::super::protocol::Event;
 use super::{Desk, Line};
-use crate::device::DeviceChoice;
+use crate::device::{DeviceChoice, explain};
 use crate::error::{Error, Result};
 use crate::events::Progress;
 use crate::oracle::folder;
@@ -90,7 +91,13 @@ impl Desk {
                 line.send(Event::Note(text));
             }
             Err(loss @ Error::DeviceLost { .. }) => return Err(loss),
-            Err(error) => line.send(Event::Failed(error.to_string())),
+            Err(error) => {
+                let error = explain(error, Some(used.choice));
+                if is_lost(used.choice) {
+                    return Err(error);
+                }
+                line.send(Event::Failed(error.to_string()));
+            }
         }
         Ok(())
     }
