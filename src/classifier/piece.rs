@@ -5,6 +5,7 @@ use burn::module::{Module, ParamId};
 use burn::optim::GradientsParams;
 use burn::tensor::activation::log_softmax;
 use burn::tensor::{DType, Device, Element, Tensor, TensorData};
+use rayon::prelude::*;
 
 use super::compute::{Layers, OnHost};
 use super::host::Host;
@@ -13,11 +14,15 @@ use super::{Classifier, Network, resized};
 use crate::data::ImageShape;
 use crate::error::Result;
 use crate::flow::parameters::to_host;
+use crate::flow::tarflow::cpu::pool::Pool;
 use crate::flow::tarflow::cpu::real::Real;
 use crate::gradients::{Products, Scale, gradients_of};
 
 /// Tokens that pass together where images do not depend on each other: what they leave behind stays in the caches.
 const TOKENS: usize = 1024;
+/// Rows of such passes that run side by side. A constant, so that sums come out the same on any number of cores; more would take
+/// the memory of as many gradients.
+const STRANDS: usize = 2;
 
 /// A piece of a batch.
 #[derive(Debug, Clone, Copy)]
@@ -101,33 +106,61 @@ impl Classifier {
         &self,
         network: &Network,
         piece: Piece<'_>,
-        host: &mut Host<T>,
+        hosts: &Pool<Host<T>>,
     ) -> Result<Option<Found>> {
         let images = self.scaled(piece.images)?;
         let piece = Piece { images: &images, ..piece };
         // On a thread of the pool: from outside, every piece of work that is divided would first wake it and then wait for it.
-        Ok(rayon::scope(|_| self.passes(network, piece, host)))
+        Ok(rayon::scope(|_| self.strands(network, piece, hosts)))
     }
 
-    /// [`Self::gradients_on_host`] for images of the size that the network sees.
-    fn passes<T: Real + Element>(&self, network: &Network, piece: Piece<'_>, host: &mut Host<T>) -> Option<Found> {
-        let ImageShape { channels, height, width } = self.config.input();
-        let (dims, k) = (channels * height * width, self.config.classes);
-        let together = network.at_once().unwrap_or(usize::MAX / dims.max(k)).min(piece.targets.len() / k).max(1);
-        host.begin();
-        let (mut loss, mut moved) = (0.0, Vec::new());
-        for (images, targets) in piece.images.chunks(together * dims).zip(piece.targets.chunks(together * k)) {
-            let mut layers = OnHost::new(host);
-            let x = layers.host.images(images, [channels, height, width]);
-            let features = network.features_on_host(x, &mut layers)?;
-            let logits = layers.linear(network.head(), features);
-            moved = layers.moved;
-            let (more, slope) = host.cross_entropy(logits, targets, piece.share);
+    /// [`Self::gradients_on_host`] for images of the size that the network sees, in strands whose gradients are added in order.
+    fn strands<T: Real + Element>(&self, network: &Network, piece: Piece<'_>, hosts: &Pool<Host<T>>) -> Option<Found> {
+        let (dims, k) = (self.config.input().dims(), self.config.classes);
+        let n = piece.targets.len() / k;
+        let together = network.at_once().unwrap_or(n).clamp(1, n.max(1));
+        let passes: Vec<_> = piece.images.chunks(together * dims).zip(piece.targets.chunks(together * k)).collect();
+        let strands = STRANDS.min(passes.len());
+        let strand = |strand: usize| {
+            let mut host = hosts.take(|_| true, Host::default);
+            host.begin();
+            let (mut loss, mut moved) = (0.0, Vec::new());
+            for &(images, targets) in passes.iter().skip(strand).step_by(strands) {
+                let more;
+                (more, moved) = self.pass(network, Piece { images, targets, share: piece.share }, &mut host)?;
+                loss += more;
+            }
+            Some((loss, moved, host))
+        };
+        let done = (0..strands).into_par_iter().map(strand).collect::<Option<Vec<_>>>()?;
+        let mut done = done.into_iter();
+        let (mut loss, moved, mut host) = done.next()?;
+        for (more, _, mut other) in done {
             loss += more;
-            host.backward(logits, &slope);
+            host.add_gradients(&mut other);
+            hosts.give(other);
         }
-        let grads = OnHost::gradients(host, network);
+        let grads = OnHost::gradients(&mut host, network);
+        hosts.give(host);
         Some(Found { loss, grads, moved })
+    }
+
+    /// The loss of images that pass together, whose gradients `host` gathers, and the running statistics after them.
+    fn pass<T: Real + Element>(
+        &self,
+        network: &Network,
+        piece: Piece<'_>,
+        host: &mut Host<T>,
+    ) -> Option<(f64, Vec<(ParamId, Tensor<1>)>)> {
+        let ImageShape { channels, height, width } = self.config.input();
+        let mut layers = OnHost::new(host);
+        let x = layers.host.images(piece.images, [channels, height, width]);
+        let features = network.features_on_host(x, &mut layers)?;
+        let logits = layers.linear(network.head(), features);
+        let moved = layers.moved;
+        let (loss, slope) = host.cross_entropy(logits, piece.targets, piece.share);
+        host.backward(logits, &slope);
+        Some((loss, moved))
     }
 
     /// Images of the size that the network sees.
@@ -205,11 +238,11 @@ mod tests {
             classifier.gradients(&classifier.network, piece, Products::F32, Pass::training(Seed(1).rng(0))).unwrap()
         };
         let plain = burns(&wide);
-        let (mut host64, mut host32) = (Host::<f64>::default(), Host::<f32>::default());
-        let own64 = wide.gradients_on_host(&wide.network, piece, &mut host64).unwrap().unwrap();
+        let (hosts64, hosts32) = (Pool::<Host<f64>>::default(), Pool::<Host<f32>>::default());
+        let own64 = wide.gradients_on_host(&wide.network, piece, &hosts64).unwrap().unwrap();
         // Twice: the second time everything lies in memory that was used before.
-        narrow.gradients_on_host(&narrow.network, piece, &mut host32).unwrap().unwrap();
-        let own32 = narrow.gradients_on_host(&narrow.network, piece, &mut host32).unwrap().unwrap();
+        narrow.gradients_on_host(&narrow.network, piece, &hosts32).unwrap().unwrap();
+        let own32 = narrow.gradients_on_host(&narrow.network, piece, &hosts32).unwrap().unwrap();
         assert!((own64.loss / plain.loss - 1.0).abs() < 1e-12, "{} {}", own64.loss, plain.loss);
         assert!((own32.loss / plain.loss - 1.0).abs() < 1e-5, "{} {}", own32.loss, plain.loss);
         let expected = values(&wide, &plain);
@@ -237,16 +270,17 @@ mod tests {
     #[test]
     fn the_number_of_threads_changes_no_bit() {
         let shape = ImageShape { channels: 3, height: 32, width: 32 };
-        let images = latents(Seed(3), 0, N, shape.dims());
-        let targets: Vec<f32> = (0..N * K).map(|i| f32::from(i % K == 0)).collect();
+        // Three passes of 15 images of 65 tokens.
+        let images = latents(Seed(3), 0, 40, shape.dims());
+        let targets: Vec<f32> = (0..40 * K).map(|i| f32::from(i % K == 0)).collect();
         for architecture in [Architecture::ResNet18, Architecture::VitSmall] {
             let config = ClassifierConfig { architecture, shape, classes: K, resize: None };
             let classifier = Classifier::new(&config, Seed(5), &Device::flex().autodiff(), Precision::F32).unwrap();
             let piece = Piece { images: &images, targets: &targets, share: 1.0 };
             let by = |threads: usize| {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-                let mut host = Host::<f32>::default();
-                let found = pool.install(|| classifier.gradients_on_host(&classifier.network, piece, &mut host));
+                let hosts = Pool::<Host<f32>>::default();
+                let found = pool.install(|| classifier.gradients_on_host(&classifier.network, piece, &hosts));
                 let found = found.unwrap().unwrap();
                 (found.loss, values(&classifier, &found))
             };

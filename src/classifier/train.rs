@@ -168,9 +168,7 @@ impl Trainee {
         let on_host = classifier.network.trains_on_host(&classifier.device(), classifier.dtype, products);
         let mut sums = in_pieces(&classifier.network, pieces, cut.shards, |network, (i, (images, targets))| {
             let piece = Piece { images, targets, share: (cut.images as f64).recip() };
-            let mut host = self.hosts.take(|_| true, Host::default);
-            let own = if on_host { classifier.gradients_on_host(&network, piece, &mut host)? } else { None };
-            self.hosts.give(host);
+            let own = if on_host { classifier.gradients_on_host(&network, piece, &self.hosts)? } else { None };
             let found = match own {
                 Some(found) => found,
                 None => classifier.gradients(&network, piece, products, Pass::training(chance.rng(i as u64)))?,

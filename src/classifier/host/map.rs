@@ -281,17 +281,27 @@ impl MapBack {
         let outputs = shape.outputs;
         let value = host.value(from);
         let mut sum = host.sum(weight, shape.places() * shape.inputs * outputs, Some(shape));
-        add_outer_products((&value, from.channels), (&slope, outputs), rows, &meeting.pairs, &mut sum.values);
+        let mut bias = bias.map(|bias| (bias, host.sum(bias, outputs, None)));
+        let panels = host.weights.get(&weight).map(|weight| Arc::clone(&weight.back));
+        let mut input = panels.filter(|_| x.slopes).map(|panels| (panels, host.slope(x)));
+        let of_parameters = || {
+            add_outer_products((&value, from.channels), (&slope, outputs), rows, &meeting.pairs, &mut sum.values);
+            if let Some((_, sum)) = &mut bias {
+                add_rows(&slope, &mut sum.values);
+            }
+        };
+        let of_input = || {
+            if let Some((panels, (into, add))) = &mut input {
+                let readers = |position: usize| meeting.readers[position].clone();
+                multiply_all(&slope, rows, readers, panels, into, *add);
+            }
+        };
+        rayon::join(of_parameters, of_input);
         host.sums.insert(weight, sum);
-        if let Some(bias) = bias {
-            let mut sum = host.sum(bias, outputs, None);
-            add_rows(&slope, &mut sum.values);
+        if let Some((bias, sum)) = bias {
             host.sums.insert(bias, sum);
         }
-        let panels = host.weights.get(&weight).map(|weight| Arc::clone(&weight.back));
-        if let Some(panels) = panels.filter(|_| x.slopes) {
-            let (mut into, add) = host.slope(x);
-            multiply_all(&slope, rows, |position| meeting.readers[position].clone(), &panels, &mut into, add);
+        if let Some((_, (into, _))) = input {
             host.slopes[x.at] = Some(into);
         }
         host.give(slope);

@@ -147,6 +147,20 @@ impl<T: Real> Host<T> {
         }
     }
 
+    /// Adds the gradients of parameters that another one gathered.
+    pub fn add_gradients(&mut self, other: &mut Self) {
+        for (parameter, sum) in std::mem::take(&mut other.sums) {
+            match self.sums.get_mut(&parameter) {
+                Some(own) => elementwise::add(&mut own.values, &sum.values),
+                None => {
+                    self.sums.insert(parameter, sum);
+                    continue;
+                }
+            }
+            other.give(sum.values);
+        }
+    }
+
     /// The gradient of a parameter, in its own order; `None` where nothing reached it.
     pub fn gradient(&mut self, parameter: u64) -> Option<Vec<T>> {
         let Sum { values, map } = self.sums.remove(&parameter)?;
