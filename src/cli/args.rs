@@ -1,6 +1,7 @@
 //! The arguments, as clap sees them.
 
 mod bayes;
+mod bench;
 mod evaluate;
 mod export;
 mod run;
@@ -18,6 +19,7 @@ use crate::oracle::posterior::Prior;
 use crate::oracle::world::Settings;
 use crate::units::{Smoothing, Tau};
 pub use bayes::{BayesErrorArgs, CheckArgs, HardnessArgs, ProblemArgs, TauArgs};
+pub use bench::BenchTask;
 pub use evaluate::EvaluateArgs;
 pub use export::ExportArgs;
 pub use run::{CopiesArgs, PlanArgs, ResumeArgs, RunArgs, SlurmArgs, SummaryArgs, WatchArgs};
@@ -157,59 +159,6 @@ pub enum Command {
     Slurm(SlurmArgs),
     /// Lend this machine's device to Bayescope on another machine.
     Serve(super::serve::ServeArgs),
-}
-
-/// What `bench` can measure alone.
-#[derive(Debug, Clone, Subcommand)]
-pub enum BenchTask {
-    /// Time to a given relative error of the Bayes error, one thread.
-    BayesError {
-        #[command(flatten)]
-        runs: Runs,
-    },
-    /// Sampling of a TarFlow: without cache, token by token, by GS-Jacobi, and as `auto` chooses.
-    Sampling {
-        /// Bundled name, oracle folder, or checkpoint file.
-        #[arg(default_value = "animals")]
-        oracle: String,
-        /// Images sampled together.
-        #[arg(long, default_value_t = 16)]
-        images: usize,
-        #[command(flatten)]
-        device: DeviceArg,
-        #[command(flatten)]
-        runs: Runs,
-    },
-    /// Training steps of classifiers: forward, backward and AdamW.
-    Train {
-        /// Networks, by their names in specs.
-        #[arg(long, value_delimiter = ',', default_value = "resnet-18,vit-small")]
-        architectures: Vec<String>,
-        /// Side of the images, of three channels.
-        #[arg(long, default_value_t = 32)]
-        side: usize,
-        /// Images in a step.
-        #[arg(long, default_value_t = 128)]
-        batch: usize,
-        /// Pieces of a step side by side. Our own kernels divide a whole batch among the cores; burn's, which networks other than
-        /// ResNets and ViTs take, gain by as many pieces as there are cores.
-        #[arg(long, default_value_t = 1)]
-        shards: usize,
-        #[command(flatten)]
-        device: DeviceArg,
-        #[command(flatten)]
-        runs: Runs,
-    },
-    /// Log-likelihoods of 64 images under every class of a world, and samples.
-    Posterior {
-        /// Bundled name, oracle folder, or checkpoint file.
-        #[arg(default_value = "animals")]
-        oracle: String,
-        #[command(flatten)]
-        device: DeviceArg,
-        #[command(flatten)]
-        runs: Runs,
-    },
 }
 
 /// How often, and how to tell.

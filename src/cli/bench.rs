@@ -20,8 +20,8 @@ const BUNDLED: [&str; 2] = ["mnist", "animals"];
 const TRAINED: [Architecture; 2] = [Architecture::ResNet18, Architecture::VitSmall];
 const BATCH: usize = 128;
 
-/// Measures everything and prints: posterior and sampling of `oracle` or of the bundled worlds, training, and Bayes errors. What a
-/// window paints is measured where windows are.
+/// Measures everything and prints: posterior and sampling of `oracle` or of the bundled worlds, training, Bayes errors and, on a
+/// graphics adapter, pictures brought to the screen.
 pub fn all(oracle: Option<&str>, device: DeviceChoice, Runs { runs, json }: Runs) -> Result<()> {
     let chosen = choose(device)?;
     let peak = bench::matmul_gflops(&chosen, runs)?;
@@ -42,11 +42,39 @@ pub fn all(oracle: Option<&str>, device: DeviceChoice, Runs { runs, json }: Runs
         bench.timing.name = format!("Bayes error, one thread: {}", bench.timing.name);
         add(serde_json::to_value(&bench))?;
     }
+    #[cfg(all(feature = "gui", feature = "wgpu"))]
+    if matches!(chosen.report.used.choice, DeviceChoice::Wgpu(_)) {
+        let painted = crate::gui::bench_paint(oracle.unwrap_or(BUNDLED[0]), chosen.report.used.choice, runs)?.1;
+        painted.iter().try_for_each(|timing| add(without_roofline(timing)))?;
+    }
     let device = chosen.report.used.label();
     if json {
         return print_json(&json!({ "device": device, "matmul_gflops": peak, "benches": benches }));
     }
     println!("{device}: matrix products reach {peak:.0} GFLOP/s");
+    benches.iter().for_each(print_row);
+    Ok(())
+}
+
+/// A task that no measured limit bounds.
+#[cfg(all(feature = "gui", feature = "wgpu"))]
+fn without_roofline(timing: &bench::Timing) -> serde_json::Result<Value> {
+    let mut value = serde_json::to_value(timing)?;
+    value["roofline_share"] = Value::Null;
+    Ok(value)
+}
+
+/// Times both ways of bringing pictures to the screen and prints.
+#[cfg(all(feature = "gui", feature = "wgpu"))]
+pub fn paint(oracle: &str, device: DeviceChoice, Runs { runs, json }: Runs) -> Result<()> {
+    let (chosen, timings) = crate::gui::bench_paint(oracle, device, runs)?;
+    let device = chosen.report.used.label();
+    let benches = timings.iter().map(without_roofline).collect::<serde_json::Result<Vec<Value>>>();
+    let benches = benches.map_err(|e| Error::input(e.to_string()))?;
+    if json {
+        return print_json(&json!({ "device": device, "benches": benches }));
+    }
+    println!("{device}");
     benches.iter().for_each(print_row);
     Ok(())
 }

@@ -64,6 +64,10 @@ pub fn main() -> ExitCode {
         Some(Command::Bench { task: Some(BenchTask::Posterior { oracle, device, runs }), .. }) => {
             bench::run(&oracle, device.device, runs)
         }
+        #[cfg(all(feature = "gui", feature = "wgpu"))]
+        Some(Command::Bench { task: Some(BenchTask::Paint { oracle, device, runs }), .. }) => {
+            bench::paint(&oracle, device, runs)
+        }
         Some(Command::Bench { oracle, device, runs, .. }) => bench::all(oracle.as_deref(), device.device, runs),
         Some(Command::BayesError(args)) => bayes::error(&args),
         Some(Command::Tau(args)) => bayes::tau(&args),

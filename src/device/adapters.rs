@@ -67,13 +67,26 @@ pub fn info(index: usize) -> Option<wgpu::AdapterInfo> {
     list().and_then(|(_, found)| found.get(index).map(wgpu::Adapter::get_info))
 }
 
-/// A new device on the adapter of that number.
-pub fn connect(index: usize) -> Result<Line> {
+/// A device apart on the adapter asked for, or on the first there is.
+///
+/// # Errors
+/// When there is no such adapter, or it gives no device.
+pub fn open_adapter(asked: DeviceChoice) -> Result<WgpuSetup> {
+    let first = || candidates().first().map(|candidate| candidate.choice);
+    let chosen = if let DeviceChoice::Wgpu(Some(_)) = asked { Some(asked) } else { first() };
+    let Some(DeviceChoice::Wgpu(Some(index))) = chosen else {
+        return Err(Error::Device(super::missing(DeviceChoice::Wgpu(None)).into()));
+    };
     let (instance, mut all) = list().ok_or_else(|| Error::Device("there is no adapter".into()))?;
     if index >= all.len() {
-        return Err(Error::Device(format!("there are {} adapters", all.len())));
+        return Err(Error::Device(format!("{asked}: there are {} adapters", all.len())));
     }
-    register(open(instance, all.swap_remove(index), index)?, Place::Own)
+    open(instance, all.swap_remove(index), index)
+}
+
+/// A new device on the adapter of that number.
+pub fn connect(index: usize) -> Result<Line> {
+    register(open_adapter(DeviceChoice::Wgpu(Some(index)))?, Place::Own)
 }
 
 fn open(instance: wgpu::Instance, adapter: wgpu::Adapter, index: usize) -> Result<WgpuSetup> {

@@ -32,7 +32,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 #[cfg(feature = "wgpu")]
-pub use adapters::descriptor;
+pub use adapters::{descriptor, open_adapter};
 pub use address::{Address, PORT};
 pub use batches::{fitting, halving, in_batches};
 pub use faults::{guarded, lost, note, notes, panic_message};

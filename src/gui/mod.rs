@@ -45,6 +45,8 @@ pub use command::{Command, Step};
 pub use engine::Engine;
 pub use launch::{Options, run};
 pub use overlay::FrameReport;
+#[cfg(feature = "wgpu")]
+pub use paint::bench::bench as bench_paint;
 pub use prefs::{Look, Prefs, Sort};
 pub use runs::RunCommand;
 pub use session::Session;

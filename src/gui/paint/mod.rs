@@ -1,6 +1,8 @@
 //! Textures of pictures: uploaded from the host, or painted by a shader from levels that never leave the window's device.
 
 #[cfg(feature = "wgpu")]
+pub mod bench;
+#[cfg(feature = "wgpu")]
 mod gpu;
 #[cfg(all(test, feature = "wgpu"))]
 mod tests;
