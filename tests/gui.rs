@@ -3,6 +3,8 @@
 
 #[path = "gui/bayes.rs"]
 mod bayes;
+#[path = "gui/device.rs"]
+mod device;
 #[path = "gui/experiments.rs"]
 mod experiments;
 #[path = "gui/export.rs"]

@@ -1,0 +1,50 @@
+//! A graphics device in the window: its kernels being prepared, and the box that keeps the engine apart from it.
+
+use bayescope::device::{Candidate, DeviceChoice, DeviceReport};
+use bayescope::gui::Prefs;
+use bayescope::worker::protocol::{Event, Job};
+use eframe::egui::Role;
+use egui_kittest::kittest::Queryable;
+
+use super::{full, shows, until, window};
+
+const PREPARING: &str = "Preparing the kernels of mnist on a card";
+
+#[test]
+fn kernels_being_prepared_are_named_where_pictures_will_be() {
+    let (mut harness, fake) = window(Prefs::default());
+    fake.open_oracle();
+    until(&mut harness, |harness| harness.state().session().oracle.is_some());
+    fake.send(Event::Preparing(Some(PREPARING.into())));
+    harness.run_steps(3);
+    // In the empty gallery, with its reason, and in the line at the bottom.
+    assert!(harness.query_all_by_label_contains(PREPARING).count() >= 2);
+    assert!(shows(&harness, "compiles them at their first use"));
+    fake.send(Event::Preparing(None));
+    harness.run_steps(3);
+    assert!(!shows(&harness, PREPARING) && shows(&harness, "Drawing the first samples"));
+}
+
+#[test]
+fn the_engine_can_be_kept_apart_from_the_window() {
+    let (mut harness, fake) = full();
+    assert!(!shows(&harness, "apart from the window"), "a CPU is apart in any case");
+    let choice = DeviceChoice::Wgpu(Some(0));
+    let (name, driver) = ("a card".into(), "vulkan".into());
+    let used = Candidate { choice, name, driver, software: false };
+    fake.send(Event::Device(DeviceReport {
+        asked: DeviceChoice::Auto,
+        used,
+        reason: "the first GPU that works".into(),
+    }));
+    harness.run_steps(3);
+    let before = fake.jobs().len();
+    harness.get_by_role_and_label(Role::CheckBox, "apart from the window").scroll_to_me();
+    harness.run_steps(6);
+    harness.get_by_role_and_label(Role::CheckBox, "apart from the window").click();
+    harness.run_steps(4);
+    assert!(harness.state().prefs().device_apart);
+    let asked: Vec<Job> = fake.jobs().into_iter().skip(before).map(|(_, job)| job).collect();
+    assert!(matches!(asked[..], [Job::UseDevice(DeviceChoice::Auto)]), "{asked:?}");
+    harness.check_accessibility();
+}
