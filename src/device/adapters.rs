@@ -104,7 +104,7 @@ fn make_sense(limits: &wgpu::Limits) -> Result<()> {
     const KIB: u64 = 1 << 10;
     let buffers = limits.max_buffer_size.min(limits.max_storage_buffer_binding_size);
     let least = [
-        ("bytes in a buffer", buffers, 64 * KIB),
+        ("bytes in a buffer", buffers, 8 * KIB * KIB),
         ("invocations in a workgroup", u64::from(limits.max_compute_invocations_per_workgroup), 64),
         ("workgroups in a row", u64::from(limits.max_compute_workgroups_per_dimension), 256),
         ("storage buffers in a kernel", u64::from(limits.max_storage_buffers_per_shader_stage), 4),

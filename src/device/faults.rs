@@ -65,7 +65,11 @@ pub fn failure(device: &Device, said: &str) -> Error {
         Some(Refusal::Other(why)) => lose(why),
         // What was missing then is missing for good.
         None if faults.spoilt() => lose(format!("it had run out of memory before: {}", cause(said))),
-        None => Error::Device(format!("{name}: a result could not be read back: {}", cause(said))),
+        // What fails first on a device that is going need not say that it goes.
+        None => match lost(device) {
+            Some(why) => lose(why),
+            None => Error::Device(format!("{name}: a result could not be read back: {}", cause(said))),
+        },
     }
 }
 
@@ -81,19 +85,24 @@ fn is_memory(said: &str) -> bool {
 
 /// The cause in one line: without headings and traces of the stack.
 fn cause(said: &str) -> String {
-    let headings = [
-        "An error happened during execution",
-        "Caused by:",
+    const HEADINGS: [&str; 6] = [
         "The device is poisoned",
-        "Backtrace:",
+        "An error happened during execution",
+        "failed to materialize bytes",
+        "Caused by",
         "No backtrace available",
+        "Backtrace",
     ];
     // Some of burn's errors quote others.
     let said = said.replace("\\n", "\n");
-    let last_heading = |line: &str| line.rsplit("The device is poisoned").next().unwrap_or(line).to_owned();
-    let mut lines = said.lines().map(|line| last_heading(line.trim())).filter(|line| !headings.contains(&line.trim()));
-    let first = lines.find(|line| line.chars().any(char::is_alphanumeric)).unwrap_or_else(|| said.clone());
-    first.trim_matches([':', ' ', '"', ')', '(']).to_owned()
+    let below = |line: &str| {
+        HEADINGS.iter().fold(line.to_owned(), |line, heading| match line.rsplit_once(*heading) {
+            Some((_, rest)) => rest.to_owned(),
+            None => line,
+        })
+    };
+    let first = said.lines().map(below).find(|line| line.chars().any(char::is_alphanumeric));
+    first.unwrap_or_else(|| said.clone()).trim_matches([':', ' ', '"', ')', '(']).to_owned()
 }
 
 /// Why a device is lost, if it is. Waits for what it has to do.

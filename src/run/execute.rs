@@ -153,8 +153,14 @@ pub fn execute_on(
     let open = begin(folder, share, events)?;
     let (last, failed) = (open.last().copied(), AtomicUsize::new(0));
     let work = |chosen: &Chosen, hand: &Hand<'_, &Planned>, events: &mut dyn Events<RunEvent>| {
+        // Taken before the device is warm: what is quick at once does not leave the others without any.
+        let mut first = hand.take();
+        if first.is_none() {
+            return Ok(());
+        }
         on(chosen, &mut |computer| {
-            let of_device = cells(folder, computer, (&mut || hand.take(), last), events)?;
+            let mut next = || first.take().or_else(|| hand.take());
+            let of_device = cells(folder, computer, (&mut next, last), events)?;
             failed.fetch_add(of_device, Ordering::Relaxed);
             Ok(())
         })

@@ -40,7 +40,7 @@ fn two_devices_share_a_posterior_job() {
     assert_eq!(report["of"], 8, "four shards for each device");
     let result: serde_json::Value =
         serde_json::from_slice(&std::fs::read(two.join("posteriors.json")).unwrap()).unwrap();
-    println!("computed by {}", result["devices"]);
+    assert_eq!(result["devices"].as_array().unwrap().len(), 2, "computed by {}", result["devices"]);
     let logp = |folder: &Path| npz_arrays(&folder.join("posteriors.npz"))[0].clone();
     let off = max_abs(&logp(&one), &logp(&two));
     assert!(off < 1e-3, "log p(x|y) differ by {off} nats");

@@ -36,15 +36,21 @@ pub fn run_on(
 ) -> Result<Outcome> {
     let finished = Mutex::new(None);
     let work = |chosen: &Chosen, hand: &Hand<'_, usize>, events: &mut dyn Events<Word>| {
+        // Taken before the device is warm: what is quick at once does not leave the others without any.
+        let mut next = hand.take();
+        if next.is_none() {
+            return Ok(());
+        }
         on(chosen, &mut |computer, images| {
             let all = images.record()?.images * computer.world.class_names().len();
-            while let Some(shard) = hand.take() {
+            while let Some(shard) = next {
                 let mut told = |event: ScaleEvent| events.emit(Word { shard, all, event });
                 let spec = ScaleSpec { shard, ..spec.clone() };
                 let outcome = run(computer, images, &spec, folder, &mut told)?;
                 if outcome.report.is_some() {
                     *finished.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
                 }
+                next = hand.take();
             }
             Ok(())
         })
