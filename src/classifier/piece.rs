@@ -224,6 +224,11 @@ mod tests {
         a.keys().map(of).fold(0.0, f64::max)
     }
 
+    /// What two computations in f64 may differ by: images that were scaled come to our kernels in 32 bits.
+    fn rounding(resize: Option<usize>) -> f64 {
+        if resize.is_some() { 1e-7 } else { 1e-10 }
+    }
+
     /// The same piece by burn in f64 beside our kernels in f64, ours in f32, and burn in f32.
     fn compared(architecture: Architecture, side: usize, resize: Option<usize>) -> [f64; 3] {
         let shape = ImageShape { channels: 3, height: side, width: side };
@@ -249,7 +254,7 @@ mod tests {
         // Twice: the second time everything lies in memory that was used before.
         narrow.gradients_on_host(&narrow.network, piece, &hosts32).unwrap().unwrap();
         let own32 = narrow.gradients_on_host(&narrow.network, piece, &hosts32).unwrap().unwrap();
-        assert!((own64.loss / plain.loss - 1.0).abs() < 1e-12, "{} {}", own64.loss, plain.loss);
+        assert!((own64.loss / plain.loss - 1.0).abs() < rounding(resize), "{} {}", own64.loss, plain.loss);
         let burns32 = burns(&narrow);
         let far = |found: &Found| (found.loss / plain.loss - 1.0).abs();
         assert!(far(&own32) < 3.0 * far(&burns32) + 1e-4, "{} {} {}", own32.loss, burns32.loss, plain.loss);
@@ -270,7 +275,7 @@ mod tests {
         ];
         for (architecture, side, resize) in cases {
             let [wide, narrow, burns] = compared(architecture, side, resize);
-            assert!(wide < 1e-9, "{architecture:?} {side}: f64 {wide:e}");
+            assert!(wide < 10.0 * rounding(resize), "{architecture:?} {side}: f64 {wide:e}");
             assert!(narrow < 3.0 * burns + 1e-4, "{architecture:?} {side}: f32 {narrow:e}, burn's {burns:e}");
         }
     }
