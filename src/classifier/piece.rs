@@ -219,9 +219,14 @@ mod tests {
         let of = |name: &String| {
             let (a, b) = (&a[name], &b[name]);
             assert_eq!(a.len(), b.len(), "{name}");
-            length(&mut a.iter().zip(b).map(|(a, b)| a - b)) / length(&mut b.iter().copied()).max(1e-9)
+            length(&mut a.iter().zip(b).map(|(a, b)| a - b)) / length(&mut b.iter().copied()).max(1e-6)
         };
         a.keys().map(of).fold(0.0, f64::max)
+    }
+
+    /// What two computations in f64 may differ by: images that were scaled come to our kernels in 32 bits.
+    fn rounding(resize: Option<usize>) -> f64 {
+        if resize.is_some() { 1e-7 } else { 1e-10 }
     }
 
     /// The same piece by burn in f64 beside our kernels in f64, ours in f32, and burn in f32.
@@ -229,7 +234,13 @@ mod tests {
         let shape = ImageShape { channels: 3, height: side, width: side };
         let config = ClassifierConfig { architecture, shape, classes: K, resize };
         let device = Device::flex().autodiff();
-        let make = |precision| Classifier::new(&config, Seed(5), &device, precision).unwrap();
+        // A ViT's head starts at 0, and then nothing before it has a gradient.
+        let mut weights = Classifier::new(&config, Seed(5), &device, Precision::F32).unwrap().to_weights().unwrap();
+        for (name, array) in weights.0.iter_mut().filter(|(name, _)| name.starts_with(architecture.head())) {
+            let noise = latents(Seed(7).split(name), 0, 1, array.values.len());
+            array.values = noise.iter().map(|x| 0.05 * x).collect();
+        }
+        let make = |precision| Classifier::from_weights(&config, weights.clone(), &device, precision).unwrap();
         let (wide, narrow) = (make(Precision::F64), make(Precision::F32));
         let images = latents(Seed(3), 0, N, shape.dims());
         let targets: Vec<f32> = (0..N).flat_map(|i| [[0.7, 0.2, 0.1], [0.0, 0.25, 0.75]][i % 2]).collect();
@@ -243,10 +254,12 @@ mod tests {
         // Twice: the second time everything lies in memory that was used before.
         narrow.gradients_on_host(&narrow.network, piece, &hosts32).unwrap().unwrap();
         let own32 = narrow.gradients_on_host(&narrow.network, piece, &hosts32).unwrap().unwrap();
-        assert!((own64.loss / plain.loss - 1.0).abs() < 1e-12, "{} {}", own64.loss, plain.loss);
-        assert!((own32.loss / plain.loss - 1.0).abs() < 1e-5, "{} {}", own32.loss, plain.loss);
+        assert!((own64.loss / plain.loss - 1.0).abs() < rounding(resize), "{} {}", own64.loss, plain.loss);
+        let burns32 = burns(&narrow);
+        let far = |found: &Found| (found.loss / plain.loss - 1.0).abs();
+        assert!(far(&own32) < 3.0 * far(&burns32) + 1e-4, "{} {} {}", own32.loss, burns32.loss, plain.loss);
         let expected = values(&wide, &plain);
-        let found = [(&wide, &own64), (&narrow, &own32), (&narrow, &burns(&narrow))];
+        let found = [(&wide, &own64), (&narrow, &own32), (&narrow, &burns32)];
         found.map(|(classifier, found)| difference(&values(classifier, found), &expected))
     }
 
@@ -262,7 +275,7 @@ mod tests {
         ];
         for (architecture, side, resize) in cases {
             let [wide, narrow, burns] = compared(architecture, side, resize);
-            assert!(wide < 1e-8, "{architecture:?} {side}: f64 {wide:e}");
+            assert!(wide < 10.0 * rounding(resize), "{architecture:?} {side}: f64 {wide:e}");
             assert!(narrow < 3.0 * burns + 1e-4, "{architecture:?} {side}: f32 {narrow:e}, burn's {burns:e}");
         }
     }
