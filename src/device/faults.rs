@@ -65,11 +65,9 @@ pub fn failure(device: &Device, said: &str) -> Error {
         Some(Refusal::Other(why)) => lose(why),
         // What was missing then is missing for good.
         None if faults.spoilt() => lose(format!("it had run out of memory before: {}", cause(said))),
-        // What fails first on a device that is going need not say that it goes.
-        None => match lost(device) {
-            Some(why) => lose(why),
-            None => Error::Device(format!("{name}: a result could not be read back: {}", cause(said))),
-        },
+        None if *device == Device::flex() => Error::Device(format!("a result could not be read back: {}", cause(said))),
+        // What fails first on a device that is going need not say that it goes; and what gives no results is of no use.
+        None => lose(lost(device).unwrap_or_else(|| cause(said))),
     }
 }
 
