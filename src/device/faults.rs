@@ -53,7 +53,11 @@ pub fn whole(device: &Device) -> Result<()> {
 
 /// An error of burn's about a device, as what it is.
 pub fn failure(device: &Device, said: &str) -> Error {
-    let (name, faults) = table::of(device).unwrap_or_else(|| ("the device".to_owned(), std::sync::Arc::default()));
+    // The CPU is never lost, and another machine's device is its connection's to judge.
+    let known = table::of(device).filter(|_| *device != Device::flex());
+    let Some((name, faults)) = known else {
+        return Error::Device(format!("a result could not be read back: {}", cause(said)));
+    };
     let lose = |why: String| {
         faults.lose(&why);
         Error::DeviceLost { device: name.clone(), why }
@@ -65,7 +69,6 @@ pub fn failure(device: &Device, said: &str) -> Error {
         Some(Refusal::Other(why)) => lose(why),
         // What was missing then is missing for good.
         None if faults.spoilt() => lose(format!("it had run out of memory before: {}", cause(said))),
-        None if *device == Device::flex() => Error::Device(format!("a result could not be read back: {}", cause(said))),
         // What fails first on a device that is going need not say that it goes; and what gives no results is of no use.
         None => lose(lost(device).unwrap_or_else(|| cause(said))),
     }

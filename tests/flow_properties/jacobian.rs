@@ -22,10 +22,11 @@ fn image(config: &GlowConfig, seed: u64) -> Vec<f64> {
 fn training_log_det(config: &GlowConfig, glow: &Glow, partial: Tensor<2>) -> f64 {
     let number = |t: Tensor<1>| t.try_into_vec_as::<f64>().unwrap()[0];
     let mut total = number(partial.sum());
+    let mut mixes = glow.mixing_matrices().unwrap().into_iter();
     for (l, level) in glow.levels.iter().enumerate() {
         let positions = (config.shape.height >> (l + 1)) * (config.shape.width >> (l + 1));
         for step in &level.steps {
-            total += positions as f64 * number(step.log_det_per_position().unwrap());
+            total += positions as f64 * number(step.log_det_per_position(&mixes.next().unwrap()).unwrap());
         }
     }
     total
