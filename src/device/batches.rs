@@ -66,6 +66,13 @@ fn tell(device: &Device, what: &str, asked: usize, images: usize) {
     note(format!("{name} ran out of memory with {asked} images at once ({what}); it goes on with {images}"));
 }
 
+/// Images whose largest array, of so many bytes an image, fits into a buffer of the device; at least one. Burn (0.22) does not hear of
+/// every array that is larger: what depends on it then comes out wrong without a word, so no pass may begin with one.
+pub fn at_most(device: &Device, bytes_per_image: u64) -> usize {
+    let most = super::largest_buffer(device).map_or(u64::MAX, |bytes| bytes / bytes_per_image.max(1));
+    usize::try_from(most).unwrap_or(usize::MAX).max(1)
+}
+
 /// The answers of `pass` about images 0 … `n` − 1, as many at once as the device takes.
 ///
 /// # Errors

@@ -82,6 +82,16 @@ impl GlowConfig {
         (0..self.levels).map(level).sum()
     }
 
+    /// Bytes of the largest array that a pass over one image leaves on a device, in 32 bits: the hidden layer of a coupling, or its
+    /// input or output with the nine neighbours of every position side by side.
+    pub fn bytes_per_image(&self) -> u64 {
+        let level = |l: usize| {
+            let ImageShape { channels, height, width } = self.level_shape(l);
+            4 * self.hidden.max(9 * channels) * height * width
+        };
+        (0..self.levels).map(level).max().unwrap_or(0) as u64
+    }
+
     /// Channels, height and width inside level `l`.
     fn level_shape(&self, l: usize) -> ImageShape {
         ImageShape {

@@ -118,6 +118,9 @@ pub trait Flow: Send {
 
 /// A flow that can leave its images on the device that makes them, for the eye.
 pub trait ResidentFlow {
+    /// Images that the device takes at once: more must not be asked for.
+    fn at_once(&self) -> usize;
+
     /// [`Flow::decode`] of which only statistics are read back.
     ///
     /// # Errors

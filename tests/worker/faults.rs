@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bayescope::classifier::{Architecture, ClassifierConfig, StepLoss, Trainee, TrainingSpec};
 use bayescope::data::ImageShape;
-use bayescope::device::{Chosen, DeviceChoice, candidates, choose, drill, fitting, notes, on_device};
+use bayescope::device::{Chosen, DeviceChoice, candidates, choose, drill, notes, on_device};
 use bayescope::events::silent;
 use bayescope::experiment::{CellEvent, ExperimentSpec, Summary};
 use bayescope::flow::Precision;
@@ -255,12 +255,12 @@ const SMALL: u64 = 8 << 20;
 
 /// log p(x|y) of digits on a device, all at once.
 fn scored(chosen: &Chosen, x: &[f32]) -> Vec<f64> {
-    let world = folder::open("mnist", &chosen.device, Precision::F32, 4 * DIGITS).unwrap().world;
+    let world = folder::open("mnist", &chosen.device, Precision::F32, DIGITS).unwrap().world;
     let scores = world.score(x, &mut silent()).unwrap();
     (0..scores.len()).flat_map(|i| scores.log_likelihoods(i, settings().tau)).collect()
 }
 
-/// Digits drawn; each is scored four times.
+/// Digits scored at once: their hidden layers are three times as large as a buffer of the small device.
 const DIGITS: usize = 400;
 
 /// Digits, drawn on the CPU.
@@ -272,24 +272,17 @@ fn digits() -> Vec<f32> {
     samples.into_iter().flat_map(|sample| sample.x).collect()
 }
 
+/// No pass begins with an array larger than a buffer of the device: burn does not hear of every one, and what depends on it would come
+/// out wrong without a word.
 #[test]
-fn a_small_device_scores_fewer_images_at_once_and_says_so() {
+fn a_small_device_scores_as_a_large_one() {
     let Some(adapter) = adapter() else { return };
-    let x = digits().repeat(4);
+    let x = digits();
     let whole = scored(&adapter.chosen(), &x);
-    notes();
     adapter.confine(Some(SMALL));
-    let small = adapter.chosen();
-    let halved = scored(&small, &x);
-    let (told, kept) = (notes(), fitting(&small.device, "passes of a Glow of 1×32×32 images"));
-    // Found once, kept for the next.
-    scored(&small, &x[..x.len() / 4]);
-    let again = notes();
+    let small = scored(&adapter.chosen(), &x);
     adapter.confine(None);
-    assert!(told.len() == 1 && told[0].contains("ran out of memory with 1600 images at once"), "{told:?}");
-    assert!(told[0].contains(&adapter.chosen().report.used.name), "{told:?}");
-    assert!(kept.is_some_and(|images| images < 4 * DIGITS) && again.is_empty(), "{kept:?} {again:?}");
-    let worst = whole.iter().zip(&halved).map(|(a, b)| (a - b).abs() / a.abs()).fold(0.0, f64::max);
+    let worst = whole.iter().zip(&small).map(|(a, b)| (a - b).abs() / a.abs()).fold(0.0, f64::max);
     assert!(worst < 1e-6, "fewer images at once moved log p by {worst:e} of itself");
 }
 

@@ -8,7 +8,7 @@ use nalgebra::{DMatrix, DVector};
 use super::matrix::{from_matrix, invert, to_matrix};
 use super::{Affine, FlowStep, Glow, GlowConfig, Step, decode, encode};
 use crate::data::ImageShape;
-use crate::device::in_batches;
+use crate::device::{at_most, in_batches};
 use crate::error::{Error, Result};
 use crate::events::Events;
 use crate::flow::base::GaussianBase;
@@ -167,11 +167,17 @@ impl GlowFlow {
         pass: impl Fn(Tensor<4>) -> (Tensor<4>, Tensor<2>),
     ) -> Result<Vec<f64>> {
         let (dims, what) = (self.config.shape.dims(), format!("passes of a Glow of {} images", self.config.shape));
-        let parts = in_batches(&self.device, &what, log_det.len(), |range| {
-            let (made, partial) = pass(self.upload(&values[range.start * dims..range.end * dims]));
-            let sums = self.log_dets(partial)?;
-            Ok((to_host(made)?, sums))
-        })?;
+        let most = at_most(&self.device, self.config.bytes_per_image());
+        let mut parts = Vec::new();
+        for first in (0..log_det.len()).step_by(most) {
+            let n = most.min(log_det.len() - first);
+            parts.extend(in_batches(&self.device, &what, n, |range| {
+                let (from, to) = ((first + range.start) * dims, (first + range.end) * dims);
+                let (made, partial) = pass(self.upload(&values[from..to]));
+                let sums = self.log_dets(partial)?;
+                Ok((to_host(made)?, sums))
+            })?);
+        }
         let (made, sums): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
         log_det.iter_mut().zip(sums.into_iter().flatten()).for_each(|(total, more)| *total += more);
         Ok(made.concat())
@@ -196,7 +202,7 @@ impl GlowFlow {
         Ok(to_host(partial)?.chunks(positions).map(sum).collect())
     }
 
-    /// Statistics of images with base-space positions `z` [N, D] and log-determinants `log_det` [N].
+    /// Statistics of images at base-space positions `z` [N, D] with log-determinants `log_det` [N].
     pub fn scores(&self, z: &[f64], log_det: Vec<f64>) -> Scores {
         Scores {
             classes: self.config.classes,
@@ -269,6 +275,10 @@ impl Flow for GlowFlow {
 }
 
 impl ResidentFlow for GlowFlow {
+    fn at_once(&self) -> usize {
+        at_most(&self.device, self.config.bytes_per_image())
+    }
+
     /// Quadratic terms come from the base sample, as in [`Flow::decode`]; the logit map's log-determinant from y on the device.
     fn decode_resident(
         &self,

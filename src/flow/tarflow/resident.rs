@@ -12,6 +12,10 @@ use crate::units::{ClassId, Tau};
 
 /// Of a world of one flow for all classes that computes with tensors in 32 bits.
 impl ResidentFlow for TarFlowOracle {
+    fn at_once(&self) -> usize {
+        self.maps().first().and_then(|map| map.engine.tensors()).map_or(1, TensorTarFlow::at_once)
+    }
+
     fn decode_resident(
         &self,
         noise: &[f32],
@@ -55,7 +59,7 @@ impl TarFlowOracle {
         let ([n, t, _], k) = (x.dims(), self.classes());
         let cells: Vec<(usize, ClassId)> = (0..n).flat_map(|i| (0..k).map(move |class| (i, class))).collect();
         let (mut quad, mut log_det) = (Vec::with_capacity(n * k), Vec::with_capacity(n * k));
-        for run in cells.chunks(self.images_per_pass()) {
+        for run in cells.chunks(self.images_per_pass().min(engine.at_once())) {
             let rows: Vec<i32> = run.iter().map(|(i, _)| *i as i32).collect();
             let rows = Tensor::<1, Int>::from_data(TensorData::new(rows, [run.len()]), &x.device());
             let conditions: Vec<Condition> = run.iter().map(|&(_, class)| self.engine_of(class).1).collect();

@@ -7,7 +7,7 @@ use super::engine::{Encoded, Engine, Guidance, Inverted, Strategy, Tick};
 use super::solve::{Mixing, Solved};
 use super::{Block, Condition, TarFlow, TarFlowConfig};
 use crate::data::ImageShape;
-use crate::device::in_batches;
+use crate::device::{at_most, in_batches};
 use crate::error::{Error, Result};
 use crate::flow::Precision;
 use crate::flow::parameters::to_host;
@@ -92,6 +92,11 @@ impl TensorTarFlow {
         self.dtype == DType::F32
     }
 
+    /// Images whose largest array fits into a buffer of the device.
+    pub fn at_once(&self) -> usize {
+        at_most(&self.device, self.config.bytes_per_image())
+    }
+
     /// Tokens [N, T, P] from the host.
     pub fn tokens(&self, tokens: &[f64]) -> Tensor<3> {
         self.upload(&self.device, tokens)
@@ -159,9 +164,14 @@ impl TensorTarFlow {
     ) -> Result<Vec<T>> {
         let dims = self.config.shape.dims();
         let what = format!("{what} of a TarFlow of {} images", self.config.shape);
-        in_batches(&self.device, &what, conditions.len(), |range| {
-            pass(&tokens[range.start * dims..range.end * dims], &conditions[range])
-        })
+        let most = self.at_once();
+        let mut answers = Vec::new();
+        for (tokens, conditions) in tokens.chunks(most.saturating_mul(dims)).zip(conditions.chunks(most)) {
+            answers.extend(in_batches(&self.device, &what, conditions.len(), |range| {
+                pass(&tokens[range.start * dims..range.end * dims], &conditions[range])
+            })?);
+        }
+        Ok(answers)
     }
 
     fn encode_at_once(&self, x: &[f64], conditions: &[Condition]) -> Result<Encoded> {

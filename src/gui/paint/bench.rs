@@ -43,6 +43,9 @@ pub fn bench(oracle: &str, asked: DeviceChoice, runs: usize) -> Result<(Chosen, 
     let chosen = choose(asked)?;
     let opened = folder::open(oracle, &chosen.device, Precision::F32, chosen.batch)?;
     let world = opened.world;
+    if world.flow().resident().is_some_and(|flow| flow.at_once() < IMAGES) {
+        return Err(Error::Device(format!("{asked} takes fewer than {IMAGES} images of {oracle} at once")));
+    }
     let spec = SampleSpec { n: IMAGES, class: None, seed: Seed(0) };
     let settings = Settings::default_for(world.class_names().len());
     let indices: Vec<usize> = (0..IMAGES).collect();

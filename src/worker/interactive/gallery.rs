@@ -56,7 +56,8 @@ impl Interactive {
     pub(super) fn gallery_piece(&self, place: &Place<'_>) -> Result<()> {
         let mut slot = self.gallery.borrow_mut();
         let Some(gallery) = slot.as_mut() else { return Ok(()) };
-        let piece = self.piece.get().min(gallery.waiting.len());
+        let most = place.world.flow().resident().map_or(usize::MAX, |flow| flow.at_once());
+        let piece = self.piece.get().min(most).min(gallery.waiting.len());
         let indices: Vec<usize> = gallery.waiting.drain(..piece).collect();
         if indices.is_empty() {
             *slot = None;
