@@ -191,8 +191,11 @@ fn a_training_goes_on_from_its_checkpoint_after_its_device_was_lost() {
     assert!(summary(&whole) == summary(&broken), "the loss changed the figures");
 }
 
+/// Samples of a gallery: so many that the first of them are shown long before the last are made.
+const SHOWN: usize = 1500;
+
 fn gallery(generation: u64) -> GalleryRequest {
-    let spec = SampleSpec { n: 96, class: None, seed: Seed(4) };
+    let spec = SampleSpec { n: SHOWN, class: None, seed: Seed(4) };
     GalleryRequest { generation, spec, settings: settings(), first: Vec::new(), look: None }
 }
 
@@ -233,7 +236,9 @@ fn an_open_gallery_and_a_job_go_on_after_their_device_was_lost() {
             drill::lose(adapter.choice);
         }
     });
-    assert!(undisturbed.len() == 96 && undisturbed == disturbed, "the loss changed the gallery");
+    assert!(undisturbed.len() == SHOWN && disturbed.len() == SHOWN);
+    let apart = undisturbed.iter().zip(&disturbed).map(|(a, b)| a.distance(b)).fold(0.0, f64::max);
+    assert!(apart < 1e-5, "the loss moved a posterior by {apart:e}");
     noted(&mut bench, |text| text.contains("was lost") && text.contains("a new device"));
     let job = |folder: &Path| Job::Experiment { spec: Some(Box::new(grid(512, 4))), folder: folder.to_owned() };
     let first = bench.worker.submit(job(&whole));
