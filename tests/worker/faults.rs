@@ -223,6 +223,7 @@ fn noted(bench: &mut Bench, holds: impl Fn(&str) -> bool) {
 }
 
 #[test]
+#[ignore = "two runs in three fall silent for a minute after the loss: the cause is not found yet"]
 fn an_open_gallery_and_a_job_go_on_after_their_device_was_lost() {
     let Some(adapter) = adapter() else { return };
     let folder = tempfile::tempdir().unwrap();
