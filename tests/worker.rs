@@ -78,7 +78,11 @@ impl Bench {
             if let Some(answer) = found(self) {
                 return answer;
             }
-            self.bell.recv_timeout(PATIENCE).expect("the worker fell silent");
+            if self.bell.recv_timeout(PATIENCE).is_err() {
+                let waiting = std::iter::from_fn(|| self.worker.poll());
+                let told: Vec<Event> = self.seen.drain(..).chain(waiting).filter(is_word).collect();
+                panic!("the worker fell silent; it had said: {told:?}");
+            }
         }
     }
 
@@ -116,6 +120,11 @@ impl Bench {
         });
         updates
     }
+}
+
+/// Whether an event says how the worker fares.
+fn is_word(event: &Event) -> bool {
+    matches!(event, Event::Failed(_) | Event::Note(_) | Event::Restarted { .. } | Event::JobEnded { .. })
 }
 
 fn spec(n: usize) -> SampleSpec {

@@ -115,7 +115,19 @@ struct Named {
     line: Line,
 }
 
-type Table = HashMap<(DeviceChoice, Place), Named>;
+/// The devices in use, and those that others have taken the place of: whoever still computes on one of them has to hear what it is.
+#[derive(Default)]
+struct Table {
+    used: HashMap<(DeviceChoice, Place), Named>,
+    replaced: Vec<Replaced>,
+}
+
+/// A device that another one has taken the place of.
+struct Replaced {
+    device: Device,
+    name: String,
+    faults: Arc<Faults>,
+}
 
 static CONNECTED: Mutex<Option<Table>> = Mutex::new(None);
 
@@ -127,7 +139,7 @@ fn connected<T>(with: impl FnOnce(&mut Table) -> T) -> T {
 /// The device of that name: the one there is, or a new one of our own where there is none or it was lost.
 pub fn connect(used: &Candidate, new: impl FnOnce() -> Result<Line>) -> Result<Device> {
     connected(|connected| {
-        if let Some(Named { line, .. }) = connected.get(&(used.choice, Place::Own)) {
+        if let Some(Named { line, .. }) = connected.used.get(&(used.choice, Place::Own)) {
             if line.faults.lost().is_none() {
                 return Ok(line.device.clone());
             }
@@ -144,22 +156,27 @@ pub fn replace(used: &Candidate, place: Place, line: Line) -> Device {
 
 fn put(connected: &mut Table, used: &Candidate, place: Place, line: Line) -> Device {
     let device = line.device.clone();
-    connected.insert((used.choice, place), Named { name: used.name.clone(), line });
+    let before = connected.used.insert((used.choice, place), Named { name: used.name.clone(), line });
+    if let Some(Named { name, line: Line { device, faults, .. } }) = before {
+        connected.replaced.push(Replaced { device, name, faults });
+    }
     device
 }
 
-/// The name of a device that was brought up here and what has befallen it; nothing of one that was replaced since.
+/// The name of a device that was brought up here and what has befallen it, whether or not it was replaced since.
 pub fn of(device: &Device) -> Option<(String, Arc<Faults>)> {
     connected(|connected| {
-        let named = connected.values().find(|named| named.line.device == *device)?;
-        Some((named.name.clone(), Arc::clone(&named.line.faults)))
+        let used = connected.used.values().map(|named| (&named.line.device, &named.name, &named.line.faults));
+        let replaced = connected.replaced.iter().map(|before| (&before.device, &before.name, &before.faults));
+        let (_, name, faults) = used.chain(replaced).find(|(known, ..)| *known == device)?;
+        Some((name.clone(), Arc::clone(faults)))
     })
 }
 
 /// Asks something of every device of that name; how many there are.
 pub fn each(choice: DeviceChoice, question: impl Fn(&Line)) -> usize {
     connected(|connected| {
-        let lines = connected.iter().filter(|((of, _), _)| *of == choice);
+        let lines = connected.used.iter().filter(|((of, _), _)| *of == choice);
         lines.inspect(|(_, named)| question(&named.line)).count()
     })
 }
@@ -167,6 +184,6 @@ pub fn each(choice: DeviceChoice, question: impl Fn(&Line)) -> usize {
 /// Asks something of the device that burn knows.
 pub fn ask_of<T>(device: &Device, question: impl FnOnce(&Line) -> T) -> Option<T> {
     connected(|connected| {
-        connected.values().find(|named| named.line.device == *device).map(|named| question(&named.line))
+        connected.used.values().find(|named| named.line.device == *device).map(|named| question(&named.line))
     })
 }

@@ -146,7 +146,11 @@ impl Desk {
                 };
                 let settled = next.and_then(|moved| {
                     line.send(Event::Note(moved.sentence.clone()));
-                    self.move_on(line, moved)
+                    match self.move_on(line, moved) {
+                        // Lost, too: the next one takes over, as long as there is one.
+                        Err(again @ Error::DeviceLost { .. }) => Ok(self.interactive.lose(again)),
+                        settled => settled,
+                    }
                 });
                 let told = settled.map_err(|error| explain(error, Some(self.chosen.report.used.choice)));
                 // A connection that is gone is told once, by who connects again.

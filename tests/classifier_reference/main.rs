@@ -119,7 +119,9 @@ fn a_graphics_adapter_trains_as_the_cpu_does() {
         Err(error) => return println!("skipped: {error}"),
     };
     let shape = ImageShape { channels: 3, height: 32, width: 32 };
-    let n = 4;
+    // So many that what ResNet-18's last stage normalises, one position of each, has statistics: of four images the gradient's norm is
+    // 1e-4 off its value in 64 bits on every device, of sixteen 1e-6.
+    let n = 16;
     let images: Vec<f32> = (0..n * shape.dims()).map(|i| ((i * 7919) % 1009) as f32 / 504.5 - 1.0).collect();
     let targets: Vec<f32> = (0..n * 3).map(|i| if i % 3 == (i / 3) % 3 { 1.0 } else { 0.0 }).collect();
     for architecture in [Architecture::Convnet, Architecture::ResNet18, Architecture::VitSmall] {
@@ -132,10 +134,8 @@ fn a_graphics_adapter_trains_as_the_cpu_does() {
         let (host, adapter) = (steps(&Device::flex()), steps(&chosen.device));
         for (step, (host, adapter)) in host.iter().zip(&adapter).enumerate() {
             println!("{architecture:?}, step {step}: {host:?} on the CPU, {adapter:?}");
-            // The first step sees the same weights; ResNet-18's last stage normalises four values there, which magnifies the rounding
-            // of two sets of kernels to 1.3e-4 of a gradient's norm of 724. AdamW then divides gradients by themselves, noise and all,
-            // and statistics of four images magnify what comes of it.
-            let limit = if step == 0 { 3e-4 } else { 5e-2 };
+            // The first step sees the same weights. AdamW then divides gradients by themselves, noise and all.
+            let limit = if step == 0 { 1e-5 } else { 5e-3 };
             let near = |a: f64, b: f64| (a - b).abs() <= limit * a.abs().max(1e-3);
             assert!(near(host.cross_entropy, adapter.cross_entropy), "{architecture:?}, step {step}");
             assert!(near(host.grad_norm, adapter.grad_norm), "{architecture:?}, step {step}");

@@ -223,14 +223,15 @@ fn noted(bench: &mut Bench, holds: impl Fn(&str) -> bool) {
 }
 
 #[test]
-#[ignore = "two runs in three fall silent for a minute after the loss: the cause is not found yet"]
 fn an_open_gallery_and_a_job_go_on_after_their_device_was_lost() {
     let Some(adapter) = adapter() else { return };
     let folder = tempfile::tempdir().unwrap();
     let [whole, broken] = ["whole", "broken"].map(|name| folder.path().join(name));
     let mut bench = Bench::at(adapter.choice, &oracle());
-    // Of a worker of its own: what one has shown it keeps.
-    let undisturbed = shown(&mut Bench::at(adapter.choice, &oracle()), 1, || {});
+    // Of a worker of its own: what one has shown it keeps. It stays at the device, and whichever of the two notices the loss first
+    // takes another one for both.
+    let mut other = Bench::at(adapter.choice, &oracle());
+    let undisturbed = shown(&mut other, 1, || {});
     let mut lost = false;
     let disturbed = shown(&mut bench, 2, || {
         if !std::mem::replace(&mut lost, true) {
@@ -241,6 +242,7 @@ fn an_open_gallery_and_a_job_go_on_after_their_device_was_lost() {
     let apart = undisturbed.iter().zip(&disturbed).map(|(a, b)| a.distance(b)).fold(0.0, f64::max);
     assert!(apart < 1e-5, "the loss moved a posterior by {apart:e}");
     noted(&mut bench, |text| text.contains("was lost") && text.contains("a new device"));
+    assert_eq!(shown(&mut other, 2, || {}).len(), SHOWN);
     let job = |folder: &Path| Job::Experiment { spec: Some(Box::new(grid(512, 4))), folder: folder.to_owned() };
     let first = bench.worker.submit(job(&whole));
     assert!(matches!(bench.outcome(first), Outcome::Done(_)));
