@@ -8,6 +8,7 @@ use burn::tensor::{Device, Element, Tensor, TensorData};
 
 use super::host::{Affine, After, Embedding, Geometry, Host, Linear as HostLinear, Maps, Statistics};
 use super::layers::{BatchNorm, Conv, LayerNorm, Linear, Pass, linear_map, max_pool};
+use crate::device::bounded;
 use crate::flow::tarflow::cpu::real::Real;
 
 /// The layers of convolutional networks and Transformers.
@@ -104,7 +105,7 @@ impl Layers for Pass {
         // [N, T, 3C] → [N, 3·heads, T, size]
         let qkv = qkv.reshape([n, t, 3 * heads, size]).swap_dims(1, 2);
         let part = |i: usize| qkv.clone().narrow(1, i * heads, heads);
-        let scores = part(0).matmul(part(1).swap_dims(2, 3)) / (size as f64).sqrt();
+        let scores = bounded(part(0).matmul(part(1).swap_dims(2, 3))) / (size as f64).sqrt();
         let read = softmax(scores, 3).matmul(part(2));
         read.swap_dims(1, 2).reshape([n, t, width / 3])
     }

@@ -8,6 +8,7 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use super::maker::Names;
+use crate::device::bounded;
 
 /// Which dimension of the maps of a convolutional network comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -124,9 +125,9 @@ impl Conv {
         let (wide, weight) = (x.dtype(), self.weight.val());
         let bias = self.bias.as_ref().map(Param::val);
         if weight.dtype() == wide {
-            return conv2d(x, weight, bias, options);
+            return bounded(conv2d(x, weight, bias, options));
         }
-        let y = conv2d(x.cast(weight.dtype()), weight, None, options).cast(wide);
+        let y = bounded(conv2d(x.cast(weight.dtype()), weight, None, options).cast(wide));
         bias.map_or_else(|| y.clone(), |bias| y.clone() + bias.reshape([1, self.weight.dims()[0], 1, 1]))
     }
 
@@ -300,9 +301,9 @@ pub fn linear_map<const D: usize>(
 ) -> Tensor<D> {
     let (wide, weight, bias) = (x.dtype(), weight.val().transpose(), bias.map(Param::val));
     if weight.dtype() == wide {
-        return linear(x, weight, bias);
+        return bounded(linear(x, weight, bias));
     }
-    let y = linear(x.cast(weight.dtype()), weight, None).cast(wide);
+    let y = bounded(linear(x.cast(weight.dtype()), weight, None).cast(wide));
     bias.map_or_else(|| y.clone(), |bias| y.clone() + bias.unsqueeze())
 }
 

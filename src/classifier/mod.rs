@@ -31,6 +31,7 @@ use burn::tensor::{DType, Device, Element, Tensor, TensorData, module::interpola
 use serde::{Deserialize, Serialize};
 
 use crate::data::ImageShape;
+use crate::device::bounded;
 use crate::error::{Error, Result};
 use crate::flow::Precision;
 use crate::flow::parameters;
@@ -298,7 +299,8 @@ impl Classifier {
     pub fn upload(&self, images: &[f32], device: &Device) -> Tensor<4> {
         let ImageShape { channels, height, width } = self.config.shape;
         let n = images.len() / self.config.shape.dims().max(1);
-        Tensor::from_data(TensorData::new(images.to_vec(), [n, channels, height, width]), (device, self.dtype))
+        let images = TensorData::new(images.to_vec(), [n, channels, height, width]);
+        bounded(Tensor::from_data(images, (device, self.dtype)))
     }
 
     /// All parameters and running statistics by name, on the host.
@@ -332,7 +334,7 @@ fn resized(x: Tensor<4>, [height, width]: [usize; 2]) -> Tensor<4> {
         [_, _, h, w] if (h, w) == (height, width) => x,
         _ => {
             let bilinear = InterpolateOptions::new(InterpolateMode::Bilinear).with_align_corners(false);
-            interpolate(x, bilinear.with_output_size([height, width]))
+            bounded(interpolate(x, bilinear.with_output_size([height, width])))
         }
     }
 }

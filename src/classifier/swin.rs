@@ -14,6 +14,7 @@ use burn::tensor::{Int, Tensor, TensorData};
 
 use super::layers::{Conv, LayerNorm, Linear, Pass, channels_last};
 use super::maker::{Init, Made, Maker};
+use crate::device::bounded;
 
 const WIDTHS: [usize; 4] = [96, 192, 384, 768];
 const BLOCKS: [usize; 4] = [2, 2, 6, 2];
@@ -62,7 +63,7 @@ impl WindowAttention {
         let heads = c / HEAD;
         let qkv = self.qkv.forward(x).reshape([rows, t, 3 * heads, HEAD]).swap_dims(1, 2);
         let part = |i: usize| qkv.clone().narrow(1, i * heads, heads);
-        let scores = (part(0) * (HEAD as f64).powf(-0.5)).matmul(part(1).swap_dims(2, 3));
+        let scores = bounded((part(0) * (HEAD as f64).powf(-0.5)).matmul(part(1).swap_dims(2, 3)));
         let scores = scores + self.relative_bias().unsqueeze();
         let scores = match mask {
             None => scores,

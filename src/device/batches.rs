@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-use burn::tensor::Device;
+use burn::tensor::{Device, Tensor};
 
 use super::faults::{guarded, note};
 use super::table;
@@ -66,8 +66,29 @@ fn tell(device: &Device, what: &str, asked: usize, images: usize) {
     note(format!("{name} ran out of memory with {asked} images at once ({what}); it goes on with {images}"));
 }
 
-/// Images whose largest array, of so many bytes an image, fits into a buffer of the device; at least one. Burn (0.22) does not hear of
-/// every array that is larger: what depends on it then comes out wrong without a word, so no pass may begin with one.
+/// Arrays of fewer bytes fit into a buffer of any device.
+const SMALL: usize = 1 << 20;
+
+/// `array` as it is. Where it is larger than a buffer of its device, the next reading of anything from there is
+/// [`Error::OutOfMemory`]. Cubecl (0.11) remembers of every array whether what was to write it has failed, and forgets it when a part
+/// is written again: join an array that has no memory with one that has (`Tensor::cat`), and the result counts as written. So
+/// whatever may grow with a batch passes through here.
+pub fn bounded<const D: usize>(array: Tensor<D>) -> Tensor<D> {
+    let bytes = array.dims().iter().product::<usize>() * array.dtype().size();
+    if bytes < SMALL {
+        return array;
+    }
+    let device = array.device();
+    if let Some(most) = super::largest_buffer(&device).filter(|most| bytes as u64 > *most)
+        && let Some((_, faults)) = table::of(&device)
+    {
+        faults.too_large(format!("an array of {bytes} bytes, where a buffer takes {most}"));
+    }
+    array
+}
+
+/// Images whose largest array, of so many bytes an image, fits into a buffer of the device; at least one: no pass need begin in vain
+/// ([`bounded`]).
 pub fn at_most(device: &Device, bytes_per_image: u64) -> usize {
     let most = super::largest_buffer(device).map_or(u64::MAX, |bytes| bytes / bytes_per_image.max(1));
     usize::try_from(most).unwrap_or(usize::MAX).max(1)

@@ -34,7 +34,7 @@ use crate::error::{Error, Result};
 #[cfg(feature = "wgpu")]
 pub use adapters::{descriptor, open_adapter};
 pub use address::{Address, PORT};
-pub use batches::{at_most, fitting, halving, in_batches};
+pub use batches::{at_most, bounded, fitting, halving, in_batches};
 pub use faults::{guarded, lost, note, notes, panic_message};
 pub use latency::Latency;
 pub use many::{Devices, Hand, spread};

@@ -43,6 +43,11 @@ impl Faults {
         state.spoilt = true;
     }
 
+    /// Something was asked for that has no memory: what was to be written there is missing, and nothing else.
+    pub fn too_large(&self, why: String) {
+        self.state().refused = Some(Refusal::Memory(why));
+    }
+
     /// The driver refused a call. Of several refusals a want of memory is the cause of the others.
     pub fn broke(&self, why: String) {
         self.state().refused.get_or_insert(Refusal::Other(why));

@@ -36,6 +36,7 @@ use burn::tensor::{DType, Tensor};
 use serde::{Deserialize, Serialize};
 
 use crate::data::ImageShape;
+use crate::device::bounded;
 use crate::error::{Error, Result};
 use crate::units::ClassId;
 
@@ -157,9 +158,9 @@ impl Linear {
         let (wide, weight) = (x.dtype(), self.weight.val().transpose());
         let narrow = weight.dtype();
         if narrow == wide {
-            return linear(x, weight, Some(self.bias.val()));
+            return bounded(linear(x, weight, Some(self.bias.val())));
         }
-        linear(x.cast(narrow), weight, None).cast(wide) + self.bias.val().unsqueeze()
+        bounded(linear(x.cast(narrow), weight, None).cast(wide)) + self.bias.val().unsqueeze()
     }
 
     /// The same map with its product in another format; gradients still reach the weight.
@@ -212,7 +213,7 @@ impl Attention {
             (k, v) = (cache.keys.clone(), cache.values.clone());
         }
         let scale = 1.0 / ((HEAD as f64).sqrt() * context.temperature);
-        let scores = q.matmul(k.swap_dims(2, 3)) * scale + context.mask.clone();
+        let scores = bounded(q.matmul(k.swap_dims(2, 3))) * scale + context.mask.clone();
         let read = softmax(scores, 3).matmul(v);
         self.proj.forward(read.swap_dims(1, 2).reshape([n, m, c]))
     }

@@ -148,7 +148,10 @@ impl Desk {
                     line.send(Event::Note(moved.sentence.clone()));
                     match self.move_on(line, moved) {
                         // Lost, too: the next one takes over, as long as there is one.
-                        Err(again @ Error::DeviceLost { .. }) => Ok(self.interactive.lose(again)),
+                        Err(again @ Error::DeviceLost { .. }) => {
+                            self.interactive.lose(again);
+                            Ok(())
+                        }
                         settled => settled,
                     }
                 });

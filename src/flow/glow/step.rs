@@ -8,6 +8,7 @@ use nalgebra::DMatrix;
 
 use super::matrix::{from_matrix, invert, to_matrix};
 use super::{BiasConv, Conv, FixedNorm, FlowStep};
+use crate::device::bounded;
 use crate::error::Result;
 
 /// A [`FlowStep`] ready to run. Gradients flow through the folding.
@@ -52,7 +53,7 @@ impl Affine {
     fn product(&self, x: Tensor<4>) -> Tensor<4> {
         let [channels, n, h, w] = x.dims();
         let [out, _] = self.weight.dims();
-        self.weight.clone().matmul(x.reshape([channels, n * h * w])).reshape([out, n, h, w])
+        bounded(self.weight.clone().matmul(x.reshape([channels, n * h * w]))).reshape([out, n, h, w])
     }
 
     /// The inverse map, W^-1 taken in f64 on the host.
@@ -68,7 +69,7 @@ pub(super) fn neighbours(x: Tensor<4>) -> Tensor<4> {
     let [_, _, h, w] = x.dims();
     let padded = x.pad((1, 1, 1, 1), PadMode::Constant(0.0));
     let shifted = (0..9).map(|k| padded.clone().narrow(2, k / 3, h).narrow(3, k % 3, w));
-    Tensor::cat(shifted.collect(), 0)
+    bounded(Tensor::cat(shifted.collect(), 0))
 }
 
 /// The transpose of [`neighbours`]' reading order: what the 9 kernel positions contribute to every position, added up.
@@ -76,7 +77,7 @@ pub(super) fn neighbours(x: Tensor<4>) -> Tensor<4> {
 fn gather_neighbours(y: Tensor<4>) -> Tensor<4> {
     let [channels, _, h, w] = y.dims();
     let out = channels / 9;
-    let padded = y.pad((1, 1, 1, 1), PadMode::Constant(0.0));
+    let padded = bounded(y.pad((1, 1, 1, 1), PadMode::Constant(0.0)));
     let shifted = |k: usize| padded.clone().narrow(0, k * out, out).narrow(2, k / 3, h).narrow(3, k % 3, w);
     (1..9).fold(shifted(0), |sum, k| sum + shifted(k))
 }
