@@ -159,6 +159,16 @@ fn jobs_can_be_paused_and_cancelled() {
     fake.send(Event::JobEnded { id: 1, outcome: Outcome::Cancelled });
     harness.run_steps(2);
     assert!(shows(&harness, "cancelled"));
+    harness.state_mut().open(vec!["/data/second".into()]);
+    harness.state_mut().open(vec!["/data/third".into()]);
+    harness.run_steps(2);
+    harness.key_press_modifiers(Modifiers::COMMAND, Key::P);
+    harness.run_steps(3);
+    harness.get_by_label("Command").type_text("cancel all");
+    harness.run_steps(2);
+    harness.key_press(Key::Enter);
+    harness.run_steps(2);
+    assert_eq!(fake.cancelled(), [1, 2, 3], "what has ended is not cancelled again");
 }
 
 #[test]

@@ -55,9 +55,12 @@ pub struct Explore {
     /// Save a picture of the window once the gallery shows samples, then close it.
     #[arg(long, value_name = "FILE.png")]
     pub screenshot: Option<PathBuf>,
-    /// Write statistics of the frames to this file on closing; without --screenshot, first measure them for ten seconds.
+    /// Write statistics of the frames to this file on closing.
     #[arg(long, value_name = "FILE.json")]
     pub frame_log: Option<PathBuf>,
+    /// Paint without pause for five seconds at rest and for five while τ moves as under a hand, then close.
+    #[arg(long, requires = "frame_log", conflicts_with = "screenshot")]
+    pub measure_frames: bool,
     /// Close the window after so many seconds.
     #[arg(long, value_name = "SECONDS")]
     pub quit_after: Option<f64>,

@@ -117,6 +117,7 @@ fn explore(args: Explore) -> Result<()> {
         open: args.files,
         screenshot: args.screenshot,
         frame_log: args.frame_log,
+        measure_frames: args.measure_frames,
         theme: args.theme.map(|theme| match theme {
             args::Theme::Light => crate::gui::Look::Light,
             args::Theme::Dark => crate::gui::Look::Dark,

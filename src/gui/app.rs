@@ -364,7 +364,7 @@ impl eframe::App for App {
         self.ask(ctx);
     }
 
-    fn ui(&mut self, ui: &mut Ui, _: &mut eframe::Frame) {
+    fn ui(&mut self, ui: &mut Ui, frame: &mut eframe::Frame) {
         let began = Instant::now();
         let ctx = ui.ctx().clone();
         self.look(&ctx);
@@ -380,6 +380,7 @@ impl eframe::App for App {
             self.history.settle(&self.prefs);
         }
         self.ask(&ctx);
+        self.times.painted(frame.info().cpu_usage);
         self.times.frame(began);
     }
 

@@ -120,6 +120,8 @@ pub enum Command {
     Cancel(JobId),
     /// Pause a job or let it go on.
     SetPaused(JobId, bool),
+    /// Stop all jobs, waiting or running.
+    CancelAll,
     /// Forget jobs that are over.
     ClearJobs,
     /// The gallery as a command line, to the clipboard.
@@ -273,6 +275,7 @@ pub fn palette(panels: &[(&'static str, &'static str)], devices: &[DeviceChoice]
         ("Precision: 32 bits beside 64", Command::Precision),
         ("Compute on another machine…", Command::ShowConnect),
         ("Reset the layout", Command::ResetLayout),
+        ("Cancel all jobs", Command::CancelAll),
         ("Clear finished jobs", Command::ClearJobs),
         ("Clear the log", Command::ClearLog),
         ("Quit", Command::Quit),

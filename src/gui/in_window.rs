@@ -147,8 +147,7 @@ impl Running {
             None => app.open(options.open.clone()),
         }
         let shot = if options.screenshot.is_some() { Shot::Waiting(0) } else { Shot::No };
-        let measured = options.frame_log.is_some() && options.screenshot.is_none();
-        let measurement = if measured { Measurement::Waiting } else { Measurement::No };
+        let measurement = if options.measure_frames { Measurement::Waiting } else { Measurement::No };
         Self { app, options, outcome, started, shot, measurement, engine, bell }
     }
 

@@ -32,9 +32,10 @@ pub struct Options {
     pub open: Vec<PathBuf>,
     /// Save a picture of the window here once the gallery is full, then close.
     pub screenshot: Option<PathBuf>,
-    /// Write frame statistics here on closing, as JSON. Without a screenshot, first measure: paint without pause for five
-    /// seconds while the engine rests, for five more while τ moves as under a hand, then close.
+    /// Write frame statistics here on closing, as JSON.
     pub frame_log: Option<PathBuf>,
+    /// Paint without pause for five seconds while the engine rests, for five more while τ moves as under a hand, then close.
+    pub measure_frames: bool,
     /// Light or dark, for this time.
     pub theme: Option<Look>,
     /// Close after so long.

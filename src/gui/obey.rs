@@ -139,6 +139,10 @@ impl App {
                 self.walking(command)
             }
             Command::Cancel(id) => self.engine.cancel(id),
+            Command::CancelAll => {
+                let running = self.session.jobs.iter().filter(|job| !job.ended());
+                running.for_each(|job| self.engine.cancel(job.id));
+            }
             Command::SetPaused(id, paused) => {
                 self.engine.set_paused(id, paused);
                 self.session.jobs.set_paused(id, paused);
@@ -348,37 +352,16 @@ impl App {
     }
 
     /// Paths came back from the desktop's dialog.
-    pub(super) fn chosen(&mut self, purpose: Purpose, mut paths: Vec<PathBuf>) {
+    pub(super) fn chosen(&mut self, purpose: Purpose, paths: Vec<PathBuf>) {
         let Some(first) = paths.first().cloned() else { return };
-        match purpose {
-            Purpose::OpenFiles | Purpose::OpenFolder => {
-                self.commands.push(Command::OpenPaths(std::mem::take(&mut paths)));
-                self.prompt = None;
-            }
-            Purpose::SaveCurve => {
-                self.commands.push(Command::SaveCurveTo(first));
-                self.prompt = None;
-            }
-            Purpose::SaveFigure(_) => {
-                self.commands.push(Command::Run(RunCommand::SaveFigureTo(first)));
-                self.prompt = None;
-            }
-            Purpose::FiguresFolder => {
-                self.commands.push(Command::Run(RunCommand::SaveFiguresTo(first)));
-                self.prompt = None;
-            }
-            Purpose::SavePoints(_) => {
-                self.commands.push(Command::Run(RunCommand::SavePointsTo(first)));
-                self.prompt = None;
-            }
-            Purpose::SaveWalk => {
-                self.commands.push(Command::SaveWalkTo(first));
-                self.prompt = None;
-            }
-            Purpose::Save => {
-                self.commands.push(Command::SaveTo(first));
-                self.prompt = None;
-            }
+        let command = match purpose {
+            Purpose::OpenFiles | Purpose::OpenFolder => Command::OpenPaths(paths),
+            Purpose::SaveCurve => Command::SaveCurveTo(first),
+            Purpose::SaveFigure(_) => Command::Run(RunCommand::SaveFigureTo(first)),
+            Purpose::FiguresFolder => Command::Run(RunCommand::SaveFiguresTo(first)),
+            Purpose::SavePoints(_) => Command::Run(RunCommand::SavePointsTo(first)),
+            Purpose::SaveWalk => Command::SaveWalkTo(first),
+            Purpose::Save => Command::SaveTo(first),
             Purpose::TrainSpec
             | Purpose::TrainFolder
             | Purpose::TrainData
@@ -398,7 +381,9 @@ impl App {
             | Purpose::FeatureWeights
             | Purpose::FidStatistics
             | Purpose::CorporaFolder
-            | Purpose::RankData(_) => self.view.picked = Some((purpose, first)),
-        }
+            | Purpose::RankData(_) => return self.view.picked = Some((purpose, first)),
+        };
+        self.commands.push(command);
+        self.prompt = None;
     }
 }

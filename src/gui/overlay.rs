@@ -9,8 +9,8 @@ use serde::Serialize;
 const PAUSE: Duration = Duration::from_millis(250);
 /// Frames the overlay looks at.
 const WINDOW: usize = 240;
-/// Frames that are kept for the report.
-const MOST: usize = 200_000;
+/// Frames that are kept for the report: hours of them.
+const MOST: usize = 2_000_000;
 
 /// What the engine does while frames are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +27,8 @@ pub struct FrameTimes {
     first_ms: Option<f32>,
     last: Option<Instant>,
     work_ms: Vec<f32>,
+    whole_ms: Vec<f32>,
+    late: usize,
     interval_ms: Vec<f32>,
     counted: Option<Phase>,
     at_rest_ms: Vec<f32>,
@@ -42,6 +44,8 @@ impl Default for FrameTimes {
             first_ms: None,
             last: None,
             work_ms: Vec::new(),
+            whole_ms: Vec::new(),
+            late: 0,
             interval_ms: Vec::new(),
             counted: None,
             at_rest_ms: Vec::new(),
@@ -64,6 +68,14 @@ pub struct FrameReport {
     pub ui_work_ms_p99: f32,
     /// The longest.
     pub ui_work_ms_max: f32,
+    /// The whole work of the window's thread on a frame, with tessellation and the commands that paint it, median, milliseconds.
+    pub frame_ms_p50: f32,
+    /// The same, 99th percentile.
+    pub frame_ms_p99: f32,
+    /// The longest.
+    pub frame_ms_max: f32,
+    /// Frames whose whole work took longer than 250 ms.
+    pub frames_over_250_ms: usize,
     /// Time between frames while something moved, median, milliseconds.
     pub frame_interval_ms_p50: f32,
     /// The same, 99th percentile.
@@ -110,6 +122,13 @@ impl FrameTimes {
         push(&mut self.work_ms, (now - began).as_secs_f32() * 1e3);
     }
 
+    /// The frame before this one took the window's thread so many seconds in all.
+    pub fn painted(&mut self, secs: Option<f32>) {
+        let Some(secs) = secs else { return };
+        self.late += usize::from(secs > PAUSE.as_secs_f32());
+        push(&mut self.whole_ms, secs * 1e3);
+    }
+
     /// Everything so far.
     pub fn report(&self) -> FrameReport {
         FrameReport {
@@ -118,6 +137,10 @@ impl FrameTimes {
             ui_work_ms_p50: quantile(&self.work_ms, 0.5),
             ui_work_ms_p99: quantile(&self.work_ms, 0.99),
             ui_work_ms_max: quantile(&self.work_ms, 1.0),
+            frame_ms_p50: quantile(&self.whole_ms, 0.5),
+            frame_ms_p99: quantile(&self.whole_ms, 0.99),
+            frame_ms_max: quantile(&self.whole_ms, 1.0),
+            frames_over_250_ms: self.late,
             frame_interval_ms_p50: quantile(&self.interval_ms, 0.5),
             frame_interval_ms_p99: quantile(&self.interval_ms, 0.99),
             intervals: self.interval_ms.len(),
