@@ -58,6 +58,9 @@ pub struct Explore {
     /// Write statistics of the frames to this file on closing.
     #[arg(long, value_name = "FILE.json")]
     pub frame_log: Option<PathBuf>,
+    /// Do not offer the tour of the first time.
+    #[arg(long)]
+    pub no_tour: bool,
     /// Paint without pause for five seconds at rest and for five while τ moves as under a hand, then close.
     #[arg(long, requires = "frame_log", conflicts_with = "screenshot")]
     pub measure_frames: bool,

@@ -122,6 +122,7 @@ fn explore(args: Explore) -> Result<()> {
             args::Theme::Light => crate::gui::Look::Light,
             args::Theme::Dark => crate::gui::Look::Dark,
         }),
+        no_tour: args.no_tour,
         quit_after_secs: args.quit_after,
         lose_device_after_secs: args.lose_device_after,
     })

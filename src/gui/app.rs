@@ -5,30 +5,33 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use eframe::egui::{self, CentralPanel, Frame, Panel as Side, ThemePreference, Ui};
+use eframe::egui::{self, CentralPanel, Frame, Key, Panel as Side, ThemePreference, Ui, accesskit};
 use egui_notify::Toasts;
 use egui_tiles::Tree;
 
 use super::background::{self, Chosen, Errand};
+use super::command::{Binding, Reach};
 use super::connect::ConnectDesk;
 use super::engine::Engine;
 use super::fetch::FetchDesk;
+use super::help::Help;
 use super::inspector::Inspector;
 use super::overlay::{FrameReport, FrameTimes, Phase};
 use super::paint::Canvas;
 use super::palette::Palette;
 use super::panels::{self, Cx, Pane, Panel};
 use super::precision::PrecisionPage;
-use super::prefs::{History, Prefs};
+use super::prefs::{History, Prefs, SCALES};
 use super::prompt::Prompt;
 use super::runs::RunDesk;
 use super::session::Session;
 use super::session::log::Level;
 use super::session::train::TrainHistory;
-use super::theme::{self, Theme};
+use super::theme;
+use super::tour::Tour;
 use super::view::View;
 use super::wishes::Wishes;
-use super::{command, jobs, top_bar, widgets, world_card};
+use super::{command, jobs, top_bar, world_card};
 use crate::device::Candidate;
 use crate::flow::Architecture;
 use crate::worker::protocol::JobId;
@@ -55,6 +58,8 @@ pub struct App {
     pub(super) ledger: bool,
     /// The page Precision.
     pub(super) precision: PrecisionPage,
+    pub(super) help: Help,
+    pub(super) tour: Tour,
     /// The line of the ledger for what is being written.
     pub(super) making: Option<Made>,
     pub(super) runs: RunDesk,
@@ -63,11 +68,13 @@ pub struct App {
     pub(super) times: FrameTimes,
     pub(super) commands: Vec<command::Command>,
     inspector: Inspector,
-    devices: Vec<Candidate>,
+    pub(super) devices: Vec<Candidate>,
     listing: Errand<Vec<Candidate>>,
-    toasts: Toasts,
+    pub(super) toasts: Toasts,
     pub(super) greeted: bool,
     theme_set: Option<ThemePreference>,
+    /// What had the focus in the last frame.
+    focused: Option<egui::Id>,
 }
 
 impl App {
@@ -92,6 +99,8 @@ impl App {
             making: None,
             ledger: false,
             precision: PrecisionPage::default(),
+            help: Help::default(),
+            tour: Tour::default(),
             runs: RunDesk::default(),
             fetching: FetchDesk::default(),
             connecting: ConnectDesk::default(),
@@ -103,6 +112,7 @@ impl App {
             toasts: Toasts::default().with_margin(egui::vec2(8.0, 36.0)),
             greeted: false,
             theme_set: None,
+            focused: None,
         }
     }
 
@@ -232,23 +242,38 @@ impl App {
         }
     }
 
+    /// Whether a question lies over everything.
+    pub(super) fn asks(&self) -> bool {
+        self.palette.is_open() || self.prompt.is_some() || self.runs.asks()
+    }
+
     fn keys(&mut self, ctx: &egui::Context) {
         let editing = ctx.text_edit_focused();
-        let modal = self.palette.is_open() || self.prompt.is_some() || self.runs.asks();
+        let modal = self.asks();
         let focused = ctx.memory(|memory| memory.focused().is_some());
-        for (keys, command) in command::global_keys() {
-            let own_undo = editing && matches!(command, command::Command::Undo | command::Command::Redo);
-            if !own_undo && ctx.input_mut(|input| input.consume_shortcut(&keys)) {
+        let gallery = !(modal || focused || egui::Popup::is_any_open(ctx));
+        for Binding { keys, command, reach, .. } in command::bindings() {
+            let listens = match reach {
+                // Text fields have an undo of their own.
+                Reach::Everywhere => !(editing && matches!(command, command::Command::Undo | command::Command::Redo)),
+                Reach::Gallery => gallery,
+            };
+            if listens && ctx.input_mut(|input| input.consume_shortcut(&keys)) {
                 self.commands.push(command);
             }
         }
-        if modal || focused || egui::Popup::is_any_open(ctx) {
-            return;
-        }
-        for (keys, command) in command::gallery_keys() {
-            if ctx.input_mut(|input| input.consume_shortcut(&keys)) {
-                self.commands.push(command);
-            }
+    }
+
+    /// Brings into view what the Tab key went to: egui leaves it where it is.
+    fn follow_focus(&mut self, ctx: &egui::Context) {
+        let focused = ctx.memory(|memory| memory.focused());
+        let moved = focused != std::mem::replace(&mut self.focused, focused);
+        let by_hand = ctx.input(|input| input.pointer.any_down() || input.pointer.any_released());
+        let Some(id) = focused.filter(|_| moved && !by_hand) else { return };
+        if ctx.read_response(id).is_some_and(|it| !it.interact_rect.expand(1.0).contains_rect(it.rect)) {
+            let (action, target_tree) = (accesskit::Action::ScrollIntoView, accesskit::TreeId::ROOT);
+            let request = accesskit::ActionRequest { action, target_tree, target_node: id.accesskit_id(), data: None };
+            ctx.input_mut(|input| input.events.push(egui::Event::AccessKitActionRequest(request)));
         }
     }
 
@@ -259,6 +284,10 @@ impl App {
     }
 
     fn look(&mut self, ctx: &egui::Context) {
+        let zoom = f32::from(self.prefs.scale.clamp(*SCALES.start(), *SCALES.end())) / 100.0;
+        if (ctx.zoom_factor() - zoom).abs() > 1e-3 {
+            ctx.set_zoom_factor(zoom);
+        }
         let wanted = theme::preference(self.prefs.look);
         if self.theme_set != Some(wanted) || ctx.options(|options| options.theme_preference) != wanted {
             ctx.set_theme(wanted);
@@ -271,73 +300,25 @@ impl App {
         self.view.bayes_shown = false;
         self.view.experiments_shown = false;
         self.view.evidence_wanted = None;
+        self.view.landmarks.forget();
         let Self { session, prefs, view, devices, commands, inspector, layout, panels, history, .. } = self;
         let cx = &mut Cx { session, prefs, view, devices, commands };
-        Side::top("top bar").show(ui, |ui| top_bar::show(ui, cx, &names, history.available()));
+        Side::top("top bar").show(ui, |ui| top_bar::show(ui, cx, &names, history));
         Side::bottom("status").show(ui, |ui| jobs::status(ui, cx));
         if session.jobs.iter().next().is_some() {
             Side::bottom("jobs").show(ui, |ui| jobs::show(ui, cx));
         }
-        if cx.prefs.world_card {
+        let [card, inspects] = cx.view.sides(cx.prefs, ui.ctx().content_rect().width());
+        if card {
             let side = Side::left("world card").default_size(296.0).size_range(260.0..=420.0);
             side.show(ui, |ui| world_card::show(ui, cx));
         }
-        if cx.prefs.inspector {
+        if inspects {
             let side = Side::right("inspector").default_size(352.0).size_range(310.0..=560.0);
             side.show(ui, |ui| inspector.show(ui, cx));
         }
         let ground = Frame::new().fill(ui.visuals().panel_fill);
         CentralPanel::default().frame(ground).show(ui, |ui| panels::show(ui, layout, panels, cx));
-    }
-
-    fn on_top(&mut self, ui: &Ui) {
-        let ctx = ui.ctx();
-        let names = self.panel_names();
-        let here = self.devices.iter().map(|candidate| candidate.choice);
-        let devices: Vec<_> = here.chain(self.prefs.machines.iter().copied()).collect();
-        if let Some(command) = self.palette.show(ctx, || command::palette(&names, &devices)) {
-            self.commands.push(command);
-        }
-        self.run_question(ctx);
-        let Self { session, prefs, view, devices, commands, fetching, connecting, .. } = self;
-        let cx = &mut Cx { session, prefs, view, devices, commands };
-        fetching.show(ctx, cx);
-        connecting.show(ctx, cx);
-        let waiting = self.dialog.waiting();
-        if let Some(prompt) = &mut self.prompt
-            && !prompt.show(ctx, waiting, &mut self.commands)
-        {
-            self.prompt = None;
-        }
-        let hovering = ctx.input(|input| !input.raw.hovered_files.is_empty());
-        if hovering {
-            let area = egui::Area::new(egui::Id::unique("drop here")).order(egui::Order::Foreground);
-            area.anchor(egui::Align2::CENTER_CENTER, egui::Vec2::ZERO).show(ctx, |ui| {
-                Frame::popup(ui.style()).inner_margin(24.0).show(ui, |ui| ui.heading("Drop to open"));
-            });
-        }
-        self.times.show(ctx);
-        if self.ledger {
-            let Self { session, prefs, view, devices, commands, ledger, .. } = self;
-            super::ledger::show(ctx, ledger, &mut Cx { session, prefs, view, devices, commands });
-        }
-        if self.precision.open {
-            let Self { session, prefs, view, devices, commands, precision, .. } = self;
-            precision.show(ctx, &mut Cx { session, prefs, view, devices, commands });
-        }
-        let dark = Theme::of_window(ctx);
-        for notice in self.session.take_notices() {
-            let (sign, colour, secs) = match notice.level {
-                Level::Info => ("i", dark.accent(), 5),
-                Level::Warning => ("!", dark.warning(), 8),
-                Level::Error => ("!", dark.error(), 12),
-            };
-            let text = widgets::break_lines(&notice.text, 64);
-            let toast = self.toasts.custom(text, sign.into(), colour);
-            // Its cross is a glyph the fonts lack.
-            toast.duration(Duration::from_secs(secs)).closable(false);
-        }
-        self.toasts.show(ctx);
     }
 
     /// Says what the engine should compute now, if that is not what it was told last.
@@ -368,6 +349,7 @@ impl eframe::App for App {
         let began = Instant::now();
         let ctx = ui.ctx().clone();
         self.look(&ctx);
+        self.follow_focus(&ctx);
         self.keys(&ctx);
         self.dropped(&ctx);
         self.obey(&ctx);
@@ -376,7 +358,9 @@ impl eframe::App for App {
         if self.obey(&ctx) {
             ctx.request_repaint();
         }
-        if !ctx.input(|input| input.pointer.any_down()) {
+        // A held arrow key moves a slider as a hand does: one step when it is let go.
+        let arrows = [Key::ArrowLeft, Key::ArrowRight, Key::ArrowUp, Key::ArrowDown];
+        if !ctx.input(|input| input.pointer.any_down() || arrows.iter().any(|key| input.key_down(*key))) {
             self.history.settle(&self.prefs);
         }
         self.ask(&ctx);

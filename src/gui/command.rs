@@ -1,10 +1,12 @@
 //! Everything a user can do, its keys, and the same as a command line.
 
+mod keys;
 mod lines;
+mod menu;
 
 use std::path::{Path, PathBuf};
 
-use eframe::egui::{Key, KeyboardShortcut, Modifiers};
+use eframe::egui::KeyboardShortcut;
 
 use crate::data::fetch::catalogue;
 use crate::device::DeviceChoice;
@@ -21,10 +23,12 @@ use super::prefs::Look;
 use super::runs::RunCommand;
 use super::view::Source;
 
+pub use keys::{Binding, GESTURES, Reach, bindings, shortcut};
 pub use lines::{
     bayes_error_command, evaluate_command, export_command, knobs, posterior_command, quote, sample_command,
     tau_command, validate_command,
 };
+pub use menu::{Line, Needs, menus};
 
 /// One step through the gallery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +49,16 @@ pub enum Step {
     Home,
     /// To the last image.
     End,
+}
+
+/// A page of the window Help.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Page {
+    /// Every key.
+    #[default]
+    Shortcuts,
+    /// Every word.
+    Glossary,
 }
 
 /// A user's action.
@@ -76,6 +90,18 @@ pub enum Command {
     Ledger,
     /// Show or hide the page Precision.
     Precision,
+    /// Show a page of the window Help, or close it.
+    Help(Page),
+    /// Take the tour from its beginning.
+    StartTour,
+    /// Leave it.
+    LeaveTour,
+    /// Everything larger.
+    Larger,
+    /// Everything smaller.
+    Smaller,
+    /// Everything as large, per cent.
+    Scale(u16),
     /// Close what is on top.
     Escape,
     /// Walk the gallery; extending the selection or not.
@@ -187,101 +213,10 @@ pub struct Entry {
     pub command: Command,
 }
 
-const CTRL: Modifiers = Modifiers::COMMAND;
-const CTRL_SHIFT: Modifiers = Modifiers { shift: true, ..Modifiers::COMMAND };
-
-/// Keys that work wherever the focus is, except that text fields keep their own undo.
-pub fn global_keys() -> Vec<(KeyboardShortcut, Command)> {
-    let key = KeyboardShortcut::new;
-    vec![
-        (key(CTRL, Key::P), Command::Palette),
-        (key(CTRL, Key::O), Command::Open),
-        (key(CTRL, Key::S), Command::Save),
-        (key(CTRL_SHIFT, Key::Z), Command::Redo),
-        (key(CTRL, Key::Y), Command::Redo),
-        (key(CTRL, Key::Z), Command::Undo),
-        (key(CTRL, Key::Q), Command::Quit),
-        (key(Modifiers::NONE, Key::F11), Command::Fullscreen),
-        (key(Modifiers::NONE, Key::F12), Command::Overlay),
-    ]
-}
-
-/// Keys that work when nothing that takes keys has the focus.
-pub fn gallery_keys() -> Vec<(KeyboardShortcut, Command)> {
-    let steps = [
-        (Key::ArrowLeft, Step::Left),
-        (Key::ArrowRight, Step::Right),
-        (Key::ArrowUp, Step::Up),
-        (Key::ArrowDown, Step::Down),
-        (Key::PageUp, Step::PageUp),
-        (Key::PageDown, Step::PageDown),
-        (Key::Home, Step::Home),
-        (Key::End, Step::End),
-    ];
-    let key = KeyboardShortcut::new;
-    let extending = steps.map(|(arrow, step)| (key(Modifiers::SHIFT, arrow), Command::Walk(step, true)));
-    let walking = steps.map(|(arrow, step)| (key(Modifiers::NONE, arrow), Command::Walk(step, false)));
-    let mut keys = Vec::from(extending);
-    keys.extend(walking);
-    keys.extend([
-        (key(CTRL, Key::A), Command::SelectAll),
-        (key(Modifiers::NONE, Key::Space), Command::NewSamples),
-        (key(Modifiers::NONE, Key::Enter), Command::Inspect),
-        (key(Modifiers::NONE, Key::Escape), Command::Escape),
-    ]);
-    keys
-}
-
-/// The keys of a command.
-pub fn shortcut(command: &Command) -> Option<KeyboardShortcut> {
-    let keys = global_keys().into_iter().chain(gallery_keys());
-    keys.into_iter().find(|(_, other)| other == command).map(|(keys, _)| keys)
-}
-
 /// Everything the palette offers now.
 pub fn palette(panels: &[(&'static str, &'static str)], devices: &[DeviceChoice]) -> Vec<Entry> {
-    let mut all: Vec<(String, Command)> = [
-        ("Open images or an oracle…", Command::Open),
-        ("Save samples…", Command::Save),
-        ("Fetch a corpus…", Command::ShowFetch(None)),
-        ("New samples", Command::NewSamples),
-        ("Reset τ, T and prior", Command::ResetKnobs),
-        ("Uniform class prior", Command::UniformPrior),
-        ("Undo", Command::Undo),
-        ("Redo", Command::Redo),
-        ("Select all shown images", Command::SelectAll),
-        ("Select nothing", Command::SelectNone),
-        ("Show world samples", Command::ShowSource(Source::World)),
-        ("Show images from outside", Command::ShowSource(Source::Outside)),
-        ("Switch between linear and logarithmic bars", Command::ToggleLogBars),
-        ("Copy as command", Command::CopyCommand),
-        ("Copy the Bayes error with its provenance", Command::CopyBayesError),
-        ("Copy the Bayes error as a command", Command::CopyBayesCommand),
-        ("Copy the curve of Bayes errors as CSV", Command::CopyCurve),
-        ("Save the curve of Bayes errors…", Command::SaveCurve),
-        ("Compare all methods for the Bayes error", Command::CompareMethods),
-        ("Redraw Figure 1 of EBO (self-test)", Command::Figure1),
-        ("Save the walk…", Command::SaveWalk),
-        ("Send the walk to the gallery", Command::SendWalk),
-        ("Copy values of the inspected image", Command::CopyValues),
-        ("Show or hide the world card", Command::ToggleWorldCard),
-        ("Show or hide the inspector", Command::ToggleInspector),
-        ("Theme: as the desktop", Command::Theme(Look::System)),
-        ("Theme: light", Command::Theme(Look::Light)),
-        ("Theme: dark", Command::Theme(Look::Dark)),
-        ("Fullscreen", Command::Fullscreen),
-        ("Frame times", Command::Overlay),
-        ("Exactness ledger", Command::Ledger),
-        ("Precision: 32 bits beside 64", Command::Precision),
-        ("Compute on another machine…", Command::ShowConnect),
-        ("Reset the layout", Command::ResetLayout),
-        ("Cancel all jobs", Command::CancelAll),
-        ("Clear finished jobs", Command::ClearJobs),
-        ("Clear the log", Command::ClearLog),
-        ("Quit", Command::Quit),
-    ]
-    .map(|(title, command)| (title.to_owned(), command))
-    .into();
+    let mut all: Vec<(String, Command)> =
+        doing().into_iter().chain(looking()).map(|(title, command)| (title.to_owned(), command)).collect();
     all.extend(panels.iter().map(|(id, title)| (format!("Show panel: {title}"), Command::ShowPanel(id))));
     let corpora = catalogue().iter().map(|corpus| corpus.name);
     all.extend(corpora.map(|name| (format!("Fetch corpus: {name}…"), Command::ShowFetch(Some(name)))));
@@ -295,6 +230,68 @@ pub fn palette(panels: &[(&'static str, &'static str)], devices: &[DeviceChoice]
     all.extend(devices.iter().map(|choice| (format!("Compute on: {choice}"), Command::UseDevice(*choice))));
     let entry = |(title, command)| Entry { title, shortcut: shortcut(&command), command };
     all.into_iter().map(entry).collect()
+}
+
+/// What does something with the world and its figures.
+fn doing() -> Vec<(&'static str, Command)> {
+    vec![
+        ("Open images or an oracle…", Command::Open),
+        ("Save samples…", Command::Save),
+        ("Fetch a corpus…", Command::ShowFetch(None)),
+        ("New samples", Command::NewSamples),
+        ("Reset τ, T and prior", Command::ResetKnobs),
+        ("Uniform class prior", Command::UniformPrior),
+        ("Undo", Command::Undo),
+        ("Redo", Command::Redo),
+        ("Select all shown images", Command::SelectAll),
+        ("Select nothing", Command::SelectNone),
+        ("Inspect the chosen image", Command::Inspect),
+        ("Show world samples", Command::ShowSource(Source::World)),
+        ("Show images from outside", Command::ShowSource(Source::Outside)),
+        ("Switch between linear and logarithmic bars", Command::ToggleLogBars),
+        ("Copy as command", Command::CopyCommand),
+        ("Copy the Bayes error with its provenance", Command::CopyBayesError),
+        ("Copy the Bayes error as a command", Command::CopyBayesCommand),
+        ("Copy the curve of Bayes errors as CSV", Command::CopyCurve),
+        ("Save the curve of Bayes errors…", Command::SaveCurve),
+        ("Compare all methods for the Bayes error", Command::CompareMethods),
+        ("Redraw Figure 1 of EBO (self-test)", Command::Figure1),
+        ("Save the walk…", Command::SaveWalk),
+        ("Send the walk to the gallery", Command::SendWalk),
+        ("Copy values of the inspected image", Command::CopyValues),
+        ("Compute on another machine…", Command::ShowConnect),
+        ("Cancel all jobs", Command::CancelAll),
+        ("Clear finished jobs", Command::ClearJobs),
+        ("Clear the log", Command::ClearLog),
+        ("Quit", Command::Quit),
+    ]
+}
+
+/// What changes the window.
+fn looking() -> Vec<(&'static str, Command)> {
+    vec![
+        ("Show or hide the world card", Command::ToggleWorldCard),
+        ("Show or hide the inspector", Command::ToggleInspector),
+        ("Theme: as the desktop", Command::Theme(Look::System)),
+        ("Theme: light", Command::Theme(Look::Light)),
+        ("Theme: dark", Command::Theme(Look::Dark)),
+        ("Fullscreen", Command::Fullscreen),
+        ("Frame times", Command::Overlay),
+        ("Exactness ledger", Command::Ledger),
+        ("Precision: 32 bits beside 64", Command::Precision),
+        ("Reset the layout", Command::ResetLayout),
+        ("Take the tour", Command::StartTour),
+        ("Leave the tour", Command::LeaveTour),
+        ("Keyboard shortcuts", Command::Help(Page::Shortcuts)),
+        ("Glossary: every word with its formula", Command::Help(Page::Glossary)),
+        ("Size: larger", Command::Larger),
+        ("Size: smaller", Command::Smaller),
+        ("Size: 100 %", Command::Scale(100)),
+        ("Size: 125 %", Command::Scale(125)),
+        ("Size: 150 %", Command::Scale(150)),
+        ("Size: 175 %", Command::Scale(175)),
+        ("Size: 200 %", Command::Scale(200)),
+    ]
 }
 
 /// What dropped, typed or chosen paths stand for.
@@ -338,14 +335,5 @@ mod tests {
         assert_eq!(sort_paths(vec![folder.path().into()]), [Opened::Images(vec![folder.path().into()])]);
         std::fs::write(folder.path().join("oracle.json"), "{}").unwrap();
         assert_eq!(sort_paths(vec![folder.path().into()]), [Opened::Oracle(folder.path().into())]);
-    }
-
-    #[test]
-    fn no_key_means_two_things() {
-        let mut keys: Vec<_> = global_keys().into_iter().chain(gallery_keys()).map(|(key, _)| key).collect();
-        let all = keys.len();
-        keys.sort_by_key(|key| format!("{key:?}"));
-        keys.dedup();
-        assert_eq!(keys.len(), all);
     }
 }

@@ -2,11 +2,14 @@
 
 use eframe::egui::{self, ColorImage, ComboBox, Rect, Role, Sense, Slider, TextureHandle, Ui, WidgetInfo, pos2, vec2};
 
+use super::data_table;
 use super::format;
 use super::paint::{NEAREST, picture};
 use super::panels::Cx;
+use super::session::Session;
 use super::theme::{Badge, Theme, UNTINTED};
 use super::widgets::{heading, hint};
+use crate::figure::records;
 use crate::flow::Architecture;
 use crate::oracle::evidence::leaders;
 use crate::oracle::posterior::Posterior;
@@ -51,6 +54,7 @@ impl EvidenceSection {
             return;
         };
         mode(ui, cx);
+        data_table::button(ui, cx.view, "evidence map", "evidence.csv", || csv(cx.session, map));
         self.paint(ui, cx, map);
         total(ui, cx, map, posterior);
     }
@@ -99,6 +103,25 @@ fn cell(map: &EvidenceMap, place: Rect, at: egui::Pos2) -> Option<(usize, usize)
     let inside = (0.0..1.0).contains(&share.x) && (0.0..1.0).contains(&share.y);
     let index = |share: f32, cells: usize| ((share * cells as f32) as usize).min(cells.saturating_sub(1));
     inside.then(|| (index(share.y, map.evidence.rows), index(share.x, map.evidence.columns)))
+}
+
+/// The cells as comma-separated values.
+fn csv(session: &Session, map: &EvidenceMap) -> String {
+    let [a, b] = [map.request.a, map.request.b].map(|class| session.class_name(class));
+    let head = ["row", "column", "nats"].map(str::to_owned);
+    let columns = map.evidence.columns.max(1);
+    let cell = |(i, nats): (usize, &f64)| {
+        [1 + i / columns, 1 + i % columns]
+            .map(|n| n.to_string())
+            .into_iter()
+            .chain([nats.to_string()])
+            .collect::<Vec<_>>()
+    };
+    let about = format!(
+        "# plot: evidence for {a} against {b}, log p(x|a) - log p(x|b)\n# total: {} nats\n",
+        map.evidence.total
+    );
+    about + &records(std::iter::once(head.into()).chain(map.evidence.cells.iter().enumerate().map(cell)))
 }
 
 /// One pixel a cell.

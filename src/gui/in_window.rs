@@ -144,7 +144,13 @@ impl Running {
         app.restore(&cc.egui_ctx, cc.storage);
         match lost {
             Some(Lost { why, left }) => app.succeed(left.map(|left| left.known), &why),
-            None => app.open(options.open.clone()),
+            None => {
+                app.open(options.open.clone());
+                // Pictures and measurements are of the window itself.
+                if options.screenshot.is_none() && options.frame_log.is_none() && !options.no_tour {
+                    app.offer_tour();
+                }
+            }
         }
         let shot = if options.screenshot.is_some() { Shot::Waiting(0) } else { Shot::No };
         let measurement = if options.measure_frames { Measurement::Waiting } else { Measurement::No };

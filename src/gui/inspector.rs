@@ -3,8 +3,11 @@
 use eframe::egui::{self, Image, Rect, RichText, Sense, Ui, vec2};
 
 use super::command::Command;
+use super::data_table;
 use super::evidence::EvidenceSection;
 use super::format;
+use super::glossary;
+use super::landmarks::Landmark;
 use super::looks;
 use super::paint::Sheet;
 use super::panels::Cx;
@@ -17,6 +20,7 @@ use super::view::{Source, View};
 use super::widgets::{badge, fact, facts, heading, hint};
 use crate::data::ImageShape;
 use crate::device::ImageSource;
+use crate::figure::records;
 use crate::flow::Architecture;
 use crate::oracle::posterior::Posterior;
 use crate::oracle::rounding::ROUNDING_TOLERANCE;
@@ -43,7 +47,7 @@ pub struct Inspector {
 }
 
 /// The inspected image's tile, from the gallery.
-fn inspected<'a>(session: &'a Session, prefs: &Prefs, view: &View) -> Option<(usize, u64, ImageShape, &'a Tile)> {
+pub fn inspected<'a>(session: &'a Session, prefs: &Prefs, view: &View) -> Option<(usize, u64, ImageShape, &'a Tile)> {
     let index = view.cursor?;
     let gallery = view.gallery(session)?;
     let Some(slot) = gallery.get(index) else {
@@ -86,7 +90,8 @@ impl Inspector {
             if let Some(verdict) = verdict::of(session, cx.view.source, index) {
                 verdict::show(ui, session, verdict);
             }
-            posterior(ui, cx, &tile.posterior);
+            let section = ui.scope(|ui| posterior(ui, cx, &tile.posterior)).response;
+            cx.view.landmarks.mark(ui, Landmark::Posterior, section.rect);
             self.evidence.show(ui, cx, &tile.posterior);
             if cx.view.source == Source::World {
                 self.morph(ui, cx, tile);
@@ -205,7 +210,8 @@ fn labelled(cx: &Cx) -> bool {
     }
 }
 
-fn name(session: &Session, source: Source, index: usize) -> String {
+/// What an image is called.
+pub fn name(session: &Session, source: Source, index: usize) -> String {
     match (source, &session.external) {
         (Source::Outside, Some(external)) => {
             external.ids.get(index).cloned().unwrap_or_else(|| format!("Image {index}"))
@@ -254,6 +260,8 @@ fn posterior(ui: &mut Ui, cx: &mut Cx, p: &Posterior) {
         ui.selectable_value(&mut cx.prefs.log_bars, false, "linear");
         ui.selectable_value(&mut cx.prefs.log_bars, true, "log");
         hint(ui, if cx.prefs.log_bars { "10^-12 to 1" } else { "0 to 1" });
+        let session = cx.session;
+        data_table::button(ui, cx.view, "posterior p(y|x)", "posterior.csv", || table(session, p));
     });
     let classes = p.probabilities.len();
     let theme = Theme::of(ui);
@@ -261,7 +269,7 @@ fn posterior(ui: &mut Ui, cx: &mut Cx, p: &Posterior) {
     egui::ScrollArea::vertical().max_height(320.0).id_salt("posterior").show(ui, |ui| {
         egui::Grid::new("posterior table").num_columns(4).striped(true).spacing(vec2(8.0, 2.0)).show(ui, |ui| {
             for title in ["class", "", "p(y|x)", "log p(x|y), nats"] {
-                ui.label(RichText::new(title).small().color(theme.weak()));
+                glossary::label(ui, RichText::new(title).small().color(theme.weak()));
             }
             ui.end_row();
             for class in 0..classes {
@@ -275,6 +283,18 @@ fn posterior(ui: &mut Ui, cx: &mut Cx, p: &Posterior) {
             }
         });
     });
+}
+
+/// The bars as comma-separated values.
+fn table(session: &Session, p: &Posterior) -> String {
+    let head = ["class", "posterior", "log_posterior_nats", "log_likelihood_nats"].map(str::to_owned);
+    let record = |class: usize| {
+        let numbers = [p.probabilities[class], p.log_probabilities[class], p.log_likelihood[class]];
+        let [probability, log, likelihood] = numbers.map(|number| number.to_string());
+        [session.class_name(class).to_owned(), probability, log, likelihood]
+    };
+    let about = "# plot: posterior p(y|x) of the inspected image\n".to_owned();
+    about + &records(std::iter::once(head).chain((0..p.probabilities.len()).map(record)))
 }
 
 /// What "exact" means here, with the precision that was measured.

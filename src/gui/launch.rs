@@ -38,6 +38,8 @@ pub struct Options {
     pub measure_frames: bool,
     /// Light or dark, for this time.
     pub theme: Option<Look>,
+    /// Do not offer the tour, even where it was never taken.
+    pub no_tour: bool,
     /// Close after so long.
     pub quit_after_secs: Option<f64>,
     /// Take the window's graphics device away after so long, as a driver that resets does: a drill.

@@ -18,7 +18,7 @@ use super::command::{
 use super::prompt::{Kind, Prompt};
 use super::runs::{RunCommand, cell_images_command};
 use super::session::log::Level;
-use super::view::Source;
+use super::view::{Side, Source};
 use super::wishes::submit;
 use super::{inspector, looks, panels, readout};
 use crate::judge::write_report;
@@ -50,11 +50,11 @@ impl App {
                 ctx.send_viewport_cmd(ViewportCommand::Fullscreen(!now));
             }
             Command::Quit => ctx.send_viewport_cmd(ViewportCommand::Close),
-            Command::Escape if self.close_window() => {}
+            Command::Escape if self.close_window() || self.leave_tour() => {}
             Command::Escape | Command::SelectNone => self.view.selection.clear(),
             Command::Walk(step, extend) => self.view.walk(step, extend),
             Command::SelectAll => self.view.select_all(),
-            Command::Inspect => self.prefs.inspector = true,
+            Command::Inspect => (self.prefs.inspector, self.view.front) = (true, Side::Inspector),
             Command::ShowPanel(id) => panels::activate(&mut self.layout, id),
             Command::ShowSource(source) => self.view.show(source),
             Command::ResetLayout => {
@@ -114,8 +114,8 @@ impl App {
                 self.prefs.prior.fill(uniform);
             }
             Command::ToggleLogBars => self.prefs.log_bars = !self.prefs.log_bars,
-            Command::ToggleWorldCard => self.prefs.world_card = !self.prefs.world_card,
-            Command::ToggleInspector => self.prefs.inspector = !self.prefs.inspector,
+            Command::ToggleWorldCard => self.view.toggle(&mut self.prefs, Side::WorldCard),
+            Command::ToggleInspector => self.view.toggle(&mut self.prefs, Side::Inspector),
             Command::Theme(look) => self.prefs.look = look,
             Command::UseDevice(choice) => self.prefs.device = choice,
             Command::Connect(choice) => {
@@ -147,7 +147,7 @@ impl App {
                 self.engine.set_paused(id, paused);
                 self.session.jobs.set_paused(id, paused);
             }
-            _ => {}
+            other => self.guide(other),
         }
     }
 
@@ -321,6 +321,8 @@ impl App {
     fn close_window(&mut self) -> bool {
         std::mem::take(&mut self.precision.open)
             || std::mem::take(&mut self.ledger)
+            || self.help.close()
+            || self.view.table.take().is_some()
             || self.connecting.close()
             || self.fetching.close()
     }

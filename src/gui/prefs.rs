@@ -1,5 +1,7 @@
 //! What the user has set: saved between sessions, and undoable.
 
+mod history;
+
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -12,6 +14,8 @@ use crate::oracle::posterior::Prior;
 use crate::oracle::world::{SampleSpec, Settings};
 use crate::units::{ClassId, Seed, Smoothing, Tau};
 
+pub use history::History;
+
 /// Largest base temperature that can be typed.
 pub const MAX_TAU: f64 = 10.0;
 /// Smallest base temperature of the curve E(τ).
@@ -20,6 +24,11 @@ pub const LEAST_CURVE_TAU: f64 = 0.01;
 pub const MAX_SAMPLES: usize = 10_000;
 /// Thumbnail sides, points.
 pub const THUMBNAILS: std::ops::RangeInclusive<f32> = 24.0..=160.0;
+
+/// Sizes of everything in the window, per cent.
+pub const SCALES: std::ops::RangeInclusive<u16> = 50..=300;
+/// Steps between them.
+pub const SCALE_STEP: u16 = 10;
 
 /// Other machines' devices that are remembered.
 const MACHINES: usize = 5;
@@ -152,6 +161,10 @@ pub struct Prefs {
     pub world_card: bool,
     /// Whether the inspector is shown.
     pub inspector: bool,
+    /// The tour was taken or declined: it is not offered again.
+    pub toured: bool,
+    /// Size of everything in the window, per cent.
+    pub scale: u16,
 }
 
 impl Default for Prefs {
@@ -181,6 +194,8 @@ impl Default for Prefs {
             runs: Vec::new(),
             world_card: true,
             inspector: true,
+            toured: false,
+            scale: 100,
         }
     }
 }
@@ -204,6 +219,7 @@ impl Prefs {
         self.class_filter = self.class_filter.filter(|&class| class < classes);
         let strength = self.evidence_strength;
         self.evidence_strength = if strength.is_finite() { strength.clamp(0.0, 1.0) } else { 1.0 };
+        self.scale = self.scale.clamp(*SCALES.start(), *SCALES.end());
         let temperature = &mut self.look_away.attention_temperature;
         *temperature = if temperature.is_finite() && *temperature > 0.0 { *temperature } else { 1.0 };
     }
@@ -260,75 +276,6 @@ impl Prefs {
     }
 }
 
-/// Undo and redo of [`Prefs`]. One step is everything that changed between two quiet moments (a drag, a typed number).
-#[derive(Debug, Default)]
-pub struct History {
-    past: Vec<Prefs>,
-    future: Vec<Prefs>,
-    settled: Option<Prefs>,
-}
-
-/// Steps that are kept.
-const DEPTH: usize = 200;
-
-impl History {
-    /// Called when nothing is being dragged.
-    pub fn settle(&mut self, prefs: &Prefs) {
-        match &mut self.settled {
-            Some(settled) if settled == prefs => {}
-            Some(settled) => {
-                let before = std::mem::replace(settled, prefs.clone());
-                if keep_the_open(&before, prefs) == *prefs {
-                    return;
-                }
-                self.past.push(before);
-                self.past.drain(..self.past.len().saturating_sub(DEPTH));
-                self.future.clear();
-            }
-            None => self.settled = Some(prefs.clone()),
-        }
-    }
-
-    /// One step back.
-    pub fn undo(&mut self, prefs: &mut Prefs) -> bool {
-        self.settle(prefs);
-        Self::step(&mut self.past, &mut self.future, &mut self.settled, prefs)
-    }
-
-    /// One step forward again.
-    pub fn redo(&mut self, prefs: &mut Prefs) -> bool {
-        self.settle(prefs);
-        Self::step(&mut self.future, &mut self.past, &mut self.settled, prefs)
-    }
-
-    /// Whether there is a step to take back, and one to take again.
-    pub fn available(&self) -> (bool, bool) {
-        (!self.past.is_empty(), !self.future.is_empty())
-    }
-
-    fn step(from: &mut Vec<Prefs>, to: &mut Vec<Prefs>, settled: &mut Option<Prefs>, prefs: &mut Prefs) -> bool {
-        let Some(state) = from.pop() else { return false };
-        to.push(prefs.clone());
-        *prefs = keep_the_open(&state, prefs);
-        *settled = Some(prefs.clone());
-        true
-    }
-}
-
-/// Undo turns knobs; it neither opens oracles or runs nor switches devices.
-fn keep_the_open(state: &Prefs, now: &Prefs) -> Prefs {
-    let mut state = state.clone();
-    state.oracle.clone_from(&now.oracle);
-    (state.device, state.device_apart) = (now.device, now.device_apart);
-    state.machines.clone_from(&now.machines);
-    state.runs.clone_from(&now.runs);
-    if state.prior.len() != now.prior.len() {
-        state.prior.clone_from(&now.prior);
-        state.class_filter = now.class_filter;
-    }
-    state
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -341,25 +288,6 @@ mod tests {
         prefs.set_prior(0, 1.0);
         prefs.set_prior(0, 0.4);
         assert!((prefs.prior[1] - 0.3).abs() < 1e-12 && (prefs.prior.iter().sum::<f64>() - 1.0).abs() < 1e-12);
-    }
-
-    #[test]
-    fn undo_takes_back_knobs_but_not_the_oracle() {
-        let mut history = History::default();
-        let mut prefs = Prefs::default();
-        history.settle(&prefs);
-        prefs.tau = 2.0;
-        history.settle(&prefs);
-        prefs.oracle = "other".into();
-        history.settle(&prefs);
-        assert!(history.undo(&mut prefs));
-        assert_eq!((prefs.tau, prefs.oracle.as_str()), (1.0, "other"));
-        assert!(!history.undo(&mut prefs));
-        assert!(history.redo(&mut prefs));
-        assert_eq!(prefs.tau, 2.0);
-        prefs.tau = 3.0;
-        history.settle(&prefs);
-        assert!(!history.redo(&mut prefs));
     }
 
     #[test]

@@ -203,6 +203,8 @@ pub fn install(ctx: &egui::Context) {
         proportional.push("Hack".into());
     }
     ctx.set_fonts(fonts);
+    // The size of everything is a setting with keys of its own.
+    ctx.options_mut(|options| options.zoom_with_keyboard = false);
     for (kind, dark) in [(egui::Theme::Light, false), (egui::Theme::Dark, true)] {
         let theme = Theme { dark };
         ctx.style_mut_of(kind, |style| {

@@ -2,43 +2,18 @@
 
 use eframe::egui::{self, RichText, Ui};
 
-use super::command::{Command, shortcut};
+use super::command::{Command, Line, Needs, menus, shortcut};
 use super::panels::Cx;
-use super::prefs::Look;
+use super::prefs::{History, Look};
 use super::theme::Theme;
 
 /// Shows the bar.
-pub fn show(ui: &mut Ui, cx: &mut Cx, panels: &[(&'static str, &'static str)], (undo, redo): (bool, bool)) {
+pub fn show(ui: &mut Ui, cx: &mut Cx, panels: &[(&'static str, &'static str)], history: &History) {
     egui::MenuBar::new().ui(ui, |ui| {
         ui.label(RichText::new("Bayescope").strong().color(Theme::of(ui).accent()));
-        ui.menu_button("File", |ui| {
-            item(ui, cx, "Open…", Command::Open, true);
-            item(ui, cx, "Save samples…", Command::Save, cx.session.oracle.is_some());
-            item(ui, cx, "Fetch a corpus…", Command::ShowFetch(None), true);
-            item(ui, cx, "Copy as command", Command::CopyCommand, cx.session.oracle.is_some());
-            ui.separator();
-            item(ui, cx, "Quit", Command::Quit, true);
-        });
-        ui.menu_button("Edit", |ui| {
-            item(ui, cx, "Undo", Command::Undo, undo);
-            item(ui, cx, "Redo", Command::Redo, redo);
-            ui.separator();
-            item(ui, cx, "Select all", Command::SelectAll, true);
-            item(ui, cx, "Reset τ, T and prior", Command::ResetKnobs, true);
-        });
-        ui.menu_button("View", |ui| {
-            item(ui, cx, "World card", Command::ToggleWorldCard, true);
-            item(ui, cx, "Inspector", Command::ToggleInspector, true);
-            for (id, title) in panels {
-                item(ui, cx, title, Command::ShowPanel(id), true);
-            }
-            item(ui, cx, "Reset the layout", Command::ResetLayout, true);
-            ui.separator();
-            item(ui, cx, "Fullscreen", Command::Fullscreen, true);
-            item(ui, cx, "Frame times", Command::Overlay, true);
-            item(ui, cx, "Exactness ledger", Command::Ledger, true);
-            item(ui, cx, "Precision", Command::Precision, true);
-        });
+        for (title, lines) in menus(panels) {
+            ui.menu_button(title, |ui| lines.into_iter().for_each(|it| line(ui, cx, history, it)));
+        }
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
             for (look, text) in [(Look::Dark, "Dark"), (Look::Light, "Light"), (Look::System, "Auto")] {
                 let button = ui.selectable_label(cx.prefs.look == look, text);
@@ -54,9 +29,42 @@ pub fn show(ui: &mut Ui, cx: &mut Cx, panels: &[(&'static str, &'static str)], (
     });
 }
 
+fn line(ui: &mut Ui, cx: &mut Cx, history: &History, line: Line) {
+    match line {
+        Line::Separator => drop(ui.separator()),
+        Line::Choice(title, choices) => {
+            ui.menu_button(title, |ui| {
+                for (text, command) in choices {
+                    let holds = match command {
+                        Command::Theme(look) => cx.prefs.look == look,
+                        Command::Scale(percent) => cx.prefs.scale == percent,
+                        _ => false,
+                    };
+                    if ui.selectable_label(holds, text).clicked() {
+                        cx.commands.push(command);
+                        ui.close();
+                    }
+                }
+            });
+        }
+        Line::Item(text, command, needs) => {
+            // What would change is named: it may be out of sight.
+            let of = |change: Option<String>| change.map(|what| format!("{text}: {what}"));
+            let (enabled, named) = match needs {
+                Needs::Nothing => (true, None),
+                Needs::Oracle => (cx.session.oracle.is_some(), None),
+                Needs::Past => (history.available().0, of(history.undoes())),
+                Needs::Future => (history.available().1, of(history.redoes())),
+            };
+            item(ui, cx, named.as_deref().unwrap_or(text), command, enabled);
+        }
+    }
+}
+
 fn item(ui: &mut Ui, cx: &mut Cx, text: &str, command: Command, enabled: bool) {
     let keys = shortcut(&command).map(|keys| ui.ctx().format_shortcut(&keys)).unwrap_or_default();
-    if ui.add_enabled(enabled, egui::Button::new(text).shortcut_text(keys)).clicked() {
+    let button = ui.add_enabled(enabled, egui::Button::new(text).shortcut_text(keys));
+    if button.accessible_name(text).clicked() {
         cx.commands.push(command);
         ui.close();
     }

@@ -3,6 +3,7 @@
 use eframe::egui::{self, Align2, FontId, Grid, Rect, RichText, Ui, vec2};
 
 use super::format;
+use super::glossary;
 use super::inspector::bar;
 use super::session::Session;
 use super::theme::{Badge, Theme};
@@ -50,12 +51,12 @@ pub fn show(ui: &mut Ui, session: &Session, verdict: &WorstImage) {
     heading(ui, "The classifier and the truth", Some((Badge::Exact, about)));
     let name = session.external.as_ref().map_or("", |external| external.name.as_str());
     hint(ui, name.split_once(':').map_or(name, |(classifier, _)| classifier));
-    ui.label(RichText::new(format!("KL(p || q) = {} nats", format::sig4(verdict.kl))).strong());
+    glossary::label(ui, RichText::new(format!("KL(p || q) = {} nats", format::sig4(verdict.kl))).strong());
     let (theme, classes) = (Theme::of(ui), verdict.p.len());
     let width = ((ui.available_width() - 200.0) / 2.0).clamp(30.0, 120.0);
     Grid::new("classifier and truth").num_columns(5).striped(true).spacing(vec2(6.0, 2.0)).show(ui, |ui| {
         for title in ["class", "exact p(y|x)", "", "classifier q(y|x)", ""] {
-            ui.label(RichText::new(title).small().color(theme.weak()));
+            glossary::label(ui, RichText::new(title).small().color(theme.weak()));
         }
         ui.end_row();
         for class in verdict.leading(CLASSES) {

@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use super::background::Purpose;
 use super::command::Step;
+use super::data_table::DataTable;
+use super::landmarks::Landmarks;
 use super::prefs::Prefs;
 use super::session::Session;
 use super::session::gallery::{Arrangement, Gallery, arrange};
@@ -21,6 +23,19 @@ pub enum Source {
     /// Images from outside.
     Outside,
 }
+
+/// A side of the window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Side {
+    /// The world card.
+    #[default]
+    WorldCard,
+    /// The inspector.
+    Inspector,
+}
+
+/// Least width at which both sides leave room for the panels, points.
+const BOTH_SIDES: f32 = 940.0;
 
 /// How a click selects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +55,8 @@ pub struct View {
     pub source: Source,
     /// The image the inspector shows.
     pub cursor: Option<usize>,
+    /// How often the user chose an image.
+    pub choices: usize,
     /// Selected images.
     pub selection: BTreeSet<usize>,
     /// Where a range begins.
@@ -74,6 +91,14 @@ pub struct View {
     pub picked: Option<(Purpose, PathBuf)>,
     /// The preset the form of experiments is to be filled with.
     pub preset: Option<&'static str>,
+    /// Where the controls lie that the tour points at.
+    pub landmarks: Landmarks,
+    /// The side that shows where there is room for one alone.
+    pub front: Side,
+    /// There is room for one alone.
+    narrow: bool,
+    /// The plot whose numbers are shown as a table.
+    pub table: Option<DataTable>,
     arrangement: Arc<Arrangement>,
     arranged: Option<Key>,
 }
@@ -108,6 +133,28 @@ impl View {
         if self.source != source {
             self.source = source;
             self.forget_selection();
+        }
+    }
+
+    /// Which sides show in a window of this width, points: of two that are wanted, the one in front where there is no room for both.
+    pub fn sides(&mut self, prefs: &Prefs, width: f32) -> [bool; 2] {
+        self.narrow = width < BOTH_SIDES;
+        let alone = self.narrow && prefs.world_card && prefs.inspector;
+        let shows = |side, wanted: bool| wanted && (!alone || self.front == side);
+        [shows(Side::WorldCard, prefs.world_card), shows(Side::Inspector, prefs.inspector)]
+    }
+
+    /// Shows a side, or hides it where it shows.
+    pub fn toggle(&mut self, prefs: &mut Prefs, side: Side) {
+        let both = prefs.world_card && prefs.inspector;
+        let wanted = match side {
+            Side::WorldCard => &mut prefs.world_card,
+            Side::Inspector => &mut prefs.inspector,
+        };
+        // One that is wanted but behind the other comes to the front.
+        *wanted = !*wanted || (self.narrow && both && self.front != side);
+        if *wanted {
+            self.front = side;
         }
     }
 
@@ -151,6 +198,13 @@ impl View {
         self.cursor = Some(index);
     }
 
+    /// The user's own click.
+    pub fn choose(&mut self, index: usize, click: Click) {
+        self.click(index, click);
+        self.choices += 1;
+        self.front = Side::Inspector;
+    }
+
     /// Moves the cursor through the arrangement.
     pub fn walk(&mut self, step: Step, extend: bool) {
         let Some(last) = self.arrangement.order.len().checked_sub(1) else { return };
@@ -174,7 +228,7 @@ impl View {
             (Some(at), Step::PageDown) => at + page,
         };
         let index = self.arrangement.order[to.min(last)];
-        self.click(index, if extend { Click::Range } else { Click::Only });
+        self.choose(index, if extend { Click::Range } else { Click::Only });
         self.reveal = true;
     }
 

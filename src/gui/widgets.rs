@@ -3,6 +3,7 @@
 use eframe::egui::{self, RichText, Ui};
 use egui_plot::Plot;
 
+use super::glossary;
 use super::theme::{Badge, SECTION_GAP, Theme};
 
 /// The mark that says how far a number or picture can be trusted.
@@ -26,7 +27,7 @@ pub fn on_top<'a>(ctx: &egui::Context, title: &'a str, open: &'a mut bool) -> eg
 pub fn heading(ui: &mut Ui, text: &str, mark: Option<(Badge, &str)>) {
     ui.add_space(SECTION_GAP);
     ui.horizontal(|ui| {
-        ui.label(RichText::new(text).strong());
+        glossary::label(ui, RichText::new(text).strong());
         if let Some((kind, why)) = mark {
             badge(ui, kind, why);
         }
@@ -37,7 +38,7 @@ pub fn heading(ui: &mut Ui, text: &str, mark: Option<(Badge, &str)>) {
 pub fn heading_with(ui: &mut Ui, text: &str, more: impl FnOnce(&mut Ui)) {
     ui.add_space(SECTION_GAP);
     ui.horizontal_wrapped(|ui| {
-        ui.label(RichText::new(text).strong());
+        glossary::label(ui, RichText::new(text).strong());
         more(ui);
     });
 }
@@ -54,8 +55,11 @@ pub fn fact(ui: &mut Ui, name: &str, value: impl Into<String>, meaning: &str) {
     let label = ui.label(RichText::new(name).color(weak));
     let value = ui.add(egui::Label::new(value.into()).wrap());
     if !meaning.is_empty() {
-        label.on_hover_text(meaning);
+        let more = glossary::find(name).map_or(String::new(), |term| format!("\n\n{}", term.tip()));
+        label.on_hover_text(format!("{meaning}{more}"));
         value.on_hover_text(meaning);
+    } else {
+        glossary::explain(label, name);
     }
     ui.end_row();
 }

@@ -1,11 +1,12 @@
 //! The world card: which world this is, its knobs, and what its samples say about it.
 
-use eframe::egui::{self, ComboBox, DragValue, RichText, Slider, SliderClamping, Ui};
+use eframe::egui::{self, ComboBox, DragValue, Rect, RichText, Slider, SliderClamping, Ui, pos2};
 
 use super::command::Command;
 use super::connect;
 use super::format;
 use super::inspector::exactness;
+use super::landmarks::Landmark;
 use super::looks;
 use super::panels::Cx;
 use super::prefs::{MAX_SAMPLES, MAX_TAU};
@@ -136,6 +137,9 @@ fn knobs(ui: &mut Ui, cx: &mut Cx) {
     ui.add(tau.suffix(" × std").drag_value_speed(0.01).update_while_editing(false)).labelled_by(label.id);
     cx.prefs.tau = cx.prefs.tau.clamp(0.0, MAX_TAU);
     readout::show(ui, cx);
+    // As wide as the card, whatever the figures are: what points at it must not move with them.
+    let end = pos2(ui.max_rect().right() - 4.0, ui.min_rect().bottom());
+    cx.view.landmarks.mark(ui, Landmark::Tau, Rect::from_min_max(label.rect.min, end));
     readout::target(ui, cx, "Target Bayes error");
     ui.horizontal(|ui| {
         let label = ui.label("Posterior smoothing T").on_hover_text(

@@ -9,6 +9,7 @@ use crate::events::Progress;
 use crate::gui::atlas::{Atlas, Meshes};
 use crate::gui::command::Command;
 use crate::gui::format;
+use crate::gui::landmarks::Landmark;
 use crate::gui::looks;
 use crate::gui::prefs::{Sort, THUMBNAILS};
 use crate::gui::session::gallery::{Arrangement, DraftSlot, Gallery, Slot};
@@ -44,6 +45,7 @@ impl Panel for GalleryPanel {
         second_line(ui, cx, &arrangement);
         ui.separator();
         cx.view.in_view.clear();
+        cx.view.landmarks.mark(ui, Landmark::Gallery, ui.available_rect_before_wrap());
         let gallery = cx.view.gallery(cx.session);
         match gallery.filter(|_| !arrangement.order.is_empty()) {
             Some(gallery) => self.grid(ui, cx, gallery, &arrangement),
@@ -283,7 +285,7 @@ fn paint(
                 m if m.command => Click::Toggle,
                 _ => Click::Only,
             };
-            cx.view.click(index, click);
+            cx.view.choose(index, click);
             if response.double_clicked() {
                 cx.commands.push(Command::Inspect);
             }

@@ -5,6 +5,7 @@ use eframe::egui::{self, RichText, Ui, vec2};
 use crate::bayes::{Badge, Estimate};
 use crate::gui::command::Command;
 use crate::gui::format;
+use crate::gui::glossary;
 use crate::gui::panels::Cx;
 use crate::gui::readout::{half_width, provenance};
 use crate::gui::theme::Theme;
@@ -61,7 +62,8 @@ fn line(ui: &mut Ui, cells: [RichText; 6], about: &str) {
             let size = vec2(width, ui.spacing().interact_size.y * 0.9);
             let cell = ui.allocate_ui_with_layout(size, egui::Layout::left_to_right(egui::Align::Center), |ui| {
                 ui.set_min_width(width);
-                ui.add(egui::Label::new(text).truncate());
+                let words = text.text().to_owned();
+                glossary::explain(ui.add(egui::Label::new(text).truncate()), &words);
             });
             if !about.is_empty() {
                 cell.response.on_hover_text(about);

@@ -5,8 +5,11 @@ use egui_plot::{Corner, HoverPosition, Legend, Line, MarkerShape, PlotBounds, Pl
 
 use super::axis::Scale;
 use crate::bayes::Method;
+use crate::figure::records;
 use crate::gui::command::Command;
+use crate::gui::data_table;
 use crate::gui::format;
+use crate::gui::glossary;
 use crate::gui::panels::Cx;
 use crate::gui::readout::half_width;
 use crate::gui::theme::Theme;
@@ -28,7 +31,11 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
         if ui.add_enabled(!figure.running, egui::Button::new(text)).clicked() {
             cx.commands.push(Command::Figure1);
         }
-        ui.checkbox(&mut cx.prefs.log_error, "log E, here and above");
+        let axis = ui.checkbox(&mut cx.prefs.log_error, "log E, here and above");
+        axis.on_hover_text("Bayes errors on a logarithmic axis");
+        if !figure.value.is_empty() {
+            data_table::button(ui, cx.view, "Figure 1 of EBO", "figure-1.csv", || csv(&figure.value));
+        }
         if figure.running {
             hint(ui, format!("{} points so far…", figure.value.len()));
         }
@@ -41,6 +48,20 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
     }
     plot(ui, cx, &figure.value);
     verdict(ui, &figure.value);
+}
+
+/// The points as comma-separated values.
+fn csv(points: &[Figure1Point]) -> String {
+    let head = ["method", "tau", "bayes_error", "low_95", "high_95", "points", "seconds"].map(str::to_owned);
+    let record = |Figure1Point { tau, method, estimate }: &Figure1Point| {
+        let (low, high) = estimate.figure.interval;
+        let name = method.map_or("exact", |method| method.name()).to_owned();
+        let numbers = [*tau, estimate.figure.value, low, high].map(|number| number.to_string());
+        let [tau, value, low, high] = numbers;
+        [name, tau, value, low, high, estimate.samples.to_string(), estimate.seconds.to_string()]
+    };
+    let about = "# plot: two Gaussian classes in 784 dimensions (EBO, Figure 1)\n".to_owned();
+    about + &records(std::iter::once(head).chain(points.iter().map(record)))
 }
 
 fn plot(ui: &mut Ui, cx: &Cx, points: &[Figure1Point]) {
@@ -107,7 +128,7 @@ fn verdict(ui: &mut Ui, points: &[Figure1Point]) {
     egui::Grid::new("figure 1 verdict").num_columns(5).striped(true).spacing(egui::vec2(12.0, 3.0)).show(ui, |ui| {
         let weak = Theme::of(ui).weak();
         for title in ["method", "points", "intervals that hold the exact value", "median relative error", "time"] {
-            ui.label(egui::RichText::new(title).small().color(weak));
+            glossary::label(ui, egui::RichText::new(title).small().color(weak));
         }
         ui.end_row();
         for (method, ..) in METHODS {
@@ -121,7 +142,7 @@ fn verdict(ui: &mut Ui, points: &[Figure1Point]) {
             errors.sort_by(f64::total_cmp);
             let median = errors.get(errors.len() / 2).copied().unwrap_or(f64::NAN);
             let seconds: f64 = of.iter().map(|point| point.estimate.seconds).sum();
-            ui.label(method.name());
+            glossary::label(ui, method.name().into());
             ui.label(of.len().to_string());
             ui.label(format!("{held} of {}", judged.len()));
             ui.label(if median == 0.0 { "0".into() } else { format!("{median:.1e}") });

@@ -2,10 +2,13 @@
 
 use eframe::egui::{self, Rect, RichText, Sense, Ui, pos2, vec2};
 
-use crate::bayes::Figure;
+use crate::bayes::{ClassHardness, Figure};
+use crate::figure::records;
+use crate::gui::data_table;
 use crate::gui::format;
 use crate::gui::panels::Cx;
 use crate::gui::readout::half_width;
+use crate::gui::session::Session;
 use crate::gui::theme::{BAR_HEIGHT, Badge, Theme};
 use crate::gui::widgets::{heading, hint};
 
@@ -30,7 +33,10 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
     let classes = cx.prefs.prior.len();
     let largest = hardness.classes.iter().map(|one| one.one_vs_rest.interval.1).fold(1e-300, f64::max);
     let of = format!("At τ = {}, hardest first. Bars from 0 to {}.", format::sig4(hardness.tau), percent(largest));
-    hint(ui, if stream.running { format!("{of} Computing…") } else { of });
+    ui.horizontal_wrapped(|ui| {
+        data_table::button(ui, cx.view, "Class hardness", "class-hardness.csv", || csv(cx.session));
+        hint(ui, if stream.running { format!("{of} Computing…") } else { of });
+    });
     let names = cx.session.class_names().iter().map(|name| name.chars().count()).max().unwrap_or(1);
     let name_width = (8.0 * names as f32).clamp(40.0, 110.0);
     let text = |one: &Figure| format::percent_interval(one.value, half_width(one));
@@ -50,6 +56,19 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
             }
         });
     });
+}
+
+/// The bars as comma-separated values.
+fn csv(session: &Session) -> String {
+    let hardness = session.bayes.hardness_shown();
+    let head = ["class", "one_vs_rest_bayes_error", "low_95", "high_95"].map(str::to_owned);
+    let record = |one: &ClassHardness| {
+        let Figure { value, interval: (low, high), .. } = one.one_vs_rest;
+        let [value, low, high] = [value, low, high].map(|number| number.to_string());
+        [session.class_name(one.class).to_owned(), value, low, high]
+    };
+    let about = format!("# plot: one-vs-rest Bayes error of each class\n# tau: {}\n", hardness.tau);
+    about + &records(std::iter::once(head).chain(hardness.classes.iter().map(record)))
 }
 
 fn percent(share: f64) -> String {

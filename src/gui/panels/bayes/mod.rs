@@ -11,6 +11,7 @@ use eframe::egui::{self, DragValue, Slider, SliderClamping, Ui};
 
 use super::{Cx, Panel};
 use crate::gui::command::Command;
+use crate::gui::data_table;
 use crate::gui::prefs::{LEAST_CURVE_TAU, MAX_TAU};
 use crate::gui::readout;
 use crate::gui::theme::Badge;
@@ -67,8 +68,8 @@ fn error_over_tau(ui: &mut Ui, cx: &mut Cx) {
 fn axes(ui: &mut Ui, cx: &mut Cx) {
     ui.horizontal_wrapped(|ui| {
         ui.label("Axes");
-        ui.checkbox(&mut cx.prefs.log_tau, "log τ");
-        ui.checkbox(&mut cx.prefs.log_error, "log E");
+        ui.checkbox(&mut cx.prefs.log_tau, "log τ").on_hover_text("Base temperatures on a logarithmic axis");
+        ui.checkbox(&mut cx.prefs.log_error, "log E").on_hover_text("Bayes errors on a logarithmic axis");
         ui.separator();
         ui.label("τ from");
         let [low, high] = cx.prefs.tau_range;
@@ -118,4 +119,7 @@ fn copying(ui: &mut Ui, cx: &mut Cx) {
     button(ui, "Copy tau command", "The target on the command line", Command::CopyTauCommand);
     button(ui, "Copy CSV", "The curve as comma-separated values", Command::CopyCurve);
     button(ui, "Save CSV…", "The curve to a file", Command::SaveCurve);
+    let session = cx.session;
+    let numbers = || readout::curve_csv(session).unwrap_or_default();
+    data_table::button(ui, cx.view, "Bayes error over τ", "bayes-error.csv", numbers);
 }

@@ -2,6 +2,8 @@
 
 use eframe::egui::{self, Align2, FontId, Rect, Sense, Ui, pos2, vec2};
 
+use crate::figure::records;
+use crate::gui::data_table;
 use crate::gui::format;
 use crate::gui::panels::Cx;
 use crate::gui::session::bayes::Hardness;
@@ -30,12 +32,23 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
     let top = seen().fold(-300.0, f64::max);
     // The scale spans what there is, from one decade to six.
     let bottom = seen().fold(top - 1.0, f64::min).max(top - DECADES);
-    hint(
-        ui,
-        format!("At τ = {}, per cent, colours logarithmic. Rows and columns are classes.", format::sig4(hardness.tau)),
-    );
     let names = cx.session.class_names();
+    ui.horizontal_wrapped(|ui| {
+        data_table::button(ui, cx.view, "Bayes errors of pairs", "pairs.csv", || csv(names, hardness));
+        let tau = format::sig4(hardness.tau);
+        hint(ui, format!("At τ = {tau}, per cent, colours logarithmic. Rows and columns are classes."));
+    });
     Map { names, hardness, bottom, top, classes }.show(ui);
+}
+
+/// The cells as comma-separated values, each pair once.
+fn csv(names: &[String], hardness: &Hardness) -> String {
+    let head = ["class_a", "class_b", "bayes_error"].map(str::to_owned);
+    let pairs = (0..names.len()).flat_map(|a| (a + 1..names.len()).map(move |b| (a, b)));
+    let record =
+        |(a, b): (usize, usize)| [names[a].clone(), names[b].clone(), hardness.pairs[a * names.len() + b].to_string()];
+    let about = format!("# plot: Bayes error of each pair of classes alone, a fraction\n# tau: {}\n", hardness.tau);
+    about + &records(std::iter::once(head).chain(pairs.map(record)))
 }
 
 struct Map<'a> {

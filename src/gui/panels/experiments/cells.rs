@@ -7,6 +7,7 @@ use eframe::egui::{self, Button, Color32, RichText, Ui};
 use super::super::Cx;
 use crate::experiment::CellResult;
 use crate::gui::format;
+use crate::gui::glossary;
 use crate::gui::session::jobs::State as JobState;
 use crate::gui::session::runs::RunView;
 use crate::gui::theme::Theme;
@@ -32,7 +33,8 @@ pub fn show(ui: &mut Ui, cx: &mut Cx, (run, found): (&RunView, &Found), followed
     ui.horizontal(|ui| {
         for (title, width) in titles.into_iter().zip(std::iter::once(first).chain(WIDTHS)) {
             let title = RichText::new(title).small().color(weak);
-            column(ui, width, |ui| drop(ui.add(egui::Label::new(title).truncate())));
+            let words = title.text().to_owned();
+            column(ui, width, |ui| drop(glossary::explain(ui.add(egui::Label::new(title).truncate()), &words)));
         }
     });
     let height = ui.spacing().interact_size.y;

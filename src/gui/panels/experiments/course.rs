@@ -12,7 +12,9 @@ use super::decimate::decimate;
 use crate::classifier::Labels;
 use crate::experiment::Watched;
 use crate::gui::command::Command;
+use crate::gui::data_table;
 use crate::gui::format;
+use crate::gui::glossary;
 use crate::gui::runs::RunCommand;
 use crate::gui::session::runs::{CourseView, RunView};
 use crate::gui::theme::Theme;
@@ -84,6 +86,7 @@ impl Course {
                 let text = csv::course(run, course);
                 cx.commands.push(Command::Run(RunCommand::SavePoints(text, "training.csv")));
             }
+            data_table::button(ui, cx.view, "training of one cell", "training.csv", || csv::course(run, course));
             if course.train.is_empty() {
                 hint(ui, "No step has been written down yet.");
             }
@@ -114,7 +117,7 @@ fn plot(ui: &mut Ui, Kept { course, train, .. }: &Kept, floor: Option<Figure>, y
     ui.horizontal_wrapped(|ui| {
         for (i, name) in [told, TEST, KL].into_iter().enumerate() {
             swatch(ui, theme.curve(i));
-            ui.label(name);
+            glossary::label(ui, name.into());
         }
         if course.watched.iter().any(|watched| watched.half_widths.is_some()) {
             hint(ui, "bands: 95 % intervals");

@@ -5,9 +5,11 @@ use std::path::Path;
 use eframe::egui::{self, RichText, Ui};
 
 use super::super::Cx;
-use crate::figure::{Figure, Table};
+use crate::figure::{Figure, Table, csv};
 use crate::gui::command::{Command, quote};
+use crate::gui::data_table;
 use crate::gui::figures::Drawings;
+use crate::gui::glossary;
 use crate::gui::runs::RunCommand;
 use crate::gui::session::runs::RunView;
 use crate::gui::theme::{Badge, Theme};
@@ -70,6 +72,7 @@ pub fn one(ui: &mut Ui, cx: &mut Cx, figure: &Figure, paint: impl FnOnce(&mut Ui
                 cx.commands.push(Command::Run(RunCommand::SaveFigure(Box::new(figure.clone()), format)));
             }
         }
+        data_table::button(ui, cx.view, &figure.title, "figure.csv", || csv(figure));
         let said =
             figure.provenance.iter().map(|(name, value)| format!("{name}: {value}")).collect::<Vec<_>>().join("\n");
         ui.label(RichText::new("where from").small().color(Theme::of(ui).weak())).on_hover_text(said);
@@ -84,7 +87,7 @@ pub fn grid(ui: &mut Ui, table: &Table) {
         let columns = table.columns.len();
         egui::Grid::new(&table.id).num_columns(columns).striped(true).spacing([14.0, 2.0]).show(ui, |ui| {
             for column in &table.columns {
-                ui.label(RichText::new(column.heading()).small().color(Theme::of(ui).weak()));
+                glossary::label(ui, RichText::new(column.heading()).small().color(Theme::of(ui).weak()));
             }
             ui.end_row();
             for row in table.shown() {

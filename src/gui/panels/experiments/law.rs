@@ -8,6 +8,8 @@ use super::law_plot::{self, Series, Shown};
 use crate::classifier::Labels;
 use crate::experiment::Law;
 use crate::gui::command::Command;
+use crate::gui::data_table;
+use crate::gui::glossary;
 use crate::gui::runs::RunCommand;
 use crate::gui::session::runs::RunView;
 use crate::gui::theme::{Badge, Theme};
@@ -38,6 +40,8 @@ pub fn show(ui: &mut Ui, cx: &mut Cx, run: &RunView, shown: &mut Shown) {
             let text = csv::law(&runs, &series, *shown);
             cx.commands.push(Command::Run(RunCommand::SavePoints(text, "scaling.csv")));
         }
+        let numbers = || csv::law(&runs, &series, *shown);
+        data_table::button(ui, cx.view, "scaling law", "scaling.csv", numbers);
         hint(ui, "Click a point to see the test images on which that classifier is farthest from the truth.");
     });
     for one in &series {
@@ -96,7 +100,7 @@ fn keys(ui: &mut Ui, series: &[Series<'_>]) {
             swatch(ui, one.colour);
             ui.label(RichText::new(&one.name).strong());
             match &one.law.fits {
-                Some(fits) => drop(ui.label(exponent(fits.law()))),
+                Some(fits) => drop(glossary::explain(ui.label(exponent(fits.law())), "α")),
                 None => hint(ui, one.law.why_not.clone().unwrap_or_else(|| "too little is finished".into())),
             }
         });

@@ -12,6 +12,7 @@ use egui_plot::{
 use super::super::bayes::axis::Scale;
 use crate::experiment::{Cell, CellResult, Law};
 use crate::gui::format;
+use crate::gui::glossary;
 use crate::gui::theme::Theme;
 use crate::gui::widgets::still_plot;
 use crate::measure::{Estimate, Measured};
@@ -46,9 +47,14 @@ impl Default for Shown {
 impl Shown {
     /// Check boxes for the parts.
     pub fn choose(&mut self, ui: &mut Ui) {
-        ui.checkbox(&mut self.total, "cross-entropy L (squares)");
-        ui.checkbox(&mut self.aleatoric, "aleatoric A (dashed)");
-        ui.checkbox(&mut self.epistemic, "epistemic KL (circles, law with 95 % band)");
+        let parts = [
+            (&mut self.total, "cross-entropy L (squares)", "cross-entropy"),
+            (&mut self.aleatoric, "aleatoric A (dashed)", "aleatoric"),
+            (&mut self.epistemic, "epistemic KL (circles, law with 95 % band)", "epistemic"),
+        ];
+        for (shown, text, word) in parts {
+            glossary::explain(ui.checkbox(shown, text), word);
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use super::super::Cx;
 use super::{cell_images, csv};
 use crate::experiment::CellResult;
 use crate::gui::command::Command;
+use crate::gui::data_table;
 use crate::gui::format;
 use crate::gui::runs::RunCommand;
 use crate::gui::session::runs::RunView;
@@ -44,6 +45,8 @@ pub fn show(ui: &mut Ui, cx: &mut Cx, run: &RunView, result: &CellResult) {
             let text = csv::reliability(run, result);
             cx.commands.push(Command::Run(RunCommand::SavePoints(text, "reliability.csv")));
         }
+        let numbers = || csv::reliability(run, result);
+        data_table::button(ui, cx.view, "reliability diagram", "reliability.csv", numbers);
     });
     cell_images::trouble(ui, cx, run, &result.id);
     ui.horizontal_top(|ui| {

@@ -3,18 +3,38 @@
 use eframe::egui::Ui;
 use egui_plot::{HoverPosition, Legend, Line, Plot, PlotPoints, Points};
 
+use crate::figure::records;
+use crate::gui::data_table;
 use crate::gui::session::train::{EpochPoint, TrainHistory};
 use crate::gui::theme::Theme;
+use crate::gui::view::View;
 use crate::gui::widgets::heading;
 
+/// The curves as comma-separated values.
+fn csv(train: &TrainHistory) -> String {
+    let head = ["series", "epoch", "nats_per_image", "bits_per_dim"].map(str::to_owned);
+    let record = |name: &str, epoch: f64, nats: f64| {
+        let [epoch, nats, bits] = [epoch, nats, train.bits_per_dim(nats)].map(|number| number.to_string());
+        [name.to_owned(), epoch, nats, bits]
+    };
+    let epochs = train.points.iter().flat_map(|point| {
+        let epoch = point.epoch as f64;
+        [record("train, epoch mean", epoch, point.train_nll), record("held out", epoch, point.held_out.nll_nats)]
+    });
+    let steps = train.steps.iter().map(|[at, nats]| record("train, single steps", *at, *nats));
+    let about = "# plot: negative log-likelihood, space of 8-bit pixels\n".to_owned();
+    about + &records(std::iter::once(head).chain(epochs).chain(steps))
+}
+
 /// NLL against epochs, in nats an image or in bits a dimension.
-pub fn show(ui: &mut Ui, train: &TrainHistory, bits: &mut bool) {
+pub fn show(ui: &mut Ui, view: &mut View, train: &TrainHistory, bits: &mut bool) {
     heading(ui, "Negative log-likelihood", None);
     ui.horizontal(|ui| {
         ui.label("Unit");
         ui.selectable_value(bits, false, "nats/image");
         let about = "NLL / (D ln 2), in the space of 8-bit pixels";
         ui.selectable_value(bits, true, "bits/dim").on_hover_text(about);
+        data_table::button(ui, view, "NLL of the training run", "training-nll.csv", || csv(train));
     });
     let unit = if *bits { "bits/dim" } else { "nats/image" };
     let scale = if *bits { train.bits_per_dim(1.0) } else { 1.0 };

@@ -48,7 +48,7 @@ impl Panel for TrainingPanel {
             heading(ui, "Run", None);
             controls(ui, cx);
             figures(ui, cx);
-            curves::show(ui, &cx.session.train, &mut self.bits);
+            curves::show(ui, cx.view, &cx.session.train, &mut self.bits);
             self.sheets.show(ui, &cx.session.train);
         });
     }

@@ -9,6 +9,7 @@ use super::experiments::findings::{grid, one};
 use super::{Cx, Panel};
 use crate::figure::Table;
 use crate::gui::figures::Drawings;
+use crate::gui::glossary;
 use crate::gui::session::validate::ValidateView;
 use crate::gui::theme::{Badge, Theme};
 use crate::gui::widgets::{empty_state, heading, hint};
@@ -114,14 +115,14 @@ fn beside(ui: &mut Ui, table: &Table) {
     let weak = Theme::of(ui).weak();
     egui::Grid::new(&table.id).num_columns(3).striped(true).spacing([14.0, 3.0]).show(ui, |ui| {
         for column in table.columns.iter().take(3) {
-            ui.label(RichText::new(column.heading()).small().color(weak));
+            glossary::label(ui, RichText::new(column.heading()).small().color(weak));
         }
         ui.end_row();
         for row in table.shown() {
             let [name, generated, held_out, reading] = &row[..] else { continue };
             ui.vertical(|ui| {
                 ui.spacing_mut().item_spacing.y = 0.0;
-                ui.add(Label::new(name).wrap_mode(egui::TextWrapMode::Extend));
+                glossary::explain(ui.add(Label::new(name).wrap_mode(egui::TextWrapMode::Extend)), name);
                 let reading = RichText::new(reading).small().color(weak);
                 ui.set_max_width(READING);
                 ui.add(Label::new(reading).wrap());

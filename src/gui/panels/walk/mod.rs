@@ -11,6 +11,7 @@ use super::{Cx, Panel};
 use crate::data::ImageShape;
 use crate::device::ImageSource;
 use crate::gui::command::{Command, knobs, quote};
+use crate::gui::data_table;
 use crate::gui::format;
 use crate::gui::paint::Sheet;
 use crate::gui::prefs::Prefs;
@@ -87,6 +88,8 @@ impl WalkPanel {
             complain(ui, &text);
         }
         heading(ui, "p(y|x) along the path", Some((Badge::Exact, &exactness(cx.session))));
+        let session = cx.session;
+        data_table::button(ui, cx.view, "p(y|x) along the path", "walk.csv", || plot::csv(session, walk));
         let from_plot = plot::show(ui, cx.session, walk, mark);
         let from_strip = strip::show(ui, cx.session, walk, &self.pictures, (mark, arrives));
         if let Some(chosen) = from_strip.or(from_plot) {

@@ -6,15 +6,30 @@ use egui_plot::{
 };
 
 use super::unit;
+use crate::figure::records;
 use crate::gui::format;
 use crate::gui::session::Session;
 use crate::gui::session::walk::{Mark, WalkHistory};
 use crate::gui::theme::Theme;
 use crate::gui::widgets::still_plot;
 use crate::units::ClassId;
+use crate::worker::walk::WalkDot;
 
 /// Classes drawn at most.
 const MOST: usize = 12;
+
+/// The points as comma-separated values: of every class, also of those too small to be drawn.
+pub fn csv(session: &Session, walk: &WalkHistory) -> String {
+    let unit = unit(walk);
+    let position = if unit.is_empty() { "position".to_owned() } else { format!("position ({unit})") };
+    let head = std::iter::once(position).chain(session.class_names().iter().map(|name| format!("p({name}|x)")));
+    let record = |dot: &WalkDot| {
+        let p = &dot.tile.posterior.probabilities;
+        std::iter::once(dot.position.to_string()).chain(p.iter().map(f64::to_string)).collect::<Vec<_>>()
+    };
+    let points = walk.along().into_iter().map(|(_, dot)| record(dot));
+    "# plot: p(y|x) along the path\n".to_owned() + &records(std::iter::once(head.collect()).chain(points))
+}
 
 /// The plot; a click in it chooses the nearest point.
 pub fn show(ui: &mut Ui, session: &Session, walk: &WalkHistory, mark: Mark) -> Option<Mark> {

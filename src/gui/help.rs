@@ -1,0 +1,104 @@
+//! The window Help: every key, and every word with its formula.
+
+use eframe::egui::{self, Grid, RichText, ScrollArea, TextEdit, Ui, vec2};
+
+use super::command::{GESTURES, Page, Reach, bindings};
+use super::glossary::{TERMS, Term};
+use super::theme::Theme;
+use super::widgets::{heading, hint, on_top};
+
+/// The window; closed by default.
+#[derive(Default)]
+pub struct Help {
+    page: Option<Page>,
+    /// What the glossary is searched for.
+    wanted: String,
+}
+
+impl Help {
+    /// Shows a page, or closes the window where it is that page.
+    pub fn toggle(&mut self, page: Page) {
+        self.page = (self.page != Some(page)).then_some(page);
+    }
+
+    /// Closes the window; whether it was open.
+    pub fn close(&mut self) -> bool {
+        self.page.take().is_some()
+    }
+
+    /// Shows the window while it is open.
+    pub fn show(&mut self, ctx: &egui::Context) {
+        let Some(page) = self.page else { return };
+        let (mut open, mut next) = (true, page);
+        on_top(ctx, "Help", &mut open).default_size([600.0, 500.0]).show(ctx, |ui| {
+            ui.horizontal(|ui| {
+                ui.selectable_value(&mut next, Page::Shortcuts, "Keyboard shortcuts");
+                ui.selectable_value(&mut next, Page::Glossary, "Glossary");
+            });
+            ui.separator();
+            match page {
+                Page::Shortcuts => shortcuts(ui),
+                Page::Glossary => self.glossary(ui),
+            }
+        });
+        self.page = open.then_some(next);
+    }
+
+    fn glossary(&mut self, ui: &mut Ui) {
+        ui.horizontal(|ui| {
+            let label = ui.label("Find");
+            let field = TextEdit::singleline(&mut self.wanted).hint_text("a word or a symbol").desired_width(180.0);
+            ui.add(field).labelled_by(label.id);
+            hint(ui, "Pointing at a word in the window shows the same.");
+        });
+        let matching: Vec<&Term> = TERMS.iter().filter(|term| term.mentions(&self.wanted)).collect();
+        if matching.is_empty() {
+            hint(ui, format!("No entry mentions “{}”.", self.wanted.trim()));
+        }
+        ScrollArea::vertical().auto_shrink([false, false]).id_salt("glossary").show(ui, |ui| {
+            matching.into_iter().for_each(|term| entry(ui, term));
+            ui.add_space(8.0);
+        });
+    }
+}
+
+fn entry(ui: &mut Ui, term: &Term) {
+    ui.add_space(8.0);
+    ui.horizontal_wrapped(|ui| {
+        ui.label(RichText::new(term.name).strong());
+        ui.label(RichText::new(term.unit).small().color(Theme::of(ui).weak()));
+    });
+    ui.add(egui::Label::new(term.meaning).wrap());
+    if !term.formula.is_empty() {
+        ui.add(egui::Label::new(RichText::new(term.formula).monospace()).wrap());
+    }
+}
+
+fn shortcuts(ui: &mut Ui) {
+    ScrollArea::vertical().auto_shrink([false, false]).id_salt("shortcuts").show(ui, |ui| {
+        for (reach, title) in
+            [(Reach::Everywhere, "Everywhere"), (Reach::Gallery, "While no field or button has the focus")]
+        {
+            heading(ui, title, None);
+            let lines = bindings().into_iter().filter(|binding| binding.reach == reach);
+            let lines = lines.map(|binding| (ui.ctx().format_shortcut(&binding.keys), binding.about));
+            keys(ui, title, lines.collect());
+        }
+        heading(ui, "In controls, and with the mouse", None);
+        keys(ui, "gestures", GESTURES.map(|(keys, about)| (keys.to_owned(), about)).into());
+        ui.add_space(8.0);
+    });
+}
+
+fn keys(ui: &mut Ui, name: &str, lines: Vec<(String, &str)>) {
+    Grid::new(("keys", name)).num_columns(2).striped(true).spacing(vec2(18.0, 3.0)).min_col_width(170.0).show(
+        ui,
+        |ui| {
+            for (keys, about) in lines {
+                ui.label(RichText::new(keys).monospace());
+                ui.label(about);
+                ui.end_row();
+            }
+        },
+    );
+}

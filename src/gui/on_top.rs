@@ -1,0 +1,78 @@
+//! What lies on top of the panels: palette, questions, windows, the tour, notices.
+
+use std::time::Duration;
+
+use eframe::egui::{self, Frame, Ui};
+
+use super::app::App;
+use super::command;
+use super::panels::Cx;
+use super::session::log::Level;
+use super::theme::Theme;
+use super::{data_table, ledger, widgets};
+
+impl App {
+    /// Paints all of it.
+    pub(super) fn on_top(&mut self, ui: &Ui) {
+        let ctx = ui.ctx();
+        let names = self.panel_names();
+        let here = self.devices.iter().map(|candidate| candidate.choice);
+        let devices: Vec<_> = here.chain(self.prefs.machines.iter().copied()).collect();
+        if let Some(command) = self.palette.show(ctx, || command::palette(&names, &devices)) {
+            self.commands.push(command);
+        }
+        self.run_question(ctx);
+        self.windows(ctx);
+        let waiting = self.dialog.waiting();
+        if let Some(prompt) = &mut self.prompt
+            && !prompt.show(ctx, waiting, &mut self.commands)
+        {
+            self.prompt = None;
+        }
+        if ctx.input(|input| !input.raw.hovered_files.is_empty()) {
+            let area = egui::Area::new(egui::Id::unique("drop here")).order(egui::Order::Foreground);
+            area.anchor(egui::Align2::CENTER_CENTER, egui::Vec2::ZERO).show(ctx, |ui| {
+                Frame::popup(ui.style()).inner_margin(24.0).show(ui, |ui| ui.heading("Drop to open"));
+            });
+        }
+        self.times.show(ctx);
+        self.notices(ctx);
+    }
+
+    fn windows(&mut self, ctx: &egui::Context) {
+        let asks = self.asks();
+        let Self { session, prefs, view, devices, commands, fetching, connecting, .. } = self;
+        let (ledger, precision) = (&mut self.ledger, &mut self.precision);
+        let (help, tour) = (&mut self.help, &mut self.tour);
+        let cx = &mut Cx { session, prefs, view, devices, commands };
+        fetching.show(ctx, cx);
+        connecting.show(ctx, cx);
+        if *ledger {
+            ledger::show(ctx, ledger, cx);
+        }
+        if precision.open {
+            precision.show(ctx, cx);
+        }
+        help.show(ctx);
+        data_table::show(ctx, cx);
+        if !asks {
+            tour.show(ctx, cx);
+        }
+    }
+
+    fn notices(&mut self, ctx: &egui::Context) {
+        let theme = Theme::of_window(ctx);
+        for notice in self.session.take_notices() {
+            let (sign, colour, secs) = match notice.level {
+                Level::Info => ("i", theme.accent(), 5),
+                Level::Warning => ("!", theme.warning(), 8),
+                Level::Error => ("!", theme.error(), 12),
+            };
+            let text = widgets::break_lines(&notice.text, 64);
+            let toast = self.toasts.custom(text, sign.into(), colour);
+            // Its cross is a glyph the fonts lack.
+            toast.duration(Duration::from_secs(secs)).closable(false);
+        }
+        self.toasts.show(ctx);
+    }
+}

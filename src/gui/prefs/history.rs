@@ -1,0 +1,145 @@
+//! Undo and redo of what the user has set.
+
+use super::Prefs;
+
+/// Undo and redo of [`Prefs`]. One step is everything that changed between two quiet moments (a drag, a typed number).
+#[derive(Debug, Default)]
+pub struct History {
+    past: Vec<Prefs>,
+    future: Vec<Prefs>,
+    settled: Option<Prefs>,
+}
+
+/// Steps that are kept.
+const DEPTH: usize = 200;
+
+impl History {
+    /// Called when nothing is being dragged.
+    pub fn settle(&mut self, prefs: &Prefs) {
+        match &mut self.settled {
+            Some(settled) if settled == prefs => {}
+            Some(settled) => {
+                let before = std::mem::replace(settled, prefs.clone());
+                if keep_the_open(&before, prefs) == *prefs {
+                    return;
+                }
+                self.past.push(before);
+                self.past.drain(..self.past.len().saturating_sub(DEPTH));
+                self.future.clear();
+            }
+            None => self.settled = Some(prefs.clone()),
+        }
+    }
+
+    /// One step back.
+    pub fn undo(&mut self, prefs: &mut Prefs) -> bool {
+        self.settle(prefs);
+        Self::step(&mut self.past, &mut self.future, &mut self.settled, prefs)
+    }
+
+    /// One step forward again.
+    pub fn redo(&mut self, prefs: &mut Prefs) -> bool {
+        self.settle(prefs);
+        Self::step(&mut self.future, &mut self.past, &mut self.settled, prefs)
+    }
+
+    /// Whether there is a step to take back, and one to take again.
+    pub fn available(&self) -> (bool, bool) {
+        (!self.past.is_empty(), !self.future.is_empty())
+    }
+
+    /// What a step back would change, in words.
+    pub fn undoes(&self) -> Option<String> {
+        Some(changed(self.past.last()?, self.settled.as_ref()?))
+    }
+
+    /// What a step forward would change, in words.
+    pub fn redoes(&self) -> Option<String> {
+        Some(changed(self.future.last()?, self.settled.as_ref()?))
+    }
+
+    fn step(from: &mut Vec<Prefs>, to: &mut Vec<Prefs>, settled: &mut Option<Prefs>, prefs: &mut Prefs) -> bool {
+        let Some(state) = from.pop() else { return false };
+        to.push(prefs.clone());
+        *prefs = keep_the_open(&state, prefs);
+        *settled = Some(prefs.clone());
+        true
+    }
+}
+
+/// The settings that differ, by their names.
+fn changed(a: &Prefs, b: &Prefs) -> String {
+    let one = |name, differ: bool| differ.then_some(name);
+    let names = [
+        one("τ", a.tau != b.tau),
+        one("T", a.smoothing != b.smoothing),
+        one("class prior", a.prior != b.prior),
+        one("seed", a.seed != b.seed),
+        one("number of samples", a.n != b.n),
+        one("order of the gallery", (a.sort, a.descending) != (b.sort, b.descending)),
+        one("label filter", a.class_filter != b.class_filter),
+        one("thumbnail size", a.thumbnail != b.thumbnail),
+        one("theme", a.look != b.look),
+        one("scale of the bars", a.log_bars != b.log_bars),
+        one("axes of the curve", (a.tau_range, a.log_tau, a.log_error) != (b.tau_range, b.log_tau, b.log_error)),
+        one("look of the pictures", a.look_away != b.look_away),
+        one("evidence map", (a.evidence_overlay, a.evidence_strength) != (b.evidence_overlay, b.evidence_strength)),
+        one("side panels", (a.world_card, a.inspector) != (b.world_card, b.inspector)),
+    ];
+    names.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// Undo turns knobs; it neither opens oracles or runs nor switches devices, and leaves the window as large as it is.
+fn keep_the_open(state: &Prefs, now: &Prefs) -> Prefs {
+    let mut state = state.clone();
+    state.oracle.clone_from(&now.oracle);
+    (state.device, state.device_apart) = (now.device, now.device_apart);
+    state.machines.clone_from(&now.machines);
+    state.runs.clone_from(&now.runs);
+    (state.toured, state.scale) = (now.toured, now.scale);
+    if state.prior.len() != now.prior.len() {
+        state.prior.clone_from(&now.prior);
+        state.class_filter = now.class_filter;
+    }
+    state
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn undo_takes_back_knobs_but_not_the_oracle() {
+        let mut history = History::default();
+        let mut prefs = Prefs::default();
+        history.settle(&prefs);
+        prefs.tau = 2.0;
+        history.settle(&prefs);
+        prefs.oracle = "other".into();
+        history.settle(&prefs);
+        assert!(history.undo(&mut prefs));
+        assert_eq!((prefs.tau, prefs.oracle.as_str()), (1.0, "other"));
+        assert!(!history.undo(&mut prefs));
+        assert!(history.redo(&mut prefs));
+        assert_eq!(prefs.tau, 2.0);
+        prefs.tau = 3.0;
+        history.settle(&prefs);
+        assert!(!history.redo(&mut prefs));
+    }
+
+    #[test]
+    fn a_step_is_called_by_what_it_changes() {
+        let mut history = History::default();
+        let mut prefs = Prefs::default();
+        history.settle(&prefs);
+        (prefs.tau, prefs.seed) = (2.0, 3);
+        history.settle(&prefs);
+        assert_eq!((history.undoes().as_deref(), history.redoes()), (Some("τ, seed"), None));
+        history.undo(&mut prefs);
+        assert_eq!((history.undoes(), history.redoes().as_deref()), (None, Some("τ, seed")));
+        // The window's size and the tour are no settings of the world.
+        (prefs.scale, prefs.toured) = (150, true);
+        history.settle(&prefs);
+        assert_eq!(history.undoes(), None);
+    }
+}

@@ -1,0 +1,373 @@
+//! The tour of the first time: a sample, a τ and a posterior, chosen, moved and read with the real controls.
+//!
+//! It lies beside what it points at, blocks nothing, and can be left at any time; once taken or left it is offered no more, and the menu
+//! Help has it.
+
+use eframe::egui::{self, Align2, Frame, Order, Pos2, Rect, RichText, Stroke, StrokeKind, Ui, vec2};
+
+use super::app::App;
+use super::command::{Command, Page};
+use super::format;
+use super::inspector::{inspected, name};
+use super::landmarks::Landmark;
+use super::panels::{self, Cx};
+use super::prefs::{SCALE_STEP, SCALES};
+use super::readout;
+use super::theme::Theme;
+use super::view::{Click, Side, Source};
+use super::widgets::hint;
+
+/// Width of the card, points.
+const WIDTH: f32 = 330.0;
+/// Room between the card and what it points at, points.
+const APART: f32 = 14.0;
+/// τ that the tour sets for those who do not; the other where it is that already.
+const OTHER_TAUS: [f64; 2] = [1.6, 1.0];
+/// Probabilities below this are not named.
+const WORTH_NAMING: f64 = 0.005;
+
+/// Where the tour is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    World,
+    Sample,
+    Tau,
+    Posterior,
+}
+
+impl Step {
+    const ALL: [Self; 4] = [Self::World, Self::Sample, Self::Tau, Self::Posterior];
+
+    fn title(self) -> &'static str {
+        match self {
+            Self::World => "A world in which the truth is known",
+            Self::Sample => "Choose a sample",
+            Self::Tau => "Move the base temperature τ",
+            Self::Posterior => "Read its exact posterior",
+        }
+    }
+
+    fn about(self) -> &'static str {
+        match self {
+            Self::World => {
+                "A flow was trained on images and frozen. From now on it is the truth: it draws every image you see, and \
+                 what is called exact here follows from its own densities. Three steps show how to read it."
+            }
+            Self::Sample => {
+                "Each picture was drawn from this world: first a class, then an image of it. A red outline marks those \
+                 whose label is not the most probable class. Click one, or walk with the arrow keys."
+            }
+            Self::Tau => {
+                "τ multiplies the standard deviation of the noise that images are made from. Larger τ, and classes blur into \
+                 one another. Drag the slider: the latents stay, so your sample morphs."
+            }
+            Self::Posterior => {
+                "p(y|x) = π_y p(x|y) / p(x), from the flow's own densities: no network's opinion, and true for this world \
+                 to rounding. Its entropy is the doubt that no classifier can take away."
+            }
+        }
+    }
+
+    fn landmark(self) -> Option<Landmark> {
+        match self {
+            Self::World => None,
+            Self::Sample => Some(Landmark::Gallery),
+            Self::Tau => Some(Landmark::Tau),
+            Self::Posterior => Some(Landmark::Posterior),
+        }
+    }
+
+    fn place(self) -> usize {
+        Self::ALL.iter().position(|step| *step == self).unwrap_or_default()
+    }
+
+    fn after(self) -> Option<Self> {
+        Self::ALL.get(self.place() + 1).copied()
+    }
+
+    fn before(self) -> Option<Self> {
+        Self::ALL.get(self.place().checked_sub(1)?).copied()
+    }
+}
+
+/// The tour; not under way by default.
+#[derive(Debug, Default)]
+pub struct Tour {
+    step: Option<Step>,
+    /// τ when the tour began.
+    tau: f64,
+    /// How often an image had been chosen then.
+    choices: usize,
+}
+
+/// What a step waits for.
+enum State {
+    /// Nothing.
+    Free,
+    /// The engine.
+    Waiting(String),
+    /// The user. What a button does instead, and its command.
+    Asking(&'static str),
+    /// It is done: what came of it.
+    Done(String),
+}
+
+impl App {
+    /// Begins the tour unless it was taken or left before.
+    pub fn offer_tour(&mut self) {
+        if !self.prefs.toured {
+            self.tour.step = Some(Step::World);
+        }
+    }
+
+    /// Ends the tour for good; whether it was under way.
+    pub(super) fn leave_tour(&mut self) -> bool {
+        let under_way = self.tour.step.take().is_some();
+        self.prefs.toured |= under_way;
+        under_way
+    }
+
+    /// Commands that show how the window is used, and how large it is.
+    pub(super) fn guide(&mut self, command: Command) {
+        match command {
+            Command::StartTour => self.tour.step = Some(Step::World),
+            Command::LeaveTour => {
+                self.leave_tour();
+            }
+            Command::Help(page) => self.help.toggle(page),
+            Command::Scale(percent) => self.prefs.scale = percent.clamp(*SCALES.start(), *SCALES.end()),
+            Command::Larger => self.prefs.scale = (self.prefs.scale + SCALE_STEP).min(*SCALES.end()),
+            Command::Smaller => {
+                self.prefs.scale = self.prefs.scale.saturating_sub(SCALE_STEP).max(*SCALES.start());
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Tour {
+    /// Shows it, if it is under way.
+    pub fn show(&mut self, ctx: &egui::Context, cx: &mut Cx) {
+        let Some(step) = self.step else { return };
+        let target = step.landmark().and_then(|landmark| cx.view.landmarks.place(landmark));
+        let theme = Theme::of_window(ctx);
+        // On the panels and below every window.
+        if let Some(rect) = target {
+            let ring = ctx.layer_painter(egui::LayerId::background());
+            ring.rect_stroke(
+                rect.expand(3.0),
+                5.0,
+                Stroke::new(6.0, theme.accent().gamma_multiply(0.25)),
+                StrokeKind::Outside,
+            );
+            ring.rect_stroke(rect.expand(2.0), 4.0, Stroke::new(2.0, theme.accent()), StrokeKind::Outside);
+        }
+        let (pivot, at) = stand(step, target, ctx.content_rect());
+        let area = egui::Area::new(egui::Id::unique("tour")).order(Order::Middle).constrain(true).movable(false);
+        let frame = Frame::popup(&ctx.global_style()).stroke(Stroke::new(1.5, theme.accent())).inner_margin(14.0);
+        let area = area.pivot(pivot).fixed_pos(at);
+        area.show(ctx, |ui| frame.show(ui, |ui| self.card(ui, cx, step)));
+    }
+
+    fn card(&mut self, ui: &mut Ui, cx: &mut Cx, step: Step) {
+        ui.set_width(WIDTH);
+        ui.horizontal(|ui| {
+            let place = format!("Tour, {} of {}", step.place() + 1, Step::ALL.len());
+            ui.label(RichText::new(place).small().color(Theme::of(ui).weak()));
+            ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+                let skip = ui.small_button("Skip the tour").on_hover_text("Escape. The menu Help has it again.");
+                if skip.clicked() {
+                    cx.commands.push(Command::LeaveTour);
+                }
+            });
+        });
+        ui.heading(step.title());
+        ui.add(egui::Label::new(step.about()).wrap());
+        let state = self.state(cx, step);
+        ui.add_space(4.0);
+        said(ui, cx, step, &state);
+        ui.add_space(4.0);
+        self.buttons(ui, cx, step, &state);
+        if step == Step::Posterior {
+            on_from_here(ui, cx);
+        }
+    }
+
+    fn state(&self, cx: &Cx, step: Step) -> State {
+        if cx.session.oracle.is_none() {
+            let opening = cx.session.stuck.is_none();
+            let text =
+                if opening { "The world is being opened…" } else { "No oracle is open: choose one on the left." };
+            return if step == Step::World { State::Free } else { State::Waiting(text.into()) };
+        }
+        match step {
+            Step::World => State::Free,
+            Step::Sample if cx.session.gallery_count() == 0 => {
+                State::Waiting("The first samples are being made…".into())
+            }
+            // The window chooses one by itself when it opens.
+            Step::Sample if cx.view.choices == self.choices => State::Asking("Choose the most ambiguous one in view"),
+            Step::Sample => State::Done(chosen(cx)),
+            Step::Tau if cx.prefs.tau == self.tau => State::Asking("Move it for me"),
+            Step::Tau => State::Done(moved(cx)),
+            Step::Posterior => posterior(cx),
+        }
+    }
+
+    fn buttons(&mut self, ui: &mut Ui, cx: &mut Cx, step: Step, state: &State) {
+        ui.horizontal(|ui| {
+            if let Some(before) = step.before()
+                && ui.button("Back").clicked()
+            {
+                self.enter(cx, before);
+            }
+            let ready = matches!(state, State::Free | State::Done(_));
+            let (text, next) = match (step, step.after()) {
+                (Step::World, after) => ("Begin", after),
+                (_, Some(after)) => ("Next", Some(after)),
+                (_, None) => ("Finish", None),
+            };
+            let why = "Once the step is done: do it where the ring is, or press the button above.";
+            if ui.add_enabled(ready, egui::Button::new(text)).on_disabled_hover_text(why).clicked() {
+                match next {
+                    Some(next) => self.enter(cx, next),
+                    None => cx.commands.push(Command::LeaveTour),
+                }
+            }
+        });
+    }
+
+    /// Brings what the step points at into view.
+    fn enter(&mut self, cx: &mut Cx, step: Step) {
+        if self.step == Some(Step::World) {
+            (self.tau, self.choices) = (cx.prefs.tau, cx.view.choices);
+        }
+        self.step = Some(step);
+        match step {
+            Step::World => {}
+            Step::Sample => {
+                cx.commands.push(Command::ShowPanel(panels::gallery::ID));
+                cx.commands.push(Command::ShowSource(Source::World));
+            }
+            Step::Tau => (cx.prefs.world_card, cx.view.front) = (true, Side::WorldCard),
+            Step::Posterior => (cx.prefs.inspector, cx.view.front) = (true, Side::Inspector),
+        }
+        if let Some(landmark) = step.landmark() {
+            cx.view.landmarks.reveal(landmark);
+        }
+    }
+}
+
+/// What a step waits for or what came of it, in words, and the button that does it.
+fn said(ui: &mut Ui, cx: &mut Cx, step: Step, state: &State) {
+    let theme = Theme::of(ui);
+    match state {
+        State::Free => {}
+        State::Waiting(text) => {
+            ui.horizontal(|ui| {
+                ui.spinner();
+                hint(ui, text.as_str());
+            });
+        }
+        State::Asking(button) => {
+            if ui.button(*button).clicked() {
+                do_it(cx, step);
+            }
+        }
+        State::Done(text) => {
+            ui.add(egui::Label::new(RichText::new(text).color(theme.good())).wrap());
+        }
+    }
+}
+
+/// Does what the step asks for.
+fn do_it(cx: &mut Cx, step: Step) {
+    match step {
+        Step::Sample | Step::Posterior => {
+            let doubt = |index: usize| cx.session.gallery.get(index).map(|slot| slot.tile.posterior.entropy_nats);
+            let known = cx.view.in_view.iter().filter_map(|&index| Some((index, doubt(index)?)));
+            if let Some((index, _)) = known.max_by(|a, b| a.1.total_cmp(&b.1)) {
+                cx.view.choose(index, Click::Only);
+            }
+        }
+        Step::Tau => {
+            let [first, second] = OTHER_TAUS;
+            cx.prefs.tau = if cx.prefs.tau == first { second } else { first };
+        }
+        Step::World => {}
+    }
+}
+
+fn chosen(cx: &Cx) -> String {
+    let Some((index, _, _, tile)) = inspected(cx.session, cx.prefs, cx.view) else {
+        return "A sample is chosen: it is being made.".into();
+    };
+    let who = name(cx.session, cx.view.source, index);
+    format!("{who} is chosen. Its label is {}.", cx.session.class_name(tile.label))
+}
+
+fn moved(cx: &Cx) -> String {
+    let tau = format!("τ is now {}.", format::sig4(cx.prefs.tau));
+    let readout = cx.session.bayes.readout.get().filter(|_| cx.session.bayes.readout.current());
+    match readout.and_then(|readout| readout.outcome.as_ref().ok()) {
+        Some(estimate) => {
+            let error = readout::percent(estimate);
+            format!("{tau} The Bayes error of this world is {error}: no classifier errs less.")
+        }
+        None => tau,
+    }
+}
+
+/// The posterior of the chosen sample at the present τ, in words.
+fn posterior(cx: &Cx) -> State {
+    let Some(cursor) = cx.view.cursor else {
+        return State::Asking("Choose the most ambiguous one in view");
+    };
+    let fresh = cx.view.gallery(cx.session).is_some_and(|gallery| gallery.answers(&[cursor]));
+    let Some((index, _, _, tile)) = inspected(cx.session, cx.prefs, cx.view).filter(|_| fresh) else {
+        return State::Waiting("Its posterior at this τ is being computed…".into());
+    };
+    let p = &tile.posterior;
+    let mut order: Vec<usize> = (0..p.probabilities.len()).collect();
+    order.sort_by(|&a, &b| p.probabilities[b].total_cmp(&p.probabilities[a]));
+    let share = |class: &usize| {
+        let percent = 100.0 * p.probabilities[*class];
+        format!("{percent:.1} % for {}", cx.session.class_name(*class))
+    };
+    let named = order.iter().take(2).filter(|class| p.probabilities[**class] >= WORTH_NAMING);
+    let shares = named.map(share).collect::<Vec<_>>().join(", ");
+    let who = name(cx.session, cx.view.source, index);
+    let (tau, entropy) = (format::sig4(cx.prefs.tau), format::sig4(p.entropy_nats));
+    State::Done(format!("{who} at τ = {tau}: {shares}. Its entropy is {entropy} nats."))
+}
+
+/// Where to go when the tour is over.
+fn on_from_here(ui: &mut Ui, cx: &mut Cx) {
+    ui.separator();
+    hint(ui, "From here:");
+    ui.horizontal_wrapped(|ui| {
+        for (text, about, command) in [
+            ("Make a dataset", "Images with their exact posteriors", Command::ShowPanel(panels::export::ID)),
+            ("Judge my classifier", "Against the exact posteriors", Command::ShowPanel(panels::judge::ID)),
+            ("Glossary", "Every word with its formula", Command::Help(Page::Glossary)),
+            ("Shortcuts", "Every key", Command::Help(Page::Shortcuts)),
+        ] {
+            if ui.small_button(text).on_hover_text(about).clicked() {
+                cx.commands.push(command);
+            }
+        }
+    });
+}
+
+/// Which corner of the card stands where: beside what it points at, on the side with room.
+fn stand(step: Step, target: Option<Rect>, window: Rect) -> (Align2, Pos2) {
+    let Some(rect) = target else { return (Align2::CENTER_CENTER, window.center()) };
+    match step.landmark() {
+        // The gallery fills the middle: in its corner the card covers least.
+        Some(Landmark::Gallery) | None => (Align2::RIGHT_BOTTOM, rect.right_bottom() - vec2(APART + 12.0, APART)),
+        Some(Landmark::Tau | Landmark::Posterior) if window.right() - rect.right() > WIDTH + 4.0 * APART => {
+            (Align2::LEFT_TOP, rect.right_top() + vec2(APART, 0.0))
+        }
+        Some(_) => (Align2::RIGHT_TOP, rect.left_top() - vec2(APART, 0.0)),
+    }
+}
