@@ -1,6 +1,8 @@
 //! The window, driven by role and label against an engine that answers when it is told to.
 #![cfg(feature = "gui")]
 
+#[path = "gui/access.rs"]
+mod access;
 #[path = "gui/bayes.rs"]
 mod bayes;
 #[path = "gui/device.rs"]
@@ -17,6 +19,8 @@ mod far;
 mod fetch;
 #[path = "gui/hardness.rs"]
 mod hardness;
+#[path = "gui/help.rs"]
+mod help;
 #[path = "gui/judge.rs"]
 mod judge;
 #[path = "gui/kinds.rs"]
@@ -29,6 +33,8 @@ mod look;
 mod looking;
 #[path = "gui/plots.rs"]
 mod plots;
+#[path = "gui/tour.rs"]
+mod tour;
 #[path = "gui/training.rs"]
 mod training;
 #[path = "gui/validate.rs"]

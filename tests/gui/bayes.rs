@@ -302,7 +302,7 @@ fn the_palette_opens_the_panel_and_values_are_copied_with_their_provenance() {
 }
 
 /// What came to the clipboard in the next frames.
-fn copied(harness: &mut Harness<'_, App>) -> String {
+pub fn copied(harness: &mut Harness<'_, App>) -> String {
     for _ in 0..4 {
         harness.step();
         for command in &harness.output().platform_output.commands {

@@ -1,0 +1,160 @@
+//! Every control has a name and can be reached by the Tab key; what has the focus is in view.
+
+use std::collections::BTreeSet;
+
+use bayescope::gui::App;
+use eframe::egui::accesskit::{Action, NodeId};
+use eframe::egui::{Key, Modifiers, Role};
+use egui_kittest::Harness;
+use egui_kittest::kittest::{NodeT, Queryable};
+
+use super::{bayes, full, shows};
+
+/// What a person works with.
+const CONTROLS: [Role; 9] = [
+    Role::Button,
+    Role::CheckBox,
+    Role::ComboBox,
+    Role::Link,
+    Role::RadioButton,
+    Role::Slider,
+    Role::SpinButton,
+    Role::TextInput,
+    Role::MultilineTextInput,
+];
+
+/// A control as it stands in the tree.
+struct Control {
+    id: NodeId,
+    about: String,
+    named: bool,
+    focusable: bool,
+}
+
+fn controls(harness: &Harness<'_, App>) -> Vec<Control> {
+    let control = |node: egui_kittest::Node<'_>| {
+        let node = node.accesskit_node();
+        let label = node.label().unwrap_or_default();
+        (CONTROLS.contains(&node.role()) && !node.is_disabled()).then(|| Control {
+            id: node.locate().0,
+            about: format!("{:?} '{label}' at {:?}", node.role(), node.raw_bounds()),
+            named: !label.trim().is_empty(),
+            focusable: node.data().supports_action(Action::Focus),
+        })
+    };
+    harness.root().children_recursive().filter_map(control).collect()
+}
+
+/// Images of the gallery are walked with the arrow keys: hundreds of stops of the Tab key would be a trap.
+fn is_image(control: &Control) -> bool {
+    control.about.contains("'Sample ")
+}
+
+fn focused(harness: &Harness<'_, App>) -> Option<NodeId> {
+    let nodes = harness.root().children_recursive();
+    nodes.map(|node| node.accesskit_node()).find(|node| node.is_focused()).map(|node| node.locate().0)
+}
+
+/// Presses Tab until the focus is where it began; what had it.
+fn tabbed(harness: &mut Harness<'_, App>, most: usize) -> BTreeSet<NodeId> {
+    let mut seen = BTreeSet::new();
+    for _ in 0..most {
+        harness.key_press(Key::Tab);
+        harness.run_steps(2);
+        if let Some(id) = focused(harness)
+            && !seen.insert(id)
+            && seen.len() > 3
+        {
+            break;
+        }
+    }
+    seen
+}
+
+fn check(harness: &mut Harness<'_, App>, place: &str) -> Vec<String> {
+    let found = controls(harness);
+    assert!(found.len() > 10, "{place}: only {} controls were found", found.len());
+    let reached = tabbed(harness, 3 * found.len() + 40);
+    let mut faults = Vec::new();
+    for control in found.iter().filter(|control| !is_image(control)) {
+        let about = &control.about;
+        if !control.named {
+            faults.push(format!("{place}: no name: {about}"));
+        }
+        if !control.focusable {
+            faults.push(format!("{place}: takes no focus: {about}"));
+        } else if !reached.contains(&control.id) {
+            faults.push(format!("{place}: Tab does not come here: {about}"));
+        }
+    }
+    faults
+}
+
+#[test]
+fn every_control_of_every_panel_has_a_name_and_is_reached_by_tab() {
+    let (mut harness, fake) = full();
+    harness.get_by_label_contains("Sample 7,").click();
+    harness.run_steps(3);
+    fake.answer();
+    fake.train(&mut harness);
+    let mut faults = Vec::new();
+    for (id, title) in harness.state().panel_names() {
+        harness.state_mut().show_panel(id);
+        harness.run_steps(4);
+        bayes::answer_all(&mut harness, &fake);
+        harness.key_press(Key::Escape);
+        harness.run_steps(2);
+        faults.extend(check(&mut harness, title));
+    }
+    let mut unique: Vec<&String> = faults.iter().collect();
+    unique.dedup_by_key(|fault| fault.split_once(": ").map(|(_, what)| what.to_owned()));
+    let list = unique.iter().map(|fault| fault.as_str()).collect::<Vec<_>>().join("\n");
+    assert!(faults.is_empty(), "{} faults:\n{list}", faults.len());
+}
+
+#[test]
+fn every_control_of_every_window_has_a_name_and_is_reached_by_tab() {
+    let (mut harness, _) = full();
+    let windows = [
+        ("Keyboard shortcuts", "Every key: this list"),
+        ("Glossary", "Find"),
+        ("Exactness ledger", "Copy ledger"),
+        ("Precision", "Copy comparison as command"),
+        ("Take the tour", "Skip the tour"),
+    ];
+    let mut faults = Vec::new();
+    for (command, sign) in windows {
+        harness.key_press_modifiers(Modifiers::COMMAND, Key::P);
+        harness.run_steps(3);
+        harness.get_by_label("Command").type_text(command);
+        harness.run_steps(2);
+        harness.key_press(Key::Enter);
+        harness.run_steps(4);
+        assert!(shows(&harness, sign), "the window '{command}' did not open");
+        faults.extend(check(&mut harness, command));
+        for _ in 0..2 {
+            harness.key_press(Key::Escape);
+            harness.run_steps(2);
+        }
+    }
+    assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
+}
+
+#[test]
+fn what_has_the_focus_is_in_view() {
+    let (mut harness, fake) = full();
+    harness.state_mut().show_panel("bayes error");
+    harness.run_steps(3);
+    bayes::answer_all(&mut harness, &fake);
+    harness.get_by_label("Save CSV…").focus();
+    harness.run_steps(2);
+    for _ in 0..4 {
+        harness.key_press(Key::Tab);
+        harness.run_steps(12);
+    }
+    let window = harness.ctx.content_rect();
+    let nodes = harness.root().children_recursive();
+    let focused = nodes.filter(|node| node.accesskit_node().is_focused()).map(|node| node.rect()).next();
+    let focused = focused.expect("something has the focus");
+    assert!(window.contains_rect(focused), "{focused:?} is out of sight");
+}
