@@ -14,7 +14,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::device::{guarded, halving, to_host};
 use crate::error::{Error, Result};
-use crate::simd::vectorise;
+use crate::kernels::vectorise;
 
 pub use adamw::AdamW;
 pub use products::Products;

@@ -15,9 +15,9 @@ use crate::device::in_batches;
 use crate::error::{Error, Result};
 use crate::flow::Precision;
 use crate::flow::parameters::to_host;
-use crate::flow::tarflow::cpu::pool::Pool;
 use crate::flow::weights::Weights;
 use crate::gradients::{AdamW, Cut, Sums, clip, in_pieces};
+use crate::kernels::Pool;
 use crate::units::Seed;
 
 /// What one step measured, before the parameters moved.
