@@ -80,7 +80,7 @@ pub fn main() -> ExitCode {
         Some(Command::Fetch(args)) => fetch::run(&args),
         Some(Command::Posterior(args)) => posterior::run(args),
         Some(Command::Walk(args)) => walk::run(&args),
-        Some(Command::Evidence(args)) => evidence::run(args),
+        Some(Command::Evidence(args)) => evidence::run(&args),
         Some(Command::Run(args)) => run::run(&args),
         Some(Command::Resume(args)) => run::resume(&args),
         Some(Command::Plan(args)) => plan::plan(&args),
