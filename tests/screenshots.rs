@@ -171,7 +171,9 @@ fn law(name: &str, run: &Path) {
 
 fn worst(name: &str, run: &Path) {
     let mut stage = open_run(run);
-    stage.click_containing("MLP-500 on 3200 images, seed 0");
+    // The list of cells shows some lines of many.
+    stage.window.query_all_by_label_contains("Cell: MLP-500").last().expect("a cell of MLP-500").click();
+    stage.rest(1.0);
     stage.click("Worst images");
     stage
         .wait("images from outside", |window| window.query_by_label_contains("The classifier and the truth").is_some());
