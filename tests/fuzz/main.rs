@@ -15,6 +15,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 #[path = "../glow_reference/forge.rs"]
+#[allow(dead_code)] // Its holes and safetensors are for files larger than memory.
 mod forge;
 mod forms;
 mod mutate;

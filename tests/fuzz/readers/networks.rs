@@ -34,11 +34,11 @@ fn fuzz_onnx_description() {
 fn fuzz_onnx_network() {
     Reader {
         name: "onnx-network",
-        wholes: vec![network("convnet_legacy13"), network("convnet_open18"), network("softmax13"), network("half17")],
+        wholes: vec![network("convnet_legacy13"), network("convnet_open18"), network("softmax13")],
         few: 60,
         read: &|path| {
             let options = OnnxOptions { input: Some(Normalisation::ZeroToOne), ..OnnxOptions::default() };
-            OnnxClassifier::open(path, None, 10, &options).map(drop)
+            OnnxClassifier::open(path, None, 5, &options).map(drop)
         },
     }
     .run();

@@ -128,7 +128,7 @@ fn fuzz_run_folder() {
         cell("metrics.jsonl"),
         cell("status.json"),
         cell("result.json"),
-        Whole::new("tau-1.json", Form::Text, run.of_run("worlds/tau-1.json")),
+        Whole::new("test.rounding.json", Form::Text, run.of_run("pool/test.rounding.json")),
     ];
     Reader {
         name: "run-folder",
@@ -137,12 +137,12 @@ fn fuzz_run_folder() {
         read: &|path| {
             let name = path.file_name().unwrap().to_str().unwrap();
             let here = folder(path);
-            let (cell, worlds) = (here.join("cells").join(&run.id), here.join("worlds"));
+            let (cell, pool) = (here.join("cells").join(&run.id), here.join("pool"));
             std::fs::create_dir_all(&cell).unwrap();
-            std::fs::create_dir_all(&worlds).unwrap();
+            std::fs::create_dir_all(&pool).unwrap();
             let place = match name {
                 "run.toml" | "plan.jsonl" => here.clone(),
-                "tau-1.json" => worlds,
+                "test.rounding.json" => pool,
                 _ => cell,
             };
             if place != here {
