@@ -208,6 +208,7 @@ impl Stack {
 fn decoded(file: &Path) -> Result<DynamicImage> {
     let source = open_file(file)?;
     let length = source.get_ref().metadata().map_err(|e| Error::io(file, e))?.len();
+    let room = length.saturating_mul(PACKED).max(FREE);
     let mut reader = ImageReader::new(source).with_guessed_format().map_err(|e| Error::io(file, e))?;
     if reader.format().is_none() {
         return Err(Error::file(file, "is not an image (its content is of no image format that can be read)"));
@@ -215,12 +216,13 @@ fn decoded(file: &Path) -> Result<DynamicImage> {
     let mut limits = Limits::default();
     limits.max_image_width = Some(MAX_SIDE);
     limits.max_image_height = Some(MAX_SIDE);
-    limits.max_alloc = Some(MAX_ALLOC);
+    // For the pixels, and for as much beside them.
+    limits.max_alloc = Some(room.saturating_mul(2).min(MAX_ALLOC));
     reader.limits(limits.clone());
     let bad = |e: ImageError| Error::file(file, format!("damaged or unsupported image: {e}"));
     let mut decoder = reader.into_decoder().map_err(bad)?;
     let (bytes, (width, height)) = (decoder.total_bytes(), decoder.dimensions());
-    if bytes > length.saturating_mul(PACKED).max(FREE) {
+    if bytes > room {
         let cause = format!("damaged image: its header claims {height}×{width} pixels, in a file of {length} bytes");
         return Err(Error::file(file, cause));
     }

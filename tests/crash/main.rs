@@ -72,13 +72,14 @@ fn a_folder_deleted_under_it() {
     for writer in Writer::ALL {
         for (turn, wait) in uniform(&format!("{writer:?}"), 4, 3).into_iter().enumerate() {
             let out = bench.path(&format!("deleted{turn}"));
+            let took = bench.whole(writer).took;
             let mut child = bench.start(writer, &out);
             let begun = Instant::now();
             while !out.is_dir() && child.try_wait().unwrap().is_none() {
                 assert!(begun.elapsed() < Duration::from_secs(60), "{writer:?} writes nothing");
                 std::thread::sleep(Duration::from_millis(1));
             }
-            std::thread::sleep(bench.whole(writer).took.mul_f64(0.2 + 0.2 * wait));
+            std::thread::sleep(took.mul_f64(0.2 + 0.2 * wait));
             // It may be writing: then there is more to delete.
             while std::fs::remove_dir_all(&out).is_err() && out.exists() {}
             let Ended { code, said } = Ended::of(child);
@@ -122,7 +123,8 @@ fn files_from_yesterday_and_tomorrow() {
     for writer in Writer::ALL {
         for (name, time) in [("past", SystemTime::now() - days), ("future", SystemTime::now() + days)] {
             let out = bench.path(name);
-            killed(&bench, writer, &out, bench.whole(writer).took.mul_f64(0.7));
+            let took = bench.whole(writer).took;
+            killed(&bench, writer, &out, took.mul_f64(0.7));
             visit(&out, &mut |path| {
                 let times = FileTimes::new().set_modified(time).set_accessed(time);
                 File::options().write(true).open(path).unwrap().set_times(times).unwrap();

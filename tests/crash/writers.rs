@@ -116,14 +116,14 @@ pub struct Bench {
     wholes: Mutex<BTreeMap<Writer, Whole>>,
 }
 
-const IMAGES: usize = 3000;
+const IMAGES: usize = 128;
 
 impl Bench {
     pub fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let at = folder.path();
         tiny::gaussian_file(at);
-        tiny::tarflow_file(at, 12, 5);
+        tiny::tarflow_file(at, 6, 5);
         let run = "name = 'test'\n[world]\noracle = 'gaussian_model_2_64_1_1_0.05.safetensors'\n[grid]\n\
                    architectures = ['linear', 'mlp-500']\ntrain_sizes = [100, 400]\nseeds = [0]\n[test]\nimages = 2000\nwatched = 100\n\
                    [training]\nepochs = 12\nlearning_rate = 1e-2\n";

@@ -218,8 +218,11 @@ impl Reader<'_> {
             assert!(seen.fault.is_none(), "{} {name}: {:?}", self.name, seen.fault);
         }
         let begun = Instant::now();
-        let first = asked("BAYESCOPE_FUZZ_FROM").unwrap_or(0);
+        let (first, last) = (asked("BAYESCOPE_FUZZ_FROM").unwrap_or(0), asked("BAYESCOPE_FUZZ_SECONDS"));
         for input in first..first + asked("BAYESCOPE_FUZZ").unwrap_or(self.few) {
+            if last.is_some_and(|last| begun.elapsed().as_secs() >= last) {
+                break;
+            }
             let mut rng = Seed(0).split(self.name).rng(input);
             let at = rng.random_range(0..self.wholes.len());
             let whole = &self.wholes[at];

@@ -1,6 +1,7 @@
 //! ONNX: what a file says, and the network made ready and run on noise.
 
 use bayescope::classifier::onnx::{Normalisation, OnnxClassifier, OnnxOptions, describe};
+use bayescope::data::ImageShape;
 
 use super::reference;
 use crate::forms::Form;
@@ -37,8 +38,9 @@ fn fuzz_onnx_network() {
         wholes: vec![network("convnet_legacy13"), network("convnet_open18"), network("softmax13")],
         few: 60,
         read: &|path| {
+            let shape = ImageShape { channels: 3, height: 12, width: 12 };
             let options = OnnxOptions { input: Some(Normalisation::ZeroToOne), ..OnnxOptions::default() };
-            OnnxClassifier::open(path, None, 5, &options).map(drop)
+            OnnxClassifier::open(path, Some(shape), 5, &options).map(drop)
         },
     }
     .run();

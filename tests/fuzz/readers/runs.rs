@@ -128,7 +128,6 @@ fn fuzz_run_folder() {
         cell("metrics.jsonl"),
         cell("status.json"),
         cell("result.json"),
-        Whole::new("test.rounding.json", Form::Text, run.of_run("pool/test.rounding.json")),
     ];
     Reader {
         name: "run-folder",
@@ -137,12 +136,10 @@ fn fuzz_run_folder() {
         read: &|path| {
             let name = path.file_name().unwrap().to_str().unwrap();
             let here = folder(path);
-            let (cell, pool) = (here.join("cells").join(&run.id), here.join("pool"));
+            let cell = here.join("cells").join(&run.id);
             std::fs::create_dir_all(&cell).unwrap();
-            std::fs::create_dir_all(&pool).unwrap();
             let place = match name {
                 "run.toml" | "plan.jsonl" => here.clone(),
-                "test.rounding.json" => pool,
                 _ => cell,
             };
             if place != here {
