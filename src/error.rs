@@ -1,5 +1,7 @@
 //! The one error type of the engine. Every message names the file or the cause, and the way out where there is one.
 
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 /// Result of every fallible function of the engine.
@@ -73,6 +75,20 @@ impl Error {
     pub fn input(cause: impl Into<String>) -> Self {
         Self::Input(cause.into())
     }
+}
+
+/// What a panic said.
+pub fn panic_message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".into())
+}
+
+/// What a reader of somebody else's makes of a file that is anyone's: some of them panic at what no program would have written.
+///
+/// # Errors
+/// What the panic said.
+pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| panic_message(&*panic))
 }
 
 /// The way out of the system errors users meet most.

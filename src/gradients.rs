@@ -6,15 +6,15 @@ mod products;
 use std::sync::OnceLock;
 
 use burn::module::{Module, ModuleVisitor, Param};
-use burn::optim::GradientsParams;
-use burn::tensor::{DType, Device, Tensor};
+use burn::optim::{GradientsParams, ModuleOptimizer};
+use burn::tensor::{Bytes, DType, Device, Tensor};
 use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::device::{guarded, halving, to_host};
-use crate::error::{Error, Result};
-use crate::simd::vectorise;
+use crate::error::{Error, Result, caught};
+use crate::kernels::vectorise;
 
 pub use adamw::AdamW;
 pub use products::Products;
@@ -47,6 +47,16 @@ impl<'a> Cut<'a> {
     fn fewer(&self, images: usize) -> Self {
         Self { piece: self.piece.min(images), shards: (images / self.piece).clamp(1, self.shards), ..*self }
     }
+}
+
+/// An optimizer with the moments of a file, in burn's format.
+///
+/// # Errors
+/// What is wrong with them: burn's reader panics at some that it has not written.
+pub fn with_moments(optimizer: ModuleOptimizer, moments: Vec<u8>) -> Result<ModuleOptimizer, String> {
+    let read = caught(|| optimizer.from_bytes(Bytes::from_bytes_vec(moments)));
+    read.and_then(|read| read.map_err(|e| e.to_string()))
+        .map_err(|e| format!("the optimizer's moments cannot be read: {e}"))
 }
 
 /// What the pieces of a batch came to.

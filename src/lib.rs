@@ -6,7 +6,7 @@
 //! The rooms of this crate; the left may be imported by the right, never back:
 //!
 //! `units, error → data → flow → oracle → {bayes, measure, classifier} → experiment → run → worker → {cli, gui}` (`device`,
-//! `simd` and `gradients` stand beside `data`; `measure` imports nothing of the crate beyond `units`, `error`, `events` and `simd`,
+//! `kernels` and `gradients` stand beside `data`; `measure` imports nothing of the crate beyond `units`, `error`, `events` and `kernels`,
 //! and `classifier` names one function of it, `log_softmax`; `provenance` stands beside `error`). What is taken away, brought back and
 //! compared with nature stands between `classifier` and `worker`: `export`, `judge`, `validate`.
 
@@ -25,11 +25,11 @@ mod gradients;
 #[cfg(feature = "gui")]
 pub mod gui;
 pub mod judge;
+mod kernels;
 pub mod measure;
 pub mod oracle;
 pub mod provenance;
 pub mod run;
-mod simd;
 pub mod units;
 pub mod validate;
 pub mod worker;

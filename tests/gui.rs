@@ -218,6 +218,18 @@ fn knobs_can_be_undone_and_made_again() {
 }
 
 #[test]
+fn a_tooltip_makes_room_for_a_window_above_it() {
+    let (mut harness, _) = full();
+    let about = |harness: &Harness<'_, App>| harness.query_by_label("strip: colour of the label").is_some();
+    harness.get_by_label_contains("Sample 20,").hover();
+    harness.run_steps(60);
+    assert!(about(&harness), "a tile tells what it is");
+    harness.key_press_modifiers(Modifiers::COMMAND, Key::P);
+    harness.run_steps(5);
+    assert!(!about(&harness), "the tooltip lies over the palette");
+}
+
+#[test]
 fn the_palette_finds_commands_and_escape_closes_it() {
     let (mut harness, _) = full();
     harness.key_press_modifiers(Modifiers::COMMAND, Key::P);

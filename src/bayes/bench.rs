@@ -13,8 +13,8 @@ use super::inverse::tau_of_error;
 use super::normal::{cdf_with, quantile_near};
 use super::simd::{Arithmetic, BLOCK, Block, Kernel, vectorise};
 use crate::error::{Error, Result};
+use crate::kernels::instructions;
 use crate::oracle::bench::Timing;
-use crate::simd::instructions;
 use crate::units::{Seed, Tau};
 
 /// All figures of one machine.

@@ -1,4 +1,4 @@
-//! Blocks of points for the widest registers this machine has ([`crate::simd`]). Loops over a [`Block`] are written plainly,
+//! Blocks of points for the widest registers this machine has ([`crate::kernels`]). Loops over a [`Block`] are written plainly,
 //! branch-free, and inlined into one function per instruction set, where the compiler vectorises them.
 
 use pulp::{Simd, WithSimd};
@@ -76,9 +76,9 @@ impl<K: Kernel> WithSimd for Vectorised<K> {
     }
 }
 
-/// Runs a kernel with the instructions of [`crate::simd`].
+/// Runs a kernel with the instructions of [`crate::kernels`].
 pub fn vectorise<K: Kernel>(kernel: K) -> K::Output {
-    crate::simd::vectorise(Vectorised(kernel))
+    crate::kernels::vectorise(Vectorised(kernel))
 }
 
 #[cfg(all(test, target_arch = "x86_64"))]

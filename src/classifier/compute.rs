@@ -9,7 +9,7 @@ use burn::tensor::{Device, Element, Tensor, TensorData};
 use super::host::{Affine, After, Embedding, Geometry, Host, Linear as HostLinear, Maps, Statistics};
 use super::layers::{BatchNorm, Conv, LayerNorm, Linear, Pass, linear_map, max_pool};
 use crate::device::bounded;
-use crate::flow::tarflow::cpu::real::Real;
+use crate::kernels::Real;
 
 /// The layers of convolutional networks and Transformers.
 pub trait Layers {

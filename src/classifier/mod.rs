@@ -35,8 +35,8 @@ use crate::device::bounded;
 use crate::error::{Error, Result};
 use crate::flow::Precision;
 use crate::flow::parameters;
-use crate::flow::tarflow::cpu::real::Real;
 use crate::flow::weights::Weights;
+use crate::kernels::Real;
 use crate::units::Seed;
 
 pub use architecture::Architecture;

@@ -14,9 +14,8 @@ use super::{Classifier, Network, resized};
 use crate::data::ImageShape;
 use crate::error::Result;
 use crate::flow::parameters::to_host;
-use crate::flow::tarflow::cpu::pool::Pool;
-use crate::flow::tarflow::cpu::real::Real;
 use crate::gradients::{Products, Scale, gradients_of};
+use crate::kernels::{Pool, Real};
 
 /// Tokens that pass together where images do not depend on each other: what they leave behind stays in the caches.
 const TOKENS: usize = 1024;

@@ -3,7 +3,7 @@
 use burn::module::{Module, ParamId};
 use burn::optim::momentum::MomentumConfig;
 use burn::optim::{ModuleOptimizer, SgdConfig, decay::WeightDecayConfig};
-use burn::tensor::{Bytes, Device, Tensor};
+use burn::tensor::{Device, Tensor};
 
 use super::host::Host;
 use super::layers::{Pass, Settle};
@@ -15,9 +15,9 @@ use crate::device::in_batches;
 use crate::error::{Error, Result};
 use crate::flow::Precision;
 use crate::flow::parameters::to_host;
-use crate::flow::tarflow::cpu::pool::Pool;
 use crate::flow::weights::Weights;
-use crate::gradients::{AdamW, Cut, Sums, clip, in_pieces};
+use crate::gradients::{AdamW, Cut, Sums, clip, in_pieces, with_moments};
+use crate::kernels::Pool;
 use crate::units::Seed;
 
 /// What one step measured, before the parameters moved.
@@ -105,9 +105,7 @@ impl Trainee {
     ) -> Result<Self> {
         let trains = device.clone().autodiff();
         let classifier = Classifier::from_weights(config, saved.weights, &trains, Precision::F32)?;
-        let optimizer = optimizer(spec)
-            .from_bytes(Bytes::from_bytes_vec(saved.optimizer))
-            .map_err(|e| Error::input(format!("the optimizer's moments cannot be read: {e}")))?;
+        let optimizer = with_moments(optimizer(spec), saved.optimizer).map_err(Error::input)?;
         Self::of(classifier, optimizer, spec, seed, device)
     }
 

@@ -29,7 +29,7 @@ pub use validate::ValidateArgs;
 /// Explore worlds in which the truth is known: samples of a frozen conditional flow at any temperature, and their exact
 /// posteriors.
 #[derive(Debug, Parser)]
-#[command(name = "bayescope", version, args_conflicts_with_subcommands = true)]
+#[command(name = "bayescope", version = super::VERSION.as_str(), args_conflicts_with_subcommands = true)]
 pub struct Cli {
     /// What to do; without one, open the explorer.
     #[command(subcommand)]

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::args::{BayesErrorArgs, CheckArgs, Compute, DeviceArg, HardnessArgs, PrecisionArg, ProblemArgs, TauArgs};
 use super::progress::Bar;
-use super::{open, print_json};
+use super::{Opened, open, print_json, with_oracle};
 use crate::bayes::{
     Claims, ClassHardness, Estimate, Figure, GaussianClasses, Information, Method, Problem, Sampled, Spec, bayes_error,
     by_sampling, derivative, information, one_vs_rest, pairwise, tau_of_error,
@@ -164,7 +164,10 @@ struct SampledReport<'a> {
 /// `bayes-error --samples N`.
 fn sampled(args: &BayesErrorArgs, n: usize) -> Result<()> {
     let compute = Compute { device: args.device.clone(), precision: PrecisionArg::F32 };
-    let opened = open(&args.problem.problem, &compute)?;
+    with_oracle(&args.problem.problem, &compute, |opened, _| sampled_in(opened, args, n))
+}
+
+fn sampled_in(opened: &Opened, args: &BayesErrorArgs, n: usize) -> Result<()> {
     let classes = opened.world.class_names().len();
     let prior = match &args.problem.prior {
         None => Prior::uniform(classes),

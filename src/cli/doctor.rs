@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::print_json;
+use super::{features, print_json};
 use crate::device::remote::{Answer, round_trip};
 use crate::device::{Address, Candidate, DeviceChoice, DeviceReport, Latency, PORT, candidates, choose};
 use crate::error::Result;
@@ -40,19 +40,13 @@ pub fn run(asked: DeviceChoice, json: bool) -> Result<()> {
         DeviceChoice::Remote(address) if used.is_some() => Some(latency(address)),
         _ => None,
     };
-    let features = [
-        ("gui", cfg!(feature = "gui")),
-        ("wgpu", cfg!(feature = "wgpu")),
-        ("cuda", cfg!(feature = "cuda")),
-        ("remote", cfg!(feature = "remote")),
-    ];
     let display = ["WAYLAND_DISPLAY", "DISPLAY"].into_iter().find_map(|name| {
         let value = std::env::var(name).ok().filter(|value| !value.is_empty())?;
         Some(format!("{name}={value}"))
     });
     let report = Report {
         version: env!("CARGO_PKG_VERSION"),
-        features: features.into_iter().filter(|(_, on)| *on).map(|(name, _)| name).collect(),
+        features: features(),
         devices: candidates(),
         used,
         problem,

@@ -2,15 +2,13 @@
 
 use std::ops::ControlFlow;
 
-use burn::tensor::Device;
-
 use super::args::EvaluateArgs;
 use super::progress::Bar;
 use super::{print_json, print_text};
 use crate::classifier::CheckpointOptions;
 use crate::classifier::onnx::OnnxOptions;
 use crate::data::Split;
-use crate::device::choose;
+use crate::device::{DeviceChoice, choose, on_device};
 use crate::error::Result;
 use crate::events::Events;
 use crate::judge::{Candidate, Evaluated, JudgeEvent, Note, ReadOptions, Report, assess, write_report};
@@ -28,10 +26,11 @@ impl Events<JudgeEvent> for Bar {
 pub fn run(args: &EvaluateArgs) -> Result<()> {
     let candidates = candidates(args)?;
     // Nothing else needs the device.
-    let device = if args.checkpoint.is_empty() { Device::flex() } else { choose(args.device.device)?.device };
-    let (split, mut bar) = (Split::from(args.split), Bar::new("judging"));
-    let report = assess(&args.dataset, split, &candidates, Seed(args.seed), &device, &mut bar)?;
-    drop(bar);
+    let device = if args.checkpoint.is_empty() { DeviceChoice::Cpu } else { args.device.device };
+    let report = on_device(choose(device)?, |chosen| {
+        let (split, mut bar) = (Split::from(args.split), Bar::new("judging"));
+        assess(&args.dataset, split, &candidates, Seed(args.seed), &chosen.device, &mut bar)
+    })?;
     if let Some(folder) = &args.report {
         write_report(folder, &report)?;
     }

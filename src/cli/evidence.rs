@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::args::{Compute, WorldArgs};
 use super::progress::Bar;
 use super::sample::class_of;
-use super::{open, print_json};
+use super::{Opened, print_json, with_oracle};
 use crate::data::write_png;
 use crate::error::Result;
 use crate::events::{Events, Progress, silent};
@@ -71,8 +71,11 @@ struct Image<'a> {
 }
 
 /// Computes and prints.
-pub fn run(args: EvidenceArgs) -> Result<()> {
-    let opened = open(&args.oracle, &args.compute)?;
+pub fn run(args: &EvidenceArgs) -> Result<()> {
+    with_oracle(&args.oracle, &args.compute, |opened, _| explain(opened, args))
+}
+
+fn explain(opened: &Opened, args: &EvidenceArgs) -> Result<()> {
     let world = &opened.world;
     let settings = args.world.settings(world.class_names().len())?;
     let (a, b) =
@@ -112,7 +115,7 @@ pub fn run(args: EvidenceArgs) -> Result<()> {
     });
     let report =
         Report { classes: world.class_names(), a, against: b, tau: settings.tau.get(), images: images.collect() };
-    if args.json { print_json(&report) } else { print(&report, &args) }
+    if args.json { print_json(&report) } else { print(&report, args) }
 }
 
 fn print(report: &Report<'_>, args: &EvidenceArgs) -> Result<()> {

@@ -29,6 +29,7 @@ mod worst;
 
 use std::io::Write;
 use std::process::ExitCode;
+use std::sync::LazyLock;
 
 use clap::Parser;
 use serde::Serialize;
@@ -42,6 +43,21 @@ use crate::oracle::strategies;
 use crate::oracle::world::World;
 use args::{BenchTask, Cli, Command, Compute, Explore};
 use progress::Bar;
+
+/// Version, and the devices this build can compute on, as `--version` prints them.
+static VERSION: LazyLock<String> =
+    LazyLock::new(|| format!("{} (features: {})", env!("CARGO_PKG_VERSION"), features().join(", ")));
+
+/// The parts of the program that were compiled in, by their names in `Cargo.toml`.
+fn features() -> Vec<&'static str> {
+    let all = [
+        ("gui", cfg!(feature = "gui")),
+        ("wgpu", cfg!(feature = "wgpu")),
+        ("cuda", cfg!(feature = "cuda")),
+        ("remote", cfg!(feature = "remote")),
+    ];
+    all.into_iter().filter(|(_, on)| *on).map(|(name, _)| name).collect()
+}
 
 /// Parses the arguments and does what they say.
 pub fn main() -> ExitCode {
@@ -80,7 +96,7 @@ pub fn main() -> ExitCode {
         Some(Command::Fetch(args)) => fetch::run(&args),
         Some(Command::Posterior(args)) => posterior::run(args),
         Some(Command::Walk(args)) => walk::run(&args),
-        Some(Command::Evidence(args)) => evidence::run(args),
+        Some(Command::Evidence(args)) => evidence::run(&args),
         Some(Command::Run(args)) => run::run(&args),
         Some(Command::Resume(args)) => run::resume(&args),
         Some(Command::Plan(args)) => plan::plan(&args),

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use super::args::{Compute, DeviceArg, PrecisionArg, ValidateArgs, WorldArgs};
 use super::progress::Bar;
-use super::{Opened, open, print_json, print_text, with_oracle};
+use super::{Opened, print_json, print_text, with_oracle};
 use crate::device::Chosen;
 use crate::error::Result;
 use crate::events::Events;
@@ -89,11 +89,12 @@ pub fn precision(
     device: DeviceArg,
     json: bool,
 ) -> Result<()> {
-    let opened = open(oracle, &Compute { device, precision: PrecisionArg::F32 })?;
-    let settings = world.settings(opened.world.class_names().len())?;
-    let about = (oracle, &opened.info, &opened.device[..]);
-    let mut bar = Bar::new("comparing");
-    let found = compare_precision(&opened.world, about, (images, &settings, Seed(seed)), &mut bar)?;
-    drop(bar);
+    let compute = Compute { device, precision: PrecisionArg::F32 };
+    let found = with_oracle(oracle, &compute, |opened, _| {
+        let settings = world.settings(opened.world.class_names().len())?;
+        let about = (oracle, &opened.info, &opened.device[..]);
+        let mut bar = Bar::new("comparing");
+        compare_precision(&opened.world, about, (images, &settings, Seed(seed)), &mut bar)
+    })?;
     if json { print_json(&found) } else { print_text(&found.table().text()) }
 }

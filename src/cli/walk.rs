@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::args::WalkArgs;
 use super::progress::Bar;
 use super::sample::class_of;
-use super::{open, print_json};
+use super::{Opened, print_json, with_oracle};
 use crate::data::Input;
 use crate::error::{Error, Result};
 use crate::events::{Progress, silent};
@@ -34,7 +34,10 @@ struct Report<'a> {
 
 /// Walks, saves and prints.
 pub fn run(args: &WalkArgs) -> Result<()> {
-    let opened = open(&args.oracle, &args.compute)?;
+    with_oracle(&args.oracle, &args.compute, |opened, _| walk_in(opened, args))
+}
+
+fn walk_in(opened: &Opened, args: &WalkArgs) -> Result<()> {
     let names = opened.world.class_names();
     let settings = args.world.settings(names.len())?;
     let to = match args.to.strip_prefix("class:") {

@@ -15,7 +15,7 @@
 use std::path::{Path, PathBuf};
 
 use image::imageops::FilterType;
-use image::{ImageReader, Limits};
+use image::{DynamicImage, ImageDecoder, ImageError, ImageReader, Limits};
 use rayon::prelude::*;
 
 use super::pad::repeat_grey;
@@ -28,6 +28,10 @@ pub(super) const EXTENSIONS: [&str; 10] = ["png", "jpg", "jpeg", "bmp", "gif", "
 /// Largest side of an image that is read, in pixels, and largest allocation of a decoder, in bytes.
 const MAX_SIDE: u32 = 16_384;
 const MAX_ALLOC: u64 = 512 << 20;
+/// Bytes of pixels that are believed of any file, and of each byte of a larger one: an empty picture packs by a few hundred, and what
+/// claims more is a damaged header.
+const FREE: u64 = 12 << 20;
+const PACKED: u64 = 4096;
 /// Images decoded (in parallel) before the next ones are begun; bounds the memory beside the dataset.
 const CHUNK: usize = 512;
 
@@ -200,17 +204,34 @@ impl Stack {
     }
 }
 
-fn decode(file: &Path, most: Option<usize>) -> Result<Picture> {
-    let mut limits = Limits::default();
-    limits.max_image_width = Some(MAX_SIDE);
-    limits.max_image_height = Some(MAX_SIDE);
-    limits.max_alloc = Some(MAX_ALLOC);
-    let mut reader = ImageReader::new(open_file(file)?).with_guessed_format().map_err(|e| Error::io(file, e))?;
+/// The image in a file, whose pixels are given room only where so many fit into a file of its length.
+fn decoded(file: &Path) -> Result<DynamicImage> {
+    let source = open_file(file)?;
+    let length = source.get_ref().metadata().map_err(|e| Error::io(file, e))?.len();
+    let room = length.saturating_mul(PACKED).max(FREE);
+    let mut reader = ImageReader::new(source).with_guessed_format().map_err(|e| Error::io(file, e))?;
     if reader.format().is_none() {
         return Err(Error::file(file, "is not an image (its content is of no image format that can be read)"));
     }
-    reader.limits(limits);
-    let image = reader.decode().map_err(|e| Error::file(file, format!("damaged or unsupported image: {e}")))?;
+    let mut limits = Limits::default();
+    limits.max_image_width = Some(MAX_SIDE);
+    limits.max_image_height = Some(MAX_SIDE);
+    // For the pixels, and for as much beside them.
+    limits.max_alloc = Some(room.saturating_mul(2).min(MAX_ALLOC));
+    reader.limits(limits.clone());
+    let bad = |e: ImageError| Error::file(file, format!("damaged or unsupported image: {e}"));
+    let mut decoder = reader.into_decoder().map_err(bad)?;
+    let (bytes, (width, height)) = (decoder.total_bytes(), decoder.dimensions());
+    if bytes > room {
+        let cause = format!("damaged image: its header claims {height}×{width} pixels, in a file of {length} bytes");
+        return Err(Error::file(file, cause));
+    }
+    limits.reserve(bytes).and_then(|()| decoder.set_limits(limits)).map_err(bad)?;
+    DynamicImage::from_decoder(decoder).map_err(bad)
+}
+
+fn decode(file: &Path, most: Option<usize>) -> Result<Picture> {
+    let image = decoded(file)?;
     let most = most.and_then(|most| u32::try_from(most).ok());
     let image = match most.filter(|&most| most > 0 && image.height().max(image.width()) > most) {
         Some(most) => image.resize_to_fill(most, most, FilterType::Triangle),

@@ -5,6 +5,7 @@
 //! the float tensors a flow sees, for which alone a posterior is exact (SCIENCE §1). [`open`] reads any supported file or
 //! folder as one of the two.
 
+mod alone;
 mod archive;
 mod batches;
 mod cifar;
@@ -25,6 +26,7 @@ mod table;
 mod world;
 mod write;
 
+pub use alone::alone;
 pub(crate) use archive::Archive;
 pub use batches::read_batches;
 pub use cifar::{read_cifar10, read_cifar100};

@@ -121,7 +121,13 @@ pub(super) fn place_file(
         }
         sync_folder(folder)
     };
-    replace().map_err(|e| Error::io(path, e))
+    replace().map_err(|e| match e.kind() {
+        io::ErrorKind::NotFound if !folder.is_dir() => Error::file(
+            path,
+            "cannot be written: its folder is not there, or was deleted; start again, or choose another",
+        ),
+        _ => Error::io(path, e),
+    })
 }
 
 /// Gives a file its name unless that is taken. Returns the file where the file system cannot do that in one step: there the

@@ -1,13 +1,13 @@
 //! What a device that fails looks like from here. Burn does not fail at once: a kernel that could not run leaves its results
 //! missing, and only their reading says so. So every reading goes through [`to_host`](super::to_host), which asks the device what has befallen it.
 
-use std::any::Any;
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use burn::tensor::Device;
 
 use super::table::{self, Refusal};
+pub use crate::error::panic_message;
 use crate::error::{Error, Result};
 
 /// Sentences kept for a listener, at most.
@@ -121,12 +121,6 @@ pub fn lost(device: &Device) -> Option<String> {
         faults.lose(&cause(&said));
         cause(&said)
     })
-}
-
-/// What a panic said.
-pub fn panic_message(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".into())
 }
 
 /// `work` on a device: a panic of burn's that comes from the device becomes the error it should have been, any other goes on.

@@ -147,7 +147,17 @@ impl<'a> Run<'a> {
             resize: training.resize,
         };
         let (trainee, mut state) = match (checkpoint::read(&job.folder.join(LAST))?, job.pretrained) {
-            (Some((state, saved)), _) => (Trainee::resume(&config, training, saved, seed, job.device)?, state),
+            (Some((state, saved)), _) => {
+                let resumed = Trainee::resume(&config, training, saved, seed, job.device);
+                let resumed = resumed.map_err(|error| match error {
+                    Error::Input(cause) => {
+                        let way_out = "remove it and the cell starts again";
+                        Error::file(job.folder.join(LAST), format!("does not fit this cell: {cause}; {way_out}"))
+                    }
+                    other => other,
+                });
+                (resumed?, state)
+            }
             (None, Some(weights)) => {
                 let trainee = Trainee::from_pretrained(&config, training, weights.clone(), seed, job.device)?;
                 (trainee, State::default())

@@ -26,7 +26,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::{Split, write_atomically};
+use crate::data::{Split, alone, write_atomically};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::experiment::Facts;
@@ -42,6 +42,8 @@ use pieces::Pieces;
 const TICKET: &str = "export.json";
 /// Where pieces lie until the dataset is complete.
 const PARTS: &str = ".parts";
+/// Held among them by who writes the dataset.
+const LOCK: &str = "lock";
 
 /// A form in which a dataset is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -196,6 +198,9 @@ pub fn export(
     if let Some(manifest) = Manifest::read(folder)? {
         return Ok(manifest);
     }
+    let parts = folder.join(PARTS);
+    std::fs::create_dir_all(&parts).map_err(|e| Error::io(&parts, e))?;
+    let lock = alone(&parts.join(LOCK), "another process is writing this dataset: wait for it, or stop it")?;
     for split in spec.splits() {
         Pieces::new(&work, split).draw(events)?;
     }
@@ -214,7 +219,7 @@ pub fn export(
         manifest.hash(&work, names.chain(eight_bit), events)?;
     }
     manifest.write(folder)?;
-    let parts = folder.join(PARTS);
+    drop(lock);
     std::fs::remove_dir_all(&parts).map_err(|e| Error::io(&parts, e))?;
     Ok(manifest)
 }
@@ -239,8 +244,7 @@ impl Work<'_> {
             let text = serde_json::to_vec_pretty(&ticket).map_err(|e| Error::file(&path, e.to_string()))?;
             write_atomically(&path, |out| out.write_all(&text))?;
         }
-        let parts = folder.join(PARTS);
-        std::fs::create_dir_all(&parts).map_err(|e| Error::io(&parts, e))
+        Ok(())
     }
 
     /// Figures of the world, kept for the case that the export is stopped.

@@ -1,12 +1,11 @@
 //! AdamW (Loshchilov & Hutter 2019, "Decoupled Weight Decay Regularization"), in one pass over the memory where that is the
 //! host's: burn's own makes some fifteen, which on a CPU is most of a step of a small batch.
 
+use crate::kernels::vectorise;
 use burn::optim::{ModuleOptimizer, Optimizer, RecordState, StateSink, StateSource};
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
-
-use crate::simd::vectorise;
 
 /// The method's constants, and how much weights decay; PyTorch's names and defaults.
 #[derive(Debug, Clone, Copy)]

@@ -11,8 +11,9 @@ use eframe::egui::KeyboardShortcut;
 use crate::data::fetch::catalogue;
 use crate::device::DeviceChoice;
 use crate::experiment::PRESETS;
+use crate::oracle::folder::DESCRIPTION;
 use crate::oracle::train::TrainSpec;
-use crate::run::Held;
+use crate::run::{Held, SPEC};
 use crate::worker::fetch::FetchRequest;
 use crate::worker::judged_images::WorstBy;
 use crate::worker::protocol::{Job, JobId};
@@ -307,7 +308,7 @@ pub enum Opened {
 
 /// Runs and an oracle among the paths go first; the rest are images.
 pub fn sort_paths(paths: Vec<PathBuf>) -> Vec<Opened> {
-    let (runs, paths): (Vec<_>, Vec<_>) = paths.into_iter().partition(|path| Held::is(path));
+    let (runs, paths): (Vec<_>, Vec<_>) = paths.into_iter().map(described).partition(|path| Held::is(path));
     let (oracles, images): (Vec<_>, Vec<_>) = paths.into_iter().partition(|path| is_oracle(path));
     let mut opened: Vec<Opened> = runs.into_iter().map(Opened::Run).collect();
     opened.extend(oracles.into_iter().take(1).map(Opened::Oracle));
@@ -317,10 +318,20 @@ pub fn sort_paths(paths: Vec<PathBuf>) -> Vec<Opened> {
     opened
 }
 
+/// The folder in place of the file that describes it: desktops open files.
+fn described(path: PathBuf) -> PathBuf {
+    let describes = path.file_name().is_some_and(|name| name == DESCRIPTION || name == SPEC);
+    match path.parent() {
+        Some(folder) if describes && path.is_file() && folder == Path::new("") => ".".into(),
+        Some(folder) if describes && path.is_file() => folder.into(),
+        _ => path,
+    }
+}
+
 fn is_oracle(path: &Path) -> bool {
     let extension = path.extension().map(|e| e.to_ascii_lowercase());
     let checkpoint = ["pth", "pt", "tar", "safetensors"].iter().any(|e| extension.as_deref() == Some((*e).as_ref()));
-    checkpoint || path.join(crate::oracle::folder::DESCRIPTION).is_file()
+    checkpoint || path.join(DESCRIPTION).is_file()
 }
 
 #[cfg(test)]
@@ -335,5 +346,6 @@ mod tests {
         assert_eq!(sort_paths(vec![folder.path().into()]), [Opened::Images(vec![folder.path().into()])]);
         std::fs::write(folder.path().join("oracle.json"), "{}").unwrap();
         assert_eq!(sort_paths(vec![folder.path().into()]), [Opened::Oracle(folder.path().into())]);
+        assert_eq!(sort_paths(vec![folder.path().join("oracle.json")]), [Opened::Oracle(folder.path().into())]);
     }
 }

@@ -16,6 +16,8 @@ use crate::error::{Error, Result};
 
 /// Names the window to the desktop and its folder of saved state.
 const APP_ID: &str = "bayescope";
+/// What the desktop shows for the window.
+const ICON: &[u8] = include_bytes!("../../assets/packaging/bayescope-256.png");
 /// Windows opened one after the other when each loses its graphics device.
 const MOST_WINDOWS: usize = 4;
 /// What to do without a display.
@@ -93,6 +95,10 @@ fn window(options: &Options, lost: Option<Lost>) -> Result<Outcome> {
     let started = Instant::now();
     let outcome: Arc<Mutex<Outcome>> = Arc::default();
     let viewport = ViewportBuilder::default().with_app_id(APP_ID).with_title("Bayescope");
+    let viewport = match eframe::icon_data::from_png_bytes(ICON) {
+        Ok(icon) => viewport.with_icon(icon),
+        Err(_) => viewport,
+    };
     let native = eframe::NativeOptions {
         viewport: viewport.with_inner_size([1280.0, 800.0]).with_min_inner_size([960.0, 560.0]),
         renderer: eframe::Renderer::Wgpu,

@@ -85,6 +85,15 @@ pub fn empty_state(ui: &mut Ui, title: &str, what_to_do: &str) {
     });
 }
 
+/// A tooltip, unless a window lies over the widget: egui leaves one open as long as the pointer rests, whatever opens above it.
+pub fn tooltip(response: egui::Response, show: impl FnOnce(&mut Ui)) -> egui::Response {
+    let above = response.ctx.pointer_hover_pos().and_then(|at| response.ctx.layer_id_at(at));
+    match above.is_some_and(|layer| layer != response.layer_id && layer.order != egui::Order::Tooltip) {
+        true => response,
+        false => response.on_hover_ui(show),
+    }
+}
+
 /// Breaks text into lines of at most `width` characters where there are spaces or slashes.
 pub fn break_lines(text: &str, width: usize) -> String {
     let mut out = String::with_capacity(text.len() + 8);

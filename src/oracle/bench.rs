@@ -12,7 +12,7 @@ use crate::device::Chosen;
 use crate::error::{Error, Result};
 use crate::events::silent;
 use crate::flow::base::latents;
-use crate::flow::tarflow::cpu::product::Packed;
+use crate::kernels::Panels;
 use crate::oracle::folder::Oracle;
 use crate::units::{Seed, Tau};
 
@@ -164,7 +164,7 @@ fn gflops(timing: &Timing) -> f64 {
 /// Our own kernels, every thread with some rows of the same product.
 fn own_gflops(runs: usize) -> Result<f64> {
     let values = latents(Seed(1), 0, SIDE, SIDE);
-    let packed = Packed::new(SIDE, SIDE, |input, output| values[input * SIDE + output], |_| 0.0f32);
+    let packed = Panels::of(SIDE, SIDE, |input, output| values[input * SIDE + output], |_| 0.0f32);
     let mut out = vec![0.0; SIDE * SIDE];
     let rows = 64;
     let timing = Timing::measure(String::new(), 1, runs, || {

@@ -14,7 +14,7 @@ use crate::experiment::{Cell, CellResult, Data, DataRecord, ExperimentSpec, File
 use crate::oracle::rounding::Rounding;
 
 /// The spec of a run, of whatever kind.
-pub(super) const SPEC: &str = "run.toml";
+pub const SPEC: &str = "run.toml";
 const PLAN: &str = "plan.jsonl";
 /// What is known about the dataset of a run that has one.
 const DATA: &str = "data.json";

@@ -42,7 +42,7 @@ pub use bought::{BOUGHT, BoughtImage, BoughtImages};
 pub use estimate::{Estimate, estimate};
 pub use execute::{Computer, OnDevice, RunEvent, Share, execute, execute_on};
 pub use figures::{Format, write_figures};
-pub use folder::{Planned, RunFolder};
+pub use folder::{Planned, RunFolder, SPEC};
 pub use held::Held;
 pub use metrics::{Line, read as read_metrics};
 pub use status::{State, Status};

@@ -81,12 +81,28 @@ impl Status {
         write_json(&cell.join(STATUS), self)
     }
 
-    /// Whether it says that it runs but has been silent too long.
+    /// Whether it says that it runs but has been silent too long. A word from the future is as silent as an old one: the clock was set
+    /// back after it, and a process that lives has spoken since.
     pub fn stale(&self) -> bool {
-        self.state == State::Running && now() - self.heartbeat > STALE_SECS
+        self.state == State::Running && (now() - self.heartbeat).abs() > STALE_SECS
     }
 }
 
 fn now() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |d| d.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn silence_is_seen_whichever_way_the_clock_was_moved() {
+        let status = |state, shift: f64| {
+            let status = Status::new(state, 1, 2, None);
+            Status { heartbeat: status.heartbeat + shift, ..status }
+        };
+        assert!(!status(State::Running, 0.0).stale() && !status(State::Done, -1e6).stale());
+        assert!(status(State::Running, -1e6).stale() && status(State::Running, 1e6).stale());
+    }
 }

@@ -34,6 +34,15 @@ fn tiles(bench: &mut Bench, generation: u64) -> usize {
     bench.gallery(generation).iter().filter(|update| update.generation == generation).map(|u| u.tiles.len()).sum()
 }
 
+/// A worker that has moved to a lent device.
+fn moved_to(lender: &Lender) -> Bench {
+    let mut bench = Bench::new();
+    bench.worker.submit(Job::UseDevice(choice(lender)));
+    device(&mut bench);
+    bench.until(|event| matches!(event, Event::Oracle(_)).then_some(()));
+    bench
+}
+
 #[test]
 fn a_lender_that_dies_and_comes_back_is_connected_again() {
     let mut lender = Lender::start();
@@ -65,10 +74,7 @@ fn a_lender_that_dies_and_comes_back_is_connected_again() {
 #[test]
 fn nobody_comes_back_and_the_cpu_takes_over_with_what_was_asked() {
     let mut lender = Lender::start();
-    let mut bench = Bench::new();
-    bench.worker.submit(Job::UseDevice(choice(&lender)));
-    device(&mut bench);
-    bench.until(|event| matches!(event, Event::Oracle(_)).then_some(()));
+    let mut bench = moved_to(&lender);
     lender.kill();
     // It is noticed with nothing to do, too.
     assert_eq!(trying(&mut bench).1, 1);
@@ -88,10 +94,7 @@ fn nobody_comes_back_and_the_cpu_takes_over_with_what_was_asked() {
 #[test]
 fn choosing_another_device_ends_the_tries() {
     let mut lender = Lender::start();
-    let mut bench = Bench::new();
-    bench.worker.submit(Job::UseDevice(choice(&lender)));
-    device(&mut bench);
-    bench.until(|event| matches!(event, Event::Oracle(_)).then_some(()));
+    let mut bench = moved_to(&lender);
     lender.kill();
     while trying(&mut bench).1 < 3 {}
     let chosen = Instant::now();

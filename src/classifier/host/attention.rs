@@ -4,13 +4,9 @@ use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 
 use super::kernel::kernel;
-use super::product::{Panels, Strides, Term, multiply};
 use super::{Host, Maps};
-use crate::flow::tarflow::cpu::attention::{PAD, softmax};
-use crate::flow::tarflow::cpu::product::add_transposed_product;
-use crate::flow::tarflow::cpu::real::Real;
-use crate::flow::tarflow::cpu::simd::Buffer;
-use crate::simd::vectorise;
+use crate::kernels::rows::{PAD, softmax};
+use crate::kernels::{Buffer, Panels, Real, Strides, Term, add_transposed_product, multiply, vectorise};
 
 /// Replaces rows of `seen` scores, padded to `stride`, by their softmax.
 struct Softmax<'a, T> {

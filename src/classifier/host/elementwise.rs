@@ -4,9 +4,8 @@ use rayon::prelude::*;
 
 use super::kernel::kernel;
 use super::{Host, Maps};
-use crate::flow::tarflow::cpu::real::Real;
-use crate::flow::tarflow::cpu::rows::GeluInto;
-use crate::simd::vectorise;
+use crate::kernels::rows::GeluInto;
+use crate::kernels::{Real, vectorise};
 
 /// Numbers that one thread moves at a time.
 pub const PIECE: usize = 1 << 14;

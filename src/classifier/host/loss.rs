@@ -1,7 +1,7 @@
 //! The loss at the end of a pass.
 
 use super::{Host, Maps};
-use crate::flow::tarflow::cpu::real::Real;
+use crate::kernels::Real;
 
 impl<T: Real> Host<T> {
     /// Σ over images of −Σ_y t_y log q_y for logits of one position and `targets` [N, K], nats; and `scale` times its gradient by the

@@ -5,11 +5,10 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::product::{Panels, add_outer_products, multiply_all};
+use super::product::{add_outer_products, multiply_all};
 use super::{Host, Maps};
-use crate::flow::tarflow::cpu::real::Real;
-use crate::flow::tarflow::cpu::rows::add_rows;
-use crate::flow::tarflow::cpu::simd::Buffer;
+use crate::kernels::rows::add_rows;
+use crate::kernels::{Buffer, Panels, Real};
 
 /// Channels below which an image's neighbourhoods are gathered first: products of three numbers are slow.
 const FEW: usize = 16;

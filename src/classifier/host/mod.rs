@@ -21,13 +21,12 @@ mod product;
 mod tests;
 mod tokens;
 
+use crate::kernels::{Buffer, Real};
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use crate::flow::tarflow::cpu::real::Real;
-use crate::flow::tarflow::cpu::simd::Buffer;
 use map::MapShape;
 use map::Weight;
 pub use map::{Geometry, Linear};

@@ -5,10 +5,8 @@ use rayon::prelude::*;
 
 use super::kernel::kernel;
 use super::{Host, Maps};
-use crate::flow::tarflow::cpu::real::Real;
-use crate::flow::tarflow::cpu::rows::{Normalise, NormaliseBack, add_rows};
-use crate::flow::tarflow::cpu::simd::Buffer;
-use crate::simd::vectorise;
+use crate::kernels::rows::{Normalise, NormaliseBack, add_rows};
+use crate::kernels::{Buffer, Real, vectorise};
 
 /// Rows that one thread sums at a time, in the format of the numbers; their sums are added in f64.
 const ROWS: usize = 256;

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use super::kernel::kernel;
 use super::map::readers;
 use super::{Geometry, Host, Maps};
-use crate::flow::tarflow::cpu::real::Real;
+use crate::kernels::Real;
 
 kernel! {
     /// Larger values and where they come from take the place of smaller ones; of equals the first stays, as in PyTorch.

@@ -4,8 +4,8 @@ use rayon::prelude::*;
 
 use super::kernel::kernel;
 use super::{Host, Maps};
-use crate::flow::tarflow::cpu::real::Real;
-use crate::flow::tarflow::cpu::rows::add_rows;
+use crate::kernels::Real;
+use crate::kernels::rows::add_rows;
 
 /// Parameters with which patches become tokens.
 #[derive(Debug, Clone, Copy)]

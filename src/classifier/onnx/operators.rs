@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,6 +12,7 @@ use tract_onnx::model::ParsingContext;
 use tract_onnx::pb::{GraphProto, ModelProto, NodeProto};
 
 use super::file::folder;
+use crate::error::caught;
 
 /// Nodes named in a message for each operator.
 const NAMED: usize = 3;
@@ -128,10 +128,10 @@ pub(super) fn unsupported(model: &ModelProto, path: &Path) -> Vec<Unsupported> {
             None => None,
             // It reads its whole array, and cannot fail otherwise.
             Some(_) if node.op_type == "Constant" => continue,
-            Some(build) => match catch_unwind(AssertUnwindSafe(|| build(&context, node).map(|_| ()))) {
+            Some(build) => match caught(|| build(&context, node).map(|_| ())) {
                 Ok(Ok(())) => continue,
                 Ok(Err(e)) => Some(shortened(&format!("{e:#}"))),
-                Err(panic) => Some(said(&*panic)),
+                Err(said) => Some(shortened(&said)),
             },
         };
         found.entry((operator, cause)).or_default().push(name(node).to_owned());
@@ -161,10 +161,4 @@ pub(super) fn shortened(text: &str) -> String {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line,
     }
-}
-
-/// What a panic says.
-pub(super) fn said(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
-    shortened(text.unwrap_or("the runtime gave up"))
 }

@@ -1,6 +1,5 @@
 //! A network made ready for passes of one size, and the passes.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,7 +9,8 @@ use tract_onnx::prelude::{InferenceModelExt, IntoRunnable, Tensor, TractResult, 
 
 use super::file::{fix_shape, folder};
 use super::image::Entry;
-use super::operators::{reader, said, shortened};
+use super::operators::{reader, shortened};
+use crate::error::caught;
 
 /// The network at one batch size. Any number of threads may run passes at once.
 pub(super) struct Plan {
@@ -29,10 +29,10 @@ pub(super) struct Rows {
 
 /// What the runtime says when it cannot: files are anyone's, and it panics at some that other tools would not have written.
 fn guarded<T>(work: impl FnOnce() -> TractResult<T>) -> Result<T, String> {
-    match catch_unwind(AssertUnwindSafe(work)) {
+    match caught(work) {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(e)) => Err(shortened(&format!("{e:#}"))),
-        Err(panic) => Err(said(&*panic)),
+        Err(said) => Err(shortened(&said)),
     }
 }
 

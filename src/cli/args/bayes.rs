@@ -124,6 +124,6 @@ pub struct CheckArgs {
 }
 
 /// `0.05`, `5%` or `5 %`.
-fn fraction(text: &str) -> std::result::Result<f64, String> {
+pub(super) fn fraction(text: &str) -> std::result::Result<f64, String> {
     crate::units::parse_fraction(text).map_err(|error| error.to_string())
 }

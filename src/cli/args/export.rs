@@ -18,8 +18,8 @@ pub struct ExportArgs {
     /// Test images.
     #[arg(long, default_value_t = 10_000)]
     pub test: usize,
-    /// The Bayes error the world is to have, between 0 and 1, in place of --tau; for oracles whose classes share a map.
-    #[arg(long, value_name = "ERROR", conflicts_with = "tau")]
+    /// The Bayes error the world is to have, such as 0.05 or 5%, in place of --tau; for oracles whose classes share a map.
+    #[arg(long, value_name = "ERROR", value_parser = super::bayes::fraction, conflicts_with = "tau")]
     pub target: Option<f64>,
     #[command(flatten)]
     pub world: WorldArgs,

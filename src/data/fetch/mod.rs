@@ -15,7 +15,6 @@ mod svhn;
 mod unpack;
 mod wire;
 
-use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
 pub use catalogue::{Corpus, Layout, Source, catalogue};
@@ -24,6 +23,7 @@ use record::Record;
 use wire::Network;
 pub use wire::Patience;
 
+use super::alone;
 use crate::error::{Error, Result};
 use crate::events::Events;
 
@@ -164,7 +164,7 @@ pub fn fetch_corpus(
 ) -> Result<Fetched> {
     let downloads = out.join(DOWNLOADS);
     std::fs::create_dir_all(&downloads).map_err(|e| Error::io(&downloads, e))?;
-    let _lock = lock(&downloads)?;
+    let _lock = alone(&downloads.join(LOCK), "another process is fetching into this folder: wait until it is done")?;
     let folder = out.join(corpus.name);
     if let Some(record) = Record::of_whole(&folder, corpus, events)? {
         return Ok(record.fetched(corpus, folder, 0, Vec::new()));
@@ -191,19 +191,4 @@ fn clear(downloads: &Path, sources: &[PathBuf]) -> Vec<PathBuf> {
     // Stays where a file is left in it.
     let _ = std::fs::remove_dir(downloads);
     left
-}
-
-/// Keeps other processes out until it is dropped, or its process ends.
-fn lock(downloads: &Path) -> Result<Option<File>> {
-    let path = downloads.join(LOCK);
-    let file = File::options().create(true).truncate(false).write(true).open(&path).map_err(|e| Error::io(&path, e))?;
-    match file.try_lock() {
-        Ok(()) => Ok(Some(file)),
-        Err(TryLockError::WouldBlock) => {
-            Err(Error::file(downloads, "another process is fetching into this folder: wait until it is done"))
-        }
-        // Some network file systems know no locks. Files get their names whole and verified even so.
-        Err(TryLockError::Error(e)) if e.kind() == std::io::ErrorKind::Unsupported => Ok(None),
-        Err(TryLockError::Error(e)) => Err(Error::io(&path, e)),
-    }
 }

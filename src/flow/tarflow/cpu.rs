@@ -6,19 +6,13 @@
 //!
 //! A block's last token predicts nothing and no token looks at it: it does not pass the Transformer.
 
-pub(crate) mod attention;
+mod attention;
 mod attention_back;
 mod backward;
 mod encode;
-mod functions;
 mod gradient;
 mod inverse;
 mod parameters;
-pub(crate) mod pool;
-pub(crate) mod product;
-pub(crate) mod real;
-pub(crate) mod rows;
-pub(crate) mod simd;
 #[cfg(test)]
 mod tests;
 mod train;
@@ -26,18 +20,18 @@ mod transformer;
 
 use rayon::prelude::*;
 
-pub use real::Real;
 pub use train::Gradients;
 
 use super::engine::{Encoded, Engine, Guidance, Inverted, Strategy, Tick};
 use super::{Condition, TarFlowConfig};
 use crate::error::{Error, Result};
 use crate::flow::weights::Weights;
+use crate::kernels::Pool;
+pub use crate::kernels::Real;
 use backward::Reverse;
 use encode::Encoder;
 use inverse::{Inversion, Iteration, Module, Room};
 use parameters::Network;
-use pool::Pool;
 
 /// Rows (tokens) that pass the matrix products together: enough to share a pass over the weights, few enough for what
 /// they leave behind to stay in the second cache.

@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 pub(super) const PIECE: usize = 1 << 20;
 /// Values that an array may have beyond what its storage holds: axes of stride 0 repeat what is stored, and nothing else in
 /// the file bounds them.
-const MAX_REPEATED: usize = 1 << 26;
+pub(super) const MAX_REPEATED: usize = 1 << 22;
 
 /// How a number is written; always little-endian.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -224,6 +224,16 @@ impl Array {
         &self.view.shape
     }
 
+    /// How many values it has.
+    pub fn len(&self) -> usize {
+        self.view.shape.iter().product()
+    }
+
+    /// Where its storage begins, and how many numbers that holds.
+    pub fn stored(&self) -> (u64, u64) {
+        (self.place.offset, self.place.bytes / self.view.number.bytes())
+    }
+
     /// Numbers between the first element and the last, which are read.
     fn reach(&self) -> usize {
         self.view.reach().unwrap_or(0)
@@ -267,7 +277,9 @@ impl Array {
     ) -> Result<Vec<f32>> {
         let number = self.view.number;
         let mut values = Vec::new();
-        if values.try_reserve_exact(self.reach()).is_err() {
+        // How much a deflated entry holds shows when it is unpacked.
+        let certain = self.place.deflated.map_or(self.reach(), |deflated| self.reach().min(deflated as usize));
+        if values.try_reserve_exact(certain).is_err() {
             return Err(fail(&format!("{} values do not fit into memory", self.reach())));
         }
         let from = self.view.start * number.bytes();

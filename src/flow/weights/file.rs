@@ -7,11 +7,14 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use super::array::{Array, PIECE};
+use super::array::{Array, MAX_REPEATED, PIECE};
 use super::{HostTensor, Weights, pytorch, safetensors};
 use crate::data::open_file;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
+
+/// Arrays that may show one storage, on average.
+const TIED: u64 = 4;
 
 /// An open `.safetensors` file or PyTorch checkpoint (zip, legacy, tar), told apart by content.
 ///
@@ -42,6 +45,7 @@ impl WeightFile {
             false => pytorch::open(&mut file).map(|arrays| (arrays, BTreeMap::new())),
         };
         let (arrays, texts) = opened.map_err(|cause| Error::file(path, cause))?;
+        bounded(&arrays).map_err(|cause| Error::file(path, cause))?;
         Ok(Self { path: path.to_owned(), file, arrays, texts })
     }
 
@@ -100,6 +104,18 @@ impl WeightFile {
         }
         Ok(weights)
     }
+}
+
+/// Whether all arrays together repeat what is stored a few times only. Weights that are tied are two arrays of one storage; a
+/// file may name any number.
+fn bounded(arrays: &BTreeMap<String, Array>) -> Result<(), String> {
+    let stored: BTreeMap<u64, u64> = arrays.values().map(Array::stored).collect();
+    let stored = stored.into_values().fold(0_u64, u64::saturating_add);
+    let values = arrays.values().map(|array| array.len() as u64).fold(0, u64::saturating_add);
+    if values <= TIED.saturating_mul(stored).saturating_add(MAX_REPEATED as u64) {
+        return Ok(());
+    }
+    Err(format!("its arrays make {values} values of {stored} stored numbers: it is damaged"))
 }
 
 /// Lower-case hexadecimal SHA-256 of a file, read a mebibyte at a time. Reports bytes read and in all, and stops when asked

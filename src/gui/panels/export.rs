@@ -51,7 +51,8 @@ impl Panel for ExportPanel {
         }
         egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
             self.form(ui, cx);
-            if let Some(view) = &cx.session.exchange.export {
+            let session = cx.session;
+            if let Some(view) = &session.exchange.export {
                 result(ui, cx, view);
             }
             ui.add_space(12.0);
@@ -178,14 +179,22 @@ const FORMATS: [(Format, &str, &str); 3] = [
 ];
 
 /// How the export goes, or what was made.
-fn result(ui: &mut Ui, cx: &Cx, view: &ExportView) {
+fn result(ui: &mut Ui, cx: &mut Cx, view: &ExportView) {
     let place = view.folder.display().to_string();
     if let Some(why) = &view.trouble {
         ui.colored_label(Theme::of(ui).error(), why);
         return;
     }
     match (&view.manifest, cx.session.jobs.get(view.job)) {
-        (Some(manifest), _) => made(ui, manifest, &view.folder),
+        (Some(manifest), _) => {
+            made(ui, manifest, &view.folder);
+            ui.add_space(8.0);
+            let judge = ui.button("Judge a classifier on it");
+            if judge.on_hover_text("Opens the panel My classifier with this dataset").clicked() {
+                cx.view.picked = Some((Purpose::JudgeData, view.folder.clone()));
+                cx.commands.push(Command::ShowPanel(super::judge::ID));
+            }
+        }
         (None, Some(job)) if !job.ended() => {
             heading(ui, "On its way", None);
             ui.add(egui::ProgressBar::new(job.fraction().unwrap_or(0.0)).text(job.note.clone()));

@@ -16,7 +16,7 @@ use crate::gui::session::gallery::{Arrangement, DraftSlot, Gallery, Slot};
 use crate::gui::theme::{Badge, TILE_GAP, Theme, UNTINTED};
 use crate::gui::verdict;
 use crate::gui::view::{Click, Source};
-use crate::gui::widgets::{badge, empty_state, hint};
+use crate::gui::widgets::{badge, empty_state, hint, tooltip};
 
 /// Name of the panel.
 pub const ID: &str = "gallery";
@@ -343,7 +343,7 @@ fn describe(response: Response, cx: &Cx, index: usize, slot: &Slot) -> Response 
         let text = format!("{name}{kl}, label {}, decision {}", class(slot.tile.label), class(posterior.decision));
         WidgetInfo::selected(egui::Role::Button, true, cx.view.selection.contains(&index), text)
     });
-    response.on_hover_ui(|ui| {
+    tooltip(response, |ui| {
         ui.strong(&name);
         let p = format::exp_sig4(posterior.log_probabilities[posterior.decision]);
         ui.label(format!("label {}", class(slot.tile.label)));

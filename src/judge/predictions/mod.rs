@@ -25,6 +25,7 @@ mod ids;
 mod kind;
 mod note;
 mod npz;
+mod pages;
 mod parquet;
 #[cfg(test)]
 mod tests;

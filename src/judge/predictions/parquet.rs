@@ -1,25 +1,59 @@
 //! Parquet files: the columns of a table, or one column of lists.
 
 use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
+use ::parquet::file::metadata::ParquetMetaData;
 use ::parquet::file::reader::{FileReader, SerializedFileReader};
 use ::parquet::record::{Field, Row};
 
 use super::columns::{Layout, Rows, id_column, wrong_number};
-use super::{NAMES, Note, Raw};
+use super::{NAMES, Note, Raw, pages};
 use crate::data::open_file;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, caught};
 use crate::judge::Truth;
 
 /// Reads a file of plain or snappy-compressed columns.
 pub(super) fn read(path: &Path, truth: &Truth) -> Result<Raw> {
+    let inside = |said| Error::file(path, format!("damaged: reading it failed inside ({said}); write it again"));
+    caught(|| table(path, truth)).unwrap_or_else(|said| Err(inside(said)))
+}
+
+/// Whether every column lies within the file, and its pages can be as large as they say.
+fn is_sound(file: &mut File, meta: &ParquetMetaData) -> std::io::Result<bool> {
+    let length = file.metadata()?.len();
+    for column in meta.row_groups().iter().flat_map(|group| group.columns()) {
+        let start = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
+        let range = u64::try_from(start).ok().zip(u64::try_from(column.compressed_size()).ok());
+        let Some((start, bytes)) =
+            range.filter(|(start, bytes)| start.checked_add(*bytes).is_some_and(|end| end <= length))
+        else {
+            return Ok(false);
+        };
+        let mut chunk = Vec::new();
+        file.seek(SeekFrom::Start(start))?;
+        file.take(bytes).read_to_end(&mut chunk)?;
+        if !pages::believable(&chunk) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn table(path: &Path, truth: &Truth) -> Result<Raw> {
     let bad = |cause: String| Error::file(path, cause);
     let file: File = open_file(path)?.into_inner();
     let damaged = |e: ::parquet::errors::ParquetError| {
         bad(format!("{e} (damaged, or compressed otherwise: write it with compression=\"snappy\")"))
     };
+    let mut same = file.try_clone().map_err(|e| Error::io(path, e))?;
     let reader = SerializedFileReader::new(file).map_err(damaged)?;
+    if !is_sound(&mut same, reader.metadata()).map_err(|e| Error::io(path, e))? {
+        return Err(bad(
+            "its columns do not lie where they should, or their pages do not: it is damaged or was cut short".into(),
+        ));
+    }
     let meta = reader.metadata().file_metadata().clone();
     let fields = meta.schema().get_fields();
     let header: Vec<String> = fields.iter().map(|field| field.name().to_owned()).collect();

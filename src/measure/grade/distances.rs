@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use super::sample::Sample;
 use crate::error::{Error, Result};
-use crate::simd::vectorise;
+use crate::kernels::vectorise;
 
 /// Rows and columns of a block: two sides of [`PIECE`] features stay in the second-level cache.
 const SIDE: usize = 64;

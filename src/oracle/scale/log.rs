@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
+use crate::data::alone;
 use crate::error::{Error, Result};
 use crate::flow::Scores;
 use crate::units::ClassId;
@@ -77,10 +78,8 @@ impl Log {
     pub fn append(path: &Path, frame: Frame) -> Result<(Self, u64)> {
         let io = |e| Error::io(path, e);
         let create = |path: &Path| OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
-        let lock = create(&path.with_extension("lock")).map_err(io)?;
-        if lock.try_lock().is_err() {
-            return Err(Error::file(path, "another process is working on this shard: wait for it, or stop it"));
-        }
+        let busy = "another process is working on this shard: wait for it, or stop it";
+        let lock = alone(&path.with_extension("lock"), busy)?;
         let file = create(path).map_err(io)?;
         let length = file.metadata().map_err(io)?.len();
         let mut log = Self { _lock: Some(lock), ..Self::of(path, file, frame) };

@@ -10,6 +10,7 @@ use super::step::{Saved, adam};
 use crate::data::write_atomically;
 use crate::error::{Error, Result};
 use crate::flow::weights::{Storage, Weights};
+use crate::gradients::with_moments;
 
 /// The best epoch so far, by held-out NLL.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -73,15 +74,13 @@ pub fn load(run: &Path, optim: &OptimSpec) -> Result<Option<Checkpoint>> {
     };
     let state_path = folder.join("state.json");
     let state = serde_json::from_slice(&read("state.json")?).map_err(|e| Error::file(&state_path, e.to_string()))?;
-    let moments = burn::tensor::Bytes::from_bytes_vec(read("optimizer.bpk")?);
+    let moments = with_moments(adam(optim), read("optimizer.bpk")?);
     Ok(Some(Checkpoint {
         state,
         saved: Saved {
             weights: Weights::read(&folder.join("weights.safetensors"))?,
             average: Weights::read(&folder.join("average.safetensors"))?,
-            optimizer: adam(optim)
-                .from_bytes(moments)
-                .map_err(|e| Error::file(folder.join("optimizer.bpk"), e.to_string()))?,
+            optimizer: moments.map_err(|e| Error::file(folder.join("optimizer.bpk"), e))?,
         },
     }))
 }

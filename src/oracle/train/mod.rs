@@ -19,7 +19,7 @@ use burn::tensor::Device;
 use rand::seq::SliceRandom;
 use serde::Serialize;
 
-use crate::data::{Dataset, ImageShape, Split, write_atomically};
+use crate::data::{Dataset, ImageShape, Split, alone, write_atomically};
 use crate::error::{Error, Result};
 use crate::events::{Events, silent};
 use crate::flow::preprocess::Preprocessing;
@@ -44,6 +44,8 @@ pub use step::StepLoss;
 const SAMPLES_PER_CLASS: usize = 2;
 /// Steps in a row that may fail before the run goes back to its last checkpoint.
 const MAX_SKIPPED: usize = 5;
+/// Held by who trains in a folder: two would write into one checkpoint.
+const LOCK: &str = ".lock";
 /// Below this share of its learning rate a run gives up.
 const SMALLEST_SCALE: f64 = 1.0 / 64.0;
 
@@ -179,6 +181,7 @@ pub fn train(spec: &TrainSpec, folder: &Path, device: &Device, events: &mut dyn 
     spec.validate()?;
     std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
     keep_spec(spec, folder)?;
+    let _lock = alone(&folder.join(LOCK), "another process is training in this folder: wait for it, or stop it")?;
     let mut run = Run::open(spec, folder, device)?;
     let epochs = spec.training.epochs;
     events.report(TrainEvent::Started {

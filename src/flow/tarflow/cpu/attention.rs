@@ -3,13 +3,10 @@
 
 use pulp::{Simd, WithSimd};
 
-use super::real::Real;
-use super::rows::sum;
-use super::simd::Buffer;
 use crate::flow::tarflow::HEAD;
+use crate::kernels::rows::{PAD, softmax};
+use crate::kernels::{Buffer, Real};
 
-/// Numbers that rows over tokens are padded to: a register full of any machine.
-pub const PAD: usize = 16;
 /// Queries scored together.
 const QUERIES: usize = 4;
 
@@ -201,23 +198,6 @@ fn score_vectors<T: Real, S: Simd, const ROWS: usize, const VECTORS: usize>(
             scores[i * across + vector + j] = T::times(simd, sum, scale);
         }
     }
-}
-
-/// Replaces the first `seen` scores s by e^{s − max} and the rest of their registers by 0; 1/Σ.
-#[inline(always)]
-pub fn softmax<T: Real, S: Simd>(simd: S, scores: &mut [T], seen: usize) -> T {
-    let used = seen.next_multiple_of(PAD);
-    scores[seen..used].fill(T::LEAST);
-    let scores = &mut scores[..used];
-    let mut most = T::splat(simd, T::LEAST);
-    for scores in T::vectors::<S>(scores) {
-        most = T::larger(simd, most, *scores);
-    }
-    let most = T::largest(simd, most);
-    for score in scores.iter_mut() {
-        *score = T::exponential::<S>(*score - most);
-    }
-    T::ONE / sum!(T, S, simd; score in scores => score)
 }
 
 /// `out` [64] = factor · Σ_i weight_i · row `first + i`; `weights` are `apart` from each other.

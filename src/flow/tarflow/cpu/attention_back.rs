@@ -2,11 +2,11 @@
 
 use pulp::{Simd, WithSimd};
 
-use super::attention::{PAD, Rows, mix, score, softmax};
-use super::real::Real;
-use super::rows::sum;
-use super::simd::Buffer;
+use super::attention::{Rows, mix, score};
 use crate::flow::tarflow::HEAD;
+use crate::kernels::rows::sum;
+use crate::kernels::rows::{PAD, softmax};
+use crate::kernels::{Buffer, Real};
 
 /// Room for one head of one image.
 #[derive(Debug)]

@@ -5,12 +5,10 @@ use super::attention_back::{AttendBack, Scratch};
 use super::encode::{gather, place, transform};
 use super::gradient::{BlockGradient, LayerGradient, block_len};
 use super::parameters::{Layer, Network, Norm};
-use super::real::Real;
-use super::rows::{AffineBack, GeluBack, NormaliseBack, Renormalise};
-use super::simd::Buffer;
 use super::transformer::{Activations, Stretch, Workspace};
 use crate::flow::tarflow::{EXPANSION, HEAD, TarFlowConfig};
-use crate::simd::vectorise;
+use crate::kernels::rows::{AffineBack, GeluBack, NormaliseBack, Renormalise};
+use crate::kernels::{Buffer, Real, vectorise};
 
 /// Bytes of activations beyond which only a block's own input is kept, and the block computed again on the way back.
 const TAPE_BYTES: usize = 256 << 20;

@@ -2,11 +2,10 @@
 
 use super::attention::Cache;
 use super::parameters::Network;
-use super::real::Real;
-use super::rows::Affine;
 use super::transformer::{Activations, Stretch, Workspace};
 use crate::flow::tarflow::TarFlowConfig;
-use crate::simd::vectorise;
+use crate::kernels::rows::Affine;
+use crate::kernels::{Real, vectorise};
 
 /// Room for a group of images on its way through all blocks.
 #[derive(Debug)]

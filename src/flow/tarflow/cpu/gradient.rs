@@ -1,11 +1,9 @@
 //! One flat array of gradients for all parameters of a flow, and the place of each parameter in it.
 
-use super::product::add_transposed_product;
-use super::real::Real;
-use super::rows::add_rows;
-use super::simd::Buffer;
 use crate::flow::tarflow::{EXPANSION, TarFlowConfig};
 use crate::flow::weights::{HostTensor, Weights};
+use crate::kernels::rows::add_rows;
+use crate::kernels::{Buffer, Real, add_transposed_product};
 
 /// Names and shapes of the trained arrays of block `block`, in the order in which their gradients stand.
 fn names(config: &TarFlowConfig, block: usize) -> Vec<(String, Vec<usize>)> {

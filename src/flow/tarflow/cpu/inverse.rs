@@ -3,12 +3,11 @@
 use super::attention::Cache;
 use super::encode::place;
 use super::parameters::{Block, Network};
-use super::real::Real;
-use super::rows::Affine;
 use super::transformer::{Activations, Stretch, Workspace};
 use crate::flow::tarflow::TarFlowConfig;
 use crate::flow::tarflow::engine::{Guess, Guidance};
-use crate::simd::vectorise;
+use crate::kernels::rows::Affine;
+use crate::kernels::{Real, vectorise};
 
 /// A group of images on its way back through one block.
 pub struct Inversion<'a, T> {

@@ -2,18 +2,17 @@
 
 use std::sync::OnceLock;
 
-use super::product::Packed;
-use super::real::Real;
 use crate::flow::tarflow::{EXPANSION, TarFlowConfig};
 use crate::flow::weights::Weights;
+use crate::kernels::{Panels, Real};
 
 /// y = W x + b.
 #[derive(Debug)]
 pub struct Linear<T> {
     /// Wᵀ and b.
-    pub forward: Packed<T>,
+    pub forward: Panels<T>,
     /// W, made when a gradient is first asked for.
-    back: OnceLock<Packed<T>>,
+    back: OnceLock<Panels<T>>,
 }
 
 impl<T: Real> Linear<T> {
@@ -21,12 +20,12 @@ impl<T: Real> Linear<T> {
         let w = values(weights, &format!("{name}.weight"), &[outputs, inputs])?;
         let b = values(weights, &format!("{name}.bias"), &[outputs])?;
         let narrow = |x: f32| T::of(f64::from(x));
-        let forward = Packed::new(inputs, outputs, |i, o| narrow(w[o * inputs + i]), |o| narrow(b[o]));
+        let forward = Panels::of(inputs, outputs, |i, o| narrow(w[o * inputs + i]), |o| narrow(b[o]));
         Ok(Self { forward, back: OnceLock::new() })
     }
 
     /// The matrix that takes gradients of y to gradients of x.
-    pub fn back(&self) -> &Packed<T> {
+    pub fn back(&self) -> &Panels<T> {
         self.back.get_or_init(|| self.forward.transposed())
     }
 }

@@ -4,11 +4,12 @@ use rayon::prelude::*;
 
 use super::backward::Reverse;
 use super::gradient::{block_len, named};
-use super::{CpuTarFlow, ROWS, Real};
+use super::{CpuTarFlow, ROWS};
 use crate::error::{Error, Result};
 use crate::flow::tarflow::Condition;
 use crate::flow::tarflow::engine::Encoded;
 use crate::flow::weights::Weights;
+use crate::kernels::Real;
 
 /// What one training step needs to know.
 #[derive(Debug, Clone)]

@@ -3,11 +3,9 @@
 
 use super::attention::{Attend, Cache};
 use super::parameters::{Block, Layer, Norm};
-use super::real::Real;
-use super::rows::{Gelu, GeluInto, Normalise};
-use super::simd::Buffer;
 use crate::flow::tarflow::{EXPANSION, HEAD, NORM_EPS, TarFlowConfig};
-use crate::simd::vectorise;
+use crate::kernels::rows::{Gelu, GeluInto, Normalise};
+use crate::kernels::{Buffer, Real, vectorise};
 
 /// Which tokens of which images pass.
 #[derive(Debug, Clone, Copy)]

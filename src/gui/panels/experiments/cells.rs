@@ -141,7 +141,7 @@ fn state(ui: &Ui, cell: &CellLook) -> (String, Color32, String) {
     };
     if cell.stale {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs_f64();
-        let silent = format::duration(now - status.heartbeat);
+        let silent = format::duration((now - status.heartbeat).abs());
         let about =
             format!("Process {} on {} has said nothing for {silent}: killed? Resume the run.", status.pid, status.host);
         return (format!("silent {silent}"), theme.warning(), about);

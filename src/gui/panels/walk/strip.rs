@@ -9,6 +9,7 @@ use crate::gui::format;
 use crate::gui::session::Session;
 use crate::gui::session::walk::{Mark, WalkHistory};
 use crate::gui::theme::{TILE_GAP, Theme};
+use crate::gui::widgets::tooltip;
 use crate::worker::walk::WalkDot;
 
 /// Height of a picture, points.
@@ -61,7 +62,7 @@ pub fn show(
                 if response.clicked() {
                     clicked = Some(place);
                 }
-                response.on_hover_ui(|ui| tooltip(ui, session, walk, &name, dot));
+                tooltip(response, |ui| describe(ui, session, walk, &name, dot));
             }
         });
         ui.add_space(4.0);
@@ -93,7 +94,7 @@ fn paint(ui: &Ui, session: &Session, pictures: &Pictures, (place, dot): (Mark, &
     painter.text(at, anchor, text, FontId::proportional(11.0), colour);
 }
 
-fn tooltip(ui: &mut egui::Ui, session: &Session, walk: &WalkHistory, name: &str, dot: &WalkDot) {
+fn describe(ui: &mut egui::Ui, session: &Session, walk: &WalkHistory, name: &str, dot: &WalkDot) {
     ui.strong(format!("{name} at {}", position(walk, dot.position)));
     let p = &dot.tile.posterior;
     let mut classes: Vec<usize> = (0..p.probabilities.len()).collect();

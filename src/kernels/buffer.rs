@@ -1,4 +1,4 @@
-//! Memory aligned for the widest registers ([`crate::simd`]).
+//! Memory aligned for the widest registers ([`crate::kernels`]).
 
 use std::ops::{Deref, DerefMut};
 

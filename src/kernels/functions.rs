@@ -188,7 +188,7 @@ mod tests {
     use pulp::{Simd, WithSimd};
 
     use super::super::real::Real;
-    use crate::simd::vectorise;
+    use crate::kernels::vectorise;
 
     struct Each<T, F>(Vec<T>, F);
 

@@ -3,8 +3,7 @@
 
 use pulp::{Simd, WithSimd};
 
-use super::real::Real;
-use crate::simd::vectorise;
+use super::{Real, vectorise};
 
 /// Σ over the registers of some slices of an expression in theirs, by two sums side by side. Not a function of a closure:
 /// that would be compiled on its own, without the instruction set it is called in.
@@ -24,7 +23,27 @@ macro_rules! sum {
         $t::total($simd, $t::plus($simd, even, odd))
     }};
 }
-pub(super) use sum;
+pub(crate) use sum;
+
+/// Numbers that rows over tokens are padded to: a register full of any machine.
+pub const PAD: usize = 16;
+
+/// Replaces the first `seen` scores s by e^{s − max} and the rest of their registers by 0; 1/Σ.
+#[inline(always)]
+pub fn softmax<T: Real, S: Simd>(simd: S, scores: &mut [T], seen: usize) -> T {
+    let used = seen.next_multiple_of(PAD);
+    scores[seen..used].fill(T::LEAST);
+    let scores = &mut scores[..used];
+    let mut most = T::splat(simd, T::LEAST);
+    for scores in T::vectors::<S>(scores) {
+        most = T::larger(simd, most, *scores);
+    }
+    let most = T::largest(simd, most);
+    for score in scores.iter_mut() {
+        *score = T::exponential::<S>(*score - most);
+    }
+    T::ONE / sum!(T, S, simd; score in scores => score)
+}
 
 /// n = γ (x − mean)/√(var + ε) + β for rows of as many numbers as γ has (a multiple of 64).
 pub struct Normalise<'a, T> {

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Makes every picture of docs/ anew, from the program of this checkout: first what the pictures show (the guide's dataset and classifier,
+# the quick runs), then tests/screenshots.rs, which opens it in the window and takes the pictures.
+#   docs/screenshots.sh [SCENE…]          all, or these: explorer-light judge experiments/shift …
+# BAYESCOPE_MADE    where what is shown is kept (default ~/.cache/bayescope-screenshots): finished runs are not run again
+# BAYESCOPE_MNIST   a folder with MNIST's four files, for `validation`
+# BAYESCOPE_PYTHON  a Python with NumPy (default python3), for `judge`
+# From nothing it takes about two hours on two cores, nearly all of it training; with the runs there, six minutes.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$HOME/.cache/bayescope-target}"
+export BAYESCOPE_MADE="${BAYESCOPE_MADE:-$HOME/.cache/bayescope-screenshots}"
+export BAYESCOPE_PICTURES="$PWD/docs" BAYESCOPE_SCENES="$*"
+mkdir -p "$BAYESCOPE_MADE/runs"
+
+wanted() { [ -z "$BAYESCOPE_SCENES" ] || [[ " $BAYESCOPE_SCENES " == *" $1 "* ]]; }
+
+cargo test --release --locked --no-run --test screenshots
+bayescope="$CARGO_TARGET_DIR/release/bayescope"
+
+if wanted judge && [ ! -e "$BAYESCOPE_MADE/mine.npz" ]; then
+    "$bayescope" export mnist --target 5% --train 10000 --test 2000 --out "$BAYESCOPE_MADE/hard"
+    "${BAYESCOPE_PYTHON:-python3}" docs/classifier.py "$BAYESCOPE_MADE/hard" "$BAYESCOPE_MADE/mine.npz"
+fi
+run() { [ -e "$BAYESCOPE_MADE/runs/$1/.whole" ] || {
+    "$bayescope" run "$1" --out "$BAYESCOPE_MADE/runs/$1" && touch "$BAYESCOPE_MADE/runs/$1/.whole"
+}; }
+if wanted experiments || wanted worst-images; then run scaling-quick; fi
+for kind in temperature self-validation soft-labels shift active-learning graders hardness; do
+    if wanted "experiments/$kind"; then run "$kind-quick"; fi
+done
+if wanted validation; then
+    "$bayescope" oracle validate mnist --data "${BAYESCOPE_MNIST:?names no folder with the files of MNIST}" --images 1000 \
+        --report "$BAYESCOPE_MADE/validation" >/dev/null
+fi
+cargo test --release --locked --test screenshots -- --nocapture

@@ -1,0 +1,168 @@
+//! What the pages of a parquet file claim to unpack to, looked at before anybody makes room for it.
+//!
+//! A page begins with a header in Thrift's compact protocol (`PageHeader` of parquet-format 2.10): field 2 is its length unpacked, field 3
+//! that in the file, field 7 describes a dictionary, whose field 1 counts its values.
+
+/// Bytes that one byte unpacks to at most (snappy's longest copy: 64 bytes of 3), and what is believed of any page.
+const UNPACKED: i64 = 64;
+const FREE: i64 = 1 << 16;
+/// How deep a header nests.
+const DEPTH: usize = 8;
+/// Types of fields.
+const I32: u8 = 5;
+const STRUCT: u8 = 12;
+
+/// Whether the pages of a column, which fill `chunk`, can be as large as they say.
+pub(super) fn believable(chunk: &[u8]) -> bool {
+    let mut rest = Thrift(chunk);
+    while !rest.0.is_empty() {
+        let Some(page) = rest.page().filter(Page::is_possible) else { return false };
+        let Some(after) = usize::try_from(page.packed).ok().and_then(|length| rest.0.get(length..)) else {
+            return false;
+        };
+        rest = Thrift(after);
+    }
+    true
+}
+
+#[derive(Default)]
+struct Page {
+    unpacked: i64,
+    packed: i64,
+    /// Values of a dictionary.
+    values: i64,
+}
+
+impl Page {
+    fn is_possible(&self) -> bool {
+        let most = self.packed.saturating_mul(UNPACKED).saturating_add(FREE);
+        self.packed >= 0 && (0..=most).contains(&self.unpacked) && (0..=self.unpacked).contains(&self.values)
+    }
+}
+
+/// What is left to read; `None` of everything: it ends too early, or is no Thrift.
+struct Thrift<'a>(&'a [u8]);
+
+impl Thrift<'_> {
+    fn byte(&mut self) -> Option<u8> {
+        let (&first, rest) = self.0.split_first()?;
+        self.0 = rest;
+        Some(first)
+    }
+
+    fn varint(&mut self) -> Option<u64> {
+        let mut value = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Some(value);
+            }
+        }
+        None
+    }
+
+    /// A number with its sign in the lowest bit.
+    fn int(&mut self) -> Option<i64> {
+        let value = self.varint()?;
+        Some((value >> 1).cast_signed() ^ -(value & 1).cast_signed())
+    }
+
+    fn pass(&mut self, bytes: u64) -> Option<()> {
+        self.0 = self.0.get(usize::try_from(bytes).ok()?..)?;
+        Some(())
+    }
+
+    /// The next field of a structure: its number and type; `None` inside: the structure ends.
+    fn field(&mut self, last: i64) -> Option<Option<(i64, u8)>> {
+        let head = self.byte()?;
+        if head == 0 {
+            return Some(None);
+        }
+        let number = match head >> 4 {
+            0 => self.int()?,
+            more => last.checked_add(more.into())?,
+        };
+        Some(Some((number, head & 0xf)))
+    }
+
+    /// Passes over a value.
+    fn skip(&mut self, kind: u8, depth: usize) -> Option<()> {
+        match kind {
+            // Flags stand in the type.
+            1 | 2 => Some(()),
+            3 => self.pass(1),
+            4..=6 => self.varint().map(drop),
+            7 => self.pass(8),
+            8 => {
+                let length = self.varint()?;
+                self.pass(length)
+            }
+            9 | 10 => {
+                let head = self.byte()?;
+                let count = if head >> 4 == 0xf { self.varint()? } else { u64::from(head >> 4) };
+                // In a list, a flag is a byte.
+                let kind = if head & 0xf <= 2 { 3 } else { head & 0xf };
+                (0..count).try_for_each(|_| self.skip(kind, depth.checked_sub(1)?))
+            }
+            STRUCT => {
+                let inner = depth.checked_sub(1)?;
+                let mut last = 0;
+                while let Some((number, kind)) = self.field(last)? {
+                    self.skip(kind, inner)?;
+                    last = number;
+                }
+                Some(())
+            }
+            _ => None,
+        }
+    }
+
+    fn page(&mut self) -> Option<Page> {
+        let (mut page, mut last) = (Page::default(), 0);
+        while let Some((number, kind)) = self.field(last)? {
+            match (number, kind) {
+                (2, I32) => page.unpacked = self.int()?,
+                (3, I32) => page.packed = self.int()?,
+                (7, STRUCT) => page.values = self.first_number()?,
+                _ => self.skip(kind, DEPTH)?,
+            }
+            last = number;
+        }
+        Some(page)
+    }
+
+    /// Field 1 of a structure, passing over the others.
+    fn first_number(&mut self) -> Option<i64> {
+        let (mut found, mut last) = (0, 0);
+        while let Some((number, kind)) = self.field(last)? {
+            match (number, kind) {
+                (1, I32) => found = self.int()?,
+                _ => self.skip(kind, DEPTH)?,
+            }
+            last = number;
+        }
+        Some(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A page of 3 bytes that says it unpacks to so many, and a dictionary of so many values in it.
+    fn page(unpacked: u8, values: u8) -> Vec<u8> {
+        vec![0x15, 4, 0x15, 2 * unpacked, 0x15, 6, 0x4c, 0x15, 2 * values, 0x15, 0, 0x11, 0, 0, 1, 2, 3]
+    }
+
+    #[test]
+    fn pages_are_believed_as_far_as_snappy_goes() {
+        assert!(believable(&page(60, 15)) && believable(&[page(60, 15), page(3, 0)].concat()));
+        // 2³¹ − 1 bytes of 3, values that do not fit, a negative length.
+        let huge = [&[0x15, 4, 0x15, 0xfe, 0xff, 0xff, 0xff, 0x0f, 0x15, 6, 0], &[1, 2, 3][..]].concat();
+        assert!(!believable(&huge) && !believable(&page(10, 11)));
+        assert!(!believable(&[0x15, 4, 0x15, 1, 0x15, 1, 0]));
+        let whole = page(60, 15);
+        assert!((1..whole.len()).all(|cut| !believable(&whole[..cut])));
+    }
+}

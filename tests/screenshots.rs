@@ -1,0 +1,214 @@
+//! Every picture of the window in `docs/`, taken from the window itself with the real engine, by role and label: a label that is gone
+//! fails the test, and the picture with it. `docs/screenshots.sh` makes what the scenes open and starts this; skipped
+//! unless `BAYESCOPE_PICTURES` names the folder for the pictures, since they take minutes and differ between rasterisers.
+#![cfg(feature = "gui")]
+
+#[path = "screenshots/stage.rs"]
+mod stage;
+
+use std::path::{Path, PathBuf};
+
+use eframe::egui::Role;
+use egui_kittest::kittest::Queryable;
+
+use stage::Stage;
+
+/// The folder that `docs/screenshots.sh` filled: the guide's dataset and predictions, finished runs.
+fn made(name: &str) -> Option<PathBuf> {
+    let folder = PathBuf::from(std::env::var_os("BAYESCOPE_MADE")?);
+    let path = folder.join(name);
+    path.exists().then_some(path)
+}
+
+/// Whether a picture is wanted: `BAYESCOPE_SCENES` holds names, or nothing for all.
+fn wanted(name: &str) -> bool {
+    match std::env::var("BAYESCOPE_SCENES") {
+        Ok(names) if !names.trim().is_empty() => names.split_whitespace().any(|one| one == name),
+        _ => true,
+    }
+}
+
+/// A scene and what it needs from `BAYESCOPE_MADE`, if anything.
+type Scene = (&'static str, Option<&'static str>, fn(&str, &Path));
+
+const SCENES: [Scene; 19] = [
+    ("explorer-light", None, |name, _| explorer(name, "Light")),
+    ("explorer-dark", None, |name, _| explorer(name, "Dark")),
+    ("target", None, |name, _| target(name)),
+    ("bayes-error", None, |name, _| bayes_error(name)),
+    ("animals", None, |name, _| animals(name)),
+    ("walk", None, |name, _| walk(name)),
+    ("export", None, |name, _| export(name)),
+    ("judge", Some("hard"), judge),
+    ("experiments-live", None, |name, _| experiments_live(name)),
+    ("experiments", Some("runs/scaling-quick"), |name, run| law(name, run)),
+    ("worst-images", Some("runs/scaling-quick"), |name, run| worst(name, run)),
+    ("validation", Some("validation"), validation),
+    ("experiments/temperature", Some("runs/temperature-quick"), finding),
+    ("experiments/self-validation", Some("runs/self-validation-quick"), finding),
+    ("experiments/soft-labels", Some("runs/soft-labels-quick"), finding),
+    ("experiments/shift", Some("runs/shift-quick"), finding),
+    ("experiments/active-learning", Some("runs/active-learning-quick"), finding),
+    ("experiments/graders", Some("runs/graders-quick"), finding),
+    ("experiments/hardness", Some("runs/hardness-quick"), hardness),
+];
+
+#[test]
+fn screenshots() {
+    if std::env::var_os("BAYESCOPE_PICTURES").is_none() {
+        return println!("skipped: BAYESCOPE_PICTURES names no folder for the pictures");
+    }
+    let mut missing = Vec::new();
+    for (name, needs, scene) in SCENES {
+        if !wanted(name) {
+            continue;
+        }
+        match needs.map(made) {
+            Some(None) => missing.push(name),
+            Some(Some(path)) => scene(name, &path),
+            None => scene(name, Path::new("")),
+        }
+    }
+    assert!(missing.is_empty(), "BAYESCOPE_MADE lacks what these show: {missing:?}");
+}
+
+/// The first thing that anybody sees, with an image selected whose class is in doubt.
+fn explorer(name: &str, theme: &str) {
+    let mut stage = Stage::open("mnist", theme);
+    stage.click_containing("Sample 23,");
+    stage.shot(name);
+}
+
+/// A world of 5 % Bayes error, its most ambiguous images first.
+fn target(name: &str) {
+    let mut stage = Stage::open("mnist", "Light");
+    stage.write("Target Bayes error", "5 %");
+    stage.enter();
+    stage.wait("τ of the target", |window| (window.state().prefs().tau - 1.0587).abs() < 1e-3);
+    stage.choose("Sort by", "entropy (nats)");
+    stage.click("ascending");
+    stage.rest(1.0);
+    let first = stage.window.state().view().in_view.first().copied().expect("images in view");
+    stage.click_containing(&format!("Sample {first},"));
+    stage.shot(name);
+}
+
+fn bayes_error(name: &str) {
+    let mut stage = Stage::open("mnist", "Light");
+    stage.panel("bayes error");
+    stage.rest(12.0);
+    stage.shot(name);
+}
+
+fn animals(name: &str) {
+    let mut stage = Stage::open("animals", "Light");
+    stage.click_containing("Sample 0,");
+    stage.rest(4.0);
+    stage.shot(name);
+}
+
+fn walk(name: &str) {
+    let mut stage = Stage::open("animals", "Light");
+    stage.click_containing("Sample 0,");
+    stage.panel("walk");
+    stage.click("Walk to the boundary");
+    stage.wait("the walk", |window| window.state().session().walk.as_ref().is_some_and(|walk| walk.kept));
+    stage.shot(name);
+}
+
+/// A small dataset of the guide's world, made before our eyes.
+fn export(name: &str) {
+    let place = tempfile::tempdir().unwrap();
+    let mut stage = Stage::open("mnist", "Light");
+    stage.write("Target Bayes error", "5 %");
+    stage.enter();
+    stage.wait("τ of the target", |window| (window.state().prefs().tau - 1.0587).abs() < 1e-3);
+    stage.panel("export");
+    stage.write("Folder of the dataset", &place.path().join("hard").display().to_string());
+    stage.click("Start export");
+    stage.wait("the dataset", |window| window.query_by_label("Judge a classifier on it").is_some());
+    stage.shot(name);
+}
+
+/// The guide's dataset and classifier.
+fn judge(name: &str, dataset: &Path) {
+    let mut stage = Stage::open("mnist", "Light");
+    stage.panel("judge");
+    stage.write("Exported dataset", &dataset.display().to_string());
+    stage.write("Model 1", &dataset.with_file_name("mine.npz").display().to_string());
+    stage.click("Judge");
+    stage.wait("the judgement", |window| window.query_by_label("Models beside the Bayes limit").is_some());
+    stage.shot(name);
+}
+
+/// An experiment while it trains.
+fn experiments_live(name: &str) {
+    let place = tempfile::tempdir().unwrap();
+    let mut stage = Stage::open("mnist", "Light");
+    stage.panel("experiments");
+    stage.write("Training images N", "100, 300, 1000, 3000");
+    stage.write("Folder of the experiment", &place.path().join("scaling-quick").display().to_string());
+    stage.click("Start experiment");
+    stage.wait("enough cells", |window| {
+        let runs = &window.state().session().runs;
+        runs.iter().any(|run| run.found().is_some_and(|found| found.finished() >= 22))
+    });
+    stage.shot(name);
+}
+
+fn open_run(run: &Path) -> Stage {
+    let mut stage = Stage::open("mnist", "Light");
+    stage.window.state_mut().open(vec![run.to_owned()]);
+    stage.rest(4.0);
+    stage
+}
+
+fn law(name: &str, run: &Path) {
+    let mut stage = open_run(run);
+    stage.raise("Scaling with the number of training images");
+    stage.shot(name);
+}
+
+fn worst(name: &str, run: &Path) {
+    let mut stage = open_run(run);
+    // The list of cells shows some lines of many.
+    stage.window.query_all_by_label_contains("Cell: MLP-500").last().expect("a cell of MLP-500").click();
+    stage.rest(1.0);
+    stage.click("Worst images");
+    stage
+        .wait("images from outside", |window| window.query_by_label_contains("The classifier and the truth").is_some());
+    stage.shot(name);
+}
+
+/// The first figure of an experiment that is no scaling.
+fn finding(name: &str, run: &Path) {
+    let mut stage = open_run(run);
+    stage.raise("Save all figures…");
+    stage.shot(name);
+}
+
+fn hardness(name: &str, folder: &Path) {
+    let mut stage = Stage::open("mnist", "Light");
+    stage.panel("hardness");
+    stage.write("Folder of the ranking", &folder.display().to_string());
+    stage.click("Continue the ranking in this folder");
+    stage.wait("the ranking", |window| window.query_by_label_contains("corpora finished").is_some());
+    stage.rest(2.0);
+    stage.raise("Save all ranking figures…");
+    stage.shot(name);
+}
+
+fn validation(name: &str, folder: &Path) {
+    let data = std::env::var("BAYESCOPE_MNIST").expect("the folder of MNIST's four files");
+    let mut stage = Stage::open("mnist", "Light");
+    stage.panel("validate");
+    stage.write("Real images", &data);
+    stage.write("Folder of the validation", &folder.display().to_string());
+    let draw = stage.window.get_by_role_and_label(Role::SpinButton, "Draw");
+    draw.set_value_accesskit(1000.0);
+    stage.rest(0.2);
+    stage.click("Validate");
+    stage.wait("the nearest pairs", |window| window.query_by_label("Nearest pairs").is_some());
+    stage.raise("Nearest pairs");
+    stage.shot(name);
+}
