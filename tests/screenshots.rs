@@ -98,7 +98,10 @@ fn target(name: &str) {
 fn bayes_error(name: &str) {
     let mut stage = Stage::open("mnist", "Light");
     stage.panel("bayes error");
-    stage.rest(12.0);
+    let unfinished = ["Computing…", " of 81 points"];
+    stage.wait("the curve and the hardness of classes", move |window| {
+        unfinished.iter().all(|text| window.query_all_by_label_contains(text).next().is_none())
+    });
     stage.shot(name);
 }
 
