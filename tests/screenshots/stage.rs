@@ -35,7 +35,7 @@ impl Stage {
         let mut window = builder.build_eframe(move |cc| App::new(&cc.egui_ctx, prefs, Rc::new(worker)));
         window.run_steps(2);
         let mut stage = Self { window };
-        stage.wait("a full gallery", |window| window.state().settled());
+        stage.wait("a full gallery", |window| window.state().session().gallery_complete());
         stage.rest(4.0);
         stage
     }
