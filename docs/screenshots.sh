@@ -5,7 +5,7 @@
 # BAYESCOPE_MADE    where what is shown is kept (default ~/.cache/bayescope-screenshots): finished runs are not run again
 # BAYESCOPE_MNIST   a folder with MNIST's four files, for `validation`
 # BAYESCOPE_PYTHON  a Python with NumPy (default python3), for `judge`
-# From nothing it takes about two hours on two cores, nearly all of it training; with the runs there, six minutes.
+# Nearly all of its time from nothing is training. `hardness-quick` reads the corpora that its spec names: fetch them first, or make the run elsewhere.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$HOME/.cache/bayescope-target}"

@@ -41,13 +41,15 @@ const SCENES: [Scene; 19] = [
     ("export", None, |name, _| export(name)),
     ("judge", Some("hard"), judge),
     ("experiments-live", None, |name, _| experiments_live(name)),
-    ("experiments", Some("runs/scaling-quick"), |name, run| law(name, run)),
-    ("worst-images", Some("runs/scaling-quick"), |name, run| worst(name, run)),
+    ("experiments", Some("runs/scaling-quick"), |name, run| {
+        figure(name, run, "Scaling with the number of training images")
+    }),
+    ("worst-images", Some("runs/scaling-quick"), worst),
     ("validation", Some("validation"), validation),
     ("experiments/temperature", Some("runs/temperature-quick"), finding),
     ("experiments/self-validation", Some("runs/self-validation-quick"), finding),
     ("experiments/soft-labels", Some("runs/soft-labels-quick"), finding),
-    ("experiments/shift", Some("runs/shift-quick"), finding),
+    ("experiments/shift", Some("runs/shift-quick"), |name, run| figure(name, run, "Equal KL, other shifts")),
     ("experiments/active-learning", Some("runs/active-learning-quick"), finding),
     ("experiments/graders", Some("runs/graders-quick"), finding),
     ("experiments/hardness", Some("runs/hardness-quick"), hardness),
@@ -96,7 +98,10 @@ fn target(name: &str) {
 fn bayes_error(name: &str) {
     let mut stage = Stage::open("mnist", "Light");
     stage.panel("bayes error");
-    stage.rest(12.0);
+    let unfinished = ["Computing…", " of 81 points"];
+    stage.wait("the curve and the hardness of classes", move |window| {
+        unfinished.iter().all(|text| window.query_all_by_label_contains(text).next().is_none())
+    });
     stage.shot(name);
 }
 
@@ -159,14 +164,9 @@ fn experiments_live(name: &str) {
 fn open_run(run: &Path) -> Stage {
     let mut stage = Stage::open("mnist", "Light");
     stage.window.state_mut().open(vec![run.to_owned()]);
-    stage.rest(4.0);
+    stage.wait("the run", |window| window.state().session().runs.iter().any(|run| run.found().is_some()));
+    stage.rest(2.0);
     stage
-}
-
-fn law(name: &str, run: &Path) {
-    let mut stage = open_run(run);
-    stage.raise("Scaling with the number of training images");
-    stage.shot(name);
 }
 
 fn worst(name: &str, run: &Path) {
@@ -182,8 +182,13 @@ fn worst(name: &str, run: &Path) {
 
 /// The first figure of an experiment that is no scaling.
 fn finding(name: &str, run: &Path) {
+    figure(name, run, "Save all figures…");
+}
+
+/// What stands under a label of a run.
+fn figure(name: &str, run: &Path, label: &str) {
     let mut stage = open_run(run);
-    stage.raise("Save all figures…");
+    stage.raise(label);
     stage.shot(name);
 }
 

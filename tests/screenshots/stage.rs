@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use bayescope::device::DeviceChoice;
 use bayescope::gui::{App, Prefs};
 use bayescope::worker::Worker;
-use eframe::egui::{Event, Key, Modifiers, MouseWheelUnit, Role, TouchPhase, pos2, vec2};
+use eframe::egui::{Event, Key, Modifiers, MouseWheelSource, MouseWheelUnit, Role, TouchPhase, pos2, vec2};
 use egui_kittest::Harness;
-use egui_kittest::kittest::{NodeT, Queryable};
+use egui_kittest::kittest::Queryable;
 
 /// Size of a window that is opened for the first time, points.
 const SIZE: [f32; 2] = [1280.0, 800.0];
@@ -28,14 +28,14 @@ impl Stage {
     /// On a bundled oracle, its gallery full.
     pub fn open(oracle: &str, theme: &str) -> Self {
         // By name, so that a preference this build does not know is left out.
-        let prefs = serde_json::json!({ "oracle": oracle, "look": theme, "toured": true, "device": "Cpu" });
+        let prefs = serde_json::json!({ "oracle": oracle, "look": theme, "toured": true, "device": "cpu" });
         let prefs: Prefs = serde_json::from_value(prefs).unwrap();
         let worker = Worker::start(DeviceChoice::Cpu, oracle.into(), Arc::new(|| {}));
         let builder = Harness::builder().with_size(SIZE).with_step_dt(1.0 / 30.0).with_render_cursor(false).wgpu();
         let mut window = builder.build_eframe(move |cc| App::new(&cc.egui_ctx, prefs, Rc::new(worker)));
         window.run_steps(2);
         let mut stage = Self { window };
-        stage.wait("a full gallery", |window| window.state().settled());
+        stage.wait("a full gallery", |window| window.state().session().gallery_complete());
         stage.rest(4.0);
         stage
     }
@@ -114,8 +114,8 @@ impl Stage {
             before = now;
             self.window.hover_at(pos2(620.0, 600.0));
             let delta = vec2(0.0, -(now - TOP).clamp(20.0, 240.0));
-            let (unit, modifiers, phase) = (MouseWheelUnit::Point, Modifiers::NONE, TouchPhase::Move);
-            self.window.event(Event::MouseWheel { unit, delta, phase, modifiers });
+            let (unit, phase, source) = (MouseWheelUnit::Point, TouchPhase::Move, MouseWheelSource::Unknown);
+            self.window.event(Event::MouseWheel { unit, delta, phase, source, modifiers: Modifiers::NONE });
             self.window.run_steps(20);
         }
     }
