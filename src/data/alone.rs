@@ -2,8 +2,12 @@
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
+
+/// A process that was killed just now holds its files until the system has taken it down: whoever is started in its place waits so long.
+const DYING: Duration = Duration::from_secs(2);
 
 /// Takes a lock file, made where it is not there, for as long as the result lives. The system gives it back when a process ends,
 /// however it ends. Where a file system has no locks, nobody is refused.
@@ -13,10 +17,16 @@ use crate::error::{Error, Result};
 pub fn alone(path: &Path, busy: &str) -> Result<File> {
     let open = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
     let file = open.map_err(|e| Error::io(path, e))?;
-    match file.try_lock() {
-        Err(TryLockError::WouldBlock) => Err(Error::file(path, busy)),
-        Err(TryLockError::Error(e)) if e.kind() != std::io::ErrorKind::Unsupported => Err(Error::io(path, e)),
-        _ => Ok(file),
+    let begun = Instant::now();
+    loop {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) if begun.elapsed() < DYING => std::thread::park_timeout(DYING / 40),
+            Err(TryLockError::WouldBlock) => return Err(Error::file(path, busy)),
+            Err(TryLockError::Error(e)) if e.kind() != std::io::ErrorKind::Unsupported => {
+                return Err(Error::io(path, e));
+            }
+            _ => return Ok(file),
+        }
     }
 }
 

@@ -20,7 +20,7 @@ use rayon::prelude::*;
 
 use super::pad::repeat_grey;
 use super::source::{entries, file_name, open_file};
-use super::{Dataset, ImageShape};
+use super::{Dataset, ImageShape, tiff};
 use crate::error::{Error, Result};
 
 /// Extensions of image files, in lower case.
@@ -206,8 +206,11 @@ impl Stack {
 
 /// The image in a file, whose pixels are given room only where so many fit into a file of its length.
 fn decoded(file: &Path) -> Result<DynamicImage> {
-    let source = open_file(file)?;
+    let mut source = open_file(file)?;
     let length = source.get_ref().metadata().map_err(|e| Error::io(file, e))?.len();
+    if !tiff::fields_fit(&mut source, length).map_err(|e| Error::io(file, e))? {
+        return Err(Error::file(file, "damaged image: a field of its directory claims more than the file holds"));
+    }
     let room = length.saturating_mul(PACKED).max(FREE);
     let mut reader = ImageReader::new(source).with_guessed_format().map_err(|e| Error::io(file, e))?;
     if reader.format().is_none() {

@@ -23,6 +23,7 @@ pub(crate) mod pickle;
 mod source;
 mod stream;
 mod table;
+mod tiff;
 mod world;
 mod write;
 

@@ -238,7 +238,9 @@ impl Work<'_> {
             }
         } else {
             let mut inside = std::fs::read_dir(folder).map_err(|e| Error::io(folder, e))?;
-            if inside.next().is_some() {
+            // Hidden: what a process killed in its first moment has left, and what desktops leave everywhere.
+            let hidden = |name: &std::ffi::OsStr| name.as_encoded_bytes().starts_with(b".");
+            if inside.any(|entry| entry.is_ok_and(|entry| !hidden(&entry.file_name()))) {
                 return Err(Error::file(folder, "is not empty; choose a new folder for the dataset"));
             }
             let text = serde_json::to_vec_pretty(&ticket).map_err(|e| Error::file(&path, e.to_string()))?;

@@ -21,7 +21,7 @@ use common::fill::uniform;
 use writers::{Bench, Ended, Writer, sound, visit};
 
 /// Kills of each command.
-const KILLS: usize = 8;
+const KILLS: usize = 6;
 
 /// Starts a command and kills it after a part of the time that it takes undisturbed. Whether it was still running.
 fn killed(bench: &Bench, writer: Writer, out: &Path, wait: Duration) -> bool {
@@ -70,7 +70,7 @@ fn kills() {
 fn a_folder_deleted_under_it() {
     let bench = Bench::new();
     for writer in Writer::ALL {
-        for (turn, wait) in uniform(&format!("{writer:?}"), 4, 3).into_iter().enumerate() {
+        for (turn, wait) in uniform(&format!("{writer:?}"), 4, 2).into_iter().enumerate() {
             let out = bench.path(&format!("deleted{turn}"));
             let took = bench.whole(writer).took;
             let mut child = bench.start(writer, &out);
@@ -98,20 +98,18 @@ fn a_folder_deleted_under_it() {
 fn two_at_once() {
     let bench = Bench::new();
     for writer in Writer::ALL {
-        for turn in 0..2 {
-            let out = bench.path(&format!("both{turn}"));
-            let both = [bench.start(writer, &out), bench.start(writer, &out)].map(Ended::of);
-            for Ended { code, said } in &both {
-                assert!(!said.contains("panicked"), "{writer:?}: {said}");
-                let told = said.contains(out.to_str().unwrap());
-                assert!(*code == Some(0) || told, "{writer:?} names no file: {said}");
-                println!("{writer:?} beside another: {code:?} {}", said.lines().last().unwrap_or_default());
-            }
-            assert!(both.iter().any(|ended| ended.code == Some(0)), "{writer:?}: neither got through: {both:?}");
-            sound(&out);
-            ends_the_same(&bench, writer, &out, "two at once");
-            std::fs::remove_dir_all(&out).unwrap();
+        let out = bench.path("both");
+        let both = [bench.start(writer, &out), bench.start(writer, &out)].map(Ended::of);
+        for Ended { code, said } in &both {
+            assert!(!said.contains("panicked"), "{writer:?}: {said}");
+            let told = said.contains(out.to_str().unwrap());
+            assert!(*code == Some(0) || told, "{writer:?} names no file: {said}");
+            println!("{writer:?} beside another: {code:?} {}", said.lines().last().unwrap_or_default());
         }
+        assert!(both.iter().any(|ended| ended.code == Some(0)), "{writer:?}: neither got through: {both:?}");
+        sound(&out);
+        ends_the_same(&bench, writer, &out, "two at once");
+        std::fs::remove_dir_all(&out).unwrap();
     }
 }
 

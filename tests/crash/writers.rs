@@ -155,7 +155,7 @@ impl Bench {
                 "--no-compare".into(),
             ],
             Writer::Export => {
-                let asked = "--train 1500 --test 100 --format npz,png,parquet".split(' ').map(str::to_owned);
+                let asked = "--train 200 --test 40 --format npz,png,parquet".split(' ').map(str::to_owned);
                 ["export".into(), at("gaussian_model_2_64_1_1_0.05.safetensors")].into_iter().chain(asked).collect()
             }
             Writer::Train => vec!["oracle".into(), "train".into(), at("train.toml")],
