@@ -149,7 +149,13 @@ pub fn run(
         work::compute(computer, images, spec, &mut log, events)?;
     }
     drop(log);
-    finish::finish(computer, images, spec, &job, folder, events)
+    let outcome = finish::finish(computer, images, spec, &job, folder, events)?;
+    if outcome.waiting_for.contains(&spec.shard) {
+        // What was just computed into it is gone: that is no waiting for others.
+        let path = shard_path(folder, spec.shard, spec.shards);
+        return Err(Error::file(path, "was deleted while it was being written; give the command again"));
+    }
+    Ok(outcome)
 }
 
 fn describe(computer: &Computer<'_>, images: &Images, spec: &ScaleSpec) -> Result<Job> {
