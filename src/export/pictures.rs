@@ -31,8 +31,8 @@ pub(super) fn picture(id: usize) -> String {
     format!("{id:06}.png")
 }
 
-/// Writes the pictures of a piece. They are on the disk when this returns: the piece is marked as done after them, and until then a torn
-/// picture is one that will be written again.
+/// Writes the pictures of a piece. They are on the disk when this returns, and the piece is marked as done after them. A picture gets its
+/// name when it is whole: a full disk or a kill leaves none that is cut short.
 pub(super) fn write(pieces: &Pieces<'_>, samples: &[Sample], pixels: &[u8]) -> Result<()> {
     let (world, split) = (pieces.work.world, pieces.split);
     let root = pieces.work.folder.join(split.to_string());
@@ -41,8 +41,15 @@ pub(super) fn write(pieces: &Pieces<'_>, samples: &[Sample], pixels: &[u8]) -> R
     let shape = world.shape();
     let write = |(sample, pixels): (&Sample, &[u8])| {
         let path = folders[sample.label].join(picture(sample.index));
+        let begun = path.with_file_name(format!(".{}", picture(sample.index)));
         let png = encode_png(shape, pixels)?;
-        File::create(&path).and_then(|mut file| file.write_all(&png)).map_err(|e| Error::io(path, e))
+        let written = File::create(&begun).and_then(|mut file| file.write_all(&png));
+        let named = written.and_then(|()| std::fs::rename(&begun, &path));
+        named.map_err(|e| {
+            // What is left of it is written over by the next attempt, if it cannot be removed.
+            let _ = std::fs::remove_file(&begun);
+            Error::io(path, e)
+        })
     };
     samples.par_iter().zip(pixels.par_chunks(shape.dims())).try_for_each(write)?;
     sync_all(&root).map_err(|e| Error::io(root, e))
