@@ -15,7 +15,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("flow", &["error", "units", "events", "kernels", "device", "data"]),
     ("figure", &["error", "measure"]),
     ("gradients", &["error", "device", "kernels"]),
-    ("oracle", &["error", "units", "events", "provenance", "device", "gradients", "data", "flow"]),
+    // `bench` measures what the kernels of the host can do at most.
+    ("oracle", &["error", "units", "events", "provenance", "device", "gradients", "data", "flow", "kernels"]),
     ("classifier", &["error", "units", "events", "kernels", "device", "gradients", "data", "flow"]),
     ("bayes", &["error", "units", "events", "provenance", "kernels", "flow", "oracle"]),
     ("measure", &["error", "units", "events", "kernels"]),
