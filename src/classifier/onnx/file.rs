@@ -202,7 +202,26 @@ fn check(model: &ModelProto, path: &Path) -> Result<(), String> {
     if let Some(lost) = graph.output.iter().find(|output| !known.contains(output.name.as_str())) {
         return Err(format!("damaged: nothing gives its output '{}'", lost.name));
     }
-    check_data_files(&arrays(graph, &operators::nodes(graph)), path)
+    let nodes = operators::nodes(graph);
+    check_windows(&nodes)?;
+    check_data_files(&arrays(graph, &nodes), path)
+}
+
+/// What the windows of a node are described by, and the largest number there: no image has so many rows, and the runtime walks
+/// through as many as a damaged file asks for.
+const WINDOWS: [&str; 5] = ["kernel_shape", "strides", "dilations", "pads", "output_padding"];
+const LARGEST: u64 = 1 << 16;
+
+fn check_windows(nodes: &[&NodeProto]) -> Result<(), String> {
+    for node in nodes {
+        for attribute in node.attribute.iter().filter(|attribute| WINDOWS.contains(&attribute.name.as_str())) {
+            if let Some(wrong) = attribute.ints.iter().find(|number| number.unsigned_abs() > LARGEST) {
+                let (name, operator, what) = (operators::name(node), &node.op_type, &attribute.name);
+                return Err(format!("damaged: node '{name}' ({operator}) has {wrong} among its {what}"));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Whether the files beside it are there and long enough.
