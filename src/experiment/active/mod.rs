@@ -163,7 +163,7 @@ impl ActiveSpec {
     pub fn validate(&self, spec: &ExperimentSpec) -> Result<()> {
         let budgets = &spec.grid.train_sizes;
         let (least, most) = (budgets.iter().min().copied(), budgets.iter().max().copied());
-        let rounds = most.unwrap_or(0) / self.batch.max(1);
+        let rounds = most.unwrap_or(0) / self.batch.max(1) + 1;
         let checks = [
             (
                 rounds.saturating_mul(self.members.max(1)) <= MOST_TRAININGS,
