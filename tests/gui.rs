@@ -31,8 +31,11 @@ mod ledger;
 mod look;
 #[path = "gui/looking.rs"]
 mod looking;
+
 #[path = "gui/plots.rs"]
 mod plots;
+#[path = "gui/start.rs"]
+mod start;
 #[path = "gui/tour.rs"]
 mod tour;
 #[path = "gui/training.rs"]

@@ -67,7 +67,7 @@ impl App {
                 self.view.forget_selection();
                 self.view.click(0, Click::Only);
                 self.prefs.class_filter = None;
-                panels::activate(&mut self.layout, panels::gallery::ID);
+                self.bring(panels::gallery::ID);
             }
             Effect::SetTau(tau) if tau <= MAX_TAU => self.prefs.tau = tau,
             Effect::SetTau(tau) => self.session.bayes.refuse_target(format!(

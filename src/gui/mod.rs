@@ -37,6 +37,7 @@ mod readout;
 mod running;
 mod runs;
 mod session;
+mod start;
 mod theme;
 mod top_bar;
 mod tour;
