@@ -17,6 +17,7 @@ pub mod memory;
 mod persevere;
 mod picture;
 mod probe;
+mod products;
 mod read;
 #[cfg_attr(not(feature = "remote"), path = "remote_none.rs")]
 pub mod remote;
@@ -42,6 +43,7 @@ pub use persevere::{Losses, Moved, on_device, persevere};
 #[cfg(feature = "wgpu")]
 pub use picture::DevicePicture;
 pub use picture::{ImageSource, pictures};
+pub use products::Products;
 pub use read::{to_host, values_read};
 #[cfg(feature = "wgpu")]
 pub use window::{keep_apart, lend_window, lose_window, paints, window_lost};

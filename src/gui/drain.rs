@@ -9,6 +9,7 @@ use super::prefs::{MAX_TAU, Sort};
 use super::session::Effect;
 use super::view::{Click, Source};
 use super::{format, panels};
+use crate::device::Products;
 use crate::oracle::world::Settings;
 
 /// Longest time spent on the engine's events before a frame is painted.
@@ -51,6 +52,9 @@ impl App {
                 let classes = self.session.class_names().len();
                 if classes > 0 {
                     self.prefs.fit(classes);
+                }
+                if !self.session.formats.contains(&self.prefs.products) {
+                    self.prefs.products = Products::F32;
                 }
                 self.wishes.forget();
                 if self.view.source == Source::Outside && self.session.external.is_none() {

@@ -1,12 +1,15 @@
 //! A world: a frozen flow, its preprocessing, a class prior π, a base temperature τ and a posterior smoothing T; a
 //! complete joint distribution p(x, y) (SCIENCE §1).
 
+use std::cell::RefCell;
+
 use burn::tensor::Tensor;
 use rand::distr::{Distribution, StandardUniform};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::data::{Dataset, ImageShape, WorldBatch};
+use crate::device::Products;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
 use crate::flow::base::latents;
@@ -43,6 +46,17 @@ pub struct SampleSpec {
     pub class: Option<ClassId>,
     /// Seed of classes, latents and labels.
     pub seed: Seed,
+    /// Format of the matrix products that draw them. Narrow ones draw images a little beside those of the flow, whose
+    /// densities and posteriors are computed in 32 bits all the same.
+    #[serde(default, skip_serializing_if = "Products::is_wide")]
+    pub products: Products,
+}
+
+impl SampleSpec {
+    /// Classes from the prior, drawn in 32 bits.
+    pub fn new(n: usize, seed: Seed) -> Self {
+        Self { n, class: None, seed, products: Products::F32 }
+    }
 }
 
 /// One image of a world with everything known about it.
@@ -99,6 +113,8 @@ pub struct World {
     flow: Box<dyn Flow>,
     class_names: Vec<String>,
     batch: usize,
+    /// What draws images with narrow products, once it was asked for.
+    narrow: RefCell<Option<(Products, Box<dyn Flow>)>>,
 }
 
 fn uniform(seed: Seed, index: usize) -> f64 {
@@ -125,7 +141,7 @@ impl World {
             let (names, classes) = (class_names.len(), flow.classes());
             return Err(Error::input(format!("{names} class names for {classes} classes")));
         }
-        Ok(Self { flow, class_names, batch: batch.max(1) })
+        Ok(Self { flow, class_names, batch: batch.max(1), narrow: RefCell::default() })
     }
 
     /// Names of the classes.
@@ -201,14 +217,15 @@ impl World {
         scored: &mut dyn FnMut(&[f32], &Scores) -> Result<()>,
     ) -> Result<Vec<Sample>> {
         let (classes, noise) = self.latents_of(spec, settings, indices)?;
-        let images = self.decode_running(&noise, &classes, settings, events, scored)?;
+        let images = self.decode_running(&noise, &classes, settings, spec.products, events, scored)?;
         let samples = images.into_iter().zip(indices).zip(&classes).map(|(((x, posterior), &index), &source)| {
             figures(spec, settings, (index, source), posterior).with_image(x)
         });
         Ok(samples.collect())
     }
 
-    /// [`Self::sample_watched`] that leaves the images on the device: only figures are read back. None where the flow cannot.
+    /// [`Self::sample_watched`] that leaves the images on the device: only figures are read back. None where the flow cannot, or
+    /// draws them with narrow products.
     ///
     /// # Errors
     /// As [`Self::sample_watched`].
@@ -219,7 +236,7 @@ impl World {
         indices: &[usize],
         events: &mut dyn Events<Decoding>,
     ) -> Result<Option<ResidentSamples>> {
-        let Some(flow) = self.flow.resident() else { return Ok(None) };
+        let Some(flow) = self.flow.resident().filter(|_| spec.products.is_wide()) else { return Ok(None) };
         let (classes, noise) = self.latents_of(spec, settings, indices)?;
         let Resident { images, levels, scores } = flow.decode_resident(&noise, &classes, settings.tau, events)?;
         let known = indices.iter().zip(&classes).enumerate().map(|(i, (&index, &source))| {
@@ -253,7 +270,7 @@ impl World {
         if let Some(class) = classes.iter().find(|&&class| class >= self.flow.classes()) {
             return Err(Error::input(format!("class {class} is not among the {} of this world", self.flow.classes())));
         }
-        self.decode_running(noise, classes, settings, events, &mut |_, _| Ok(()))
+        self.decode_running(noise, classes, settings, Products::F32, events, &mut |_, _| Ok(()))
     }
 
     fn decode_running(
@@ -261,10 +278,14 @@ impl World {
         noise: &[f32],
         classes: &[ClassId],
         settings: &Settings,
+        products: Products,
         events: &mut dyn Events<Decoding>,
         scored: &mut dyn FnMut(&[f32], &Scores) -> Result<()>,
     ) -> Result<Vec<(Vec<f32>, Posterior)>> {
-        let Decoded { x, scores } = self.flow.decode(noise, classes, settings.tau, events)?;
+        let Decoded { x, scores } = match products {
+            Products::F32 => self.flow.decode(noise, classes, settings.tau, events)?,
+            narrow => self.draw_narrow(narrow, noise, classes, settings.tau, events)?,
+        };
         let scores = match scores {
             Some(scores) => scores,
             None => score_by_classes(self.flow(), &x, &mut |scores| {
@@ -275,6 +296,27 @@ impl World {
         };
         let images = x.chunks(self.shape().dims()).enumerate();
         Ok(images.map(|(i, x)| (x.to_vec(), self.posterior(&scores, i, settings))).collect())
+    }
+
+    /// Images by the flow's narrow twin; what they are scored by is the flow itself.
+    fn draw_narrow(
+        &self,
+        products: Products,
+        noise: &[f32],
+        classes: &[ClassId],
+        tau: Tau,
+        events: &mut dyn Events<Decoding>,
+    ) -> Result<Decoded> {
+        let mut narrow = self.narrow.borrow_mut();
+        let flow = match narrow.take() {
+            Some((of, flow)) if of == products => flow,
+            _ => self.flow.narrowed(products)?,
+        };
+        let (_, flow) = narrow.insert((products, flow));
+        if let (Some(flow), Some(wide)) = (flow.class_map(), self.flow.class_map()) {
+            flow.set_strategies(wide.strategies());
+        }
+        Ok(Decoded { scores: None, ..flow.decode(noise, classes, tau, events)? })
     }
 
     /// Passes that a device compiles at their first use: of one image both ways, in a class-map world forward under one class
