@@ -1,4 +1,4 @@
-//! The rooms of DESIGN §1: who may import whom, and who may name what. Scans the source text.
+//! The rooms of docs/architecture.md: who may import whom, and who may name what. Scans the source text.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
 //! The entropy side: aleatoric uncertainty A = E[H(p(y|x))], mutual information I(X;Y) = H(Y) − A, and which combinations
-//! of published figures are possible at all (SCIENCE §3).
+//! of published figures are possible at all (theory §3).
 
 use std::f64::consts::LN_2;
 

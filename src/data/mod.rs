@@ -2,7 +2,7 @@
 //! fetched by name.
 //!
 //! Two kinds of images exist and are never mixed. **Pixels** are 8-bit and come from outside; **world-space** images are
-//! the float tensors a flow sees, for which alone a posterior is exact (SCIENCE §1). [`open`] reads any supported file or
+//! the float tensors a flow sees, for which alone a posterior is exact (theory §1). [`open`] reads any supported file or
 //! folder as one of the two.
 
 mod alone;

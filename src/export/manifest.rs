@@ -20,7 +20,7 @@ use crate::units::{Seed, Smoothing, Tau};
 /// Its name.
 pub const NAME: &str = "dataset.json";
 
-/// Everything that must be known about a dataset of a world (DESIGN §3).
+/// Everything that must be known about a dataset of a world, as `dataset.json` holds it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
     /// Version of this form.

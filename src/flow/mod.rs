@@ -1,4 +1,4 @@
-//! Normalizing flows: an invertible map with a log-determinant over a Gaussian base (SCIENCE §1).
+//! Normalizing flows: an invertible map with a log-determinant over a Gaussian base (theory §1).
 //!
 //! A flow answers two questions about world-space images: how likely each class makes them ([`Flow::score`]) and which
 //! image a base sample becomes ([`Flow::decode`]). Both return [`Scores`], the sufficient statistics from which
@@ -180,7 +180,7 @@ pub struct Decoded {
     pub scores: Option<Scores>,
 }
 
-/// Which part of an image speaks for one class and against another (SCIENCE §2).
+/// Which part of an image speaks for one class and against another (theory §2).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evidence {
     /// Rows of cells.

@@ -1,4 +1,4 @@
-//! The truth about an exported dataset (DESIGN §3, "Dataset folder"): posteriors, drawn labels and ids, without the images.
+//! The truth about an exported dataset: posteriors, drawn labels and ids, without the images.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -264,7 +264,7 @@ fn posteriors(manifest: &Manifest, stored: Matrix, logp: Matrix) -> Result<(Vec<
     }
 }
 
-/// p_T(y|x) ∝ (π_y p(x|y))^(1/T), in log space (SCIENCE §1).
+/// p_T(y|x) ∝ (π_y p(x|y))^(1/T), in log space (theory §2).
 fn of_log_likelihoods(logp: Vec<f64>, classes: usize, prior: &[f64], smoothing: f64) -> Result<Vec<f64>, String> {
     let sum: f64 = prior.iter().sum();
     let sound = prior.iter().all(|p| p.is_finite() && *p >= 0.0) && (prior.is_empty() || sum > 0.0);

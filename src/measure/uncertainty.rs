@@ -1,5 +1,5 @@
 //! Grade the graders of doubt: scores that a classifier or an ensemble gives its own uncertainty, image by image,
-//! against the true aleatoric H(p) and epistemic KL(p‖q) of a world whose posterior p is known (SCIENCE §4), in nats.
+//! against the true aleatoric H(p) and epistemic KL(p‖q) of a world whose posterior p is known (theory §4), in nats.
 //!
 //! | file | what |
 //! |---|---|

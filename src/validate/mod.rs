@@ -1,4 +1,4 @@
-//! An oracle beside the real images it was trained on (BLC §2.3, App. A; SCIENCE §5, "validation"): do its images look like them,
+//! An oracle beside the real images it was trained on (BLC §2.3, App. A; docs/validation.md): do its images look like them,
 //! does it know all of them, or only repeats them? None of this says anything about its posteriors, which are exact for the world the
 //! oracle is; it says whether that world resembles nature.
 //!

@@ -38,7 +38,7 @@ pub use base::{BaseMap, BaseShift};
 pub(super) use cell::run;
 pub use damage::Damage;
 
-/// Shifts of the training images; the test images stay as SCIENCE §5 has them, those for validation are shifted as the training images.
+/// Shifts of the training images; the test images stay those of the world (BLC App. G), those for validation are shifted as the training images.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ShiftSpec {

@@ -1,4 +1,4 @@
-//! Whether an oracle's images are like the real ones (BLC §2.3 and App. A; SCIENCE §5): features of both in, numbers
+//! Whether an oracle's images are like the real ones (BLC §2.3 and App. A; docs/validation.md): features of both in, numbers
 //! with intervals out. None of these figures says anything about the posterior; they say whether the world resembles
 //! nature.
 //!
