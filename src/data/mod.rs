@@ -4,6 +4,16 @@
 //! Two kinds of images exist and are never mixed. **Pixels** are 8-bit and come from outside; **world-space** images are
 //! the float tensors a flow sees, for which alone a posterior is exact (theory §1). [`open`] reads any supported file or
 //! folder as one of the two.
+//!
+//! | file | what |
+//! |---|---|
+//! | `open`, `source`, `names` | what a path holds; how a file is opened; class names beside it |
+//! | `idx`, `cifar`, `batches`, `pickle`, `folder`, `tiff` | pixels from outside, a format each |
+//! | `npy`, `archive`, `npz`, `stream`, `table` | NumPy's files: one array; archives, as a whole, piece by piece, written block by block |
+//! | `world`, `pad` | images in world space; images brought into the shape a model expects |
+//! | `fid_stats` | statistics of other programs |
+//! | `fetch` | corpora by name |
+//! | `write`, `parts`, `alone` | whole files or none; temporary files; what only one process at a time may do |
 
 mod alone;
 mod archive;

@@ -12,6 +12,7 @@
 //! | `made` | images drawn from the world; round trips and stability on real ones |
 //! | `spot` | a feature net trained on the spot |
 //! | `embedded` | features of all three sets |
+//! | `kept` | what is computed already, piece by piece in the folder |
 //! | `verdict` | the figures |
 //! | `drawn`, `tables`, `report` | pictures, tables, the folder |
 //! | `precision` | a world on a device beside itself in 64 bits |

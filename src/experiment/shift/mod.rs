@@ -12,7 +12,8 @@
 //! | `base` | shifts of the base samples |
 //! | `images` | counts, choice, noise, split |
 //! | `cell` | one cell: made, trained, measured |
-//! | `damage` | all cells together, by `kind` of shift; `fit`, `figures`, `tables` |
+//! | `damage`, `kind` | all cells together, by kind of shift |
+//! | `fit`, `figures`, `tables` | means over seeds and a line through runs; what is shown of them |
 //! | `paper` | the numbers of BLC tables 7 and 8 |
 
 mod base;
