@@ -105,7 +105,7 @@ pub struct Claims {
     pub aleatoric_nats: Option<(f64, f64)>,
     /// Mutual information, bits.
     pub mutual_information_bits: Option<(f64, f64)>,
-    /// Bayes error.
+    /// Bayes error, a fraction.
     pub bayes_error: Option<(f64, f64)>,
 }
 

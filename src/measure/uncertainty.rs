@@ -92,20 +92,6 @@ impl Score {
         }
     }
 
-    /// Whose idea it is.
-    pub fn cite(self) -> &'static str {
-        match self {
-            Self::SoftmaxEntropy => "Shannon entropy of the prediction",
-            Self::OneMinusConfidence => {
-                "Hendrycks & Gimpel 2017, A baseline for detecting misclassified and out-of-distribution examples"
-            }
-            Self::PredictiveEntropy | Self::ExpectedEntropy | Self::MutualInformation => {
-                "Depeweg et al. 2018, Decomposition of uncertainty; Lakshminarayanan et al. 2017, deep ensembles"
-            }
-            Self::VariationRatio => "Freeman 1965; Gal 2016, Uncertainty in deep learning",
-        }
-    }
-
     /// The quantity it estimates in nats; `None` where it has another unit. The entropy of a mean is the total where
     /// the spread of the members is that of the truth around them.
     pub fn estimates(self) -> Option<Quantity> {
