@@ -72,7 +72,7 @@ const WORDS: &[(&[&str], &[&str])] = &[
             // The network waits on a thread of its own, so that a stop is heard at once.
             "src/data/fetch/",
             // A batch's pieces run side by side: burn's graph may not be shared with the pool its kernels use.
-            "src/gradients.rs",
+            "src/gradients/mod.rs",
             // Each of several devices is driven by a thread of its own.
             "src/device/many.rs",
             // The desktop's file dialog and the listing of adapters wait for people and drivers.

@@ -78,6 +78,9 @@ impl std::fmt::Display for ImageShape {
     }
 }
 
+/// The file of a dataset folder that says which world its images are of.
+pub const DATASET: &str = "dataset.json";
+
 /// 8-bit images, their labels where known, and their class names.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Dataset {

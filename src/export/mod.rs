@@ -33,7 +33,7 @@ use crate::experiment::Facts;
 use crate::oracle::world::{Settings, World};
 use crate::units::Seed;
 
-pub use manifest::{Manifest, NAME, SplitRecord};
+pub use manifest::{Manifest, SplitRecord};
 pub use rounded::Drift;
 
 use pieces::Pieces;
