@@ -43,7 +43,7 @@ fn tarflow() -> String {
 /// One world on the window's device, made both ways.
 fn both_ways(oracle: &str, world: &World, tolerance_nats: f64) {
     let classes = world.class_names().len();
-    let (spec, settings) = (SampleSpec { n: 4, class: None, seed: Seed(3) }, Settings::default_for(classes));
+    let (spec, settings) = (SampleSpec::new(4, Seed(3)), Settings::default_for(classes));
     let host = world.sample_indices(&spec, &settings, &[0, 1, 2, 3]).unwrap();
     let before = values_read();
     let made = world.sample_resident(&spec, &settings, &[0, 1, 2, 3], &mut silent()).unwrap().unwrap();
@@ -124,7 +124,7 @@ fn pictures_stay_where_they_are_made_and_only_figures_are_read_back() {
         }
     };
     until(|event| matches!(event, Event::Oracle(_)));
-    let samples = |seed| SampleSpec { n: 4, class: None, seed: Seed(seed) };
+    let samples = |seed| SampleSpec::new(4, Seed(seed));
     ask(&worker, &bell, samples(3));
     // Measured once, after the first gallery: from here on nobody else reads.
     until(|event| matches!(event, Event::Precision(_)));

@@ -44,7 +44,7 @@ fn samples(world: &World, spec: SampleSpec, settings: &Settings) -> Vec<Sample> 
 }
 
 fn spec(n: usize, seed: u64) -> SampleSpec {
-    SampleSpec { n, class: None, seed: Seed(seed) }
+    SampleSpec::new(n, Seed(seed))
 }
 
 fn p_value(statistic: f64, freedom: f64) -> f64 {
@@ -154,7 +154,7 @@ fn a_sample_depends_on_its_number_alone() {
 fn samples_of_one_class() {
     let world = world(64);
     let settings = settings(1.0, 1.0, &UNIFORM);
-    let of = |class| SampleSpec { n: 200, class: Some(class), seed: Seed(10) };
+    let of = |class| SampleSpec { class: Some(class), ..SampleSpec::new(200, Seed(10)) };
     for class in 0..4 {
         let drawn = samples(&world, of(class), &settings);
         assert!(drawn.iter().all(|s| s.source == class && s.label == class));

@@ -53,7 +53,7 @@ pub fn by_sampling(
     if n < 2 {
         return Err(Error::input("a Monte Carlo estimate needs two samples at least"));
     }
-    let spec = SampleSpec { n, class: None, seed };
+    let spec = SampleSpec::new(n, seed);
     let mut before: Option<Vec<f64>> = None;
     let mut figures = Vec::with_capacity(taus.len());
     for (t, &tau) in taus.iter().enumerate() {

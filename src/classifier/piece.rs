@@ -12,9 +12,10 @@ use super::host::Host;
 use super::layers::{Narrow, Pass};
 use super::{Classifier, Network, resized};
 use crate::data::ImageShape;
+use crate::device::Products;
 use crate::error::Result;
 use crate::flow::parameters::to_host;
-use crate::gradients::{Products, Scale, gradients_of};
+use crate::gradients::{Scale, gradients_of};
 use crate::kernels::{Pool, Real};
 
 /// Tokens that pass together where images do not depend on each other: what they leave behind stays in the caches.

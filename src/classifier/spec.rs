@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::device::Products;
 use crate::error::{Error, Result};
-use crate::gradients::Products;
 
 /// What a classifier is told about an image's class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]

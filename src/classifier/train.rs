@@ -240,8 +240,8 @@ mod tests {
     use super::*;
     use crate::classifier::Architecture;
     use crate::data::ImageShape;
+    use crate::device::Products;
     use crate::flow::base::latents;
-    use crate::gradients::Products;
     use burn::tensor::TensorData;
 
     const SHAPE: ImageShape = ImageShape { channels: 3, height: 8, width: 8 };

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::device::{DeviceChoice, Devices};
+use crate::device::{DeviceChoice, Devices, Products};
 use crate::error::{Error, Result};
 use crate::flow::Precision;
 use crate::oracle::posterior::Prior;
@@ -324,6 +324,9 @@ pub struct SampleArgs {
     pub world: WorldArgs,
     #[command(flatten)]
     pub compute: Compute,
+    /// Format of the matrix products that draw the images, where device and oracle have it (TarFlow); densities stay in 32 bits.
+    #[arg(long, value_parser = products, default_value = "f32", value_name = "f32|bf16|f16", conflicts_with_all = ["latents", "guidance", "denoise"])]
+    pub products: Products,
     #[command(flatten)]
     pub look: super::look::LookArgs,
     /// `.npz` (x, y, posterior, logp, aleatoric), `.png` (contact sheet) or a folder (PNG files by label). With a look
@@ -333,6 +336,12 @@ pub struct SampleArgs {
     /// Print one JSON document about what was written.
     #[arg(long)]
     pub json: bool,
+}
+
+fn products(name: &str) -> Result<Products> {
+    let known = [Products::F32, Products::Bf16, Products::F16];
+    let found = known.into_iter().find(|products| products.name() == name);
+    found.ok_or_else(|| Error::input(format!("{name} is none of f32, bf16, f16")))
 }
 
 /// Arguments of `posterior`.

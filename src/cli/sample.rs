@@ -37,7 +37,7 @@ fn carry_out(args: &SampleArgs, opened: &Opened) -> Result<()> {
     let names = opened.world.class_names();
     let settings = args.world.settings(names.len())?;
     let class = args.class.as_deref().map(|class| class_of("--class ", class, names)).transpose()?;
-    let spec = SampleSpec { n: args.n, class, seed: Seed(args.seed) };
+    let spec = SampleSpec { class, products: args.products, ..SampleSpec::new(args.n, Seed(args.seed)) };
     if let Some(look) = args.look.look() {
         return super::look::run(opened, spec, &settings, &look, &args.out, args.json);
     }
@@ -79,6 +79,12 @@ fn carry_out(args: &SampleArgs, opened: &Opened) -> Result<()> {
     println!("{file}: {} images of {} at τ = {}, {from}", saved.images, opened.info.name, args.world.tau);
     if let Some(rounding) = saved.describe() {
         println!("{rounding}; those stored are of the image before rounding");
+    }
+    if !args.products.is_wide() {
+        println!(
+            "drawn with products in {}; log p(x|y) and posteriors of these images in 32 bits",
+            args.products.label()
+        );
     }
     Ok(())
 }

@@ -11,6 +11,7 @@ use super::progress::Bar;
 use super::sample::class_of;
 use super::{Opened, print_json, with_oracle};
 use crate::data::Input;
+use crate::device::Products;
 use crate::error::{Error, Result};
 use crate::events::{Progress, silent};
 use crate::oracle::classify::read_input;
@@ -50,6 +51,7 @@ fn walk_in(opened: &Opened, args: &WalkArgs) -> Result<()> {
         steps: args.steps,
         class: args.class.as_deref().map(|class| class_of("--class ", class, names)).transpose()?,
         seed: Seed(args.seed),
+        products: Products::F32,
         tolerance: TOLERANCE,
     };
     let bar = Bar::new("walking");

@@ -8,6 +8,7 @@
 //! | `faults`, `persevere`, `batches` | what a failing device looks like; work begun again on the next; halving where memory is short |
 //! | `many` | several devices of one machine |
 //! | `address`, `remote`, `latency`, `lend` | devices of other machines, and lending ours |
+//! | `products` | the number format of matrix products, in training and in drawing images |
 //! | `read`, `picture` | the one door through which values come back; pictures that need not |
 //! | `memory` | memory of the host, given back |
 //! | `drill` | faults on purpose, for tests |
@@ -28,6 +29,7 @@ pub mod memory;
 mod persevere;
 mod picture;
 mod probe;
+mod products;
 mod read;
 #[cfg_attr(not(feature = "remote"), path = "remote_none.rs")]
 pub mod remote;
@@ -53,6 +55,7 @@ pub use persevere::{Losses, Moved, on_device, persevere};
 #[cfg(feature = "wgpu")]
 pub use picture::DevicePicture;
 pub use picture::{ImageSource, pictures};
+pub use products::Products;
 pub use read::{to_host, values_read};
 #[cfg(feature = "wgpu")]
 pub use window::{keep_apart, lend_window, lose_window, paints, window_lost};

@@ -96,7 +96,7 @@ pub struct WorldImages<'a> {
 
 impl Source for WorldImages<'_> {
     fn take(&self, indices: &[usize]) -> Result<Batch> {
-        let spec = SampleSpec { n: indices.len(), class: None, seed: self.seed };
+        let spec = SampleSpec::new(indices.len(), self.seed);
         let mut batch = Batch { x: Vec::new(), labels: Vec::new(), posterior: Vec::new() };
         for piece in indices.chunks(self.world.batch()) {
             for sample in self.world.sample_indices(&spec, &self.settings, piece)? {

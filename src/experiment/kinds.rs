@@ -145,6 +145,15 @@ impl Experiment {
         }
     }
 
+    /// Trainings of a cell of at most so many training images: what its members or rounds ask for, before any of it is planned.
+    pub fn trainings(&self, largest: usize) -> usize {
+        match self {
+            Self::Scaling | Self::Temperature(_) | Self::SelfValidation | Self::SoftLabels | Self::Shift(_) => 1,
+            Self::ActiveLearning(spec) => spec.trainings(largest),
+            Self::Graders(spec) => spec.members,
+        }
+    }
+
     /// Training images drawn from the world for cells of up to `largest`.
     pub fn pool(&self, largest: usize) -> usize {
         match self {

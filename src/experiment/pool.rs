@@ -46,7 +46,7 @@ impl Pool<'_> {
         seed: Seed,
         events: &mut dyn Events<Progress>,
     ) -> Result<()> {
-        let (spec, classes) = (SampleSpec { n: self.n, class: None, seed }, world.class_names().len());
+        let (spec, classes) = (SampleSpec::new(self.n, seed), world.class_names().len());
         self.fill(events, &mut |range, _| {
             let indices: Vec<usize> = range.collect();
             Ok(to_world_batch(self.shape, classes, &world.sample_indices(&spec, settings, &indices)?))

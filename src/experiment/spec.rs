@@ -13,6 +13,13 @@ use crate::oracle::posterior::Prior;
 use crate::oracle::world::Settings;
 use crate::units::{Seed, Smoothing, Tau};
 
+/// Cells of one grid: a million already ask for a folder each.
+const MOST_CELLS: usize = 1_000_000;
+/// Classifiers that one cell may train.
+const MOST_TRAININGS: usize = 1_000_000;
+/// Steps of all cells: at a nanosecond each, thirty years; and their sum is still a number.
+const MOST_STEPS: usize = 1_000_000_000_000_000_000;
+
 /// An experiment: classifiers trained on samples of a world, a cell each.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -223,7 +230,34 @@ impl ExperimentSpec {
                 )));
             }
         }
-        architectures.iter().try_for_each(|architecture| self.training_of(*architecture).map(drop))
+        self.check_extent()
+    }
+
+    /// Whether its cells and their trainings can be listed, and their steps counted.
+    fn check_extent(&self) -> Result<()> {
+        let GridSpec { architectures, train_sizes, seeds, labels } = &self.grid;
+        let conditions = self.experiment.conditions().len().max(1);
+        let axes = [architectures.len(), train_sizes.len(), seeds.len(), labels.len(), conditions];
+        let cells = axes.into_iter().fold(1, usize::saturating_mul);
+        let largest = train_sizes.iter().copied().max().unwrap_or(0);
+        let trainings = self.experiment.trainings(largest);
+        let mut steps = 0;
+        for architecture in architectures {
+            let training = self.training_of(*architecture)?;
+            steps = steps.max(training.epochs.saturating_mul(training.steps(largest)));
+        }
+        let steps = [trainings, cells].into_iter().fold(steps, usize::saturating_mul);
+        let bounds = [
+            (cells, MOST_CELLS, "cells in its grid", "shorten the lists"),
+            (trainings, MOST_TRAININGS, "trainings in a cell", "fewer experiment.members, or larger batches"),
+            (steps, MOST_STEPS, "optimisation steps in all", "fewer training.epochs, or smaller grid.train_sizes"),
+        ];
+        match bounds.into_iter().find(|(count, most, ..)| count > most) {
+            Some((count, most, what, way_out)) => {
+                Err(Error::input(format!("{count} {what}, and {most} is the most that is planned: {way_out}")))
+            }
+            None => Ok(()),
+        }
     }
 
     /// How an architecture is trained.

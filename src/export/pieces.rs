@@ -125,7 +125,7 @@ impl<'a> Pieces<'a> {
     fn draw_piece(&self, range: &Range<usize>, events: &mut dyn Events<ExportEvent>) -> Result<()> {
         let Work { world, spec, .. } = self.work;
         let settings = &spec.settings;
-        let samples_of = SampleSpec { n: self.images(), class: None, seed: self.seed() };
+        let samples_of = SampleSpec::new(self.images(), self.seed());
         let (mut samples, mut rounding) = (Vec::with_capacity(range.len()), Rounding::default());
         let indices: Vec<usize> = range.clone().collect();
         for batch in indices.chunks(world.batch()) {

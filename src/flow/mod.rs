@@ -25,7 +25,8 @@ use std::ops::Range;
 use burn::tensor::Tensor;
 
 use crate::data::ImageShape;
-use crate::error::Result;
+use crate::device::Products;
+use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::units::{ClassId, Tau};
 use preprocess::Preprocessing;
@@ -68,6 +69,22 @@ pub trait Flow: Send {
     /// The flow as one whose map all classes share, with what only such a flow can do.
     fn shared_map(&self) -> Option<&glow::GlowFlow> {
         None
+    }
+
+    /// Formats of matrix products in which it can draw images on its device; 32 bits first.
+    fn formats(&self) -> Vec<Products> {
+        vec![Products::F32]
+    }
+
+    /// The flow with narrower matrix products, to draw images alone: its densities are not those of the world.
+    ///
+    /// # Errors
+    /// When its device has no such arithmetic, or its images are drawn together with their densities.
+    fn narrowed(&self, products: Products) -> Result<Box<dyn Flow>> {
+        Err(Error::input(format!(
+            "images of this world are drawn together with their densities, in 32 bits: not in {}",
+            products.label()
+        )))
     }
 
     /// The flow as one that can leave its images on the device that makes them; `None` where it computes on the host.

@@ -1,7 +1,6 @@
 //! Gradients of a batch: computed in pieces side by side, added, measured and clipped.
 
 mod adamw;
-mod products;
 
 use std::sync::OnceLock;
 
@@ -17,7 +16,6 @@ use crate::error::{Error, Result, caught};
 use crate::kernels::vectorise;
 
 pub use adamw::AdamW;
-pub use products::Products;
 
 /// How a batch is cut for a step.
 #[derive(Debug, Clone, Copy)]

@@ -319,6 +319,9 @@ impl App {
         }
         let ground = Frame::new().fill(ui.visuals().panel_fill);
         CentralPanel::default().frame(ground).show(ui, |ui| panels::show(ui, layout, panels, cx));
+        if let Some(why) = self.view.start.end() {
+            self.session.notify(Level::Warning, why);
+        }
     }
 
     /// Says what the engine should compute now, if that is not what it was told last.

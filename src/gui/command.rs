@@ -113,6 +113,8 @@ pub enum Command {
     SelectAll,
     /// Select nothing.
     SelectNone,
+    /// Press the button that the panel in front is for.
+    Start,
     /// Bring a panel to the front.
     ShowPanel(&'static str),
     /// Light or dark.
@@ -240,6 +242,7 @@ fn doing() -> Vec<(&'static str, Command)> {
         ("Save samples…", Command::Save),
         ("Fetch a corpus…", Command::ShowFetch(None)),
         ("New samples", Command::NewSamples),
+        ("Start what the panel in front says", Command::Start),
         ("Reset τ, T and prior", Command::ResetKnobs),
         ("Uniform class prior", Command::UniformPrior),
         ("Undo", Command::Undo),

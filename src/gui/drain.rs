@@ -9,6 +9,7 @@ use super::prefs::{MAX_TAU, Sort};
 use super::session::Effect;
 use super::view::{Click, Source};
 use super::{format, panels};
+use crate::device::Products;
 use crate::oracle::world::Settings;
 
 /// Longest time spent on the engine's events before a frame is painted.
@@ -52,6 +53,9 @@ impl App {
                 if classes > 0 {
                     self.prefs.fit(classes);
                 }
+                if !self.session.formats.contains(&self.prefs.products) {
+                    self.prefs.products = Products::F32;
+                }
                 self.wishes.forget();
                 if self.view.source == Source::Outside && self.session.external.is_none() {
                     self.view.show(Source::World);
@@ -67,7 +71,7 @@ impl App {
                 self.view.forget_selection();
                 self.view.click(0, Click::Only);
                 self.prefs.class_filter = None;
-                panels::activate(&mut self.layout, panels::gallery::ID);
+                self.bring(panels::gallery::ID);
             }
             Effect::SetTau(tau) if tau <= MAX_TAU => self.prefs.tau = tau,
             Effect::SetTau(tau) => self.session.bayes.refuse_target(format!(

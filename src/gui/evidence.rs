@@ -267,7 +267,7 @@ mod tests {
 
     #[test]
     fn a_point_finds_its_cell() {
-        let subject = Subject::Sample { spec: SampleSpec { n: 1, class: None, seed: Seed(0) }, index: 0 };
+        let subject = Subject::Sample { spec: SampleSpec::new(1, Seed(0)), index: 0 };
         let request = EvidenceRequest { generation: 1, subject, settings: Settings::default_for(2), a: 0, b: 1 };
         let shape = ImageShape { channels: 1, height: 4, width: 8 };
         let evidence = Evidence { rows: 2, columns: 4, cells: vec![0.0; 8], total: 0.0 };

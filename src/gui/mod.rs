@@ -8,7 +8,7 @@
 //! | `launch`, `in_window`, `engine` | opening the window; the app in it; what it asks of whoever computes |
 //! | `app`, `drain`, `obey`, `wishes` | a frame: the parts in order, what came in, what was asked for, what is wanted now |
 //! | `session`, `prefs`, `view` | what is known, what is set, what is only looked at |
-//! | `command`, `palette`, `background` | everything a user can do; the list of it; what would hold up a frame |
+//! | `command`, `palette`, `start`, `background` | everything a user can do; the list of it; the button a panel is for; what would hold up a frame |
 //! | `panels`, `top_bar`, `world_card`, `jobs`, `inspector`, `on_top` | what is on the screen, from the middle outwards |
 //! | `evidence`, `running`, `verdict`, `looks` | parts of the inspector and of the world card |
 //! | `atlas`, `paint`, `figures`, `data_table` | thumbnails, pictures painted where they are, plots and their numbers |
@@ -51,6 +51,7 @@ mod readout;
 mod running;
 mod runs;
 mod session;
+mod start;
 mod theme;
 mod top_bar;
 mod tour;

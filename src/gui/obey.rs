@@ -36,6 +36,12 @@ impl App {
         any
     }
 
+    /// Brings a panel to the front.
+    pub(super) fn bring(&mut self, id: &str) {
+        panels::activate(&mut self.layout, id);
+        self.view.start.bring(id);
+    }
+
     fn do_it(&mut self, ctx: &egui::Context, command: Command) {
         match command {
             Command::Palette => self.palette.toggle(),
@@ -55,7 +61,8 @@ impl App {
             Command::Walk(step, extend) => self.view.walk(step, extend),
             Command::SelectAll => self.view.select_all(),
             Command::Inspect => (self.prefs.inspector, self.view.front) = (true, Side::Inspector),
-            Command::ShowPanel(id) => panels::activate(&mut self.layout, id),
+            Command::Start => self.view.start.ask(ctx),
+            Command::ShowPanel(id) => self.bring(id),
             Command::ShowSource(source) => self.view.show(source),
             Command::ResetLayout => {
                 self.layout = panels::default_layout(&self.panels);
@@ -81,7 +88,7 @@ impl App {
             Command::TrainOn(folder) => {
                 self.fetching.close();
                 self.view.picked = Some((Purpose::TrainData, folder));
-                panels::activate(&mut self.layout, panels::training::ID);
+                self.bring(panels::training::ID);
             }
             Command::Submit(job) => submit(self.engine.as_ref(), &mut self.session, *job),
             Command::SaveCurveTo(path) => self.save_curve(ctx, path),
@@ -163,7 +170,7 @@ impl App {
                 Job::SaveWalk { path, settings: walked.unwrap_or_else(|| self.prefs.settings()) }
             }
             _ => {
-                panels::activate(&mut self.layout, panels::gallery::ID);
+                self.bring(panels::gallery::ID);
                 Job::SendWalk { settings: self.prefs.settings() }
             }
         };
@@ -182,7 +189,7 @@ impl App {
             _ => wishes.compare(engine, session, prefs),
         }
         if matches!(command, Command::CompareMethods | Command::Figure1) {
-            panels::activate(&mut self.layout, panels::bayes::ID);
+            self.bring(panels::bayes::ID);
         }
     }
 

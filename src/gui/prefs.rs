@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::device::DeviceChoice;
+use crate::device::{DeviceChoice, Products};
 use crate::flow::tarflow::Look as FlowLook;
 use crate::flow::tarflow::engine::{Guidance, Guided};
 use crate::oracle::library;
@@ -140,6 +140,9 @@ pub struct Prefs {
     pub device: DeviceChoice,
     /// Compute on a graphics device apart from the one that paints the window: pictures travel over the host.
     pub device_apart: bool,
+    /// Format of the matrix products that draw samples: never that of the last time, nobody should start with it unawares.
+    #[serde(skip)]
+    pub products: Products,
     /// Other machines' devices that were used, the last one first.
     pub machines: Vec<DeviceChoice>,
     /// Range of τ of the curve E(τ).
@@ -184,6 +187,7 @@ impl Default for Prefs {
             oracle: library::DEFAULT.into(),
             device: DeviceChoice::Auto,
             device_apart: false,
+            products: Products::F32,
             machines: Vec::new(),
             tau_range: [0.2, 4.0],
             log_tau: true,
@@ -235,7 +239,7 @@ impl Prefs {
 
     /// Which samples the gallery holds.
     pub fn spec(&self) -> SampleSpec {
-        SampleSpec { n: self.n, class: None, seed: Seed(self.seed) }
+        SampleSpec { products: self.products, ..SampleSpec::new(self.n, Seed(self.seed)) }
     }
 
     /// Sets π of one class; the others keep their proportions.

@@ -155,11 +155,11 @@ impl App {
             }
             RunCommand::Open(folder) if HardnessFolder::is(&folder) => {
                 self.view.picked = Some((Purpose::RankFolder, folder));
-                panels::activate(&mut self.layout, panels::hardness::ID);
+                self.bring(panels::hardness::ID);
             }
             RunCommand::Open(folder) => {
                 self.show_run(&folder);
-                panels::activate(&mut self.layout, panels::experiments::ID);
+                self.bring(panels::experiments::ID);
             }
             RunCommand::Forget(folder) => self.forget_run(&folder),
             RunCommand::AskToDelete(folder) => self.runs.asked = Some(folder),
@@ -172,7 +172,7 @@ impl App {
             RunCommand::ShowCell(which, folder, cell) => self.open_cell_images(which, folder, cell),
             RunCommand::New(preset) => {
                 self.view.preset = Some(preset);
-                panels::activate(&mut self.layout, panels::experiments::ID);
+                self.bring(panels::experiments::ID);
             }
             RunCommand::ShowCellIn(oracle, which, folder, cell) => {
                 self.commands.push(Command::OpenOracle(oracle.clone()));

@@ -11,6 +11,7 @@ use super::landmarks::Landmarks;
 use super::prefs::Prefs;
 use super::session::Session;
 use super::session::gallery::{Arrangement, Gallery, arrange};
+use super::start::Start;
 use crate::units::ClassId;
 use crate::worker::protocol::Subject;
 
@@ -93,6 +94,8 @@ pub struct View {
     pub preset: Option<&'static str>,
     /// Where the controls lie that the tour points at.
     pub landmarks: Landmarks,
+    /// The panel in front and its button.
+    pub start: Start,
     /// The side that shows where there is room for one alone.
     pub front: Side,
     /// There is room for one alone.

@@ -239,6 +239,25 @@ fn legend(ui: &mut Ui) {
     });
 }
 
+/// Format of the products that draw samples, where there is a choice.
+fn drawing(ui: &mut Ui, cx: &mut Cx) {
+    if cx.session.formats.len() < 2 {
+        return;
+    }
+    ui.horizontal(|ui| {
+        let label = ui.label("Draw in");
+        let combo = ComboBox::from_id_salt("products").selected_text(cx.prefs.products.label());
+        let chosen = combo.show_ui(ui, |ui| {
+            for products in &cx.session.formats {
+                ui.selectable_value(&mut cx.prefs.products, *products, products.label());
+            }
+        });
+        let why = "Format of the matrix products that draw samples. Narrow ones draw images a little beside those of the flow, faster \
+                   on many GPUs; log p(x|y) and the posteriors of these very images are computed in 32 bits all the same.";
+        chosen.response.labelled_by(label.id).on_hover_text(why);
+    });
+}
+
 fn device(ui: &mut Ui, cx: &mut Cx) {
     heading(ui, "Device", None);
     let selected = cx.prefs.device;
@@ -272,6 +291,7 @@ fn device(ui: &mut Ui, cx: &mut Cx) {
                            way. Apart, frames do not wait, and pictures travel over the host.";
                 ui.checkbox(&mut cx.prefs.device_apart, "apart from the window").on_hover_text(why);
             }
+            drawing(ui, cx);
             hint(ui, format!("Why: {}.", report.reason));
             connect::card(ui, cx, &report);
         }

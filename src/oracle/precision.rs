@@ -50,7 +50,7 @@ impl fmt::Display for PrecisionReport {
 /// When the weights do not fit, or the device fails.
 pub fn measure(info: &OracleInfo, weights: Weights, world: &World) -> Result<PrecisionReport> {
     let settings = Settings::default_for(info.class_names.len());
-    let spec = SampleSpec { n: IMAGES, class: None, seed: Seed(0) };
+    let spec = SampleSpec::new(IMAGES, Seed(0));
     let samples = world.sample_indices(&spec, &settings, &(0..IMAGES).collect::<Vec<_>>())?;
     let x: Vec<f32> = samples.into_iter().flat_map(|sample| sample.x).collect();
     let scores = world.flow().score(&x)?;

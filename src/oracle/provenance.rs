@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::data::write_atomically;
+use crate::device::Products;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::flow::tarflow::Look;
@@ -62,6 +63,13 @@ impl OracleInfo {
         let provenance = self
             .of_latents(spec, indices, settings)
             .with("precision", "sums over dimensions in 64 bits, x rounded to 32 bits");
+        let provenance = match spec.products {
+            Products::F32 => provenance,
+            narrow => {
+                let drawn = format!("{}; log p(x|y) of these very images in 32 bits", narrow.label());
+                provenance.with("products that drew them", drawn)
+            }
+        };
         let provenance = match saved.describe() {
             Some(caveat) => provenance.with("rounding", caveat),
             None => provenance,

@@ -1,104 +1,33 @@
 //! A world: a frozen flow, its preprocessing, a class prior π, a base temperature τ and a posterior smoothing T; a
 //! complete joint distribution p(x, y) (theory §1).
 
-use burn::tensor::Tensor;
+mod samples;
+
+use std::cell::RefCell;
+
 use rand::distr::{Distribution, StandardUniform};
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
 
-use crate::data::{Dataset, ImageShape, WorldBatch};
+use crate::data::{Dataset, ImageShape};
+use crate::device::Products;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
 use crate::flow::base::latents;
 use crate::flow::preprocess::Dequantisation;
 use crate::flow::{Decoded, Decoding, Flow, Resident, Scores};
-use crate::oracle::posterior::{Posterior, Prior, draw};
+use crate::oracle::posterior::{Posterior, draw};
 use crate::oracle::running::score_by_classes;
 use crate::units::{ClassId, Seed, Smoothing, Tau};
 
-/// The knobs of a world.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Settings {
-    /// Base temperature τ.
-    pub tau: Tau,
-    /// Posterior smoothing T.
-    pub smoothing: Smoothing,
-    /// Class prior π.
-    pub prior: Prior,
-}
-
-impl Settings {
-    /// τ = 1, T = 1, uniform prior.
-    pub fn default_for(classes: usize) -> Self {
-        Self { tau: Tau::ONE, smoothing: Smoothing::ONE, prior: Prior::uniform(classes) }
-    }
-}
-
-/// Which samples: counter-based, so that sample i is the same image in every batch and for every n.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SampleSpec {
-    /// Number of images.
-    pub n: usize,
-    /// All from this class, or from the prior.
-    pub class: Option<ClassId>,
-    /// Seed of classes, latents and labels.
-    pub seed: Seed,
-}
-
-/// One image of a world with everything known about it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Sample {
-    /// Running number under its seed.
-    pub index: usize,
-    /// The class y₀ whose density x was drawn from.
-    pub source: ClassId,
-    /// The label y: y₀ at T = 1; drawn from p_T(·|x) otherwise, so that (x, y) follow the joint world. y₀ always where
-    /// one class was asked for.
-    pub label: ClassId,
-    /// World-space image, CHW, rounded to 32 bits.
-    pub x: Vec<f32>,
-    /// The exact posterior: in a shared-map world of the image before that rounding, from its base sample ([`World::rounding`]
-    /// tells what the rounding does to it); in a class-map world of x itself.
-    pub posterior: Posterior,
-}
-
-/// What is known of a sample besides its image; fields as of [`Sample`].
-#[derive(Debug, Clone, PartialEq)]
-pub struct Figures {
-    /// Running number under its seed.
-    pub index: usize,
-    /// The class y₀.
-    pub source: ClassId,
-    /// The label y.
-    pub label: ClassId,
-    /// The exact posterior.
-    pub posterior: Posterior,
-}
-
-impl Figures {
-    /// The sample these are the figures of.
-    pub fn with_image(self, x: Vec<f32>) -> Sample {
-        let Self { index, source, label, posterior } = self;
-        Sample { index, source, label, x, posterior }
-    }
-}
-
-/// Samples whose images stayed on the device, for the eye.
-#[derive(Debug, Clone)]
-pub struct ResidentSamples {
-    /// In the order asked for.
-    pub figures: Vec<Figures>,
-    /// Their images as [`World::fetch`] takes them, [N, C, H, W].
-    pub images: Tensor<4>,
-    /// 8-bit levels for the eye, whole numbers in f32, [N, C, H, W].
-    pub levels: Tensor<4>,
-}
+pub use samples::{Figures, ResidentSamples, Sample, SampleSpec, Settings, to_world_batch};
 
 /// A flow with the names of its classes.
 pub struct World {
     flow: Box<dyn Flow>,
     class_names: Vec<String>,
     batch: usize,
+    /// What draws images with narrow products, once it was asked for.
+    narrow: RefCell<Option<(Products, Box<dyn Flow>)>>,
 }
 
 fn uniform(seed: Seed, index: usize) -> f64 {
@@ -125,7 +54,7 @@ impl World {
             let (names, classes) = (class_names.len(), flow.classes());
             return Err(Error::input(format!("{names} class names for {classes} classes")));
         }
-        Ok(Self { flow, class_names, batch: batch.max(1) })
+        Ok(Self { flow, class_names, batch: batch.max(1), narrow: RefCell::default() })
     }
 
     /// Names of the classes.
@@ -201,14 +130,15 @@ impl World {
         scored: &mut dyn FnMut(&[f32], &Scores) -> Result<()>,
     ) -> Result<Vec<Sample>> {
         let (classes, noise) = self.latents_of(spec, settings, indices)?;
-        let images = self.decode_running(&noise, &classes, settings, events, scored)?;
+        let images = self.decode_running(&noise, &classes, settings, spec.products, events, scored)?;
         let samples = images.into_iter().zip(indices).zip(&classes).map(|(((x, posterior), &index), &source)| {
             figures(spec, settings, (index, source), posterior).with_image(x)
         });
         Ok(samples.collect())
     }
 
-    /// [`Self::sample_watched`] that leaves the images on the device: only figures are read back. None where the flow cannot.
+    /// [`Self::sample_watched`] that leaves the images on the device: only figures are read back. None where the flow cannot, or
+    /// draws them with narrow products.
     ///
     /// # Errors
     /// As [`Self::sample_watched`].
@@ -219,7 +149,7 @@ impl World {
         indices: &[usize],
         events: &mut dyn Events<Decoding>,
     ) -> Result<Option<ResidentSamples>> {
-        let Some(flow) = self.flow.resident() else { return Ok(None) };
+        let Some(flow) = self.flow.resident().filter(|_| spec.products.is_wide()) else { return Ok(None) };
         let (classes, noise) = self.latents_of(spec, settings, indices)?;
         let Resident { images, levels, scores } = flow.decode_resident(&noise, &classes, settings.tau, events)?;
         let known = indices.iter().zip(&classes).enumerate().map(|(i, (&index, &source))| {
@@ -253,7 +183,7 @@ impl World {
         if let Some(class) = classes.iter().find(|&&class| class >= self.flow.classes()) {
             return Err(Error::input(format!("class {class} is not among the {} of this world", self.flow.classes())));
         }
-        self.decode_running(noise, classes, settings, events, &mut |_, _| Ok(()))
+        self.decode_running(noise, classes, settings, Products::F32, events, &mut |_, _| Ok(()))
     }
 
     fn decode_running(
@@ -261,10 +191,14 @@ impl World {
         noise: &[f32],
         classes: &[ClassId],
         settings: &Settings,
+        products: Products,
         events: &mut dyn Events<Decoding>,
         scored: &mut dyn FnMut(&[f32], &Scores) -> Result<()>,
     ) -> Result<Vec<(Vec<f32>, Posterior)>> {
-        let Decoded { x, scores } = self.flow.decode(noise, classes, settings.tau, events)?;
+        let Decoded { x, scores } = match products {
+            Products::F32 => self.flow.decode(noise, classes, settings.tau, events)?,
+            narrow => self.draw_narrow(narrow, noise, classes, settings.tau, events)?,
+        };
         let scores = match scores {
             Some(scores) => scores,
             None => score_by_classes(self.flow(), &x, &mut |scores| {
@@ -275,6 +209,27 @@ impl World {
         };
         let images = x.chunks(self.shape().dims()).enumerate();
         Ok(images.map(|(i, x)| (x.to_vec(), self.posterior(&scores, i, settings))).collect())
+    }
+
+    /// Images by the flow's narrow twin; what they are scored by is the flow itself.
+    fn draw_narrow(
+        &self,
+        products: Products,
+        noise: &[f32],
+        classes: &[ClassId],
+        tau: Tau,
+        events: &mut dyn Events<Decoding>,
+    ) -> Result<Decoded> {
+        let mut narrow = self.narrow.borrow_mut();
+        let flow = match narrow.take() {
+            Some((of, flow)) if of == products => flow,
+            _ => self.flow.narrowed(products)?,
+        };
+        let (_, flow) = narrow.insert((products, flow));
+        if let (Some(flow), Some(wide)) = (flow.class_map(), self.flow.class_map()) {
+            flow.set_strategies(wide.strategies());
+        }
+        Ok(Decoded { scores: None, ..flow.decode(noise, classes, tau, events)? })
     }
 
     /// Passes that a device compiles at their first use: of one image both ways, in a class-map world forward under one class
@@ -377,19 +332,5 @@ pub(super) fn renumber(error: Error, first: usize) -> Error {
             Error::Input(if first == 0 { text } else { format!("{text} (counted from image {first})") })
         }
         other => other,
-    }
-}
-
-/// Samples as arrays for a file.
-pub fn to_world_batch(shape: ImageShape, classes: usize, samples: &[Sample]) -> WorldBatch {
-    let posteriors = || samples.iter().map(|s| &s.posterior);
-    WorldBatch {
-        shape,
-        x: samples.iter().flat_map(|s| s.x.iter().copied()).collect(),
-        classes,
-        y: Some(samples.iter().map(|s| s.label as i64).collect()),
-        posterior: Some(posteriors().flat_map(|p| p.probabilities.iter().map(|&p| p as f32)).collect()),
-        logp: Some(posteriors().flat_map(|p| p.log_likelihood.iter().copied()).collect()),
-        aleatoric: Some(posteriors().map(|p| p.entropy_nats).collect()),
     }
 }

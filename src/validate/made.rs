@@ -62,7 +62,7 @@ pub struct Perturbed {
 pub fn draw(work: &Work<'_>, events: &mut dyn Events<Progress>) -> Result<Made> {
     let (world, spec) = (work.world, work.spec);
     let total = spec.images;
-    let sample = SampleSpec { n: total, class: None, seed: spec.seed.split("drawn images") };
+    let sample = SampleSpec::new(total, spec.seed.split("drawn images"));
     let (pixels, dims) = (world.flow().pixels(), world.shape().dims());
     let mut made = Made { pixels: Vec::new(), labels: Vec::new() };
     for first in (0..total).step_by(PIECE) {

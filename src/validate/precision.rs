@@ -66,7 +66,7 @@ pub fn compare_precision(
     }
     let (_, weights) = folder::read(oracle)?;
     let exact = info.clone().build(weights, &Device::flex(), Precision::F64, world.batch())?.world;
-    let spec = SampleSpec { n: images, class: None, seed: seed.split("precision") };
+    let spec = SampleSpec::new(images, seed.split("precision"));
     let mut each = Vec::with_capacity(images);
     let mut changed = 0;
     let indices: Vec<usize> = (0..images).collect();

@@ -20,7 +20,7 @@ fn pictures(oracle: &Oracle, place: &Path, n: [usize; 2], change: fn(u8) -> u8) 
     let world = &oracle.world;
     let settings = Settings::default_for(10);
     for (split, (n, seed)) in [Split::Train, Split::Test].into_iter().zip(n.into_iter().zip([1, 2])) {
-        let spec = SampleSpec { n, class: None, seed: Seed(seed) };
+        let spec = SampleSpec::new(n, Seed(seed));
         let samples = world.sample_indices(&spec, &settings, &(0..n).collect::<Vec<_>>()).unwrap();
         for sample in samples {
             let folder = place.join(split.to_string()).join(sample.source.to_string());

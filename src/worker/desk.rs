@@ -185,6 +185,7 @@ fn settle_world(
 ) -> Result<Opened> {
     let world = info.clone().build(weights, &chosen.device, Precision::F32, chosen.batch)?.world;
     line.shared.bayes.open(world.flow().shared_base());
+    line.send(Event::Formats(world.flow().formats()));
     line.send(Event::Oracle(Arc::new(info.clone())));
     interactive.enter(&info.weights_sha256, chosen.report.used.choice);
     // What was measured before holds from the first picture on.

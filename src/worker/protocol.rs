@@ -14,7 +14,7 @@ use super::runs::Look as RunLook;
 use super::walk::WalkNews;
 use crate::data::ImageShape;
 use crate::data::fetch::Fetched;
-use crate::device::{DeviceChoice, DeviceReport, ImageSource, Latency};
+use crate::device::{DeviceChoice, DeviceReport, ImageSource, Latency, Products};
 use crate::events::Progress;
 use crate::experiment::WorstImage;
 use crate::export::Manifest;
@@ -225,6 +225,8 @@ pub enum Event {
     Device(DeviceReport),
     /// About the connection to another machine's device.
     Far(FarNews),
+    /// Formats of matrix products in which the oracle about to be told can draw on the device in use; 32 bits first.
+    Formats(Vec<Products>),
     /// Another oracle is open.
     Oracle(Arc<OracleInfo>),
     /// The kernels of the open oracle are being prepared on a device that compiles them at their first use; none any more.

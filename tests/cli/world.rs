@@ -1,5 +1,6 @@
 //! doctor, oracle, sample, posterior.
 
+use bayescope::device::{DeviceChoice, choose};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use statrs::distribution::{ChiSquared, ContinuousCDF};
@@ -50,6 +51,30 @@ fn labels_of_a_harder_world_are_calibrated_in_every_bin() {
     let path = folder.path().join("hard.npz");
     sample(text(&path), &["--n", "1000", "--seed", "1", "--tau", "1.3"]);
     chi_square_over_ten_bins(posterior(text(&path), &["--tau", "1.3"])["images"].as_array().unwrap(), 10);
+}
+
+#[test]
+fn narrow_products_draw_where_they_exist_and_the_chain_names_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("samples.npz");
+    let tarflow = crate::common::reference::path("tarflow/afhq_model_2_64_2_2_0.07.pth");
+    let of = |oracle, device, products| {
+        ["sample", oracle, "--n", "2", "--out", text(&out), "--device", device, "--products", products]
+    };
+    assert!(fail(2, &of("mnist", "cpu", "f8")).contains("none of f32, bf16, f16"));
+    assert!(fail(1, &of("mnist", "cpu", "f16")).contains("together with their densities"));
+    assert!(fail(1, &of(text(&tarflow), "cpu", "bf16")).contains("our kernels on the CPU compute in 32 bits"));
+    if let Err(error) = choose(DeviceChoice::Wgpu(None)) {
+        return println!("skipped: {error}");
+    }
+    let adapter = of(text(&tarflow), "wgpu", "f16");
+    if choose(DeviceChoice::Wgpu(None)).unwrap().device.supports_dtype(burn::tensor::DType::F16) {
+        assert!(succeed(&adapter).contains("drawn with products in half precision"));
+        let chain = std::fs::read_to_string(folder.path().join("samples.npz.provenance.json")).unwrap();
+        assert!(chain.contains("half precision; log p(x|y) of these very images in 32 bits"), "{chain}");
+    } else {
+        assert!(fail(1, &adapter).contains("take products f32"));
+    }
 }
 
 /// Every class of every image is a forecast p of the event "this is the label": in each of ten bins of p the events must

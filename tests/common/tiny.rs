@@ -1,6 +1,6 @@
 //! Small flows with weights that do something: every array random, none at its neutral start.
 
-use bayescope::data::ImageShape;
+use bayescope::data::{ImageShape, WorldBatch};
 use bayescope::flow::Precision;
 use bayescope::flow::glow::{GlowConfig, GlowFlow};
 use bayescope::flow::preprocess::Preprocessing;
@@ -108,4 +108,17 @@ pub fn gaussian_file(folder: &std::path::Path) -> std::path::PathBuf {
     let bytes = weights.to_safetensors(Storage::F32).unwrap();
     bayescope::data::write_atomically(&path, |file| file.write_all(&bytes)).unwrap();
     path
+}
+
+/// Two images of 1 × 2 × 2 with all that a world says of them, zeros of both signs and an impossible density among it.
+pub fn labelled() -> WorldBatch {
+    WorldBatch {
+        shape: ImageShape { channels: 1, height: 2, width: 2 },
+        x: vec![-1.5, 0.25, 1e-30, 3.0, 0.0, -0.0, 1.0, 2.0],
+        classes: 3,
+        y: Some(vec![2, 0]),
+        posterior: Some(vec![0.0, 0.25, 0.75, 1.0, 0.0, 0.0]),
+        logp: Some(vec![f64::NEG_INFINITY, -1e5, -2.5, 0.1, 0.2, 0.3]),
+        aleatoric: Some(vec![0.562, 0.0]),
+    }
 }

@@ -10,6 +10,7 @@ use bayescope::units::Seed;
 use npyz::zip::CompressionMethod;
 use rand::RngExt;
 
+use crate::common::tiny;
 use crate::files::*;
 
 #[test]
@@ -111,7 +112,7 @@ fn data_npz_damage_is_named() {
 fn data_npz_truncation_is_seen() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("cut.npz");
-    write_npz(&path, &batch()).unwrap();
+    write_npz(&path, &tiny::labelled()).unwrap();
     let whole = fs::read(&path).unwrap();
     for cut in 0..whole.len() {
         fs::write(&path, &whole[..cut]).unwrap();
@@ -129,7 +130,7 @@ fn data_random_corruption_never_panics() {
         image.write_to(&mut out, format).unwrap();
         out.into_inner()
     };
-    write_npz(&folder.path().join("whole.npz"), &batch()).unwrap();
+    write_npz(&folder.path().join("whole.npz"), &tiny::labelled()).unwrap();
     let stored = fs::read(folder.path().join("whole.npz")).unwrap();
     let x = npy("<f4", "(2, 1, 4, 4)", &floats(&[0.5; 32]));
     let images = idx(&[3, 4, 4], &[9; 48]);

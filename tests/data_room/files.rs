@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{Cursor, Write};
 use std::path::{Path, PathBuf};
 
-use bayescope::data::{Dataset, ImageShape, Input, WorldBatch, open};
+use bayescope::data::{Dataset, Input, open};
 use bayescope::error::Result;
 use npyz::zip::{CompressionMethod, ZipWriter, write::FileOptions};
 
@@ -72,16 +72,4 @@ pub fn npz(arrays: &[(&str, Vec<u8>)], method: CompressionMethod) -> Vec<u8> {
 
 pub fn floats(values: &[f32]) -> Vec<u8> {
     values.iter().flat_map(|v| v.to_le_bytes()).collect()
-}
-
-pub fn batch() -> WorldBatch {
-    WorldBatch {
-        shape: ImageShape { channels: 1, height: 2, width: 2 },
-        x: vec![-1.5, 0.25, 1e-30, 3.0, 0.0, -0.0, 1.0, 2.0],
-        classes: 3,
-        y: Some(vec![2, 0]),
-        posterior: Some(vec![0.0, 0.25, 0.75, 1.0, 0.0, 0.0]),
-        logp: Some(vec![f64::NEG_INFINITY, -1e5, -2.5, 0.1, 0.2, 0.3]),
-        aleatoric: Some(vec![0.562, 0.0]),
-    }
 }

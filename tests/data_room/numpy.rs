@@ -5,6 +5,7 @@ use std::process::Command;
 
 use bayescope::data::*;
 
+use crate::common::tiny;
 use crate::files::*;
 
 /// What a script prints, run in a folder; `None` (and a line that says so) where NumPy is missing.
@@ -22,7 +23,7 @@ fn python(folder: &Path, script: &str) -> Option<String> {
 #[test]
 fn data_numpy_reads_what_is_written() {
     let folder = tempfile::tempdir().unwrap();
-    write_npz(&folder.path().join("a.npz"), &batch()).unwrap();
+    write_npz(&folder.path().join("a.npz"), &tiny::labelled()).unwrap();
     let script = "
 import numpy as np
 a = np.load('a.npz')

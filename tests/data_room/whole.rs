@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use bayescope::data::*;
 use npyz::zip::CompressionMethod;
 
+use crate::common::tiny;
 use crate::files::*;
 
 #[test]
@@ -146,17 +147,17 @@ fn data_png_round_trip() {
 fn data_npz_round_trip_is_exact_and_repeatable() {
     let folder = tempfile::tempdir().unwrap();
     let (a, b) = (folder.path().join("a.npz"), folder.path().join("b.npz"));
-    write_npz(&a, &batch()).unwrap();
-    write_npz(&b, &batch()).unwrap();
+    write_npz(&a, &tiny::labelled()).unwrap();
+    write_npz(&b, &tiny::labelled()).unwrap();
     assert_eq!(fs::read(&a).unwrap(), fs::read(&b).unwrap());
     match open(&a).unwrap() {
-        Input::World(read) => assert_eq!(read, batch()),
+        Input::World(read) => assert_eq!(read, tiny::labelled()),
         Input::Pixels(_) => panic!("floats are world space"),
     }
     fails(open_dataset(&a, Split::Train), &a, "8-bit images are needed");
-    let nan = WorldBatch { x: vec![0.0, 0.0, 0.0, 0.0, f32::NAN, 0.0, 0.0, 0.0], ..batch() };
+    let nan = WorldBatch { x: vec![0.0, 0.0, 0.0, 0.0, f32::NAN, 0.0, 0.0, 0.0], ..tiny::labelled() };
     fails(write_npz(&a, &nan), &a, "array x: image 1 is not finite");
-    fails(write_npz(&a, &WorldBatch { y: Some(vec![0, 3]), ..batch() }), &a, "array y: image 1");
+    fails(write_npz(&a, &WorldBatch { y: Some(vec![0, 3]), ..tiny::labelled() }), &a, "array y: image 1");
     assert!(read_npz(&a).is_ok(), "a refused write leaves the old file");
 }
 

@@ -5,6 +5,7 @@ mod common;
 mod density;
 mod gradients;
 mod jacobian;
+mod narrow;
 mod shifts;
 mod suite;
 mod tarflow;

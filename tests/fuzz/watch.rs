@@ -212,7 +212,7 @@ impl Reader<'_> {
             assert!(!seen.refused && seen.fault.is_none(), "{} {}: {said}", self.name, whole.name);
         }
         for (name, bytes) in self.found() {
-            // NUMBER-NAME, the name of the whole file it was made of.
+            // NUMBER-NAME, or WHAT-NAME, where NAME is that of the whole file it was made of.
             let at = self.wholes.iter().position(|whole| name.ends_with(&format!("-{}", whole.name))).unwrap();
             let seen = self.observe(&path(at), &bytes);
             assert!(seen.fault.is_none(), "{} {name}: {:?}", self.name, seen.fault);

@@ -1,6 +1,6 @@
 //! A graphics device in the window: its kernels being prepared, and the box that keeps the engine apart from it.
 
-use bayescope::device::{Candidate, DeviceChoice, DeviceReport};
+use bayescope::device::{Candidate, DeviceChoice, DeviceReport, Products};
 use bayescope::gui::Prefs;
 use bayescope::worker::protocol::{Event, Job};
 use eframe::egui::Role;
@@ -47,4 +47,27 @@ fn the_engine_can_be_kept_apart_from_the_window() {
     let asked: Vec<Job> = fake.jobs().into_iter().skip(before).map(|(_, job)| job).collect();
     assert!(matches!(asked[..], [Job::UseDevice(DeviceChoice::Auto)]), "{asked:?}");
     harness.check_accessibility();
+}
+
+#[test]
+fn samples_are_drawn_in_another_format_only_where_there_is_one_and_only_if_asked() {
+    let (mut harness, fake) = full();
+    assert!(!shows(&harness, "Draw in"), "there is nothing to choose");
+    fake.send(Event::Formats(vec![Products::F32, Products::F16]));
+    harness.run_steps(3);
+    assert_eq!(harness.state().prefs().spec().products, Products::F32);
+    harness.get_by_role_and_label(Role::ComboBox, "Draw in").scroll_to_me();
+    harness.run_steps(6);
+    harness.get_by_role_and_label(Role::ComboBox, "Draw in").click();
+    harness.run_steps(3);
+    harness.get_by_label("half precision").click();
+    harness.run_steps(4);
+    assert_eq!(fake.pending().unwrap().spec.products, Products::F16);
+    harness.check_accessibility();
+    // Another device has no such format: nothing is left of the wish.
+    fake.send(Event::Formats(vec![Products::F32]));
+    fake.open_oracle();
+    harness.run_steps(4);
+    assert_eq!(harness.state().prefs().products, Products::F32);
+    assert!(!shows(&harness, "Draw in"));
 }

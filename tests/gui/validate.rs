@@ -54,7 +54,7 @@ fn found() -> (Validation, Option<Pairs>) {
     let Oracle { info, world } = folder::open("mnist", &Device::flex(), Precision::F32, 32).unwrap();
     let settings = Settings::default_for(10);
     for (split, seed) in [("train", 1), ("test", 2)] {
-        let samples = SampleSpec { n: 80, class: None, seed: Seed(seed) };
+        let samples = SampleSpec::new(80, Seed(seed));
         save_samples(&world, &samples, &[], &settings, &place.path().join(split), &mut silent()).unwrap();
     }
     let spec = ValidateSpec {

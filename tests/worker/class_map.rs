@@ -28,7 +28,7 @@ fn at(tau: f64, classes: usize) -> Settings {
 }
 
 fn spec(n: usize) -> SampleSpec {
-    SampleSpec { n, class: None, seed: Seed(4) }
+    SampleSpec::new(n, Seed(4))
 }
 
 fn guided(scale: f64) -> Look {

@@ -86,7 +86,7 @@ fn world_on(chosen: &Chosen) -> World {
 /// World-space images to be scored, drawn on the CPU.
 fn input(folder: &Path) -> PathBuf {
     let file = folder.join("x.npz");
-    let spec = SampleSpec { n: IMAGES, class: None, seed: Seed(1) };
+    let spec = SampleSpec::new(IMAGES, Seed(1));
     let world = world_on(&choose(DeviceChoice::Cpu).unwrap());
     save_samples(&world, &spec, &[], &settings(), &file, &mut silent()).unwrap();
     file
@@ -198,7 +198,7 @@ fn a_training_goes_on_from_its_checkpoint_after_its_device_was_lost() {
 const SHOWN: usize = 1500;
 
 fn gallery(generation: u64) -> GalleryRequest {
-    let spec = SampleSpec { n: SHOWN, class: None, seed: Seed(4) };
+    let spec = SampleSpec::new(SHOWN, Seed(4));
     GalleryRequest { generation, spec, settings: settings(), first: Vec::new(), look: None }
 }
 
@@ -278,7 +278,7 @@ const DIGITS: usize = 400;
 fn digits() -> Vec<f32> {
     let cpu = choose(DeviceChoice::Cpu).unwrap();
     let world = folder::open("mnist", &cpu.device, Precision::F32, 32).unwrap().world;
-    let spec = SampleSpec { n: DIGITS, class: None, seed: Seed(1) };
+    let spec = SampleSpec::new(DIGITS, Seed(1));
     let samples = world.sample_indices(&spec, &Settings::default_for(10), &(0..DIGITS).collect::<Vec<_>>()).unwrap();
     samples.into_iter().flat_map(|sample| sample.x).collect()
 }

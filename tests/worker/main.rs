@@ -118,7 +118,7 @@ fn is_word(event: &Event) -> bool {
 }
 
 fn spec(n: usize) -> SampleSpec {
-    SampleSpec { n, class: None, seed: Seed(4) }
+    SampleSpec::new(n, Seed(4))
 }
 
 fn settings(tau: f64) -> Settings {

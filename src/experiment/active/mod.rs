@@ -109,9 +109,6 @@ impl Purchase {
     }
 }
 
-/// Classifiers that a cell may train: a slip of the pen asks for more.
-const MOST_TRAININGS: usize = 1_000_000;
-
 impl ActiveSpec {
     /// Numbers of labels after each round, up to the budget: the start, then a batch more each time; the last may be smaller.
     pub fn rounds(&self, budget: usize) -> Vec<usize> {
@@ -136,6 +133,12 @@ impl ActiveSpec {
     /// Classifiers that a strategy asks before it buys.
     fn asked(&self, strategy: Strategy) -> usize {
         if strategy == Strategy::Bald { self.members } else { 1 }
+    }
+
+    /// Trainings of a cell of at most so many labels, counted without planning them: never fewer than [`Self::trained_on`] names.
+    pub(super) fn trainings(&self, budget: usize) -> usize {
+        let rounds = budget / self.batch.max(1) + 2;
+        rounds.saturating_mul(self.members.max(1))
     }
 
     /// Numbers of training images of a cell's trainings, one after another. Nothing is bought after the last round: no ensemble is asked.
@@ -163,14 +166,7 @@ impl ActiveSpec {
     pub fn validate(&self, spec: &ExperimentSpec) -> Result<()> {
         let budgets = &spec.grid.train_sizes;
         let (least, most) = (budgets.iter().min().copied(), budgets.iter().max().copied());
-        let rounds = most.unwrap_or(0) / self.batch.max(1) + 1;
         let checks = [
-            (
-                rounds.saturating_mul(self.members.max(1)) <= MOST_TRAININGS,
-                format!(
-                    "a cell would train more than {MOST_TRAININGS} classifiers: fewer experiment.members, or larger batches"
-                ),
-            ),
             (self.initial >= 1, "experiment.initial must be at least 1: the first classifier needs a label".to_owned()),
             (self.batch >= 1, "experiment.batch must be at least 1".to_owned()),
             (!self.strategies.is_empty(), "experiment.strategies is empty".to_owned()),

@@ -90,7 +90,7 @@ impl Make<'_> {
             base.of_flow(world.flow(), settings.tau, self.seed).map_err(|e| self.setting.wrong(&e.to_string()))?;
         std::fs::create_dir_all(job.folder).map_err(|e| Error::io(job.folder, e))?;
         let file = job.folder.join(DRAWN);
-        let sample = SampleSpec { n, class: None, seed: *train_seed };
+        let sample = SampleSpec::new(n, *train_seed);
         let mut tell = |progress: Progress| events.emit(CellEvent::Drawing(progress));
         Pool { file: &file, shape, n, batch: world.batch() }.fill(&mut tell, &mut |range, _| {
             let (classes, mut noise) = world.latents_of(&sample, settings, &self.chosen[range.clone()])?;

@@ -7,7 +7,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Condition, TensorTarFlow};
-use crate::error::Result;
+use crate::device::Products;
+use crate::error::{Error, Result};
 
 /// Base-space tokens and the log-determinant of the map that led there.
 #[derive(Debug, Clone, PartialEq)]
@@ -121,6 +122,17 @@ pub trait Engine: Send {
         guidance: Option<&Guidance>,
         tick: Tick<'_>,
     ) -> Result<Inverted>;
+
+    /// The same flow with its matrix products in another format, where the engine and its device have it.
+    ///
+    /// # Errors
+    /// Says what has no such arithmetic.
+    fn narrowed(&self, products: Products) -> Result<Box<dyn Engine>> {
+        Err(Error::Device(format!(
+            "our kernels on the CPU compute in 32 bits, not in {}: choose another device, or products f32",
+            products.label()
+        )))
+    }
 
     /// The engine as one whose tensors stay on a device, where it is one.
     fn tensors(&self) -> Option<&TensorTarFlow> {

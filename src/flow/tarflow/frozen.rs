@@ -10,6 +10,7 @@ use super::map::Map;
 use super::plan::{BlockPlan, measure};
 use super::{Condition, TarFlowConfig, TensorTarFlow};
 use crate::data::ImageShape;
+use crate::device::Products;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::flow::base::latents;
@@ -304,6 +305,19 @@ impl Flow for TarFlowOracle {
     fn resident(&self) -> Option<&dyn ResidentFlow> {
         let resident = self.maps.len() == 1 && self.maps[0].engine.tensors().is_some_and(TensorTarFlow::is_single);
         resident.then_some(self as &dyn ResidentFlow)
+    }
+
+    fn formats(&self) -> Vec<Products> {
+        let tensors = self.maps.first().and_then(|map| map.engine.tensors());
+        let narrow = [Products::Bf16, Products::F16].into_iter();
+        let narrow = narrow.filter(|products| tensors.is_some_and(|engine| engine.computes(*products)));
+        [Products::F32].into_iter().chain(narrow).collect()
+    }
+
+    fn narrowed(&self, products: Products) -> Result<Box<dyn Flow>> {
+        let maps = self.maps.iter().map(|map| map.narrowed(products)).collect::<Result<_>>()?;
+        let strategies = RefCell::new(self.strategies());
+        Ok(Box::new(Self { config: self.config, pixels: self.pixels, maps, strategies }))
     }
 
     /// 4,096 tokens, at most 64 images.

@@ -6,6 +6,7 @@ use super::cpu::CpuTarFlow;
 use super::engine::Engine;
 use super::plan::output_norms;
 use super::{TarFlowConfig, TensorTarFlow};
+use crate::device::Products;
 use crate::error::{Error, Result};
 use crate::flow::Precision;
 use crate::flow::weights::Weights;
@@ -47,5 +48,13 @@ impl Map {
         let log_norm = var.iter().map(|v| 0.5 * (2.0 * std::f64::consts::PI * v).ln()).sum();
         let output_norms = (0..config.blocks).map(|block| output_norms(config, &weights, block)).collect();
         Ok(Self { engine: engine(config, weights, device, precision)?, var, log_norm, output_norms })
+    }
+    /// The same map with its matrix products in another format, to draw images.
+    ///
+    /// # Errors
+    /// As [`Engine::narrowed`].
+    pub fn narrowed(&self, products: Products) -> Result<Self> {
+        let engine = self.engine.narrowed(products)?;
+        Ok(Self { engine, var: self.var.clone(), log_norm: self.log_norm, output_norms: self.output_norms.clone() })
     }
 }

@@ -7,7 +7,7 @@ use super::engine::{Encoded, Engine, Guidance, Inverted, Strategy, Tick};
 use super::solve::{Mixing, Solved};
 use super::{Block, Condition, TarFlow, TarFlowConfig};
 use crate::data::ImageShape;
-use crate::device::{at_most, in_batches};
+use crate::device::{Products, at_most, in_batches};
 use crate::error::{Error, Result};
 use crate::flow::Precision;
 use crate::flow::parameters::to_host;
@@ -87,6 +87,11 @@ impl ModuleMapper for Lift {
 }
 
 impl TensorTarFlow {
+    /// Whether its device computes products in that format.
+    pub fn computes(&self, products: Products) -> bool {
+        products.check(&self.device).is_ok()
+    }
+
     /// Whether it computes in 32 bits.
     pub fn is_single(&self) -> bool {
         self.dtype == DType::F32
@@ -217,6 +222,15 @@ fn joined(parts: Vec<Encoded>) -> Encoded {
 impl Engine for TensorTarFlow {
     fn tensors(&self) -> Option<&TensorTarFlow> {
         Some(self)
+    }
+
+    fn narrowed(&self, products: Products) -> Result<Box<dyn Engine>> {
+        products.check(&self.device)?;
+        let flow = match products.narrow() {
+            Some(dtype) => self.flow.narrowed(dtype),
+            None => self.flow.clone(),
+        };
+        Ok(Box::new(Self { config: self.config, flow, device: self.device.clone(), dtype: self.dtype }))
     }
 
     fn encode(&self, x: &[f64], conditions: &[Condition]) -> Result<Encoded> {

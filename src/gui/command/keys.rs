@@ -36,6 +36,7 @@ pub fn bindings() -> Vec<Binding> {
         (CTRL, Key::P, Command::Palette, "Every command by name"),
         (CTRL, Key::O, Command::Open, "Open images, an oracle or a run"),
         (CTRL, Key::S, Command::Save, "Save samples"),
+        (CTRL, Key::Enter, Command::Start, "Press the main button of the panel in front: start, judge, validate, walk"),
         // Those with more keys first: Ctrl+Z is also part of Ctrl+Shift+Z.
         (CTRL_SHIFT, Key::Z, Command::Redo, "Make the last undone change of a setting again"),
         (CTRL, Key::Y, Command::Redo, "The same"),

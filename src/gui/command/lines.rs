@@ -20,6 +20,9 @@ pub fn sample_command(session: &Session, prefs: &Prefs, selected: usize) -> Stri
     let oracle = quote(&session.oracle_name);
     let mut text = format!("bayescope sample {oracle} --n {} --seed {}", prefs.n, prefs.seed);
     text += &knobs(prefs);
+    if !prefs.products.is_wide() {
+        text += &format!(" --products {}", prefs.products.name());
+    }
     match looks::look(session, prefs) {
         Some(look) => text += &format!("{} --out pictures.png", look_arguments(&look)),
         None => text += " --out samples.npz",

@@ -48,6 +48,8 @@ pub fn menus(panels: &[(&'static str, &'static str)]) -> Vec<(&'static str, Vec<
         Separator,
         Item("Select all", Command::SelectAll, Nothing),
         Item("Reset τ, T and prior", Command::ResetKnobs, Nothing),
+        Separator,
+        Item("Start what the panel says", Command::Start, Nothing),
     ];
     let mut view = vec![
         Item("World card", Command::ToggleWorldCard, Nothing),

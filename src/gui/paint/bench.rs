@@ -46,7 +46,7 @@ pub fn bench(oracle: &str, asked: DeviceChoice, runs: usize) -> Result<(Chosen, 
     if world.flow().resident().is_some_and(|flow| flow.at_once() < IMAGES) {
         return Err(Error::Device(format!("{asked} takes fewer than {IMAGES} images of {oracle} at once")));
     }
-    let spec = SampleSpec { n: IMAGES, class: None, seed: Seed(0) };
+    let spec = SampleSpec::new(IMAGES, Seed(0));
     let settings = Settings::default_for(world.class_names().len());
     let indices: Vec<usize> = (0..IMAGES).collect();
     let made = world.sample_resident(&spec, &settings, &indices, &mut silent())?;

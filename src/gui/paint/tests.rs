@@ -98,7 +98,7 @@ fn what_is_painted_in_place_is_what_is_uploaded_byte_for_byte() {
     assert_eq!(painted, uploaded);
     // Samples of a world, in two batches that lie at different places of the device's memory.
     let world = folder::open("mnist", &device, Precision::F32, 16).unwrap().world;
-    let (spec, settings) = (SampleSpec { n: 8, class: None, seed: Seed(2) }, Settings::default_for(10));
+    let (spec, settings) = (SampleSpec::new(8, Seed(2)), Settings::default_for(10));
     let (mut sources, mut bytes) = (Vec::new(), Vec::new());
     for indices in [[0, 1, 2, 3], [4, 5, 6, 7]] {
         let made = world.sample_resident(&spec, &settings, &indices, &mut crate::events::silent()).unwrap().unwrap();

@@ -12,6 +12,7 @@ use crate::gui::background::Purpose;
 use crate::gui::command::{Command, export_command};
 use crate::gui::format;
 use crate::gui::session::export::ExportView;
+use crate::gui::start::start_button;
 use crate::gui::theme::{Badge, Theme};
 use crate::gui::widgets::{fact, facts, heading, hint};
 use crate::measure::Estimate;
@@ -147,9 +148,8 @@ impl ExportPanel {
             _ => String::new(),
         };
         ui.horizontal_wrapped(|ui| {
-            let start = ui.add_enabled(why.is_empty(), Button::new("Start export")).on_disabled_hover_text(&why);
             let about = "Made in pieces: cancelled or killed, it goes on from the last one when it is started again";
-            let started = start.on_hover_text(about).clicked();
+            let started = start_button(ui, cx, "Start export", about, &why);
             let copy = ui.add_enabled(ready.is_ok(), Button::new("Copy export as command"));
             let copied = copy.on_hover_text("The same on the command line").clicked();
             if let Ok((spec, folder)) = ready {

@@ -14,6 +14,7 @@ use crate::gui::background::Purpose;
 use crate::gui::command::{Command, evaluate_command};
 use crate::gui::figures::Drawings;
 use crate::gui::session::judge::JudgeView;
+use crate::gui::start::start_button;
 use crate::gui::theme::{Badge, Theme};
 use crate::gui::widgets::{empty_state, heading, hint};
 use crate::judge::{Candidate, ReadOptions, Report};
@@ -208,13 +209,13 @@ impl JudgePanel {
             _ => String::new(),
         };
         ui.horizontal_wrapped(|ui| {
-            let judge = ui.add_enabled(why.is_empty(), Button::new("Judge")).on_disabled_hover_text(&why);
+            let judge = start_button(ui, cx, "Judge", "", &why);
             let copy = ui.add_enabled(ready.is_ok(), Button::new("Copy judgement as command"));
             if let Ok(request) = ready {
                 if copy.on_hover_text("The same on the command line").clicked() {
                     cx.commands.push(Command::CopyText(evaluate_command(&request)));
                 }
-                if judge.clicked() {
+                if judge {
                     cx.commands.push(Command::Submit(Box::new(Job::Judge(Box::new(request)))));
                 }
             }

@@ -12,8 +12,8 @@ pub mod training;
 pub mod validate;
 mod walk;
 
-use eframe::egui::{self, RichText, Ui, WidgetText};
-use egui_tiles::{Tile, TileId, Tree, UiResponse};
+use eframe::egui::{self, Response, RichText, Ui, WidgetText};
+use egui_tiles::{Tile, TileId, Tiles, Tree, UiResponse};
 use serde::{Deserialize, Serialize};
 
 use super::command::Command;
@@ -94,6 +94,7 @@ pub fn activate(tree: &mut Tree<Pane>, id: &str) {
 
 /// Shows the docked panels.
 pub fn show(ui: &mut Ui, tree: &mut Tree<Pane>, panels: &mut [Box<dyn Panel>], cx: &mut Cx) {
+    cx.view.start.begin();
     tree.ui(&mut Dock { panels, cx }, ui);
 }
 
@@ -105,6 +106,7 @@ struct Dock<'a, 'b> {
 impl egui_tiles::Behavior<Pane> for Dock<'_, '_> {
     fn pane_ui(&mut self, ui: &mut Ui, _: TileId, pane: &mut Pane) -> UiResponse {
         if let Some(panel) = self.panels.iter_mut().find(|panel| panel.id() == pane.0) {
+            self.cx.view.start.enter(&pane.0, ui);
             egui::Frame::new().inner_margin(8.0).show(ui, |ui| panel.ui(ui, self.cx));
         }
         UiResponse::None
@@ -113,6 +115,13 @@ impl egui_tiles::Behavior<Pane> for Dock<'_, '_> {
     fn tab_title_for_pane(&mut self, pane: &Pane) -> WidgetText {
         let panel = self.panels.iter().find(|panel| panel.id() == pane.0);
         RichText::new(panel.map_or_else(|| pane.0.as_str(), |panel| panel.title())).size(TAB_TEXT).into()
+    }
+
+    fn on_tab_button(&mut self, tiles: &mut Tiles<Pane>, tile: TileId, button: Response) -> Response {
+        if let (true, Some(Tile::Pane(pane))) = (button.clicked(), tiles.get(tile)) {
+            self.cx.view.start.bring(&pane.0);
+        }
+        button
     }
 
     fn tab_title_spacing(&self, _: &egui::Visuals) -> f32 {

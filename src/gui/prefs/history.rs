@@ -93,7 +93,7 @@ fn changed(a: &Prefs, b: &Prefs) -> String {
 fn keep_the_open(state: &Prefs, now: &Prefs) -> Prefs {
     let mut state = state.clone();
     state.oracle.clone_from(&now.oracle);
-    (state.device, state.device_apart) = (now.device, now.device_apart);
+    (state.device, state.device_apart, state.products) = (now.device, now.device_apart, now.products);
     state.machines.clone_from(&now.machines);
     state.runs.clone_from(&now.runs);
     (state.toured, state.scale) = (now.toured, now.scale);

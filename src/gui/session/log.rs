@@ -25,6 +25,15 @@ impl Level {
     }
 }
 
+/// Something the user should notice at once.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Notice {
+    /// How bad.
+    pub level: Level,
+    /// What.
+    pub text: String,
+}
+
 /// One message.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {

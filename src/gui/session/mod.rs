@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::device::DeviceReport;
+use crate::device::{DeviceReport, Products};
 use crate::oracle::folder::OracleInfo;
 use crate::oracle::precision::PrecisionReport;
 use crate::oracle::train::SO_FAR;
@@ -38,20 +38,11 @@ use gallery::Gallery;
 use hardness::RankingView;
 use jobs::Jobs;
 use ledger::Ledger;
-use log::{Level, Log};
+use log::{Level, Log, Notice};
 pub use outside::External;
 use runs::Runs;
 use train::TrainHistory;
 use walk::WalkHistory;
-
-/// Something the user should notice at once.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Notice {
-    /// How bad.
-    pub level: Level,
-    /// What.
-    pub text: String,
-}
 
 /// What is known of the engine.
 #[derive(Debug, Default)]
@@ -62,6 +53,8 @@ pub struct Session {
     pub far: Connection,
     /// The open oracle.
     pub oracle: Option<Arc<OracleInfo>>,
+    /// Formats of matrix products in which it can draw on this device; 32 bits first.
+    pub formats: Vec<Products>,
     /// How the open oracle was asked for, where that is known: for commands.
     pub oracle_name: String,
     /// Samples of the world.
@@ -201,6 +194,7 @@ impl Session {
                 self.far.settled();
                 return Effect::AskAgain;
             }
+            Event::Formats(formats) => self.formats = formats,
             Event::Oracle(info) => {
                 self.open(info);
                 return Effect::AskAgain;

@@ -29,7 +29,7 @@ use crate::oracle::evaluate::{Evaluation, evaluate};
 use crate::oracle::folder::sha256;
 use crate::units::Tau;
 
-pub use crate::gradients::Products;
+pub use crate::device::Products;
 use batch::Draw;
 use checkpoint::{Best, Checkpoint, State};
 pub use data::{corpus, test_corpus};

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::data::ImageShape;
+use crate::device::Products;
 use crate::error::{Error, Result};
 use crate::flow::glow::GlowConfig;
 use crate::flow::preprocess::Preprocessing;
 use crate::flow::tarflow::TarFlowConfig;
 use crate::flow::weights::Storage;
-use crate::gradients::Products;
 use crate::units::Seed;
 
 /// A training run of an oracle. Defaults are EBO's settings where EBO states them, sized for a CPU; a `tarflow` table makes it

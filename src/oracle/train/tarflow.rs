@@ -9,14 +9,14 @@ use super::learner::Learner;
 use super::spec::{TarFlowSpec, TrainSpec};
 use super::step::{Saved, StepLoss, Trainee, adam};
 use crate::data::Dataset;
-use crate::device::to_host;
+use crate::device::{Products, to_host};
 use crate::error::{Error, Result};
 use crate::flow::parameters;
 use crate::flow::tarflow::cpu::CpuTarFlow;
 use crate::flow::tarflow::{Condition, TarFlow, TarFlowConfig, TarFlowOracle};
 use crate::flow::weights::Weights;
 use crate::flow::{Flow, Precision};
-use crate::gradients::{Cut, Products, Scale, clip, gradients_of, in_pieces};
+use crate::gradients::{Cut, Scale, clip, gradients_of, in_pieces};
 use crate::units::Nats;
 
 /// Share of the paper's code's moving average that one batch's z² has in `var` (VP).

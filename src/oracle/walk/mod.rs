@@ -14,6 +14,7 @@ mod save;
 
 use serde::{Deserialize, Serialize};
 
+use crate::device::Products;
 use crate::error::{Error, Result};
 use crate::events::{Events, silent};
 use crate::flow::base::latents;
@@ -68,6 +69,8 @@ pub struct WalkSpec {
     pub class: Option<ClassId>,
     /// Seed of samples.
     pub seed: Seed,
+    /// Format of the matrix products that draw samples.
+    pub products: Products,
     /// The crossing is found where |p_a − p_b| ≤ tolerance·(p_a + p_b).
     pub tolerance: f64,
 }
@@ -207,7 +210,8 @@ impl Walker<'_> {
                 Err(Error::input(format!("{} values are no image of this world of {shape}", x.len())))
             }
             Subject::Sample(index) => {
-                let samples = SampleSpec { n: index + 1, class: spec.class, seed: spec.seed };
+                let WalkSpec { class, seed, products, .. } = *spec;
+                let samples = SampleSpec { class, products, ..SampleSpec::new(index + 1, seed) };
                 let sample = self.world.sample_indices(&samples, self.settings, &[*index])?.swap_remove(0);
                 Ok(End { drawn: Some((*index, sample.source)), x: sample.x })
             }

@@ -106,7 +106,7 @@ impl Interactive {
     fn make(&self, place: &Place<'_>, gallery: &Gallery, indices: &[usize]) -> Result<(Vec<Tile>, usize)> {
         let world = place.world;
         let GalleryRequest { spec, settings, look, .. } = &gallery.request;
-        if look.is_none() && world.flow().resident().is_some() {
+        if look.is_none() && spec.products.is_wide() && world.flow().resident().is_some() {
             return self.make_resident(place, gallery, indices);
         }
         let known = |index: &usize| self.kept.borrow().get(spec, settings, *index);

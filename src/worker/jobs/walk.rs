@@ -12,7 +12,7 @@ use crate::events::{Events, Progress, silent};
 use crate::oracle::classify::Classified;
 use crate::oracle::posterior::Posterior;
 use crate::oracle::walk::{self, Goal, TOLERANCE, Walk, WalkPoint, WalkSpec};
-use crate::oracle::world::{Settings, World};
+use crate::oracle::world::{SampleSpec, Settings, World};
 use crate::worker::Control;
 use crate::worker::desk::{Desk, Line};
 use crate::worker::interactive::{Interactive, gone};
@@ -96,7 +96,8 @@ fn spec(world: &World, interactive: &Interactive, request: &WalkRequest) -> Resu
         Destination::Sample(index) => Goal::Subject(walk::Subject::Sample(index)),
         Destination::Class(class) => Goal::Class(class),
     };
-    Ok(WalkSpec { from, to, steps: request.steps, class: samples.class, seed: samples.seed, tolerance: TOLERANCE })
+    let SampleSpec { class, seed, products, .. } = *samples;
+    Ok(WalkSpec { from, to, steps: request.steps, class, seed, products, tolerance: TOLERANCE })
 }
 
 fn dot(world: &World, index: usize, position: f64, x: &[f32], posterior: Posterior) -> WalkDot {

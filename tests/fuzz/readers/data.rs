@@ -4,8 +4,7 @@ use std::io::Cursor;
 use std::path::Path;
 
 use bayescope::data::{
-    ImageShape, NpzImages, Split, WorldBatch, open, open_split, open_test, read_array, read_fid_statistics, read_logp,
-    write_npz,
+    NpzImages, Split, open, open_split, open_test, read_array, read_fid_statistics, read_logp, write_npz,
 };
 use bayescope::error::Result;
 use bayescope::measure::fidelity::Gaussian;
@@ -13,6 +12,7 @@ use npyz::zip::CompressionMethod;
 use safetensors::tensor::{Dtype, TensorView};
 
 use super::written;
+use crate::common::tiny;
 use crate::forms::{Form, gzip, packed};
 use crate::watch::{Reader, Whole};
 
@@ -109,18 +109,6 @@ fn archive(arrays: &[(&str, Vec<u8>)], method: CompressionMethod) -> Vec<u8> {
     packed(&members, method)
 }
 
-fn world_batch() -> WorldBatch {
-    WorldBatch {
-        shape: ImageShape { channels: 1, height: 2, width: 2 },
-        x: vec![-1.5, 0.25, 1e-30, 3.0, 0.0, -0.0, 1.0, 2.0],
-        classes: 3,
-        y: Some(vec![2, 0]),
-        posterior: Some(vec![0.0, 0.25, 0.75, 1.0, 0.0, 0.0]),
-        logp: Some(vec![f64::NEG_INFINITY, -1e5, -2.5, 0.1, 0.2, 0.3]),
-        aleatoric: Some(vec![0.562, 0.0]),
-    }
-}
-
 #[test]
 fn fuzz_npz() {
     let zip = |arrays: &[(&str, Vec<u8>)], method| Whole::new("x.npz", Form::Zip, archive(arrays, method));
@@ -142,7 +130,7 @@ fn fuzz_npz() {
     Reader {
         name: "npz",
         wholes: vec![
-            Whole::new("x.npz", Form::Zip, written("x.npz", |path| write_npz(path, &world_batch()).unwrap())),
+            Whole::new("x.npz", Form::Zip, written("x.npz", |path| write_npz(path, &tiny::labelled()).unwrap())),
             zip(&medmnist, CompressionMethod::Deflated),
             zip(&keras, CompressionMethod::Stored),
             zip(&[("x", npy(">f8", "(2, 1, 2, 2)", &doubles))], CompressionMethod::Stored),

@@ -18,6 +18,7 @@ use crate::gui::format;
 use crate::gui::prefs::Prefs;
 use crate::gui::runs::{RunCommand, default_folder};
 use crate::gui::session::runs::EstimateView;
+use crate::gui::start::start_button;
 use crate::gui::theme::Theme;
 use crate::gui::widgets::hint;
 use crate::oracle::library;
@@ -195,7 +196,7 @@ impl Form {
             let copy = "The same on the command line; a spec that is no preset is written to the folder first";
             type Make = fn(Box<ExperimentSpec>, PathBuf) -> RunCommand;
             let asked: [(bool, Make); 3] = [
-                (button(ui, "Start experiment", start, true), RunCommand::Start),
+                (start_button(ui, cx, "Start experiment", start, &why), RunCommand::Start),
                 (button(ui, "Estimate time", estimate, !waits), RunCommand::Estimate),
                 (button(ui, "Copy experiment command", copy, true), RunCommand::CopyCommand),
             ];

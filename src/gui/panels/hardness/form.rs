@@ -12,6 +12,7 @@ use crate::experiment::{HARDNESS_PRESETS, HardnessSpec};
 use crate::gui::background::Purpose;
 use crate::gui::command::Command;
 use crate::gui::runs::{RunCommand, default_folder};
+use crate::gui::start::start_button;
 use crate::gui::theme::Theme;
 use crate::gui::widgets::hint;
 use crate::worker::hardness::RankRequest;
@@ -134,8 +135,8 @@ impl Form {
             _ => String::new(),
         };
         ui.horizontal_wrapped(|ui| {
-            let start = ui.add_enabled(why.is_empty(), egui::Button::new("Start ranking")).on_disabled_hover_text(&why);
-            if let (true, Ok(spec)) = (start.clicked(), &ready) {
+            let start = start_button(ui, cx, "Start ranking", "", &why);
+            if let (true, Ok(spec)) = (start, &ready) {
                 let request = RankRequest { spec: Some(Box::new(spec.clone())), folder: folder.clone() };
                 cx.commands.push(Command::Run(RunCommand::Rank(request)));
             }

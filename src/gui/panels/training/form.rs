@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::flow::preprocess::Preprocessing;
 use crate::gui::background::Purpose;
 use crate::gui::command::Command;
+use crate::gui::start::start_button;
 use crate::gui::theme::Theme;
 use crate::gui::widgets::{heading, hint};
 use crate::oracle::train::{ModelSpec, PRESETS, TarFlowSpec, TrainSpec};
@@ -105,8 +106,7 @@ impl Form {
             _ => String::new(),
         };
         ui.horizontal_wrapped(|ui| {
-            let start = ui.add_enabled(why.is_empty(), egui::Button::new("Start training"));
-            if start.on_disabled_hover_text(&why).clicked()
+            if start_button(ui, cx, "Start training", "", &why)
                 && let Ok(spec) = ready
             {
                 cx.commands.push(Command::Train(Box::new(spec), self.folder.trim().into()));

@@ -8,6 +8,7 @@ use super::super::Cx;
 use super::super::fields::{number, path};
 use crate::gui::background::Purpose;
 use crate::gui::command::{Command, validate_command};
+use crate::gui::start::start_button;
 use crate::gui::theme::Theme;
 use crate::gui::widgets::{heading, hint};
 use crate::units::Seed;
@@ -147,13 +148,13 @@ impl Form {
             _ => String::new(),
         };
         ui.horizontal_wrapped(|ui| {
-            let start = ui.add_enabled(why.is_empty(), Button::new("Validate")).on_disabled_hover_text(&why);
+            let start = start_button(ui, cx, "Validate", "", &why);
             let copy = ui.add_enabled(ready.is_ok(), Button::new("Copy validation as command"));
             if let Ok((spec, folder)) = ready {
                 if copy.on_hover_text("The same on the command line").clicked() {
                     cx.commands.push(Command::CopyText(validate_command(&spec, Path::new(&folder))));
                 }
-                if start.clicked() {
+                if start {
                     cx.commands.push(Command::Submit(Box::new(Job::Validate { spec: Box::new(spec), folder })));
                 }
             }

@@ -8,6 +8,7 @@ use crate::gui::panels::Cx;
 use crate::gui::prefs::MAX_SAMPLES;
 use crate::gui::session::Session;
 use crate::gui::session::gallery::Slot;
+use crate::gui::start::start_button;
 use crate::gui::view::Source;
 use crate::gui::widgets::hint;
 use crate::oracle::evidence::leaders;
@@ -151,11 +152,11 @@ impl Form {
         };
         let under_way = cx.session.walk.as_ref().filter(|walk| walk.under_way());
         let trouble = trouble(cx, from.as_ref(), to, about);
-        let ready = trouble.is_empty() && under_way.is_none();
-        let walk = ui.add_enabled(ready, Button::new("Walk to the boundary"));
-        let why =
+        let why_not = if under_way.is_some() { "A walk is under way." } else { &trouble };
+        let about =
             "The path, the exact posterior at every point, and the image at which two classes are equally probable";
-        if let Some(from) = from.filter(|_| walk.on_hover_text(why).clicked()) {
+        let walk = start_button(ui, cx, "Walk to the boundary", about, why_not);
+        if let Some(from) = from.filter(|_| walk) {
             let (samples, settings) = (cx.prefs.spec(), cx.prefs.settings());
             let request = WalkRequest { from, to, steps: self.steps, samples, settings };
             cx.commands.push(Command::WalkToBoundary(Box::new(request)));

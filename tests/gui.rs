@@ -1,25 +1,48 @@
 //! The window, driven by role and label against an engine that answers when it is told to.
 #![cfg(feature = "gui")]
 
+#[path = "gui/access.rs"]
 mod access;
+#[path = "gui/bayes.rs"]
 mod bayes;
+#[path = "gui/device.rs"]
 mod device;
+#[path = "gui/experiments.rs"]
 mod experiments;
+#[path = "gui/export.rs"]
 mod export;
+#[path = "gui/fake.rs"]
 mod fake;
+#[path = "gui/far.rs"]
 mod far;
+#[path = "gui/fetch.rs"]
 mod fetch;
+#[path = "gui/hardness.rs"]
 mod hardness;
+#[path = "gui/help.rs"]
 mod help;
+#[path = "gui/judge.rs"]
 mod judge;
+#[path = "gui/kinds.rs"]
 mod kinds;
+#[path = "gui/ledger.rs"]
 mod ledger;
+#[path = "gui/looking.rs"]
 mod looking;
+
+#[path = "gui/plots.rs"]
 mod plots;
+#[path = "gui/start.rs"]
+mod start;
+#[path = "gui/tour.rs"]
 mod tour;
+#[path = "gui/training.rs"]
 mod training;
+#[path = "gui/validate.rs"]
 mod validate;
+#[path = "gui/walk.rs"]
 mod walk;
+#[path = "gui/worst.rs"]
 mod worst;
 
 use std::path::Path;

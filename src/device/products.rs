@@ -1,11 +1,12 @@
-//! The number format of training's matrix products.
+//! The number format of the matrix products of training, and of drawing images.
 
 use burn::tensor::{DType, Device};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
-/// Format in which the matrix products of training are computed; sums, norms and the weights themselves are 32-bit.
+/// Format in which matrix products are computed, of training or of drawing images; sums, norms and the weights that are kept are
+/// 32-bit, and so is every density.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Products {
@@ -31,6 +32,29 @@ impl Products {
         }
     }
 
+    /// Whether they are those that densities are computed with.
+    pub fn is_wide(&self) -> bool {
+        *self == Self::F32
+    }
+
+    /// In words.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::F32 => "32 bits",
+            Self::Bf16 => "bfloat16",
+            Self::F16 => "half precision",
+        }
+    }
+
+    /// As specs and options write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::F32 => "f32",
+            Self::Bf16 => "bf16",
+            Self::F16 => "f16",
+        }
+    }
+
     /// What the loss is multiplied by, and the gradients divided by.
     pub fn loss_scale(self) -> f64 {
         if self == Self::F16 { HALF_SCALE } else { 1.0 }
@@ -43,7 +67,7 @@ impl Products {
     pub fn check(self, device: &Device) -> Result<()> {
         match self.narrow() {
             Some(dtype) if !device.supports_dtype(dtype) => {
-                Err(Error::Device(format!("this device has no {dtype:?} arithmetic: set products = \"f32\"")))
+                Err(Error::Device(format!("this device has no {dtype:?} arithmetic: take products f32")))
             }
             _ => Ok(()),
         }

@@ -1,0 +1,91 @@
+//! The button that a panel is for, and Ctrl+Enter, which presses it wherever the focus is.
+
+use eframe::egui::{self, Button, Ui};
+
+use super::command::{Command, shortcut};
+use super::panels::Cx;
+
+/// What became of Ctrl+Enter.
+#[derive(Debug, Default, PartialEq, Eq)]
+enum Wish {
+    #[default]
+    None,
+    /// Asked for in this frame: fields take over first what was typed into them.
+    Asked,
+    /// To be done in this frame, by the panel in front.
+    Due,
+    /// The button was found, and could not be pressed.
+    Refused(String),
+}
+
+/// Which panel is in front, and whether its button is to be pressed.
+#[derive(Debug, Default)]
+pub struct Start {
+    wish: Wish,
+    /// The panel that was brought up or touched last.
+    front: String,
+    /// Panels painted in this frame, in their order.
+    painted: Vec<String>,
+    /// Whether the panel that is being painted is the one in front.
+    here: bool,
+}
+
+impl Start {
+    /// Somebody wants the panel in front to do what it is for.
+    pub fn ask(&mut self, ctx: &egui::Context) {
+        ctx.memory_mut(|memory| {
+            if let Some(focused) = memory.focused() {
+                memory.surrender_focus(focused);
+            }
+        });
+        ctx.request_repaint();
+        self.wish = Wish::Asked;
+    }
+
+    /// A panel was brought up or touched.
+    pub fn bring(&mut self, panel: &str) {
+        panel.clone_into(&mut self.front);
+    }
+
+    /// Before the panels are painted.
+    pub fn begin(&mut self) {
+        if !self.painted.contains(&self.front) {
+            self.front = self.painted.first().cloned().unwrap_or_default();
+        }
+        self.painted.clear();
+        self.here = false;
+    }
+
+    /// A panel is painted now.
+    pub fn enter(&mut self, panel: &str, ui: &Ui) {
+        if ui.ui_contains_pointer() && ui.input(|input| input.pointer.any_pressed()) {
+            self.bring(panel);
+        }
+        self.here = self.front == panel;
+        self.painted.push(panel.to_owned());
+    }
+
+    /// After the panels were painted: why nothing was started, if something was to be.
+    pub fn end(&mut self) -> Option<String> {
+        match std::mem::take(&mut self.wish) {
+            Wish::Asked => self.wish = Wish::Due,
+            Wish::Due => return Some("The panel in front has nothing to start.".into()),
+            Wish::Refused(why) => return Some(why),
+            Wish::None => {}
+        }
+        None
+    }
+}
+
+/// The button that a panel is for; whether it was pressed, by hand or by Ctrl+Enter. It cannot be while `why` says why not.
+pub fn start_button(ui: &mut Ui, cx: &mut Cx, text: &str, about: &str, why: &str) -> bool {
+    let keys = shortcut(&Command::Start).map(|keys| ui.ctx().format_shortcut(&keys)).unwrap_or_default();
+    let button = ui.add_enabled(why.is_empty(), Button::new(text)).on_disabled_hover_text(why);
+    let button = button.on_hover_text(if about.is_empty() { keys } else { format!("{about} ({keys})") });
+    let start = &mut cx.view.start;
+    let due = start.here && start.wish == Wish::Due;
+    if due {
+        start.wish = if why.is_empty() { Wish::None } else { Wish::Refused(why.to_owned()) };
+    }
+    button.clicked() || (due && why.is_empty())
+}

@@ -1,0 +1,112 @@
+//! What is drawn from a world, and what of it is known.
+
+use burn::tensor::Tensor;
+use serde::{Deserialize, Serialize};
+
+use crate::data::{ImageShape, WorldBatch};
+use crate::device::Products;
+use crate::oracle::posterior::{Posterior, Prior};
+use crate::units::{ClassId, Seed, Smoothing, Tau};
+
+/// The knobs of a world.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Settings {
+    /// Base temperature τ.
+    pub tau: Tau,
+    /// Posterior smoothing T.
+    pub smoothing: Smoothing,
+    /// Class prior π.
+    pub prior: Prior,
+}
+
+impl Settings {
+    /// τ = 1, T = 1, uniform prior.
+    pub fn default_for(classes: usize) -> Self {
+        Self { tau: Tau::ONE, smoothing: Smoothing::ONE, prior: Prior::uniform(classes) }
+    }
+}
+
+/// Which samples: counter-based, so that sample i is the same image in every batch and for every n.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SampleSpec {
+    /// Number of images.
+    pub n: usize,
+    /// All from this class, or from the prior.
+    pub class: Option<ClassId>,
+    /// Seed of classes, latents and labels.
+    pub seed: Seed,
+    /// Format of the matrix products that draw them. Narrow ones draw images a little beside those of the flow, whose
+    /// densities and posteriors are computed in 32 bits all the same.
+    #[serde(default, skip_serializing_if = "Products::is_wide")]
+    pub products: Products,
+}
+
+impl SampleSpec {
+    /// Classes from the prior, drawn in 32 bits.
+    pub fn new(n: usize, seed: Seed) -> Self {
+        Self { n, class: None, seed, products: Products::F32 }
+    }
+}
+
+/// One image of a world with everything known about it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sample {
+    /// Running number under its seed.
+    pub index: usize,
+    /// The class y₀ whose density x was drawn from.
+    pub source: ClassId,
+    /// The label y: y₀ at T = 1; drawn from p_T(·|x) otherwise, so that (x, y) follow the joint world. y₀ always where
+    /// one class was asked for.
+    pub label: ClassId,
+    /// World-space image, CHW, rounded to 32 bits.
+    pub x: Vec<f32>,
+    /// The exact posterior: in a shared-map world of the image before that rounding, from its base sample ([`World::rounding`]
+    /// tells what the rounding does to it); in a class-map world of x itself.
+    pub posterior: Posterior,
+}
+
+/// What is known of a sample besides its image; fields as of [`Sample`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Figures {
+    /// Running number under its seed.
+    pub index: usize,
+    /// The class y₀.
+    pub source: ClassId,
+    /// The label y.
+    pub label: ClassId,
+    /// The exact posterior.
+    pub posterior: Posterior,
+}
+
+impl Figures {
+    /// The sample these are the figures of.
+    pub fn with_image(self, x: Vec<f32>) -> Sample {
+        let Self { index, source, label, posterior } = self;
+        Sample { index, source, label, x, posterior }
+    }
+}
+
+/// Samples whose images stayed on the device, for the eye.
+#[derive(Debug, Clone)]
+pub struct ResidentSamples {
+    /// In the order asked for.
+    pub figures: Vec<Figures>,
+    /// Their images as [`World::fetch`] takes them, [N, C, H, W].
+    pub images: Tensor<4>,
+    /// 8-bit levels for the eye, whole numbers in f32, [N, C, H, W].
+    pub levels: Tensor<4>,
+}
+
+/// Samples as arrays for a file.
+pub fn to_world_batch(shape: ImageShape, classes: usize, samples: &[Sample]) -> WorldBatch {
+    let posteriors = || samples.iter().map(|s| &s.posterior);
+    WorldBatch {
+        shape,
+        x: samples.iter().flat_map(|s| s.x.iter().copied()).collect(),
+        classes,
+        y: Some(samples.iter().map(|s| s.label as i64).collect()),
+        posterior: Some(posteriors().flat_map(|p| p.probabilities.iter().map(|&p| p as f32)).collect()),
+        logp: Some(posteriors().flat_map(|p| p.log_likelihood.iter().copied()).collect()),
+        aleatoric: Some(posteriors().map(|p| p.entropy_nats).collect()),
+    }
+}
