@@ -3,12 +3,17 @@
 //! Worlds in which the truth is known: a class-conditional normalizing flow trained on real images and frozen *is* a
 //! data distribution, whose exact posterior and Bayes error can be computed instead of estimated.
 //!
-//! The rooms of this crate; the left may be imported by the right, never back:
+//! The rooms of this crate; the left may be imported by the right, never back (`tests/layering.rs`):
 //!
-//! `units, error → data → flow → oracle → {bayes, measure, classifier} → experiment → run → worker → {cli, gui}` (`device`,
-//! `kernels` and `gradients` stand beside `data`; `measure` imports nothing of the crate beyond `units`, `error`, `events` and `kernels`,
-//! and `classifier` names one function of it, `log_softmax`; `provenance` stands beside `error`). What is taken away, brought back and
-//! compared with nature stands between `classifier` and `worker`: `export`, `judge`, `validate`.
+//! `units, error → data → flow → oracle → {bayes, measure, classifier} → experiment → run → worker → {cli, gui}`
+//!
+//! `events` and `provenance` stand beside `error`, `device`, `kernels` and `gradients` beside `data`, `figure` beside `measure`. What is
+//! taken away, brought back and compared with nature stands between `classifier` and `worker`: `export`, `judge`, `validate`. `measure`
+//! computes without a device: of the crate it imports `units`, `error`, `events` and `kernels` alone, and `classifier` names one function
+//! of it, `log_softmax`. What lives in each room, and how to add to it: docs/architecture.md.
+//!
+//! Comments cite *theory §n*, which is docs/theory.md, and the two papers: BLC, Khorasani et al., "Beyond the Loss Curve", and EBO,
+//! Theisen et al., "Evaluating State-of-the-Art Classification Models Against Bayes Optimality".
 
 pub mod bayes;
 pub mod classifier;

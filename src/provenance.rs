@@ -1,4 +1,4 @@
-//! Exactness travels with the number (DESIGN §2): how far a figure, a picture or a file can be trusted, and the chain it comes from.
+//! Exactness travels with the number: how far a figure, a picture or a file can be trusted, and the chain it comes from.
 
 use serde::{Deserialize, Serialize};
 

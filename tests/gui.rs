@@ -27,8 +27,6 @@ mod judge;
 mod kinds;
 #[path = "gui/ledger.rs"]
 mod ledger;
-#[path = "gui/look.rs"]
-mod look;
 #[path = "gui/looking.rs"]
 mod looking;
 
@@ -372,7 +370,6 @@ impl egui::DroppedFile for Dropped {
 }
 
 /// The nodes of the tree, for failures.
-#[allow(dead_code)]
 fn labels(harness: &Harness<'_, App>) -> Vec<String> {
     harness.root().children_recursive().filter_map(|node| node.accesskit_node().label()).collect()
 }

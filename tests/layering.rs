@@ -1,4 +1,4 @@
-//! The rooms of DESIGN §1: who may import whom, and who may name what. Scans the source text.
+//! The rooms of docs/architecture.md: who may import whom, and who may name what. Scans the source text.
 
 use std::path::Path;
 
@@ -72,7 +72,7 @@ const WORDS: &[(&[&str], &[&str])] = &[
             // The network waits on a thread of its own, so that a stop is heard at once.
             "src/data/fetch/",
             // A batch's pieces run side by side: burn's graph may not be shared with the pool its kernels use.
-            "src/gradients.rs",
+            "src/gradients/mod.rs",
             // Each of several devices is driven by a thread of its own.
             "src/device/many.rs",
             // The desktop's file dialog and the listing of adapters wait for people and drivers.
@@ -178,8 +178,41 @@ fn mentions(code: &str, word: &str) -> bool {
     })
 }
 
+/// Names in the first column of the table `| file | what |` at the top of a file; `None` where there is no such table.
+fn tabled(text: &str) -> Option<Vec<&str>> {
+    let mut rows = text.lines().filter_map(|line| line.strip_prefix("//! | "));
+    rows.find(|row| row.starts_with("file | what |"))?;
+    let first = rows.filter_map(|row| row.split(" |").next());
+    Some(first.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect())
+}
+
+/// The modules that a file declares, those of tests aside.
+fn declared(text: &str) -> impl Iterator<Item = &str> {
+    let modules = text.lines().filter_map(|line| line.split_once("mod ").filter(|(before, _)| !before.contains("//")));
+    let names = modules.filter(|(before, _)| before.is_empty() || before.starts_with("pub"));
+    names.filter_map(|(_, after)| after.strip_suffix(';')).filter(|name| *name != "tests")
+}
+
+#[test]
+fn tables_of_files_name_every_file() {
+    let (mut tables, mut broken) = (0, Vec::new());
+    for (file, text) in sources() {
+        let Some(tabled) = tabled(&text) else { continue };
+        tables += 1;
+        let missing = declared(&text).filter(|module| !tabled.contains(module)).map(|module| (module, "is missing in"));
+        let gone = tabled.iter().filter(|name| **name != "mod" && !declared(&text).any(|module| module == **name));
+        let gone = gone.map(|name| (*name, "has gone from below"));
+        broken.extend(missing.chain(gone).map(|(name, how)| format!("{name} {how} the table of {file}")));
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+    assert!(tables > 10, "the tables were not found");
+}
+
 #[test]
 fn the_scan_sees_what_it_should() {
+    let text = "//! | file | what |\n//! |---|---|\n//! | `a`, `b` | `not this` |\n\nmod a;\npub(super) mod c;\nmod tests;\n// mod d;";
+    assert_eq!(tabled(text), Some(vec!["a", "b"]));
+    assert_eq!((declared(text).collect::<Vec<_>>(), tabled("//! | file | figure |")), (vec!["a", "c"], None));
     assert!(mentions("use egui::Ui;", "egui") && !mentions("let begui = 1;", "egui"));
     assert!(!mentions(r#"println!("egui");"#, "egui"));
     assert!(mentions("burn::tensor::x(wgpu::Instance)", "wgpu::"));

@@ -210,7 +210,7 @@ impl Scene {
         self.distances[g * self.count() + h]
     }
 
-    /// b_gh: how far from m_g, towards m_h, the face lies beyond which h is likelier (REPORT §1). Of two coincident classes
+    /// b_gh: how far from m_g, towards m_h, the face lies beyond which h is likelier (theory §3). Of two coincident classes
     /// the lighter always loses, of equally heavy ones the first.
     pub fn boundary(&self, g: usize, h: usize) -> f64 {
         let d = self.distance(g, h);

@@ -1,5 +1,5 @@
 //! The entropy side: aleatoric uncertainty A = E[H(p(y|x))], mutual information I(X;Y) = H(Y) − A, and which combinations
-//! of published figures are possible at all (SCIENCE §3).
+//! of published figures are possible at all (theory §3).
 
 use std::f64::consts::LN_2;
 
@@ -105,7 +105,7 @@ pub struct Claims {
     pub aleatoric_nats: Option<(f64, f64)>,
     /// Mutual information, bits.
     pub mutual_information_bits: Option<(f64, f64)>,
-    /// Bayes error.
+    /// Bayes error, a fraction.
     pub bayes_error: Option<(f64, f64)>,
 }
 

@@ -6,6 +6,7 @@
 //! | file | what |
 //! |---|---|
 //! | `problem`, `classes` | the problem as given, and reduced to r ≤ K − 1 dimensions |
+//! | `estimate` | a Bayes error with everything that must be known about it |
 //! | `compute` | the choice of method, and refinement to a tolerance |
 //! | `line`, `equidistant`, `biorthogonal`, `product` | closed forms and one-dimensional integrals |
 //! | `plane`, `tensor` | deterministic quadrature: two dimensions; at most six classes |

@@ -1,4 +1,4 @@
-//! Pair importance sampling: one sample for all classes, for any number of them (REPORT §1; Karp-Luby, and ALOE of Owen,
+//! Pair importance sampling: one sample for all classes, for any number of them (theory §3; Karp-Luby, and ALOE of Owen,
 //! Maximov and Chertkov 2019, Rao-Blackwellised over class and pair).
 //!
 //! A pair (g, h) is drawn with probability u_gh/U, u_gh = w_g Q(b_gh), a point z beyond its face, and

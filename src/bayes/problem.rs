@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 /// Largest part by which priors may miss a sum of 1.
 const PRIOR_SUM_TOLERANCE: f64 = 1e-9;
 
-/// PROBLEM.json (DESIGN §4): class means, one covariance for all classes, and class priors.
+/// PROBLEM.json: class means, one covariance for all classes, and class priors.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Problem {

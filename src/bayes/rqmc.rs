@@ -1,4 +1,4 @@
-//! Sums of wedges by randomised quasi-Monte Carlo: independent scrambles, Student's t over them (REPORT §3).
+//! Sums of wedges by randomised quasi-Monte Carlo: independent scrambles, Student's t over them (theory §3).
 
 use rayon::prelude::*;
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -119,7 +119,7 @@ impl WedgeSum {
         let (value, std_error) = mean_and_error(&replicates);
         let sampled = if self.exact() { 0.0 } else { student_95(REPLICATES - 1) * std_error };
         // Where the union bound is nearly the sum, what it lacks lives in points that were never drawn, and replicates that
-        // agree prove nothing (REPORT §3.4).
+        // agree prove nothing.
         let gap = (union - value).max(0.0);
         let unseen = if !self.exact() && gap < 1e-5 * value { 0.1 * gap } else { 0.0 };
         Scaled { log_scale: self.log_scale, value, half_width: sampled + unseen + left_out + 4e-15 * value }

@@ -1,5 +1,5 @@
 //! The Bayes error of any world from samples of it: for worlds whose map depends on the class there is no integral over
-//! Gaussians, but every sample's posterior is exact, and E = E_x[1 − max_y p(y|x)] (SCIENCE §3).
+//! Gaussians, but every sample's posterior is exact, and E = E_x[1 − max_y p(y|x)] (theory §3).
 
 use serde::Serialize;
 

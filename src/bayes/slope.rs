@@ -1,4 +1,4 @@
-//! dE/dlog τ, which is never negative (EBO Prop. 2; REPORT §1 gives the sum over faces).
+//! dE/dlog τ, which is never negative (EBO Prop. 2; theory §3 derives the sum over faces).
 
 use super::classes::{GaussianClasses, Merge, Scene};
 use super::compute::{SOV_UP_TO, Spec, TENSOR_UP_TO, positive, refine_pairs, refine_wedges};

@@ -2,7 +2,7 @@
 //!
 //! E = Σ_g w_g Σ_h P(h is the first rival, in the order of b_gh, that beats g),
 //!
-//! so that its *relative* accuracy is the same at 0.9 and at 1e-40 (REPORT §1), and its derivative in log τ,
+//! so that its *relative* accuracy is the same at 0.9 and at 1e-40 (theory §3), and its derivative in log τ,
 //!
 //! dE/dlog τ = Σ_{g<h} d_gh w_g φ(b_gh) P(g and h win together | on their face) ≥ 0.
 

@@ -1,5 +1,5 @@
 //! At most six classes: the first-violation terms have four dimensions at most, and tensor Gauss-Legendre rules of
-//! growing order tell their own error (REPORT §0).
+//! growing order tell their own error (theory §3).
 
 use rayon::prelude::*;
 

@@ -1,6 +1,6 @@
 //! One term of the first-violation sum and its separation of variables.
 //!
-//! Class g loses first to h where n_h·e > b_h while n_i·e ≤ b_i for the rivals i before h (REPORT §1; e ~ N(0, I) around
+//! Class g loses first to h where n_h·e > b_h while n_i·e ≤ b_i for the rivals i before h (theory §3; e ~ N(0, I) around
 //! m_g). The violated direction is sampled first, t > b_h; the constraints left are those of an orthant in the other
 //! directions, whose Cholesky factor is pivoted after Gibson, Glasbey and Elston (the least likely next), and each variable
 //! is drawn inside its bounds (Genz). The last one is integrated, not drawn. A face between g and h, on which the derivative

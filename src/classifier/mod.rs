@@ -1,5 +1,15 @@
 //! Classifiers q(y|x): the architectures of EBO and BLC, each file its paper, with torchvision's parameter names, so that its
 //! weight files open here.
+//!
+//! | file | what |
+//! |---|---|
+//! | `architecture`, `work` | the networks by name; how much each computes |
+//! | `linear`, `mlp`, `mnist_convnet`, `alexnet`, `resnet`, `wide_resnet`, `mobilenet`, `convnext`, `vit`, `swin` | one network each |
+//! | `layers`, `maker` | the layers they share; their parameters by name, given or drawn |
+//! | `compute`, `host` | what computes the layers: burn's tensors on any device; in training on the CPU our own kernels |
+//! | `spec`, `train`, `piece` | how a classifier is trained; one step; the gradients of a piece of a batch |
+//! | `checkpoint`, `scaled`, `onnx` | trained classifiers in files: ours and torchvision's with the scale of their input, anybody's as ONNX |
+//! | `features` | what a network reads off images, for FID and its kin |
 
 mod alexnet;
 mod architecture;
@@ -101,7 +111,7 @@ impl ClassifierConfig {
 
 /// The parameters of one of the networks.
 #[derive(Module, Debug)]
-#[allow(clippy::large_enum_variant, reason = "a classifier is one of them; there are no arrays of them")]
+#[expect(clippy::large_enum_variant, reason = "a classifier is one of them; there are no arrays of them")]
 enum Network {
     Linear(linear::LinearClassifier),
     Mlp(mlp::Mlp),

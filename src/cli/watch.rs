@@ -52,7 +52,7 @@ pub fn run(args: &WatchArgs) -> Result<()> {
     }
 }
 
-#[allow(clippy::disallowed_methods, reason = "files, on a network at that, tell nobody when they change")]
+#[expect(clippy::disallowed_methods, reason = "files, on a network at that, tell nobody when they change")]
 fn follow(args: &WatchArgs, look: impl Fn() -> Result<Seen>) -> Result<()> {
     let mut before = String::new();
     loop {

@@ -2,8 +2,18 @@
 //! fetched by name.
 //!
 //! Two kinds of images exist and are never mixed. **Pixels** are 8-bit and come from outside; **world-space** images are
-//! the float tensors a flow sees, for which alone a posterior is exact (SCIENCE §1). [`open`] reads any supported file or
+//! the float tensors a flow sees, for which alone a posterior is exact (theory §1). [`open`] reads any supported file or
 //! folder as one of the two.
+//!
+//! | file | what |
+//! |---|---|
+//! | `open`, `source`, `names` | what a path holds; how a file is opened; class names beside it |
+//! | `idx`, `cifar`, `batches`, `pickle`, `folder`, `tiff` | pixels from outside, a format each |
+//! | `npy`, `archive`, `npz`, `stream`, `table` | NumPy's files: one array; archives, as a whole, piece by piece, written block by block |
+//! | `world`, `pad` | images in world space; images brought into the shape a model expects |
+//! | `fid_stats` | statistics of other programs |
+//! | `fetch` | corpora by name |
+//! | `write`, `parts`, `alone` | whole files or none; temporary files; what only one process at a time may do |
 
 mod alone;
 mod archive;
@@ -67,6 +77,9 @@ impl std::fmt::Display for ImageShape {
         write!(f, "{}×{}×{}", self.channels, self.height, self.width)
     }
 }
+
+/// The file of a dataset folder that says which world its images are of.
+pub const DATASET: &str = "dataset.json";
 
 /// 8-bit images, their labels where known, and their class names.
 #[derive(Debug, Clone, PartialEq)]

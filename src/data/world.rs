@@ -15,7 +15,7 @@ const ROUNDING: f32 = 1e-4;
 /// Bytes encoded at a time.
 const CHUNK: usize = 1 << 18;
 
-/// Images in world space, as the flow sees them, and what is known about each (SCIENCE §1, DESIGN §3).
+/// Images in world space, as the flow sees them, and what is known about each (theory §1).
 #[derive(Debug, Clone, PartialEq)]
 pub struct WorldBatch {
     /// Shape of every image.

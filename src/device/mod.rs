@@ -1,5 +1,17 @@
 //! Which machine computes: a wgpu adapter, CUDA or the CPU. Everything is probed before it is used, and the reason for
 //! the choice travels with it.
+//!
+//! | file | what |
+//! |---|---|
+//! | `probe`, `adapters`, `cuda` | whether a device computes; those of wgpu and of CUDA |
+//! | `table`, `window` | the devices brought up so far; the window's own |
+//! | `faults`, `persevere`, `batches` | what a failing device looks like; work begun again on the next; halving where memory is short |
+//! | `many` | several devices of one machine |
+//! | `address`, `remote`, `latency`, `lend` | devices of other machines, and lending ours |
+//! | `products` | the number format of matrix products, in training and in drawing images |
+//! | `read`, `picture` | the one door through which values come back; pictures that need not |
+//! | `memory` | memory of the host, given back |
+//! | `drill` | faults on purpose, for tests |
 
 #[cfg(feature = "wgpu")]
 mod adapters;

@@ -1,5 +1,17 @@
 //! Experiments on a world: functions from a serde spec to events. The unit of work is a cell, one classifier trained and measured;
 //! what a cell gives depends on its content alone, not on the order or the machine's mishaps.
+//!
+//! | file | what |
+//! |---|---|
+//! | `spec`, `presets`, `kinds` | what an experiment is told; the specs that come with the program; what each kind adds to a grid |
+//! | `cell`, `train`, `trained`, `checkpoint` | one cell: what it is, from start to result, its answers, its state in a file |
+//! | `told`, `watched`, `worst` | trainings of one cell as one course; figures while it trains; the images it knows least of |
+//! | `images`, `pool`, `dataset`, `truth` | samples with exact posteriors, in memory or on disk; images of a dataset; the world's Bayes error |
+//! | `scaling`, `self_validation`, `temperature`, `soft_labels`, `shift`, `active`, `graders`, `hardness` | the experiments, one a file or folder |
+//! | `beside`, `repeats` | what they share: classifiers beside the Bayes error; means over seeds |
+//! | `finding`, `summary` | what the cells say together |
+//! | `bench` | how fast classifiers train |
+//! | `hand_made` | results with known numbers, for tests |
 
 mod active;
 mod bench;

@@ -25,7 +25,7 @@ pub(super) const NATS: [f64; 2] = [0.0, f64::INFINITY];
 pub struct SeedMean {
     /// The mean.
     pub value: f64,
-    /// Seeds.
+    /// How many seeds it is of.
     pub seeds: usize,
     /// 95 % interval over test images: its ends are as far off as the seeds' own are on average, which is no nearer than those of the
     /// mean would be.

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::{Drift, ExportEvent, ExportSpec, Format, Stage, Work};
-use crate::data::{ImageShape, write_atomically};
+use crate::data::{DATASET, ImageShape, write_atomically};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::experiment::Facts;
@@ -17,10 +17,7 @@ use crate::oracle::rounding::Rounding;
 use crate::provenance::{Badge, Made, Provenance};
 use crate::units::{Seed, Smoothing, Tau};
 
-/// Its name.
-pub const NAME: &str = "dataset.json";
-
-/// Everything that must be known about a dataset of a world (DESIGN §3).
+/// Everything that must be known about a dataset of a world, as `dataset.json` holds it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
     /// Version of this form.
@@ -123,7 +120,7 @@ impl Manifest {
             .with("seed", self.seed.0.to_string())
             .with("images", images.join(", "))
             .with("exactness", &self.exactness)
-            .with("files", format!("{}, their SHA-256 in {NAME}", self.files.len()));
+            .with("files", format!("{}, their SHA-256 in {DATASET}", self.files.len()));
         Made { what: "dataset".into(), place: Some(folder.display().to_string()), provenance }
     }
 
@@ -132,7 +129,7 @@ impl Manifest {
     /// # Errors
     /// Names the file that cannot be read.
     pub fn read(folder: &Path) -> Result<Option<Self>> {
-        let path = folder.join(NAME);
+        let path = folder.join(DATASET);
         match std::fs::read(&path) {
             Ok(text) => serde_json::from_slice(&text).map(Some).map_err(|e| Error::file(&path, e.to_string())),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
@@ -158,7 +155,7 @@ impl Manifest {
     /// Writes it, and the card for people before it.
     pub(super) fn write(&self, folder: &Path) -> Result<()> {
         write_atomically(&folder.join("README.md"), |out| out.write_all(self.card().as_bytes()))?;
-        let path = folder.join(NAME);
+        let path = folder.join(DATASET);
         let text = serde_json::to_vec_pretty(self).map_err(|e| Error::file(&path, e.to_string()))?;
         write_atomically(&path, |out| out.write_all(&text))
     }

@@ -1,6 +1,6 @@
 //! A dataset of a world to take away: images of it at one temperature with their exact posteriors, as arrays, as pictures, or both.
 //!
-//! The float tensors are the reference: for them alone posteriors are exact (SCIENCE §1). Pictures have 8 bits a value: beside them stand
+//! The float tensors are the reference: for them alone posteriors are exact (theory §1). Pictures have 8 bits a value: beside them stand
 //! the posteriors of the rounded pixels, computed again, and how far these are from those of the image that was rounded.
 //!
 //! An export is made of pieces of a few thousand images, each written whole. A killed one goes on with the first piece that is missing;
@@ -33,7 +33,7 @@ use crate::experiment::Facts;
 use crate::oracle::world::{Settings, World};
 use crate::units::Seed;
 
-pub use manifest::{Manifest, NAME, SplitRecord};
+pub use manifest::{Manifest, SplitRecord};
 pub use rounded::Drift;
 
 use pieces::Pieces;

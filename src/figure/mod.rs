@@ -4,6 +4,13 @@
 //! SVG, PNG and the window come from one list of shapes ([`scene()`]), so they differ in nothing but the encoding. Text is measured and, in
 //! the PNG, drawn with the fonts that egui carries; in the SVG every text states its width, so another font is squeezed or stretched into
 //! the same place.
+//!
+//! | file | what |
+//! |---|---|
+//! | `scene`, `svg`, `png`, `csv`, `page` | the list of shapes, and what is written from it |
+//! | `layout`, `bounds`, `ticks`, `labels`, `legend` | where everything is |
+//! | `series`, `palette`, `text` | data as shapes; colours and markers; widths and outlines of text |
+//! | `table` | tables |
 
 use serde::{Deserialize, Deserializer, Serialize};
 

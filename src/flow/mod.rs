@@ -1,8 +1,15 @@
-//! Normalizing flows: an invertible map with a log-determinant over a Gaussian base (SCIENCE §1).
+//! Normalizing flows: an invertible map with a log-determinant over a Gaussian base (theory §1).
 //!
 //! A flow answers two questions about world-space images: how likely each class makes them ([`Flow::score`]) and which
 //! image a base sample becomes ([`Flow::decode`]). Both return [`Scores`], the sufficient statistics from which
 //! log p(x|y) follows at *every* base temperature τ without another pass.
+//!
+//! | file | what |
+//! |---|---|
+//! | `architecture` | the two families behind one name |
+//! | `base`, `preprocess` | the Gaussian base of a shared map; pixels to world space and back, with the log-determinant |
+//! | `glow`, `tarflow` | the families |
+//! | `weights`, `import`, `parameters` | named arrays from any checkpoint; which flow they are; a module's parameters by name |
 
 pub mod architecture;
 pub mod base;
@@ -197,7 +204,7 @@ pub struct Decoded {
     pub scores: Option<Scores>,
 }
 
-/// Which part of an image speaks for one class and against another (SCIENCE §2).
+/// Which part of an image speaks for one class and against another (theory §2).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evidence {
     /// Rows of cells.

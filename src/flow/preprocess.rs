@@ -101,7 +101,7 @@ fn softplus(y: f64) -> f64 {
     y.max(0.0) + (-y.abs()).exp().ln_1p()
 }
 
-/// How 8-bit pixels lie in a flow's world space, and which noise makes them real numbers (SCIENCE §1).
+/// How 8-bit pixels lie in a flow's world space, and which noise makes them real numbers (theory §1).
 #[derive(Debug, Clone, Copy, PartialEq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(tag = "noise", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Preprocessing {

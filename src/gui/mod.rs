@@ -2,6 +2,20 @@
 //!
 //! `theme, command, prefs, session → widgets → panels, cards → app`. Panels read [`Session`], edit [`Prefs`] and leave
 //! [`Command`]s; [`App`] does what was asked and tells the [`Engine`] what is wanted. Nothing in here waits.
+//!
+//! | file | what |
+//! |---|---|
+//! | `launch`, `in_window`, `engine` | opening the window; the app in it; what it asks of whoever computes |
+//! | `app`, `drain`, `obey`, `wishes` | a frame: the parts in order, what came in, what was asked for, what is wanted now |
+//! | `session`, `prefs`, `view` | what is known, what is set, what is only looked at |
+//! | `command`, `palette`, `start`, `background` | everything a user can do; the list of it; the button a panel is for; what would hold up a frame |
+//! | `panels`, `top_bar`, `world_card`, `jobs`, `inspector`, `on_top` | what is on the screen, from the middle outwards |
+//! | `evidence`, `running`, `verdict`, `looks` | parts of the inspector and of the world card |
+//! | `atlas`, `paint`, `figures`, `data_table` | thumbnails, pictures painted where they are, plots and their numbers |
+//! | `readout`, `ledger`, `precision`, `overlay` | the Bayes error; how exact everything is; 32 bits; frame times |
+//! | `connect`, `fetch`, `runs`, `prompt` | another machine, corpora, runs on disk, paths |
+//! | `help`, `glossary`, `tour`, `landmarks` | keys and words; the first time, and where its controls lie |
+//! | `theme`, `format`, `widgets` | colours and distances; numbers as people read them; small widgets |
 
 mod app;
 mod atlas;

@@ -5,6 +5,7 @@
 //!
 //! | file | what |
 //! |---|---|
+//! | `arrays` | what is needed of an array in a file |
 //! | `truth` | posteriors, labels and ids of a dataset folder, without the images |
 //! | `predictions` | npz, npy, csv and parquet of other programs: kinds, ids, columns, repairs and refusals |
 //! | `candidates` | models as a user names them: prediction files, and networks that are run here: ONNX, checkpoints of the zoo |

@@ -1,4 +1,4 @@
-//! The truth about an exported dataset (DESIGN §3, "Dataset folder"): posteriors, drawn labels and ids, without the images.
+//! The truth about an exported dataset: posteriors, drawn labels and ids, without the images.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -6,15 +6,13 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::arrays::{integers, matrix};
-use crate::data::{Archive, Split, Types};
+use crate::data::{Archive, DATASET, Split, Types};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
 use crate::flow::weights::sha256;
 use crate::measure::log_softmax;
 use crate::units::ClassId;
 
-/// Name of the manifest beside the archives.
-const MANIFEST: &str = "dataset.json";
 /// How far stored posteriors may be from those of the stored log-likelihoods before the manifest is not believed.
 const SAME: f64 = 1e-4;
 /// How far a row of stored posteriors may be from adding up to 1.
@@ -122,7 +120,7 @@ impl Truth {
         let name = archive.file_name().unwrap_or_default().to_string_lossy().into_owned();
         if let Some(hash) = manifest.files.get(&name).filter(|hash| !hash.eq_ignore_ascii_case(&dataset_sha256)) {
             let cause = format!(
-                "its SHA-256 is {dataset_sha256}, {MANIFEST} says {hash}: it was changed after the export, or the export was not \
+                "its SHA-256 is {dataset_sha256}, {DATASET} says {hash}: it was changed after the export, or the export was not \
                  finished; export it again"
             );
             return Err(Error::file(&archive, cause));
@@ -172,7 +170,7 @@ impl Truth {
 
 impl Manifest {
     fn beside(archive: &Path) -> Result<Self> {
-        let path = archive.with_file_name(MANIFEST);
+        let path = archive.with_file_name(DATASET);
         let bytes = match std::fs::read(&path) {
             Ok(bytes) => bytes,
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
@@ -221,7 +219,7 @@ fn read(path: &Path, manifest: Manifest, origin: Origin) -> Result<Truth> {
     let named = manifest.class_names.len();
     if named != 0 && named != classes {
         let cause = format!("{named} class names for posteriors of {classes} classes in {}", path.display());
-        return Err(Error::file(path.with_file_name(MANIFEST), cause));
+        return Err(Error::file(path.with_file_name(DATASET), cause));
     }
     let class_names =
         if named == 0 { (0..classes).map(|k| k.to_string()).collect() } else { manifest.class_names.clone() };
@@ -250,7 +248,7 @@ fn posteriors(manifest: &Manifest, stored: Matrix, logp: Matrix) -> Result<(Vec<
                 if let Some((at, apart)) = apart.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, apart)| *apart > SAME) {
                     return Err(format!(
                         "image {}: the posterior of logp with the manifest's prior and T is {apart:.2e} off the stored one: prior or T of \
-                         {MANIFEST} are not those of the arrays",
+                         {DATASET} are not those of the arrays",
                         at / classes
                     ));
                 }
@@ -259,17 +257,17 @@ fn posteriors(manifest: &Manifest, stored: Matrix, logp: Matrix) -> Result<(Vec<
         }
         (None, Some((stored, classes))) => Ok((stored, classes, PosteriorSource::Stored)),
         (None, None) => {
-            Err(format!("no posteriors: neither an array posterior, nor logp with prior and smoothing in {MANIFEST}"))
+            Err(format!("no posteriors: neither an array posterior, nor logp with prior and smoothing in {DATASET}"))
         }
     }
 }
 
-/// p_T(y|x) ∝ (π_y p(x|y))^(1/T), in log space (SCIENCE §1).
+/// p_T(y|x) ∝ (π_y p(x|y))^(1/T), in log space (theory §2).
 fn of_log_likelihoods(logp: Vec<f64>, classes: usize, prior: &[f64], smoothing: f64) -> Result<Vec<f64>, String> {
     let sum: f64 = prior.iter().sum();
     let sound = prior.iter().all(|p| p.is_finite() && *p >= 0.0) && (prior.is_empty() || sum > 0.0);
     if !sound || !(prior.is_empty() || prior.len() == classes) || !(smoothing.is_finite() && smoothing > 0.0) {
-        return Err(format!("{MANIFEST}: prior {prior:?} or smoothing {smoothing} fit no world of {classes} classes"));
+        return Err(format!("{DATASET}: prior {prior:?} or smoothing {smoothing} fit no world of {classes} classes"));
     }
     let log_prior = |y: usize| if prior.is_empty() { 0.0 } else { (prior[y] / sum).ln() };
     let joint: Vec<f64> =

@@ -1,4 +1,4 @@
-//! The Bayes-gap figures of one model (SCIENCE §4), on top of [`crate::measure`].
+//! The Bayes-gap figures of one model (theory §4), on top of [`crate::measure`].
 
 use std::collections::BTreeMap;
 

@@ -38,8 +38,6 @@ pub trait Real:
     fn wide(self) -> f64;
     /// √x.
     fn sqrt(self) -> Self;
-    /// |x|.
-    fn abs(self) -> Self;
 
     /// Numbers in a register.
     fn lanes<S: Simd>() -> usize;
@@ -95,10 +93,6 @@ macro_rules! vector_operations {
         #[inline(always)]
         fn sqrt(self) -> Self {
             $t::sqrt(self)
-        }
-        #[inline(always)]
-        fn abs(self) -> Self {
-            $t::abs(self)
         }
         #[inline(always)]
         fn lanes<S: Simd>() -> usize {

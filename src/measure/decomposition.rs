@@ -1,4 +1,4 @@
-//! The figures of a classifier on a test set whose exact posteriors are known (SCIENCE §4): its cross-entropy taken apart,
+//! The figures of a classifier on a test set whose exact posteriors are known (theory §4): its cross-entropy taken apart,
 //! accuracies, the gap to Bayes, calibration; of all images and of each class; each with a 95 % interval over images.
 //!
 //! Counted proportions (accuracy, error) have Wilson intervals; calibration errors the one of `reliability`; everything

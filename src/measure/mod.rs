@@ -1,4 +1,4 @@
-//! What a classifier q(y|x) is worth in a world whose posterior p(y|x) is known (SCIENCE §4): its loss taken apart into
+//! What a classifier q(y|x) is worth in a world whose posterior p(y|x) is known (theory §4): its loss taken apart into
 //! what no classifier can avoid and what this one has yet to learn, its calibration, and how both change with the number
 //! of training images. Pure mathematics: numbers in, numbers out.
 //!

@@ -1,4 +1,4 @@
-//! Scaling laws (SCIENCE §4): KL(N) = a·N^(−α), and KL(N) = a·N^(−α) + c with a floor c ≥ 0 that no amount of data of this
+//! Scaling laws (theory §5): KL(N) = a·N^(−α), and KL(N) = a·N^(−α) + c with a floor c ≥ 0 that no amount of data of this
 //! kind removes; both by least squares of log KL over all runs.
 //!
 //! **Intervals.** The residual of a run is taken apart into a level of its seed, a level of its N (other seeds at this N

@@ -1,5 +1,5 @@
 //! Grade the graders of doubt: scores that a classifier or an ensemble gives its own uncertainty, image by image,
-//! against the true aleatoric H(p) and epistemic KL(p‖q) of a world whose posterior p is known (SCIENCE §4), in nats.
+//! against the true aleatoric H(p) and epistemic KL(p‖q) of a world whose posterior p is known (theory §4), in nats.
 //!
 //! | file | what |
 //! |---|---|
@@ -89,20 +89,6 @@ impl Score {
             Self::ExpectedEntropy => "Ensemble: mean entropy",
             Self::MutualInformation => "Ensemble: mutual information",
             Self::VariationRatio => "Ensemble: variation ratio",
-        }
-    }
-
-    /// Whose idea it is.
-    pub fn cite(self) -> &'static str {
-        match self {
-            Self::SoftmaxEntropy => "Shannon entropy of the prediction",
-            Self::OneMinusConfidence => {
-                "Hendrycks & Gimpel 2017, A baseline for detecting misclassified and out-of-distribution examples"
-            }
-            Self::PredictiveEntropy | Self::ExpectedEntropy | Self::MutualInformation => {
-                "Depeweg et al. 2018, Decomposition of uncertainty; Lakshminarayanan et al. 2017, deep ensembles"
-            }
-            Self::VariationRatio => "Freeman 1965; Gal 2016, Uncertainty in deep learning",
         }
     }
 

@@ -1,4 +1,4 @@
-//! Where in an image the evidence lies: log p(x|a) − log p(x|b) as a sum over places (SCIENCE §2), checked and drawn.
+//! Where in an image the evidence lies: log p(x|a) − log p(x|b) as a sum over places (theory §2), checked and drawn.
 
 use crate::data::{ImageShape, contact_sheet};
 use crate::error::{Error, Result};

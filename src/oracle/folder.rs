@@ -1,4 +1,4 @@
-//! An oracle on disk: `oracle.json` beside `weights.safetensors` (DESIGN §3), and opening whatever names one.
+//! An oracle on disk: `oracle.json` beside `weights.safetensors`, and opening whatever names one.
 
 mod per_class;
 

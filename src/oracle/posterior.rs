@@ -1,4 +1,4 @@
-//! The exact posterior of one image and what follows from it (SCIENCE §2), in log space throughout.
+//! The exact posterior of one image and what follows from it (theory §2), in log space throughout.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What is behind the files that a world gives away: a badge and a chain beside each (DESIGN §2).
+//! What is behind the files that a world gives away: a badge and a chain beside each.
 
 use std::path::{Path, PathBuf};
 

@@ -12,7 +12,7 @@ pub const ROUNDING_TOLERANCE: f64 = 1e-3;
 /// How many images do not carry their posterior.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Rounding {
-    /// Images.
+    /// Images looked at.
     pub images: usize,
     /// Images whose posterior, computed again from x as rounded to 32 bits, moves by more than 10⁻³: the numbers beside
     /// them are those of the image before rounding.

@@ -48,11 +48,6 @@ impl Running {
             best: known.decision,
         }
     }
-
-    /// Whether nothing is open any more: then both values are the posterior.
-    pub fn complete(&self) -> bool {
-        self.evaluated == self.classes
-    }
 }
 
 /// Statistics of images `x` under every class, [`CLASS_BATCH`] classes at a time where the map depends on the class; `each` is told
@@ -103,7 +98,7 @@ mod tests {
                 before = Some(now);
             }
             let end = before.unwrap();
-            assert!(end.complete() && end.open == 0.0 && end.best == last.decision);
+            assert!(end.evaluated == end.classes && end.open == 0.0 && end.best == last.decision);
             assert_eq!((&end.upper, &end.lower), (&last.probabilities, &last.probabilities));
         }
     }

@@ -1,5 +1,5 @@
 //! A world: a frozen flow, its preprocessing, a class prior π, a base temperature τ and a posterior smoothing T; a
-//! complete joint distribution p(x, y) (SCIENCE §1).
+//! complete joint distribution p(x, y) (theory §1).
 
 mod samples;
 

@@ -86,7 +86,7 @@ pub enum RunEvent {
     Failed {
         /// The cell.
         planned: Planned,
-        /// Why.
+        /// What went wrong, and with which file.
         why: String,
     },
     /// What all finished cells say.

@@ -18,7 +18,10 @@ pub const SPEC: &str = "run.toml";
 const PLAN: &str = "plan.jsonl";
 /// What is known about the dataset of a run that has one.
 const DATA: &str = "data.json";
-const RESULT: &str = "result.json";
+/// What a cell, or a corpus of a ranking, found: written last.
+pub const RESULT: &str = "result.json";
+/// What all that is finished says.
+const SUMMARY: [&str; 2] = ["summary.json", "summary.csv"];
 
 /// A line of the plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -144,7 +147,7 @@ impl RunFolder {
             let inner = path.join(name);
             gone(&inner, std::fs::remove_dir_all(&inner))?;
         }
-        for name in ["summary.json", "summary.csv", DATA, PLAN, SPEC] {
+        for name in [SUMMARY[0], SUMMARY[1], DATA, PLAN, SPEC] {
             let file = path.join(name);
             gone(&file, std::fs::remove_file(&file))?;
         }
@@ -270,9 +273,7 @@ impl RunFolder {
     pub fn write_summary(&self) -> Result<Summary> {
         loop {
             let summary = self.summary()?;
-            write_json(&self.path.join("summary.json"), &summary)?;
-            let csv = summary.csv();
-            write_atomically(&self.path.join("summary.csv"), |file| file.write_all(csv.as_bytes()))?;
+            write_summary(&self.path, &summary, &summary.csv())?;
             // Another process may have finished a cell and written its summary in between, which this older one has just
             // replaced. Whoever writes last looks last, so that the last summary misses nothing.
             if self.plan.iter().filter(|planned| self.finished(&planned.id)).count() == summary.finished {
@@ -343,4 +344,11 @@ pub fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
     let mut text = serde_json::to_vec_pretty(value).map_err(|e| Error::file(path, e.to_string()))?;
     text.push(b'\n');
     write_atomically(path, |file| file.write_all(&text))
+}
+
+/// Writes what is finished of a run as JSON and CSV.
+pub fn write_summary(run: &Path, found: &impl Serialize, csv: &str) -> Result<()> {
+    let [json, table] = SUMMARY.map(|name| run.join(name));
+    write_json(&json, found)?;
+    write_atomically(&table, |file| file.write_all(csv.as_bytes()))
 }

@@ -21,6 +21,16 @@
 //! Several processes may work in one folder, on one machine or on many that see it through a network, and without locks, which
 //! network file systems do not all have: files are complete or not there; what two write at once is the same
 //! content; of images drawn twice the first stay; a summary is written again until it tells of every finished cell.
+//!
+//! | file | what |
+//! |---|---|
+//! | `folder`, `held`, `hardness` | a grid on disk; which kind of run a folder holds; a ranking of corpora on disk |
+//! | `execute`, `estimate` | carrying it out; how long that will take |
+//! | `pools`, `stage`, `picked` | images of a run; copies on a disk of the machine's own; some of them read |
+//! | `status`, `metrics`, `trained` | where a cell stands, its course, its classifier |
+//! | `worst`, `bought` | images of a cell: those it knows least of, those it bought |
+//! | `figures` | figures and tables with their provenance |
+//! | `slurm` | job arrays |
 
 mod bought;
 mod estimate;

@@ -1,4 +1,4 @@
-//! An oracle beside the real images it was trained on (BLC §2.3, App. A; SCIENCE §5, "validation"): do its images look like them,
+//! An oracle beside the real images it was trained on (BLC §2.3, App. A; docs/validation.md): do its images look like them,
 //! does it know all of them, or only repeats them? None of this says anything about its posteriors, which are exact for the world the
 //! oracle is; it says whether that world resembles nature.
 //!
@@ -12,6 +12,7 @@
 //! | `made` | images drawn from the world; round trips and stability on real ones |
 //! | `spot` | a feature net trained on the spot |
 //! | `embedded` | features of all three sets |
+//! | `kept` | what is computed already, piece by piece in the folder |
 //! | `verdict` | the figures |
 //! | `drawn`, `tables`, `report` | pictures, tables, the folder |
 //! | `precision` | a world on a device beside itself in 64 bits |

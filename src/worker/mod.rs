@@ -2,6 +2,15 @@
 //! pictures. A panic on the thread becomes an event, and a fresh worker opens the same oracle again. Bayes errors need no
 //! device: two light threads of their own ([`bayes`]) answer them meanwhile. A third looks at run folders ([`runs`]), a fourth
 //! reads images from them and from judged datasets ([`cell_images`]), a fifth fetches corpora ([`fetch`]).
+//!
+//! | file | what |
+//! |---|---|
+//! | `protocol`, `slot` | what faces and worker say to each other; a place for the newest value |
+//! | `desk`, `jobs`, `interactive` | the thread: its loop; jobs in a queue; what follows the sliders, between jobs and within them |
+//! | `bayes` | Bayes errors, on threads of their own |
+//! | `runs`, `cell_images`, `judged_images`, `fetch` | run folders, images read from files, downloads |
+//! | `far` | another machine's device, while nothing is asked of it |
+//! | `hardness`, `walk` | what is said about rankings and walks |
 
 pub mod bayes;
 pub mod cell_images;

@@ -47,7 +47,7 @@ fn on_a_full_disk(grid: &Grid, room: usize) -> Option<impl Fn(&str) -> String> {
             panic!("{}", String::from_utf8_lossy(&output.stderr))
         }
         refused => {
-            eprintln!("SKIPPED: this system allows no full disk of one's own: {refused:?}");
+            eprintln!("skipped: this system allows no full disk of one's own: {refused:?}");
             None
         }
     }

@@ -14,7 +14,7 @@ fn both() -> Option<String> {
     let choices = found["devices"].as_array().unwrap().iter().filter_map(|device| device["choice"].as_str());
     let adapter = choices.into_iter().find(|choice| choice.starts_with("wgpu"));
     if adapter.is_none() {
-        eprintln!("SKIPPED: no adapter beside the CPU");
+        eprintln!("skipped: no adapter beside the CPU");
     }
     adapter.map(|adapter| format!("cpu,{adapter}"))
 }

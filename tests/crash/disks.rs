@@ -48,7 +48,7 @@ fn script(bench: &Bench, writer: Writer, text: &str, room: f64) -> Option<impl F
     }
     let allowed = output.as_ref().is_ok_and(|output| output.status.code() == Some(43));
     assert!(!allowed, "{output:?}");
-    eprintln!("SKIPPED: this system allows no disk of one's own: {output:?}");
+    eprintln!("skipped: this system allows no disk of one's own: {output:?}");
     None
 }
 

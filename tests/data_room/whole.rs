@@ -180,18 +180,17 @@ fn data_npz_pixels_in_their_layouts() {
     }
 }
 
+/// MNIST's four files, whole or with fewer training images, in the folder that `BAYESCOPE_MNIST` names.
 #[test]
 fn data_real_mnist() {
-    let data = std::env::var_os("BAYESCOPE_DATA")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data"), PathBuf::from);
-    let folder = data.join("mnist");
-    if !folder.is_dir() {
-        println!("skipped: no MNIST in {} (set BAYESCOPE_DATA to the folder that holds mnist/)", data.display());
+    let Some(folder) = std::env::var_os("BAYESCOPE_MNIST").map(PathBuf::from) else {
+        println!("skipped: BAYESCOPE_MNIST names no folder with MNIST's four files");
         return;
-    }
+    };
     for split in [Split::Train, Split::Test] {
         let digits = open_dataset(&folder, split).unwrap();
-        assert_eq!((digits.len(), digits.shape.to_string()), (10_000, "1×28×28".to_owned()));
+        assert!(digits.len() == 10_000 || split == Split::Train && digits.len() > 10_000, "{} images", digits.len());
+        assert_eq!(digits.shape.to_string(), "1×28×28");
         assert_eq!(digits.class_names, ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"]);
         let mean = digits.pixels.iter().map(|&v| f64::from(v)).sum::<f64>() / digits.pixels.len() as f64;
         assert!((32.0..35.0).contains(&mean), "mean grey value {mean}");

@@ -5,15 +5,10 @@ use std::time::{Duration, Instant};
 use bayescope::data::fetch::{Corpus, FetchEvent, Fetched, Layout, Patience, fetch_corpus};
 use bayescope::error::{Error, Result};
 
-use crate::server::{Server, Way};
+use crate::server::{Server, Way, content};
 use crate::{brief, corpus, until};
 
 const NAME: &str = "data.bin";
-
-/// Content that no compression and no offset makes the same.
-fn content() -> Vec<u8> {
-    (0..300_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect()
-}
 
 /// A server with these ways of the one file, and the corpus that is fetched from them in turn.
 fn set_up(ways: &[(&'static str, Way)]) -> (Server, Corpus) {

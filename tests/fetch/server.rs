@@ -5,6 +5,11 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
+/// Content of a file that no compression and no offset makes the same.
+pub fn content() -> Vec<u8> {
+    (0..300_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect()
+}
+
 /// How a mirror, which is a first folder of the address, behaves.
 #[derive(Clone, Copy)]
 pub enum Way {

@@ -9,7 +9,8 @@ use nalgebra::DMatrix;
 use crate::common::fill::uniform;
 use crate::common::tiny;
 
-fn log_abs_det(jacobian: &DMatrix<f64>) -> f64 {
+/// log |det| of a matrix.
+pub fn log_abs_det(jacobian: &DMatrix<f64>) -> f64 {
     jacobian.clone().lu().u().diagonal().iter().map(|d| d.abs().ln()).sum()
 }
 

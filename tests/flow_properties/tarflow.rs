@@ -13,6 +13,7 @@ use rand_distr::{Distribution, StandardNormal};
 
 use crate::common::fill::uniform;
 use crate::common::{max_abs, tiny};
+use crate::jacobian::log_abs_det;
 use crate::suite::{Limits, check_any};
 
 /// Conditional, unconditional, volume-preserving, several image shapes.
@@ -45,10 +46,6 @@ fn one_flow_per_class_has_the_properties_too() {
     let flow = TarFlowOracle::of_classes(&config, weights, pixels, &Device::flex(), Precision::F64).unwrap();
     assert_eq!(flow.classes(), 3);
     check_any("three flows", &flow, Limits { state: 1e-4, batch: 0.0 });
-}
-
-fn log_abs_det(jacobian: &DMatrix<f64>) -> f64 {
-    jacobian.clone().lu().u().diagonal().iter().map(|d| d.abs().ln()).sum()
 }
 
 /// log |det| of tensors and of the own kernels, against the Jacobian by automatic differentiation.

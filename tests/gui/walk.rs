@@ -14,6 +14,7 @@ use eframe::egui::{Key, Role};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 
+use super::experiments::click;
 use super::fake::{self, Fake, SHAPE};
 use super::{full, shows};
 
@@ -51,13 +52,6 @@ fn under_way(fake: &Fake, id: JobId, pair: [ClassId; 2]) {
         let progress = Progress { done: i + 1, total: 33 };
         fake.send(Event::JobProgress { id, progress, note: format!("{} of at most 33 points", i + 1) });
     }
-}
-
-fn click(harness: &mut Harness<'_, App>, label: &str) {
-    harness.get_by_label(label).scroll_to_me();
-    harness.run_steps(6);
-    harness.get_by_label(label).click();
-    harness.run_steps(4);
 }
 
 #[test]

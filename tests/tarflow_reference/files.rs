@@ -142,7 +142,7 @@ fn a_renamed_or_broken_file_is_refused_by_name() {
     assert!(refusal("x.safetensors", &bytes).contains("'blocks.1.proj_in.bias' is missing"));
 }
 
-/// Cached, masked and GS-Jacobi on the bundled oracle: one image, within 1e-4 in f32 (SCIENCE §6); and the evidence of a sample
+/// Cached, masked and GS-Jacobi on the bundled oracle: one image, within 1e-4 in f32; and the evidence of a sample
 /// adds up.
 #[test]
 fn the_bundled_tarflow_samples_alike_every_way() {

@@ -41,7 +41,7 @@ fn adapter() -> Option<Adapter> {
     static ALONE: Mutex<()> = Mutex::new(());
     let found = candidates().into_iter().map(|candidate| candidate.choice);
     let Some(choice) = found.into_iter().find(|choice| matches!(choice, DeviceChoice::Wgpu(_))) else {
-        eprintln!("SKIPPED: no adapter to take away");
+        eprintln!("skipped: no adapter to take away");
         return None;
     };
     Some(Adapter { choice, _alone: ALONE.lock().unwrap_or_else(PoisonError::into_inner) })

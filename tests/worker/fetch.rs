@@ -7,15 +7,10 @@ use bayescope::worker::fetch::FetchRequest;
 use bayescope::worker::protocol::{Event, JobId, Outcome};
 use sha2::{Digest, Sha256};
 
-use super::server::{Server, Way};
+use super::server::{Server, Way, content};
 use super::{Bench, request};
 
 const NAME: &str = "data.bin";
-
-/// Content that no offset makes the same.
-fn content() -> Vec<u8> {
-    (0..300_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect()
-}
 
 /// A server, and the corpus of one file that is fetched from it in these ways, one after another.
 fn set_up(ways: &[(&'static str, Way)]) -> (Server, &'static Corpus) {

@@ -77,7 +77,7 @@ impl Scaling {
 }
 
 #[derive(Debug, Clone)]
-#[allow(clippy::large_enum_variant, reason = "a feature network is one of them; there are no arrays of them")]
+#[expect(clippy::large_enum_variant, reason = "a feature network is one of them; there are no arrays of them")]
 enum Network {
     Inception(Inception),
     Classifier(Classifier),

@@ -68,7 +68,7 @@ pub struct Description {
     pub ir_version: i64,
     /// Inputs that have to be given; weights that are listed as inputs are none.
     pub inputs: Vec<Port>,
-    /// Outputs.
+    /// Outputs of the graph, in the order of the file.
     pub outputs: Vec<Port>,
     /// Numbers in floating-point arrays of the file: the parameters, and running statistics where they are not folded away.
     pub parameters: u64,

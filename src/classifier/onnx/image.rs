@@ -50,7 +50,6 @@ pub(super) struct Entry {
     pub(super) network: ImageShape,
     pub(super) layout: Layout,
     pub(super) dtype: DatumType,
-    pub(super) normalisation: Normalisation,
     /// Images of a pass, where the file fixes them.
     pub(super) fixed: Option<usize>,
     scales: Vec<Scale>,
@@ -148,7 +147,7 @@ impl Entry {
         let scales = normalisation.scales(network.channels, options.range)?;
         let (from, to) = ([images.height, images.width], [network.height, network.width]);
         let resize = (from != to).then(|| Bilinear::new(from, to));
-        Ok(Self { images, network, layout, dtype, normalisation, fixed: batch, scales, resize })
+        Ok(Self { images, network, layout, dtype, fixed: batch, scales, resize })
     }
 
     /// A pass of `batch` images from `x` [n, C, H, W], 0 < n ≤ batch; the last image is repeated to fill it.

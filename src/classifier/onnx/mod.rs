@@ -230,16 +230,6 @@ impl OnnxClassifier {
         (self.entry.network, self.entry.layout)
     }
 
-    /// How images are scaled.
-    pub fn normalisation(&self) -> &Normalisation {
-        &self.entry.normalisation
-    }
-
-    /// Number of classes K.
-    pub fn classes(&self) -> usize {
-        self.classes
-    }
-
     /// Images of one pass.
     pub fn batch(&self) -> usize {
         self.plan.batch

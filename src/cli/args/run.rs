@@ -167,7 +167,7 @@ pub struct SlurmArgs {
     /// Time of an element at a stretch; it goes on in another when it is over. The cluster's default if not given.
     #[arg(long, value_name = "HH:MM:SS")]
     pub time: Option<String>,
-    /// Partition.
+    /// Partition; the cluster's default if not given.
     #[arg(long)]
     pub partition: Option<String>,
     /// Generic resources of an element, such as gpu:1.

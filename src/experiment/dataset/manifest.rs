@@ -5,13 +5,11 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::data::Split;
+use crate::data::{DATASET, Split};
 use crate::error::Result;
 use crate::events::silent;
 use crate::flow::weights::sha256;
 use crate::units::Tau;
-
-const NAME: &str = "dataset.json";
 
 /// What of it matters here, and the archive it is asked about.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -34,7 +32,7 @@ impl Manifest {
     pub fn beside(path: &Path, split: Split) -> Option<Self> {
         let archive = if path.is_dir() { path.join(format!("{split}.npz")) } else { path.to_owned() };
         let npz = archive.extension().is_some_and(|e| e.eq_ignore_ascii_case("npz"));
-        let file = archive.with_file_name(NAME);
+        let file = archive.with_file_name(DATASET);
         let text = std::fs::read(&file).ok().filter(|_| npz && archive.is_file())?;
         match serde_json::from_slice::<Self>(&text) {
             Ok(manifest) => Some(Self { archive, ..manifest }),

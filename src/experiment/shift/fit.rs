@@ -7,9 +7,9 @@ use crate::measure::{Interval, over_seeds};
 /// Values of several seeds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
-    /// Seeds.
+    /// How many there are.
     pub seeds: usize,
-    /// Mean.
+    /// Mean over them, in the unit of the values.
     pub mean: f64,
     /// Standard deviation, n − 1 below the bar; absent for one seed.
     pub std: Option<f64>,

@@ -12,7 +12,8 @@
 //! | `base` | shifts of the base samples |
 //! | `images` | counts, choice, noise, split |
 //! | `cell` | one cell: made, trained, measured |
-//! | `damage` | all cells together, by `kind` of shift; `fit`, `figures`, `tables` |
+//! | `damage`, `kind` | all cells together, by kind of shift |
+//! | `fit`, `figures`, `tables` | means over seeds and a line through runs; what is shown of them |
 //! | `paper` | the numbers of BLC tables 7 and 8 |
 
 mod base;
@@ -38,7 +39,7 @@ pub use base::{BaseMap, BaseShift};
 pub(super) use cell::run;
 pub use damage::Damage;
 
-/// Shifts of the training images; the test images stay as SCIENCE §5 has them, those for validation are shifted as the training images.
+/// Shifts of the training images; the test images stay those of the world (BLC App. G), those for validation are shifted as the training images.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ShiftSpec {

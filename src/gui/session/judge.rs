@@ -33,9 +33,6 @@ impl JudgeView {
 
     /// Its job ended.
     pub fn ended(&mut self, outcome: &Outcome) {
-        self.trouble = match outcome {
-            Outcome::Failed(why) => Some(why.clone()),
-            _ => None,
-        };
+        self.trouble = outcome.trouble();
     }
 }

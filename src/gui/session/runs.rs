@@ -182,10 +182,7 @@ impl Runs {
 
     /// A job ended, perhaps one of a run.
     pub fn ended(&mut self, job: JobId, outcome: &Outcome) {
-        let why = match outcome {
-            Outcome::Failed(why) => Some(why.clone()),
-            _ => None,
-        };
+        let why = outcome.trouble();
         if let Some(run) = self.list.iter_mut().find(|run| run.job == Some(job)) {
             (run.job, run.live) = (None, None);
             run.revision += 1;

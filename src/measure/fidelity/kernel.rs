@@ -47,7 +47,7 @@ pub struct Kid {
     pub std_error: f64,
     /// Standard deviation of one block: for comparison with what torch-fidelity prints as ±.
     pub spread: f64,
-    /// Blocks.
+    /// How many blocks the mean is over.
     pub blocks: usize,
     /// Images of a block, of either set.
     pub block: usize,

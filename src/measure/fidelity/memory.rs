@@ -15,9 +15,6 @@ use crate::error::{Error, Result};
 use crate::measure::interval::Z95;
 use crate::measure::{Estimate, Interval, wilson};
 
-/// BLC's threshold, in units of its feature space.
-pub const THRESHOLD: f64 = 10.0;
-
 /// Nearest training distances of generated images beside those of held-out ones.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Memorisation {

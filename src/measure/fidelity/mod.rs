@@ -1,4 +1,4 @@
-//! Whether an oracle's images are like the real ones (BLC §2.3 and App. A; SCIENCE §5): features of both in, numbers
+//! Whether an oracle's images are like the real ones (BLC §2.3 and App. A; docs/validation.md): features of both in, numbers
 //! with intervals out. None of these figures says anything about the posterior; they say whether the world resembles
 //! nature.
 //!
@@ -46,9 +46,7 @@ pub use frechet::{Frechet, GROUPS, Unbiased, frechet, frechet_unbiased};
 pub use inception::{InceptionScore, SPLITS, inception_score};
 pub use kernel::{BLOCK, Kid, kid, mmd2};
 pub use manifold::{Beside, K_COVERAGE, K_PRECISION, Manifold, expected_coverage, manifold, manifolds_beside};
-pub use memory::{
-    Cell, DataCopying, Histogram, InCells, Memorisation, Ranks, THRESHOLD, data_copying, histogram, memorisation,
-};
+pub use memory::{Cell, DataCopying, Histogram, InCells, Memorisation, Ranks, data_copying, histogram, memorisation};
 pub use moments::{Gaussian, Moments};
 pub use neighbours::{Close, Neighbours};
 pub use stability::{Stability, posterior_stability};

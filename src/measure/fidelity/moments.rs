@@ -33,11 +33,6 @@ impl Moments {
         Self { n: 0, mean: vec![0.0; dim], scatter: DMatrix::zeros(dim, dim) }
     }
 
-    /// Images seen.
-    pub fn n(&self) -> usize {
-        self.n
-    }
-
     /// Adds images.
     ///
     /// # Errors

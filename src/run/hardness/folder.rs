@@ -10,9 +10,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::super::folder::{SPEC, keep, read_json, write_json};
+use super::super::folder::{RESULT, SPEC, keep, read_json, write_json, write_summary};
 use super::super::status::{State, Status};
-use crate::data::{sweep_parts, write_atomically};
+use crate::data::sweep_parts;
 use crate::error::{Error, Result};
 use crate::experiment::HardnessSpec;
 use crate::experiment::hardness::{CorpusResult, Ranking, Trouble};
@@ -20,7 +20,6 @@ use crate::oracle::train::TrainSpec;
 
 /// Folder of the corpora.
 const CORPORA: &str = "corpora";
-const RESULT: &str = "result.json";
 
 /// A corpus to be trained.
 #[derive(Debug, Clone, PartialEq)]
@@ -167,9 +166,7 @@ impl HardnessFolder {
     /// Names the file.
     pub fn write_summary(&self) -> Result<Ranking> {
         let found = self.summary()?;
-        write_json(&self.path.join("summary.json"), &found)?;
-        let csv = found.csv();
-        write_atomically(&self.path.join("summary.csv"), |file| file.write_all(csv.as_bytes()))?;
+        write_summary(&self.path, &found, &found.csv())?;
         Ok(found)
     }
 }

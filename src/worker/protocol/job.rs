@@ -168,3 +168,13 @@ pub enum Outcome {
     /// Failed; the message names file and cause.
     Failed(String),
 }
+
+impl Outcome {
+    /// Why it failed, if it did.
+    pub fn trouble(&self) -> Option<String> {
+        match self {
+            Self::Failed(why) => Some(why.clone()),
+            Self::Done(_) | Self::Cancelled => None,
+        }
+    }
+}

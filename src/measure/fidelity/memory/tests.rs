@@ -101,7 +101,7 @@ fn ranks_at_the_edges() {
     assert_eq!((tied.farther.value, tied.z), (0.5, 0.0));
     assert!(Ranks::of(&[], &[1.0]).is_err() && Ranks::of(&[f64::NAN], &[1.0]).is_err());
     let empty = Beside { generated: &[][..], held_out: &[1.0][..] };
-    assert!(memorisation(&empty, THRESHOLD).is_err() && histogram(&empty, 0).is_err());
+    assert!(memorisation(&empty, 10.0).is_err() && histogram(&empty, 0).is_err());
     let zeros = Beside { generated: &[0.0][..], held_out: &[0.0][..] };
     assert_eq!(histogram(&zeros, 2).unwrap().counts.generated, [1, 0]);
 }

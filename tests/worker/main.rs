@@ -1,31 +1,21 @@
 //! The worker as a face sees it, on the CPU and the bundled oracle.
 
-#[path = "common/mod.rs"]
+#[path = "../common/mod.rs"]
 mod common;
 
-#[path = "worker/bayes.rs"]
 mod bayes;
-#[path = "worker/checkpoint.rs"]
 mod checkpoint;
-#[path = "worker/class_map.rs"]
 mod class_map;
-#[path = "worker/experiment.rs"]
 mod experiment;
 #[cfg(feature = "remote")]
-#[path = "worker/far.rs"]
 mod far;
-#[path = "worker/faults.rs"]
 mod faults;
-#[path = "worker/fetch.rs"]
 mod fetch;
-#[path = "worker/hardness.rs"]
 mod hardness;
-#[path = "worker/judge.rs"]
 mod judge;
 #[allow(dead_code)]
-#[path = "fetch/server.rs"]
+#[path = "../fetch/server.rs"]
 mod server;
-#[path = "worker/walk.rs"]
 mod walk;
 
 use std::collections::BTreeSet;
