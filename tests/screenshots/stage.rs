@@ -40,6 +40,15 @@ impl Stage {
         stage
     }
 
+    /// On the guide's world, of 5 % Bayes error.
+    pub fn at_five_percent() -> Self {
+        let mut stage = Self::open("mnist", "Light");
+        stage.write("Target Bayes error", "5 %");
+        stage.enter();
+        stage.wait("τ of the target", |window| (window.state().prefs().tau - 1.0587).abs() < 1e-3);
+        stage
+    }
+
     /// Steps until something holds.
     pub fn wait(&mut self, what: &str, holds: impl Fn(&Harness<'_, App>) -> bool) {
         let begun = Instant::now();
