@@ -9,6 +9,7 @@ mod stage;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use bayescope::worker::runs::Found;
 use eframe::egui::Role;
 use egui_kittest::kittest::Queryable;
 
@@ -165,7 +166,7 @@ fn export(name: &str) {
 
 /// The guide's dataset and classifier.
 fn judge(name: &str, dataset: &Path) {
-    let mut stage = Stage::open("mnist", "Light");
+    let mut stage = Stage::at_five_percent();
     stage.panel("judge");
     stage.write("Exported dataset", &dataset.display().to_string());
     stage.write("Model 1", &dataset.with_file_name("mine.npz").display().to_string());
@@ -184,9 +185,11 @@ fn experiments_live(name: &str) {
     stage.write("Training images N", "100, 300, 1000, 3000");
     stage.write("Folder of the experiment", &place.path().join("scaling-quick").display().to_string());
     stage.click("Start experiment");
-    stage.wait("enough cells", |window| {
-        let runs = &window.state().session().runs;
-        runs.iter().any(|run| run.found().is_some_and(|found| found.finished() >= 22))
+    stage.wait("half of the last cell but one", |window| {
+        let founds = window.state().session().runs.iter().filter_map(|run| run.found());
+        let half =
+            |found: &Found| found.newest().and_then(|cell| cell.status.as_ref()).is_some_and(|cell| cell.step > 470);
+        founds.into_iter().any(|found| found.finished() == 22 && half(found))
     });
     stage.shot(name);
 }

@@ -46,6 +46,9 @@ impl Stage {
         stage.write("Target Bayes error", "5 %");
         stage.enter();
         stage.wait("τ of the target", |window| (window.state().prefs().tau - 1.0587).abs() < 1e-3);
+        // The card as it was, from its top.
+        stage.window.get_by_label("Held-out NLL").scroll_to_me();
+        stage.window.run_steps(20);
         stage
     }
 
