@@ -1,5 +1,7 @@
 //! A window with the real engine, worked as a hand would.
 
+use std::fs::File;
+use std::io::BufWriter;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,6 +12,8 @@ use bayescope::worker::Worker;
 use eframe::egui::{Event, Key, Modifiers, MouseWheelSource, MouseWheelUnit, Role, TouchPhase, pos2, vec2};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
+use image::DynamicImage;
+use image::codecs::png::{CompressionType, FilterType, PngEncoder};
 
 /// Size of a window that is opened for the first time, points.
 const SIZE: [f32; 2] = [1280.0, 800.0];
@@ -143,7 +147,10 @@ impl Stage {
         self.window.run_steps(300);
         let folder = std::env::var("BAYESCOPE_PICTURES").unwrap();
         let picture = self.window.render().expect("a software Vulkan to paint with");
-        picture.save(format!("{folder}/{name}.png")).unwrap();
+        let file = BufWriter::new(File::create(format!("{folder}/{name}.png")).unwrap());
+        // Everything is opaque; pages are opened more often than pictures are taken.
+        let small = PngEncoder::new_with_quality(file, CompressionType::Best, FilterType::Adaptive);
+        DynamicImage::from(picture).into_rgb8().write_with_encoder(small).unwrap();
         println!("{folder}/{name}.png");
     }
 }
