@@ -33,6 +33,8 @@ mod look;
 mod looking;
 #[path = "gui/plots.rs"]
 mod plots;
+#[path = "gui/tables.rs"]
+mod tables;
 #[path = "gui/tour.rs"]
 mod tour;
 #[path = "gui/training.rs"]
@@ -41,6 +43,8 @@ mod training;
 mod validate;
 #[path = "gui/walk.rs"]
 mod walk;
+#[path = "gui/words.rs"]
+mod words;
 #[path = "gui/worst.rs"]
 mod worst;
 

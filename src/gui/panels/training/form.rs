@@ -260,7 +260,7 @@ fn glow_numbers(ui: &mut Ui, model: &mut ModelSpec, lambda: &mut f64) {
     let meaning = "The side of the images is a multiple of 2^levels (EBO: 3).";
     number(ui, "Levels", &mut model.levels, " levels", 0.1, meaning);
     ui.end_row();
-    number(ui, "Steps", &mut model.steps, " per level", 0.1, "Steps of each level (EBO: 16).");
+    number(ui, "Flow steps", &mut model.steps, " per level", 0.1, "Steps of each level (EBO: 16).");
     let meaning = "Weight of the classification loss beside the NLL (EBO: 0.01 to 10).";
     number(ui, "Lambda", lambda, " nats/nat", 0.1, meaning);
     ui.end_row();

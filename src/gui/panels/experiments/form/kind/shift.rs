@@ -3,6 +3,7 @@
 use eframe::egui::{self, ComboBox, DragValue, TextEdit, Ui};
 
 use crate::experiment::{BaseShift, ShiftSetting, ShiftSpec};
+use crate::gui::glossary;
 use crate::gui::panels::fields::number;
 use crate::gui::widgets::hint;
 
@@ -47,7 +48,7 @@ impl ShiftFields {
         egui::ScrollArea::both().id_salt("shifts").max_height(190.0).auto_shrink([false, true]).show(ui, |ui| {
             egui::Grid::new("shift settings").num_columns(5).striped(true).spacing([10.0, 3.0]).show(ui, |ui| {
                 for title in ["shift", "class prior π", "noise σ", "", "base shift"] {
-                    ui.label(egui::RichText::new(title).small());
+                    glossary::label(ui, egui::RichText::new(title).small());
                 }
                 ui.end_row();
                 for (i, (setting, prior)) in spec.settings.iter_mut().zip(&mut self.priors).enumerate() {
