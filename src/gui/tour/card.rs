@@ -84,10 +84,12 @@ impl Tour {
     /// What the step waits for or what came of it, and its buttons.
     fn controls(&mut self, ui: &mut Ui, cx: &mut Cx, step: Step) {
         let state = self.state(cx, step);
-        self.said(ui, cx, step, &state);
         if ui.layout().is_horizontal() {
+            // First, so that they stay where they are whatever is said.
             self.buttons(ui, cx, step, &state);
+            self.said(ui, cx, step, &state);
         } else {
+            self.said(ui, cx, step, &state);
             ui.add_space(4.0);
             ui.horizontal(|ui| self.buttons(ui, cx, step, &state));
         }
