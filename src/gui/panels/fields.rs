@@ -17,6 +17,15 @@ pub fn path(ui: &mut Ui, cx: &mut Cx, name: &str, value: &mut String, purpose: P
     }
 }
 
+/// What something is called. Label and field stay together where a row is broken.
+pub fn called(ui: &mut Ui, name: &str, value: &mut String) {
+    if ui.available_size_before_wrap().x < 290.0 {
+        ui.end_row();
+    }
+    let label = ui.label(name);
+    ui.add(TextEdit::singleline(value).desired_width(140.0)).labelled_by(label.id);
+}
+
 /// A choice among presets; the one that was chosen.
 pub fn preset<'a, P>(
     ui: &mut Ui,

@@ -17,6 +17,8 @@ use crate::gui::widgets::hint;
 const WIDTH: f32 = 330.0;
 /// Room between the card and what it points at, points.
 const APART: f32 = 14.0;
+/// Height of the title, which keeps it apart from the text, points.
+const TITLE: f32 = 30.0;
 /// In windows narrower than this a card would cover most of the gallery, points.
 const ROOM_FOR_A_CARD: f32 = 1180.0;
 
@@ -185,7 +187,7 @@ fn words(ui: &mut Ui, step: Step, between: &str) {
         text.append_to(&mut job, ui.style(), FontSelection::Default, Align::Center);
     };
     if between == "\n" {
-        write(RichText::new(step.title()).heading());
+        write(RichText::new(step.title()).heading().line_height(Some(TITLE)));
     } else {
         write(RichText::new(format!("{}  ", step.number())).small().color(Theme::of(ui).weak()));
         write(RichText::new(step.title()).strong().color(Theme::of(ui).accent()));

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use eframe::egui::{self, TextEdit, Ui};
+use eframe::egui::{self, Label, RichText, TextEdit, Ui};
 
 use super::super::Cx;
-use super::super::fields::{number, path, preset, spec_file};
+use super::super::fields::{called, number, path, preset, spec_file};
 use crate::error::Result;
 use crate::experiment::hardness::Corpus;
 use crate::experiment::{HARDNESS_PRESETS, HardnessSpec};
@@ -97,8 +97,7 @@ impl Form {
                 self.load(preset.name, preset.hardness());
             }
             if let Some(spec) = &mut self.spec {
-                let label = ui.label("Name of the ranking");
-                ui.add(TextEdit::singleline(&mut spec.name).desired_width(140.0)).labelled_by(label.id);
+                called(ui, "Name of the ranking", &mut spec.name);
             }
         });
         if spec_file(ui, cx, "Ranking spec (.toml)", &mut self.file, Purpose::RankSpec, "Load ranking spec") {
@@ -172,7 +171,8 @@ fn corpora(ui: &mut Ui, cx: &mut Cx, spec: &mut HardnessSpec, paths: &mut Vec<St
             }
             // Last: it is as long as the spec makes it, and the buttons stay below one another.
             if !corpus.classes.is_empty() {
-                ui.small(format!("only {}", corpus.classes.join(", "))).on_hover_text("Classes, as the spec says");
+                let classes = RichText::new(format!("only {}", corpus.classes.join(", "))).small();
+                ui.add(Label::new(classes).extend()).on_hover_text("Classes, as the spec says");
             }
         });
     }
