@@ -264,7 +264,8 @@ fn device(ui: &mut Ui, cx: &mut Cx) {
             cx.commands.push(Command::ShowConnect);
         }
     });
-    response.response.accessible_name("Device");
+    let about = "Where worlds are computed: on a graphics adapter, on the processor, or on another machine";
+    response.response.accessible_name("Device").on_hover_text(about);
     match cx.session.device.clone() {
         Some(report) => {
             ui.label(&report.used.name).on_hover_text(&report.used.driver);

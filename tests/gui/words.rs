@@ -9,7 +9,9 @@ use super::experiments::{click, rewrite};
 use super::{bayes, sized, until};
 
 /// Fields whose names say all there is to say. A name that is added here is one that a stranger understands.
-const PLAIN: [&str; 12] = [
+const PLAIN: [&str; 14] = [
+    "All",
+    "Warnings and errors",
     "Name",
     "Name of the run",
     "Name of the ranking",
@@ -24,11 +26,14 @@ const PLAIN: [&str; 12] = [
     "Unit",
 ];
 
+/// Entries of a plot's legend. The plot paints them and takes no tooltip for them; their words are in the glossary.
+const LEGEND: [&str; 4] = ["1 - max π: guessing", "95 % interval", "Bayes error E(τ)", "marker: the world's τ"];
+
 /// Whether a name, or the name of a numbered or qualified field, is one of [`PLAIN`].
 fn plain(name: &str) -> bool {
     let bare = name.split(" (").next().unwrap_or(name).trim_end_matches(|c: char| c.is_ascii_digit() || c == ' ');
     let folder = name.starts_with("Folder of ") || name.starts_with("Browse for: ");
-    folder || PLAIN.contains(&name) || PLAIN.contains(&bare)
+    folder || LEGEND.contains(&name) || PLAIN.contains(&name) || PLAIN.contains(&bare)
 }
 
 /// A field as it stands in the window.
@@ -38,9 +43,13 @@ struct Field {
     places: Vec<Rect>,
 }
 
-/// Fields and choices; not buttons, which say what they do, nor images.
+/// Fields and choices; not buttons, which say what they do, nor images, nor the tabs of panels. Of a list's rows the first, since
+/// others may be scrolled out of sight.
 fn fields(harness: &Harness<'_, App>) -> Vec<Field> {
     let inside = harness.ctx.content_rect();
+    let tabs: Vec<&str> = harness.state().panel_names().iter().map(|(_, title)| *title).collect();
+    let other =
+        |name: &str| name.starts_with("Sample ") || name.rsplit_once(" of shift ").is_some_and(|(_, row)| row != "1");
     let field = |node: egui_kittest::Node<'_>| {
         let it = node.accesskit_node();
         let role = it.role();
@@ -50,7 +59,8 @@ fn fields(harness: &Harness<'_, App>) -> Vec<Field> {
                 .contains(&role);
         let name = it.label().unwrap_or_default();
         let rect = it.bounding_box().map(|_| node.rect())?;
-        (wanted && !name.starts_with("Sample ") && inside.contains_rect(rect)).then(|| {
+        let tab = chosen && tabs.contains(&name.as_str());
+        (wanted && !tab && !other(&name) && inside.contains_rect(rect)).then(|| {
             let labels = it.labelled_by().map(|label| label.bounding_box());
             let label = |b: eframe::egui::accesskit::Rect| {
                 let at = |x: f64| x as f32 / harness.ctx.pixels_per_point();
