@@ -46,7 +46,7 @@ const SCENES: [Scene; 19] = [
     ("experiments", Some("runs/scaling-quick"), |name, run| {
         figure(name, run, "Scaling with the number of training images")
     }),
-    ("worst-images", Some("runs/scaling-quick"), worst),
+    ("worst-images", Some("runs/guide"), worst),
     ("validation", Some("validation"), validation),
     ("experiments/temperature", Some("runs/temperature-quick"), finding),
     ("experiments/self-validation", Some("runs/self-validation-quick"), finding),
@@ -215,6 +215,7 @@ fn worst(name: &str, run: &Path) {
     stage.click("Worst images");
     stage
         .wait("images from outside", |window| window.query_by_label_contains("The classifier and the truth").is_some());
+    stage.wait("samples of the run's world", |window| window.state().session().gallery_complete());
     stage.shot(name);
 }
 
