@@ -185,10 +185,10 @@ fn experiments_live(name: &str) {
     stage.write("Training images N", "100, 300, 1000, 3000");
     stage.write("Folder of the experiment", &place.path().join("scaling-quick").display().to_string());
     stage.click("Start experiment");
-    stage.wait("half of the last cell but one", |window| {
+    stage.wait("a good part of the last cell but one", |window| {
         let founds = window.state().session().runs.iter().filter_map(|run| run.found());
         let half =
-            |found: &Found| found.newest().and_then(|cell| cell.status.as_ref()).is_some_and(|cell| cell.step > 470);
+            |found: &Found| found.newest().and_then(|cell| cell.status.as_ref()).is_some_and(|cell| cell.step > 300);
         founds.into_iter().any(|found| found.finished() == 22 && half(found))
     });
     stage.shot(name);
