@@ -46,7 +46,7 @@ const SCENES: [Scene; 19] = [
     ("experiments", Some("runs/scaling-quick"), |name, run| {
         figure(name, run, "Scaling with the number of training images")
     }),
-    ("worst-images", Some("runs/scaling-quick"), worst),
+    ("worst-images", Some("runs/guide"), worst),
     ("validation", Some("validation"), validation),
     ("experiments/temperature", Some("runs/temperature-quick"), finding),
     ("experiments/self-validation", Some("runs/self-validation-quick"), finding),
@@ -185,10 +185,10 @@ fn experiments_live(name: &str) {
     stage.write("Training images N", "100, 300, 1000, 3000");
     stage.write("Folder of the experiment", &place.path().join("scaling-quick").display().to_string());
     stage.click("Start experiment");
-    stage.wait("half of the last cell but one", |window| {
+    stage.wait("a good part of the last cell but one", |window| {
         let founds = window.state().session().runs.iter().filter_map(|run| run.found());
         let half =
-            |found: &Found| found.newest().and_then(|cell| cell.status.as_ref()).is_some_and(|cell| cell.step > 470);
+            |found: &Found| found.newest().and_then(|cell| cell.status.as_ref()).is_some_and(|cell| cell.step > 300);
         founds.into_iter().any(|found| found.finished() == 22 && half(found))
     });
     stage.shot(name);
@@ -215,6 +215,7 @@ fn worst(name: &str, run: &Path) {
     stage.click("Worst images");
     stage
         .wait("images from outside", |window| window.query_by_label_contains("The classifier and the truth").is_some());
+    stage.wait("samples of the run's world", |window| window.state().session().gallery_complete());
     stage.shot(name);
 }
 
@@ -258,7 +259,8 @@ fn validation(name: &str, folder: &Path) {
     draw.set_value_accesskit(1000.0);
     stage.rest(0.2);
     stage.click("Validate");
-    stage.wait("the nearest pairs", |window| window.query_by_label("Nearest pairs").is_some());
+    // Their table has the same title, further down.
+    stage.wait("the nearest pairs", |window| window.query_all_by_label("Nearest pairs").next().is_some());
     stage.raise("Nearest pairs");
     stage.shot(name);
 }

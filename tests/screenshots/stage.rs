@@ -118,9 +118,15 @@ impl Stage {
         self.window.run_steps(4);
     }
 
-    /// Turns the wheel over the docked panels until something with this label stands at their top, or nothing moves any more.
+    /// Turns the wheel over the docked panels until the first thing with this label stands at their top, or nothing moves any more.
     pub fn raise(&mut self, label: &str) {
-        let top = |window: &Harness<'_, App>| window.get_by_label(label).rect().top();
+        let top = |window: &Harness<'_, App>| {
+            window
+                .query_all_by_label(label)
+                .map(|node| node.rect().top())
+                .reduce(f32::min)
+                .expect("something with this label")
+        };
         let mut before = f32::INFINITY;
         loop {
             let now = top(&self.window);
