@@ -1,6 +1,6 @@
 """A classifier that knows nothing of Bayescope: one hidden layer, NumPy alone.
 
-    python docs/classifier.py hard mine.npz
+    python3 docs/classifier.py hard mine.npz
 
 reads hard/train.npz, learns from the images and their labels, and writes what it says of the images of hard/test.npz.
 """

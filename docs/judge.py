@@ -1,7 +1,7 @@
 """Train a classifier on an exported dataset and come back with its predictions.
 
     bayescope export mnist --train 5000 --test 2000 --tau 1.15 --out digits
-    python docs/judge.py digits predictions.npz
+    python3 docs/judge.py digits predictions.npz
     bayescope evaluate digits --predictions predictions.npz --report report
 """
 

@@ -29,11 +29,12 @@ mod kinds;
 mod ledger;
 #[path = "gui/looking.rs"]
 mod looking;
-
 #[path = "gui/plots.rs"]
 mod plots;
 #[path = "gui/start.rs"]
 mod start;
+#[path = "gui/tables.rs"]
+mod tables;
 #[path = "gui/tour.rs"]
 mod tour;
 #[path = "gui/training.rs"]
@@ -42,6 +43,8 @@ mod training;
 mod validate;
 #[path = "gui/walk.rs"]
 mod walk;
+#[path = "gui/words.rs"]
+mod words;
 #[path = "gui/worst.rs"]
 mod worst;
 

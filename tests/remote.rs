@@ -214,3 +214,33 @@ fn a_lost_connection_costs_a_job_nothing_but_time() {
     let bytes = |folder: &Path| std::fs::read(folder.join("posteriors.npz")).unwrap();
     assert!(bytes(&whole) == bytes(&out), "the resumed job ends in other bits");
 }
+
+/// Of several devices one is a lender that is killed: the others finish its work, and say so.
+#[test]
+fn a_lender_that_dies_leaves_its_work_to_those_beside_it() {
+    let (mut lender, folder) = (Lender::start(), tempfile::tempdir().unwrap());
+    let [input, out] = ["x.npz", "out"].map(|name| folder.path().join(name));
+    succeed(&["sample", "mnist", "--n", "480", "--device", "cpu", "--out", text(&input)]);
+    let devices = format!("cpu,{}", lender.address);
+    let args = ["posterior", "mnist", text(&input), "--image-batch", "8", "--no-compare", "--device", &devices];
+    let args = [&args[..], &["--out", text(&out)]].concat();
+    let child = bayescope(&args).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    // The first shard that has scores is the CPU's: the lender holds one of which nothing is finished yet.
+    let begun = Instant::now();
+    let scores = || {
+        let files = std::fs::read_dir(&out).into_iter().flatten().flatten();
+        files.into_iter().any(|file| file.file_name().to_string_lossy().ends_with(".scores"))
+    };
+    while !scores() {
+        assert!(begun.elapsed() < PATIENCE, "nothing was begun");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    lender.kill();
+    let output = child.wait_with_output().unwrap();
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{message}");
+    assert!(message.contains(&lender.address) && message.contains("Its work goes to the other devices"), "{message}");
+    let result = out.join("posteriors.npz");
+    let (found, drawn) = (array(&result, "posterior"), array(&input, "posterior"));
+    assert!(max_abs(&found, &drawn) < 1e-4, "{}", max_abs(&found, &drawn));
+}

@@ -6,8 +6,10 @@
 #[path = "screenshots/stage.rs"]
 mod stage;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use bayescope::worker::runs::Found;
 use eframe::egui::Role;
 use egui_kittest::kittest::Queryable;
 
@@ -60,6 +62,9 @@ fn screenshots() {
     if std::env::var_os("BAYESCOPE_PICTURES").is_none() {
         return println!("skipped: BAYESCOPE_PICTURES names no folder for the pictures");
     }
+    for name in std::env::var("BAYESCOPE_SCENES").unwrap_or_default().split_whitespace() {
+        assert!(SCENES.iter().any(|(scene, ..)| *scene == name), "there is no scene {name}");
+    }
     let mut missing = Vec::new();
     for (name, needs, scene) in SCENES {
         if !wanted(name) {
@@ -74,6 +79,36 @@ fn screenshots() {
     assert!(missing.is_empty(), "BAYESCOPE_MADE lacks what these show: {missing:?}");
 }
 
+/// Pages and pictures below a folder of `docs/`.
+fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let inside = entries.flat_map(|path| if path.is_dir() { files(&path, ending) } else { vec![path] });
+    inside.filter(|path| path.extension().is_some_and(|found| found == ending)).collect()
+}
+
+/// The pictures that a page shows, each with the words that stand for it.
+fn shown(page: &Path) -> Vec<(PathBuf, String)> {
+    let text = std::fs::read_to_string(page).unwrap();
+    let picture = |part: &str| {
+        let (words, rest) = part.split_once("](")?;
+        let target = page.parent().unwrap().join(rest.split_once(')')?.0);
+        Some((target.canonicalize().unwrap_or(target), words.to_owned()))
+    };
+    text.split("![").skip(1).filter_map(picture).collect()
+}
+
+#[test]
+fn every_picture_on_a_page_has_a_scene_and_words_and_every_scene_a_page() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).canonicalize().unwrap();
+    let docs = root.join("docs");
+    let scenes: BTreeSet<PathBuf> = SCENES.iter().map(|(name, ..)| docs.join(format!("{name}.png"))).collect();
+    let pages = [files(&docs, "md"), vec![root.join("README.md")]].concat();
+    let pictures: Vec<_> = pages.iter().flat_map(|page| shown(page)).collect();
+    assert!(pictures.iter().all(|(_, words)| words.len() > 10), "words that stand for a picture: {pictures:?}");
+    assert_eq!(pictures.into_iter().map(|(picture, _)| picture).collect::<BTreeSet<_>>(), scenes);
+    assert_eq!(files(&docs, "png").into_iter().collect::<BTreeSet<_>>(), scenes);
+}
+
 /// The first thing that anybody sees, with an image selected whose class is in doubt.
 fn explorer(name: &str, theme: &str) {
     let mut stage = Stage::open("mnist", theme);
@@ -83,10 +118,7 @@ fn explorer(name: &str, theme: &str) {
 
 /// A world of 5 % Bayes error, its most ambiguous images first.
 fn target(name: &str) {
-    let mut stage = Stage::open("mnist", "Light");
-    stage.write("Target Bayes error", "5 %");
-    stage.enter();
-    stage.wait("τ of the target", |window| (window.state().prefs().tau - 1.0587).abs() < 1e-3);
+    let mut stage = Stage::at_five_percent();
     stage.choose("Sort by", "entropy (nats)");
     stage.click("ascending");
     stage.rest(1.0);
@@ -124,10 +156,7 @@ fn walk(name: &str) {
 /// A small dataset of the guide's world, made before our eyes.
 fn export(name: &str) {
     let place = tempfile::tempdir().unwrap();
-    let mut stage = Stage::open("mnist", "Light");
-    stage.write("Target Bayes error", "5 %");
-    stage.enter();
-    stage.wait("τ of the target", |window| (window.state().prefs().tau - 1.0587).abs() < 1e-3);
+    let mut stage = Stage::at_five_percent();
     stage.panel("export");
     stage.write("Folder of the dataset", &place.path().join("hard").display().to_string());
     stage.click("Start export");
@@ -137,7 +166,7 @@ fn export(name: &str) {
 
 /// The guide's dataset and classifier.
 fn judge(name: &str, dataset: &Path) {
-    let mut stage = Stage::open("mnist", "Light");
+    let mut stage = Stage::at_five_percent();
     stage.panel("judge");
     stage.write("Exported dataset", &dataset.display().to_string());
     stage.write("Model 1", &dataset.with_file_name("mine.npz").display().to_string());
@@ -146,26 +175,35 @@ fn judge(name: &str, dataset: &Path) {
     stage.shot(name);
 }
 
-/// An experiment while it trains.
+/// The guide's experiment while it trains: its last two cells of 24.
 fn experiments_live(name: &str) {
     let place = tempfile::tempdir().unwrap();
-    let mut stage = Stage::open("mnist", "Light");
+    let mut stage = Stage::at_five_percent();
     stage.panel("experiments");
+    stage.click("As in the window");
+    stage.click("Architecture ConvNet");
     stage.write("Training images N", "100, 300, 1000, 3000");
     stage.write("Folder of the experiment", &place.path().join("scaling-quick").display().to_string());
     stage.click("Start experiment");
-    stage.wait("enough cells", |window| {
-        let runs = &window.state().session().runs;
-        runs.iter().any(|run| run.found().is_some_and(|found| found.finished() >= 22))
+    stage.wait("half of the last cell but one", |window| {
+        let founds = window.state().session().runs.iter().filter_map(|run| run.found());
+        let half =
+            |found: &Found| found.newest().and_then(|cell| cell.status.as_ref()).is_some_and(|cell| cell.step > 470);
+        founds.into_iter().any(|found| found.finished() == 22 && half(found))
     });
     stage.shot(name);
 }
 
+/// A run that is whole: figures of a part of it would be taken for those of its page.
 fn open_run(run: &Path) -> Stage {
     let mut stage = Stage::open("mnist", "Light");
     stage.window.state_mut().open(vec![run.to_owned()]);
     stage.wait("the run", |window| window.state().session().runs.iter().any(|run| run.found().is_some()));
     stage.rest(2.0);
+    let session = stage.window.state().session();
+    let [finished, planned] =
+        session.runs.iter().find_map(|run| run.found()).map(|found| [found.finished(), found.cells.len()]).unwrap();
+    assert_eq!(finished, planned, "cells of {} are unfinished: `bayescope resume` it first", run.display());
     stage
 }
 
@@ -199,6 +237,13 @@ fn hardness(name: &str, folder: &Path) {
     stage.click("Continue the ranking in this folder");
     stage.wait("the ranking", |window| window.query_by_label_contains("corpora finished").is_some());
     stage.rest(2.0);
+    let found = stage.window.state().session().hardness.as_ref().and_then(|view| view.found.as_ref()).unwrap();
+    assert_eq!(
+        found.corpora.len(),
+        found.planned,
+        "corpora of {} are unfinished: `bayescope resume` it first",
+        folder.display()
+    );
     stage.raise("Save all ranking figures…");
     stage.shot(name);
 }

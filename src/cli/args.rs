@@ -195,7 +195,7 @@ pub enum OracleCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Train a conditional Glow on a dataset; goes on where a stopped or killed run was.
+    /// Train a conditional Glow or a TarFlow on a dataset; goes on where a stopped or killed run was.
     Train {
         /// What to train: a TOML file (see assets/specs/oracle-mnist.toml).
         spec: PathBuf,

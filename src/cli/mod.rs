@@ -1,6 +1,11 @@
 //! The command line: the same functions the explorer calls. One JSON document or a short report on stdout, progress on
 //! stderr. Exit codes: 0 done, 1 failed, 2 usage, 75 (EX_TEMPFAIL) stopped by a signal after a checkpoint: start it again.
 
+/// A line on stdout. The standard one panics where the reader has seen enough (`| head`), and on a full disk.
+macro_rules! println {
+    ($($line:tt)*) => { $crate::cli::say(&format!($($line)*)) };
+}
+
 mod args;
 mod bayes;
 mod bench;
@@ -30,6 +35,7 @@ mod worst;
 use std::io::Write;
 use std::process::ExitCode;
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Parser;
 use serde::Serialize;
@@ -106,6 +112,7 @@ pub fn main() -> ExitCode {
         Some(Command::Serve(args)) => serve::run(&args),
     };
     match done {
+        Ok(()) if UNSAID.load(Ordering::Relaxed) => ExitCode::FAILURE,
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             let error = explain(error, None);
@@ -223,6 +230,18 @@ fn print(text: serde_json::Result<String>) -> Result<()> {
     match text {
         Ok(text) => print_text(&(text + "\n")),
         Err(error) => Err(Error::io("standard output", error.into())),
+    }
+}
+
+/// Whether a line could not be written to stdout, other than for want of a reader.
+static UNSAID: AtomicBool = AtomicBool::new(false);
+
+/// A line on stdout; the first that cannot be written is told on stderr, and makes the command fail once it has done its work.
+fn say(line: &str) {
+    if let Err(error) = print_text(&format!("{line}\n"))
+        && !UNSAID.swap(true, Ordering::Relaxed)
+    {
+        eprintln!("bayescope: {error}");
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError, mpsc};
 
 use super::faults::{guarded, note};
-use super::{Chosen, DeviceChoice, candidates, choose};
+use super::{Chosen, DeviceChoice, candidates, choose, remote};
 use crate::error::{Error, Result};
 use crate::events::Events;
 
@@ -161,7 +161,8 @@ pub fn spread<I: Clone + Send, E: Send>(
             match done {
                 Ok(()) => {}
                 Err(loss @ Error::DeviceLost { .. }) => lost.push((i, loss)),
-                Err(error) => stop = stop.or(Some(error)),
+                // Why the others were stopped says less than what stopped them.
+                Err(error) => stop = stop.filter(|stop| !matches!(stop, Error::Cancelled)).or(Some(error)),
             }
         }
         if let Some(error) = stop {
@@ -183,6 +184,15 @@ pub fn spread<I: Clone + Send, E: Send>(
     }
 }
 
+/// Another machine's device whose connection is gone is lost to those beside it.
+fn lender_lost(chosen: &Chosen, error: Error) -> Error {
+    let (Error::Device(_), DeviceChoice::Remote(address)) = (&error, chosen.report.used.choice) else { return error };
+    match remote::gone(Some(address)).and_then(|_| remote::lost(address)) {
+        Some(why) => Error::DeviceLost { device: chosen.report.used.choice.to_string(), why },
+        None => error,
+    }
+}
+
 /// How every device ended: once the list is empty, or with its error.
 fn round<I: Clone + Send, E: Send>(
     devices: &[Chosen],
@@ -196,7 +206,8 @@ fn round<I: Clone + Send, E: Send>(
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         };
-        let done = guarded(&chosen.device, || work(chosen, &hand, &mut sink));
+        let done =
+            guarded(&chosen.device, || work(chosen, &hand, &mut sink)).map_err(|error| lender_lost(chosen, error));
         if done.is_err() {
             hand.put_back();
         }
@@ -292,6 +303,14 @@ mod tests {
             _ => Ok(()),
         };
         let failed = spread(cpus(2), (3..10).collect(), wrong, &mut silent());
+        assert!(matches!(failed, Err(Error::Input(why)) if why == "three"));
+        // Whoever is stopped by it, and comes first in the list, does not hide it.
+        let one_is_wrong = |chosen: &Chosen, hand: &Hand<'_, usize>, events: &mut dyn Events<usize>| match chosen.batch
+        {
+            0 => endless(chosen, hand, events).and(Err(Error::Cancelled)),
+            _ => Err(Error::input("three")),
+        };
+        let failed = spread(cpus(2), (0..10_000).collect(), one_is_wrong, &mut silent());
         assert!(matches!(failed, Err(Error::Input(why)) if why == "three"));
     }
 }

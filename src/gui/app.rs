@@ -301,13 +301,14 @@ impl App {
         self.view.experiments_shown = false;
         self.view.evidence_wanted = None;
         self.view.landmarks.forget();
-        let Self { session, prefs, view, devices, commands, inspector, layout, panels, history, .. } = self;
+        let Self { session, prefs, view, devices, commands, inspector, layout, panels, history, tour, .. } = self;
         let cx = &mut Cx { session, prefs, view, devices, commands };
         Side::top("top bar").show(ui, |ui| top_bar::show(ui, cx, &names, history));
         Side::bottom("status").show(ui, |ui| jobs::status(ui, cx));
         if session.jobs.iter().next().is_some() {
             Side::bottom("jobs").show(ui, |ui| jobs::show(ui, cx));
         }
+        tour.dock(ui, cx);
         let [card, inspects] = cx.view.sides(cx.prefs, ui.ctx().content_rect().width());
         if card {
             let side = Side::left("world card").default_size(296.0).size_range(260.0..=420.0);

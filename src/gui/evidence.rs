@@ -4,6 +4,7 @@ use eframe::egui::{self, ColorImage, ComboBox, Rect, Role, Sense, Slider, Textur
 
 use super::data_table;
 use super::format;
+use super::glossary;
 use super::paint::{NEAREST, picture};
 use super::panels::Cx;
 use super::session::Session;
@@ -160,7 +161,7 @@ fn choose(ui: &mut Ui, cx: &mut Cx, classes: usize, (a, b): (ClassId, ClassId)) 
                     ui.selectable_value(chosen, class, cx.session.class_name(class));
                 }
             });
-            response.response.accessible_name(name);
+            glossary::explain(response.response, name).accessible_name(name);
         }
         if (for_class, against) != (a, b) {
             cx.view.evidence = Some((for_class, against));

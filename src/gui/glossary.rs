@@ -2,9 +2,13 @@
 
 use eframe::egui::{Response, RichText, Ui};
 
+mod forms;
 mod terms;
 
-pub use terms::TERMS;
+/// Every entry, in the order of the page *Glossary*.
+pub fn terms() -> impl Iterator<Item = &'static Term> {
+    terms::TERMS.iter().chain(forms::TERMS)
+}
 
 /// An entry.
 #[derive(Debug)]
@@ -43,7 +47,7 @@ const BESIDE: [&str; 3] = ["Nat", "Bits per dimension", "95 % interval"];
 
 /// The entry that a label is about: that of its longest word which has one, units last.
 pub fn find(label: &str) -> Option<&'static Term> {
-    let named = TERMS.iter().flat_map(|term| term.words.iter().map(move |word| (word.chars().count(), *word, term)));
+    let named = terms().flat_map(|term| term.words.iter().map(move |word| (word.chars().count(), *word, term)));
     let said = named.filter(|(_, word, _)| says(label, word));
     said.max_by_key(|(length, _, term)| (!BESIDE.contains(&term.name), *length)).map(|(.., term)| term)
 }
@@ -64,6 +68,15 @@ pub fn explain(response: Response, label: &str) -> Response {
     match find(label) {
         Some(term) => response.on_hover_text(term.tip()),
         None => response,
+    }
+}
+
+/// What is said of a field, and below it the entry that its name is about.
+pub fn beside(meaning: &str, name: &str) -> String {
+    match find(name) {
+        Some(term) if meaning.is_empty() => term.tip(),
+        Some(term) => format!("{meaning}\n\n{}", term.tip()),
+        None => meaning.to_owned(),
     }
 }
 
@@ -100,8 +113,8 @@ mod tests {
 
     #[test]
     fn no_word_stands_for_two_entries_and_every_entry_is_found_by_its_words() {
-        let mut words: Vec<&str> = TERMS.iter().flat_map(|term| term.words).copied().collect();
-        for term in TERMS {
+        let mut words: Vec<&str> = terms().flat_map(|term| term.words).copied().collect();
+        for term in terms() {
             assert!(!term.words.is_empty() && term.meaning.ends_with('.'), "{}", term.name);
             for word in term.words {
                 assert_eq!(find(word).map(|found| found.name), Some(term.name), "{word}");

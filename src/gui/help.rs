@@ -3,7 +3,7 @@
 use eframe::egui::{self, Grid, RichText, ScrollArea, TextEdit, Ui, vec2};
 
 use super::command::{GESTURES, Page, Reach, bindings};
-use super::glossary::{TERMS, Term};
+use super::glossary::{self, Term};
 use super::theme::Theme;
 use super::widgets::{heading, hint, on_top};
 
@@ -51,7 +51,7 @@ impl Help {
             ui.add(field).labelled_by(label.id);
             hint(ui, "Pointing at a word in the window shows the same.");
         });
-        let matching: Vec<&Term> = TERMS.iter().filter(|term| term.mentions(&self.wanted)).collect();
+        let matching: Vec<&Term> = glossary::terms().filter(|term| term.mentions(&self.wanted)).collect();
         if matching.is_empty() {
             hint(ui, format!("No entry mentions “{}”.", self.wanted.trim()));
         }

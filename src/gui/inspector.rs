@@ -257,8 +257,10 @@ fn posterior(ui: &mut Ui, cx: &mut Cx, p: &Posterior) {
     }
     ui.horizontal(|ui| {
         ui.label("Bars");
-        ui.selectable_value(&mut cx.prefs.log_bars, false, "linear");
-        ui.selectable_value(&mut cx.prefs.log_bars, true, "log");
+        let about = "A bar is as long as its probability";
+        ui.selectable_value(&mut cx.prefs.log_bars, false, "linear").on_hover_text(about);
+        let about = "A bar is as long as the logarithm of its probability, so that small ones can be compared";
+        ui.selectable_value(&mut cx.prefs.log_bars, true, "log").on_hover_text(about);
         hint(ui, if cx.prefs.log_bars { "10^-12 to 1" } else { "0 to 1" });
         let session = cx.session;
         data_table::button(ui, cx.view, "posterior p(y|x)", "posterior.csv", || table(session, p));

@@ -120,12 +120,10 @@ fn entropies(ui: &mut Ui, information: &Information, stale: bool) {
 pub fn target(ui: &mut Ui, cx: &mut Cx, name: &str) {
     let possible = !matches!(cx.session.bayes.world, Some(Err(_)));
     ui.horizontal(|ui| {
-        let label = ui.label("Target Bayes error");
-        label.on_hover_text(
-            "A Bayes error to set τ by: 5 % or 0.05, then Enter. Inverse of the curve E(τ), at the present π.",
-        );
+        let about = "A Bayes error to set τ by: 5 % or 0.05, then Enter. Inverse of the curve E(τ), at the present π.";
+        ui.label("Target Bayes error").on_hover_text(about);
         let field = TextEdit::singleline(&mut cx.view.target).desired_width(92.0).hint_text("5 % or 0.05");
-        let field = ui.add_enabled(possible, field).accessible_name(name);
+        let field = ui.add_enabled(possible, field).accessible_name(name).on_hover_text(about);
         if field.changed() {
             cx.view.target_complaint = None;
         }

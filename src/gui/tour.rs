@@ -1,26 +1,20 @@
 //! The tour of the first time: a sample, a τ and a posterior, chosen, moved and read with the real controls.
 //!
-//! It lies beside what it points at, blocks nothing, and can be left at any time; once taken or left it is offered no more, and the menu
-//! Help has it.
+//! It lies beside what it points at, or below everything where there is no room for that, blocks nothing, and can be left at any time;
+//! once taken or left it is offered no more, and the menu Help has it.
 
-use eframe::egui::{self, Align2, Frame, Order, Pos2, Rect, RichText, Stroke, StrokeKind, Ui, vec2};
+mod card;
 
 use super::app::App;
-use super::command::{Command, Page};
+use super::command::Command;
 use super::format;
 use super::inspector::{inspected, name};
 use super::landmarks::Landmark;
 use super::panels::{self, Cx};
 use super::prefs::{SCALE_STEP, SCALES};
 use super::readout;
-use super::theme::Theme;
 use super::view::{Click, Side, Source};
-use super::widgets::hint;
 
-/// Width of the card, points.
-const WIDTH: f32 = 330.0;
-/// Room between the card and what it points at, points.
-const APART: f32 = 14.0;
 /// τ that the tour sets for those who do not; the other where it is that already.
 const OTHER_TAUS: [f64; 2] = [1.6, 1.0];
 /// Probabilities below this are not named.
@@ -77,6 +71,11 @@ impl Step {
         }
     }
 
+    /// Which one of how many.
+    fn number(self) -> String {
+        format!("Tour, {} of {}", self.place() + 1, Self::ALL.len())
+    }
+
     fn place(self) -> usize {
         Self::ALL.iter().position(|step| *step == self).unwrap_or_default()
     }
@@ -98,6 +97,8 @@ pub struct Tour {
     tau: f64,
     /// How often an image had been chosen then.
     choices: usize,
+    /// Who goes on by the keyboard finds the focus on the next button.
+    follow: bool,
 }
 
 /// What a step waits for.
@@ -146,53 +147,6 @@ impl App {
 }
 
 impl Tour {
-    /// Shows it, if it is under way.
-    pub fn show(&mut self, ctx: &egui::Context, cx: &mut Cx) {
-        let Some(step) = self.step else { return };
-        let target = step.landmark().and_then(|landmark| cx.view.landmarks.place(landmark));
-        let theme = Theme::of_window(ctx);
-        // On the panels and below every window.
-        if let Some(rect) = target {
-            let ring = ctx.layer_painter(egui::LayerId::background());
-            ring.rect_stroke(
-                rect.expand(3.0),
-                5.0,
-                Stroke::new(6.0, theme.accent().gamma_multiply(0.25)),
-                StrokeKind::Outside,
-            );
-            ring.rect_stroke(rect.expand(2.0), 4.0, Stroke::new(2.0, theme.accent()), StrokeKind::Outside);
-        }
-        let (pivot, at) = stand(step, target, ctx.content_rect());
-        let area = egui::Area::new(egui::Id::unique("tour")).order(Order::Middle).constrain(true).movable(false);
-        let frame = Frame::popup(&ctx.global_style()).stroke(Stroke::new(1.5, theme.accent())).inner_margin(14.0);
-        let area = area.pivot(pivot).fixed_pos(at);
-        area.show(ctx, |ui| frame.show(ui, |ui| self.card(ui, cx, step)));
-    }
-
-    fn card(&mut self, ui: &mut Ui, cx: &mut Cx, step: Step) {
-        ui.set_width(WIDTH);
-        ui.horizontal(|ui| {
-            let place = format!("Tour, {} of {}", step.place() + 1, Step::ALL.len());
-            ui.label(RichText::new(place).small().color(Theme::of(ui).weak()));
-            ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-                let skip = ui.small_button("Skip the tour").on_hover_text("Escape. The menu Help has it again.");
-                if skip.clicked() {
-                    cx.commands.push(Command::LeaveTour);
-                }
-            });
-        });
-        ui.heading(step.title());
-        ui.add(egui::Label::new(step.about()).wrap());
-        let state = self.state(cx, step);
-        ui.add_space(4.0);
-        said(ui, cx, step, &state);
-        ui.add_space(4.0);
-        self.buttons(ui, cx, step, &state);
-        if step == Step::Posterior {
-            on_from_here(ui, cx);
-        }
-    }
-
     fn state(&self, cx: &Cx, step: Step) -> State {
         if cx.session.oracle.is_none() {
             let opening = cx.session.stuck.is_none();
@@ -214,29 +168,6 @@ impl Tour {
         }
     }
 
-    fn buttons(&mut self, ui: &mut Ui, cx: &mut Cx, step: Step, state: &State) {
-        ui.horizontal(|ui| {
-            if let Some(before) = step.before()
-                && ui.button("Back").clicked()
-            {
-                self.enter(cx, before);
-            }
-            let ready = matches!(state, State::Free | State::Done(_));
-            let (text, next) = match (step, step.after()) {
-                (Step::World, after) => ("Begin", after),
-                (_, Some(after)) => ("Next", Some(after)),
-                (_, None) => ("Finish", None),
-            };
-            let why = "Once the step is done: do it where the ring is, or press the button above.";
-            if ui.add_enabled(ready, egui::Button::new(text)).on_disabled_hover_text(why).clicked() {
-                match next {
-                    Some(next) => self.enter(cx, next),
-                    None => cx.commands.push(Command::LeaveTour),
-                }
-            }
-        });
-    }
-
     /// Brings what the step points at into view.
     fn enter(&mut self, cx: &mut Cx, step: Step) {
         if self.step == Some(Step::World) {
@@ -254,28 +185,6 @@ impl Tour {
         }
         if let Some(landmark) = step.landmark() {
             cx.view.landmarks.reveal(landmark);
-        }
-    }
-}
-
-/// What a step waits for or what came of it, in words, and the button that does it.
-fn said(ui: &mut Ui, cx: &mut Cx, step: Step, state: &State) {
-    let theme = Theme::of(ui);
-    match state {
-        State::Free => {}
-        State::Waiting(text) => {
-            ui.horizontal(|ui| {
-                ui.spinner();
-                hint(ui, text.as_str());
-            });
-        }
-        State::Asking(button) => {
-            if ui.button(*button).clicked() {
-                do_it(cx, step);
-            }
-        }
-        State::Done(text) => {
-            ui.add(egui::Label::new(RichText::new(text).color(theme.good())).wrap());
         }
     }
 }
@@ -339,35 +248,4 @@ fn posterior(cx: &Cx) -> State {
     let who = name(cx.session, cx.view.source, index);
     let (tau, entropy) = (format::sig4(cx.prefs.tau), format::sig4(p.entropy_nats));
     State::Done(format!("{who} at τ = {tau}: {shares}. Its entropy is {entropy} nats."))
-}
-
-/// Where to go when the tour is over.
-fn on_from_here(ui: &mut Ui, cx: &mut Cx) {
-    ui.separator();
-    hint(ui, "From here:");
-    ui.horizontal_wrapped(|ui| {
-        for (text, about, command) in [
-            ("Make a dataset", "Images with their exact posteriors", Command::ShowPanel(panels::export::ID)),
-            ("Judge my classifier", "Against the exact posteriors", Command::ShowPanel(panels::judge::ID)),
-            ("Glossary", "Every word with its formula", Command::Help(Page::Glossary)),
-            ("Shortcuts", "Every key", Command::Help(Page::Shortcuts)),
-        ] {
-            if ui.small_button(text).on_hover_text(about).clicked() {
-                cx.commands.push(command);
-            }
-        }
-    });
-}
-
-/// Which corner of the card stands where: beside what it points at, on the side with room.
-fn stand(step: Step, target: Option<Rect>, window: Rect) -> (Align2, Pos2) {
-    let Some(rect) = target else { return (Align2::CENTER_CENTER, window.center()) };
-    match step.landmark() {
-        // The gallery fills the middle: in its corner the card covers least.
-        Some(Landmark::Gallery) | None => (Align2::RIGHT_BOTTOM, rect.right_bottom() - vec2(APART + 12.0, APART)),
-        Some(Landmark::Tau | Landmark::Posterior) if window.right() - rect.right() > WIDTH + 4.0 * APART => {
-            (Align2::LEFT_TOP, rect.right_top() + vec2(APART, 0.0))
-        }
-        Some(_) => (Align2::RIGHT_TOP, rect.left_top() - vec2(APART, 0.0)),
-    }
 }

@@ -55,8 +55,7 @@ pub fn fact(ui: &mut Ui, name: &str, value: impl Into<String>, meaning: &str) {
     let label = ui.label(RichText::new(name).color(weak));
     let value = ui.add(egui::Label::new(value.into()).wrap());
     if !meaning.is_empty() {
-        let more = glossary::find(name).map_or(String::new(), |term| format!("\n\n{}", term.tip()));
-        label.on_hover_text(format!("{meaning}{more}"));
+        label.on_hover_text(glossary::beside(meaning, name));
         value.on_hover_text(meaning);
     } else {
         glossary::explain(label, name);

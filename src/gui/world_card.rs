@@ -5,6 +5,7 @@ use eframe::egui::{self, ComboBox, DragValue, Rect, RichText, Slider, SliderClam
 use super::command::Command;
 use super::connect;
 use super::format;
+use super::glossary;
 use super::inspector::exactness;
 use super::landmarks::Landmark;
 use super::looks;
@@ -196,7 +197,7 @@ fn samples(ui: &mut Ui, cx: &mut Cx) {
     let slider = Slider::new(&mut cx.prefs.n, 1..=MAX_SAMPLES).logarithmic(true).update_while_editing(false);
     ui.add(slider).labelled_by(label.id);
     ui.horizontal(|ui| {
-        let label = ui.label("Seed");
+        let label = glossary::label(ui, "Seed".into());
         let mut seed = cx.prefs.seed as f64;
         let field = DragValue::new(&mut seed).range(0.0..=9e15).max_decimals(0).update_while_editing(false);
         if ui.add(field).labelled_by(label.id).changed() {
@@ -282,7 +283,8 @@ fn device(ui: &mut Ui, cx: &mut Cx) {
             cx.commands.push(Command::ShowConnect);
         }
     });
-    response.response.accessible_name("Device");
+    let about = "Where worlds are computed: on a graphics adapter, on the processor, or on another machine";
+    response.response.accessible_name("Device").on_hover_text(about);
     match cx.session.device.clone() {
         Some(report) => {
             ui.label(&report.used.name).on_hover_text(&report.used.driver);

@@ -1,11 +1,13 @@
 //! doctor, oracle, sample, posterior.
 
+use std::process::Stdio;
+
 use bayescope::device::{DeviceChoice, choose};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
-use crate::run::{fail, json, succeed, text};
+use crate::run::{bayescope, fail, json, succeed, text};
 
 const CPU: [&str; 2] = ["--device", "cpu"];
 
@@ -194,6 +196,25 @@ fn mistakes_are_named() {
     assert!(fail(2, &["sample", "mnist", "--device", "abacus", "--out", out]).contains("abacus"));
     assert!(fail(2, &["posterior", "mnist"]).contains("INPUT"));
     assert!(fail(1, &["oracle", "train", text(&bad), "--out", out]).contains("bad.png"));
+}
+
+#[test]
+fn a_reader_who_has_seen_enough_is_no_failure() {
+    let mut child = bayescope(&["oracle", "list"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let ended = child.wait_with_output().unwrap();
+    assert!(ended.status.success() && ended.stderr.is_empty(), "{}", String::from_utf8_lossy(&ended.stderr));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_standard_output_that_is_full_is_told() {
+    let full = std::fs::File::create("/dev/full").unwrap();
+    let ended = bayescope(&["oracle", "list"]).stdout(full).output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(1), "{said}");
+    assert_eq!(said.matches("standard output").count(), 1, "{said}");
+    assert!(!said.contains("panicked"), "{said}");
 }
 
 #[test]

@@ -15,7 +15,7 @@ use super::{full, shows};
 fn the_world_of_the_card_is_exported_and_its_figures_shown() {
     let (mut harness, fake) = full();
     click(&mut harness, "Export");
-    assert!(shows(&harness, "Give the folder it is to go to"));
+    assert!(shows(&harness, "Give the folder it is to go to") && shows(&harness, "No dataset made yet"));
     rewrite(&mut harness, "Folder of the dataset", "/data/digits");
     click(&mut harness, "npz");
     assert!(shows(&harness, "choose a format at least"), "{:?}", super::labels(&harness));

@@ -9,7 +9,7 @@ use bayescope::worker::protocol::{Event, Job, Outcome};
 use eframe::egui::Role;
 use egui_kittest::kittest::Queryable;
 
-use super::{full, shows, sized};
+use super::{full, shows, sized, tables};
 
 #[test]
 fn a_list_of_corpora_is_edited_and_ranked() {
@@ -81,4 +81,6 @@ fn a_ranking_fills_in_as_corpora_finish() {
     assert!(shows(&harness, "gone: /gone: not there"));
     assert!(shows(&harness, "Bayes error at τ = 1 against NLL"));
     assert!(shows(&harness, "2.0000 [1.8000, 2.2000]"));
+    let tables = tables::all(&mut harness);
+    assert!(tables.iter().any(|title| title.contains("against NLL")), "{tables:?}");
 }

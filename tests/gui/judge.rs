@@ -11,7 +11,7 @@ use eframe::egui::Role;
 use egui_kittest::kittest::Queryable;
 
 use super::experiments::{click, rewrite};
-use super::{full, shows};
+use super::{full, shows, tables};
 
 fn reference(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/reference/judge").join(name)
@@ -78,6 +78,7 @@ fn a_model_is_judged_shown_and_reported() {
         assert!(shows(&harness, text), "'{text}' is not shown: {:?}", super::labels(&harness));
     }
     harness.check_accessibility();
+    assert!(!tables::all(&mut harness).is_empty(), "its figures have tables");
     click(&mut harness, "Worst images of logits by gap");
     let asked = fake.judged();
     let [(id, request)] = asked.as_slice() else { panic!("{asked:?}") };

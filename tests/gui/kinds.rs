@@ -8,7 +8,7 @@ use eframe::egui::{Key, Modifiers};
 use egui_kittest::kittest::Queryable;
 
 use super::experiments::{click, open, panel, rewrite, run_of};
-use super::shows;
+use super::{shows, tables};
 
 fn sweep() -> ExperimentSpec {
     toml::from_str(
@@ -92,6 +92,8 @@ fn figures_and_tables_of_a_run_are_shown_and_saved() {
     open(&mut harness, &fake, &run);
     assert!(shows(&harness, "Test error and Bayes error against temperature"));
     assert!(shows(&harness, "Errors over the temperature"), "the table");
+    let title = "Test error and Bayes error against temperature, 100 training images";
+    assert!(tables::read(&mut harness, title).len() > 4, "its points are in its table");
     click(&mut harness, "Save Test error and Bayes error against temperature, 100 training images as SVG");
     let file = place.path().join("mine.svg");
     rewrite(&mut harness, "Path", &file.display().to_string());

@@ -15,7 +15,7 @@ fn a_run_is_started_from_a_preset_with_edited_numbers() {
     let (mut harness, fake) = full();
     harness.state_mut().show_panel("training");
     harness.run_steps(3);
-    assert!(shows(&harness, "Give the folder of images."));
+    assert!(shows(&harness, "Give the folder of images.") && shows(&harness, "No training yet"));
     harness.get_by_role_and_label(Role::SpinButton, "Epochs").scroll_to_me();
     harness.run_steps(8);
     harness.get_by_label("TarFlow").click();

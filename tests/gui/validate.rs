@@ -14,7 +14,7 @@ use bayescope::worker::protocol::{Event, Job, Outcome};
 use burn::tensor::Device;
 
 use super::experiments::{click, rewrite};
-use super::{full, shows};
+use super::{full, shows, tables};
 
 #[test]
 fn a_validation_is_asked_for_watched_and_can_go_on() {
@@ -92,6 +92,8 @@ fn what_was_found_is_shown_with_its_figures_and_pairs() {
     ] {
         assert!(shows(&harness, text), "'{text}' is not shown: {:?}", super::labels(&harness));
     }
+    let tables = tables::all(&mut harness);
+    assert!(tables.iter().any(|title| title == "Distance to the nearest training image"), "{tables:?}");
     click(&mut harness, "Held-out");
     assert!(harness.state().session().ledger.iter().any(|made| made.what == "validation"));
     harness.check_accessibility();

@@ -15,7 +15,7 @@ use egui_kittest::kittest::Queryable;
 
 use super::experiments::click;
 use super::fake::{self, Fake, SHAPE};
-use super::{full, shows};
+use super::{full, shows, tables};
 
 /// A point between two classes, a third in the middle.
 fn dot(index: usize, position: f64, [a, b]: [ClassId; 2]) -> WalkDot {
@@ -83,6 +83,7 @@ fn a_walk_is_asked_for_watched_looked_at_saved_and_sent() {
         assert!(shows(&harness, text), "'{text}' is not shown");
     }
     harness.check_accessibility();
+    assert!(tables::all(&mut harness).iter().any(|title| title == "p(y|x) along the path"));
     harness.get_by_label_contains("Point 2 at 0.2857 share of the way").click();
     harness.run_steps(4);
     assert!(shows(&harness, "Point 2 of the walk, large"));

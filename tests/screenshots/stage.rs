@@ -1,5 +1,7 @@
 //! A window with the real engine, worked as a hand would.
 
+use std::fs::File;
+use std::io::BufWriter;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,6 +12,8 @@ use bayescope::worker::Worker;
 use eframe::egui::{Event, Key, Modifiers, MouseWheelSource, MouseWheelUnit, Role, TouchPhase, pos2, vec2};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
+use image::DynamicImage;
+use image::codecs::png::{CompressionType, FilterType, PngEncoder};
 
 /// Size of a window that is opened for the first time, points.
 const SIZE: [f32; 2] = [1280.0, 800.0];
@@ -37,6 +41,18 @@ impl Stage {
         let mut stage = Self { window };
         stage.wait("a full gallery", |window| window.state().session().gallery_complete());
         stage.rest(4.0);
+        stage
+    }
+
+    /// On the guide's world, of 5 % Bayes error.
+    pub fn at_five_percent() -> Self {
+        let mut stage = Self::open("mnist", "Light");
+        stage.write("Target Bayes error", "5 %");
+        stage.enter();
+        stage.wait("τ of the target", |window| (window.state().prefs().tau - 1.0587).abs() < 1e-3);
+        // The card as it was, from its top.
+        stage.window.get_by_label("Held-out NLL").scroll_to_me();
+        stage.window.run_steps(20);
         stage
     }
 
@@ -131,7 +147,10 @@ impl Stage {
         self.window.run_steps(300);
         let folder = std::env::var("BAYESCOPE_PICTURES").unwrap();
         let picture = self.window.render().expect("a software Vulkan to paint with");
-        picture.save(format!("{folder}/{name}.png")).unwrap();
+        let file = BufWriter::new(File::create(format!("{folder}/{name}.png")).unwrap());
+        // Everything is opaque; pages are opened more often than pictures are taken.
+        let small = PngEncoder::new_with_quality(file, CompressionType::Best, FilterType::Adaptive);
+        DynamicImage::from(picture).into_rgb8().write_with_encoder(small).unwrap();
         println!("{folder}/{name}.png");
     }
 }

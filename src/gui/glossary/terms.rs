@@ -3,7 +3,7 @@
 use super::Term;
 
 /// An entry.
-const fn term(
+pub(super) const fn term(
     name: &'static str,
     words: &'static [&'static str],
     unit: &'static str,

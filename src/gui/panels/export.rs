@@ -14,7 +14,7 @@ use crate::gui::format;
 use crate::gui::session::export::ExportView;
 use crate::gui::start::start_button;
 use crate::gui::theme::{Badge, Theme};
-use crate::gui::widgets::{fact, facts, heading, hint};
+use crate::gui::widgets::{empty_state, fact, facts, heading, hint};
 use crate::measure::Estimate;
 use crate::units::Seed;
 use crate::worker::protocol::Job;
@@ -53,8 +53,14 @@ impl Panel for ExportPanel {
         egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
             self.form(ui, cx);
             let session = cx.session;
-            if let Some(view) = &session.exchange.export {
-                result(ui, cx, view);
+            match &session.exchange.export {
+                Some(view) => result(ui, cx, view),
+                None => empty_state(
+                    ui,
+                    "No dataset made yet",
+                    "Give a new folder above and press 'Start export': images, labels and exact posteriors\nare written there, with \
+                     a card that says what they are.",
+                ),
             }
             ui.add_space(12.0);
         });

@@ -5,15 +5,25 @@ use eframe::egui::{Button, ComboBox, DragValue, TextEdit, Ui, emath::Numeric};
 use super::Cx;
 use crate::gui::background::Purpose;
 use crate::gui::command::Command;
+use crate::gui::glossary;
 
 /// A path: typed, or chosen in the desktop's dialog.
 pub fn path(ui: &mut Ui, cx: &mut Cx, name: &str, value: &mut String, purpose: Purpose) {
-    let label = ui.label(name);
+    let label = glossary::explain(ui.label(name), name);
     let width = (ui.available_size_before_wrap().x - 230.0).clamp(120.0, 420.0);
     ui.add(TextEdit::singleline(value).desired_width(width)).labelled_by(label.id);
     if ui.button("Browse…").accessible_name(format!("Browse for: {name}")).clicked() {
         cx.commands.push(Command::Browse(purpose));
     }
+}
+
+/// What something is called. Label and field stay together where a row is broken.
+pub fn called(ui: &mut Ui, name: &str, value: &mut String) {
+    if ui.available_size_before_wrap().x < 290.0 {
+        ui.end_row();
+    }
+    let label = ui.label(name);
+    ui.add(TextEdit::singleline(value).desired_width(140.0)).labelled_by(label.id);
 }
 
 /// A choice among presets; the one that was chosen.
@@ -24,7 +34,7 @@ pub fn preset<'a, P>(
     presets: impl Iterator<Item = &'a P>,
     name: fn(&P) -> &'static str,
 ) -> Option<&'a P> {
-    let of = ui.label(label);
+    let of = glossary::explain(ui.label(label), label);
     let mut chosen = None;
     let combo = ComboBox::from_id_salt(("preset", label)).width(190.0).truncate().selected_text(current);
     let shown = combo.show_ui(ui, |ui| {
@@ -50,7 +60,8 @@ pub fn spec_file(ui: &mut Ui, cx: &mut Cx, name: &str, value: &mut String, purpo
 
 /// A number with its unit; whether it changed.
 pub fn number<N: Numeric>(ui: &mut Ui, name: &str, value: &mut N, unit: &str, speed: f64, meaning: &str) -> bool {
-    let label = ui.label(name).on_hover_text(meaning);
+    let meaning = glossary::beside(meaning, name);
+    let label = ui.label(name).on_hover_text(&meaning);
     let field = DragValue::new(value).suffix(unit).speed(speed).range(0.0..=1e9).update_while_editing(false);
     let field = if N::INTEGRAL { field.fixed_decimals(0) } else { field.max_decimals(7) };
     ui.add(field).labelled_by(label.id).on_hover_text(meaning).changed()

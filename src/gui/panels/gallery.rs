@@ -57,10 +57,11 @@ impl Panel for GalleryPanel {
 fn controls(ui: &mut Ui, cx: &mut Cx) {
     ui.horizontal_wrapped(|ui| {
         let outside = cx.session.external.as_ref().map_or(0, |external| external.ids.len());
-        for (source, text) in
-            [(Source::World, "World samples".into()), (Source::Outside, format!("From outside ({outside})"))]
-        {
-            if ui.selectable_label(cx.view.source == source, text).clicked() {
+        for (source, text, about) in [
+            (Source::World, "World samples".into(), "Images that were drawn from the world, with their labels"),
+            (Source::Outside, format!("From outside ({outside})"), "Images from files, as the world sees them"),
+        ] {
+            if ui.selectable_label(cx.view.source == source, text).on_hover_text(about).clicked() {
                 cx.commands.push(Command::ShowSource(source));
             }
         }
@@ -103,7 +104,7 @@ fn second_line(ui: &mut Ui, cx: &mut Cx, arrangement: &Arrangement) {
 }
 
 fn class_filter(ui: &mut Ui, cx: &mut Cx) {
-    let label = ui.label("Label");
+    let label = ui.label("Label").on_hover_text("Shows the images of one label alone");
     let shown = cx.prefs.class_filter.map_or("all classes", |class| cx.session.class_name(class)).to_owned();
     let combo = ComboBox::from_id_salt("class filter").width(90.0).truncate().selected_text(shown);
     let response = combo.show_ui(ui, |ui| {

@@ -13,6 +13,7 @@ use crate::data::Split;
 use crate::gui::background::Purpose;
 use crate::gui::command::{Command, evaluate_command};
 use crate::gui::figures::Drawings;
+use crate::gui::glossary;
 use crate::gui::session::judge::JudgeView;
 use crate::gui::start::start_button;
 use crate::gui::theme::{Badge, Theme};
@@ -128,7 +129,7 @@ impl JudgePanel {
             return;
         }
         ui.horizontal_wrapped(|ui| {
-            let label = ui.label("Normalisation");
+            let label = glossary::label(ui, "Normalisation".into());
             let field = TextEdit::singleline(&mut self.normalisation).hint_text(AS_SAID).desired_width(200.0);
             let about = "How a network wants its images scaled: as-is, zero-to-one, minus-one-to-one, bytes, imagenet, or \
                          mean=0.5;std=0.5";
@@ -136,7 +137,7 @@ impl JudgePanel {
             if !checkpoint {
                 return;
             }
-            let label = ui.label("Architecture");
+            let label = glossary::label(ui, "Architecture".into());
             let chosen = self.architecture.map_or(AS_SAID, Architecture::label);
             let combo = ComboBox::from_id_salt("judged architecture").width(150.0).selected_text(chosen).show_ui(ui, |ui| {
                 ui.selectable_value(&mut self.architecture, None, AS_SAID);

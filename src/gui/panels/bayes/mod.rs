@@ -74,9 +74,13 @@ fn axes(ui: &mut Ui, cx: &mut Cx) {
         ui.label("τ from");
         let [low, high] = cx.prefs.tau_range;
         let [first, last] = &mut cx.prefs.tau_range;
-        ui.add(range_end(first, LEAST_CURVE_TAU..=high * 0.8)).accessible_name("Smallest τ of the curve");
+        ui.add(range_end(first, LEAST_CURVE_TAU..=high * 0.8))
+            .accessible_name("Smallest τ of the curve")
+            .on_hover_text("Where the curve begins");
         ui.label("to");
-        ui.add(range_end(last, low * 1.25..=MAX_TAU)).accessible_name("Largest τ of the curve");
+        ui.add(range_end(last, low * 1.25..=MAX_TAU))
+            .accessible_name("Largest τ of the curve")
+            .on_hover_text("Where the curve ends");
         ui.label("× std");
         let curve = &cx.session.bayes.curve;
         let (known, all) = (curve.value.known().count(), curve.value.taus.len());

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use eframe::egui::{self, DragValue, RichText, TextEdit, Ui};
 
 use super::super::Cx;
-use super::super::fields::{number, path, preset, spec_file};
+use super::super::fields::{called, number, path, preset, spec_file};
 use crate::error::Result;
 use crate::experiment::{ExperimentSpec, PRESETS};
 use crate::gui::background::Purpose;
@@ -134,8 +134,7 @@ impl Form {
                 self.load(preset.name, preset.spec());
             }
             if let Some(spec) = &mut self.spec {
-                let label = ui.label("Name of the run");
-                ui.add(TextEdit::singleline(&mut spec.name).desired_width(140.0)).labelled_by(label.id);
+                called(ui, "Name of the run", &mut spec.name);
             }
         });
         if let Some(description) = self.spec.as_ref().and_then(|spec| spec.description.clone()) {

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use eframe::egui::{self, TextEdit, Ui};
+use eframe::egui::{self, Label, RichText, TextEdit, Ui};
 
 use super::super::Cx;
-use super::super::fields::{number, path, preset, spec_file};
+use super::super::fields::{called, number, path, preset, spec_file};
 use crate::error::Result;
 use crate::experiment::hardness::Corpus;
 use crate::experiment::{HARDNESS_PRESETS, HardnessSpec};
@@ -98,8 +98,7 @@ impl Form {
                 self.load(preset.name, preset.hardness());
             }
             if let Some(spec) = &mut self.spec {
-                let label = ui.label("Name of the ranking");
-                ui.add(TextEdit::singleline(&mut spec.name).desired_width(140.0)).labelled_by(label.id);
+                called(ui, "Name of the ranking", &mut spec.name);
             }
         });
         if spec_file(ui, cx, "Ranking spec (.toml)", &mut self.file, Purpose::RankSpec, "Load ranking spec") {
@@ -168,12 +167,13 @@ fn corpora(ui: &mut Ui, cx: &mut Cx, spec: &mut HardnessSpec, paths: &mut Vec<St
                 ui.label(format!("Corpus {n}")).on_hover_text("One of EBO's eleven is shown beside EBO's numbers");
             ui.add(TextEdit::singleline(&mut corpus.name).desired_width(130.0)).labelled_by(label.id);
             path(ui, cx, &format!("Folder {n}"), place, Purpose::RankData(i));
-            if !corpus.classes.is_empty() {
-                ui.small(format!("only {}", corpus.classes.join(", "))).on_hover_text("Classes, as the spec says");
-            }
-            let remove = ui.button("Remove");
-            if remove.clone().accessible_name(format!("Remove corpus {n}")).clicked() {
+            if ui.button("Remove").accessible_name(format!("Remove corpus {n}")).clicked() {
                 gone = Some(i);
+            }
+            // Last: it is as long as the spec makes it, and the buttons stay below one another.
+            if !corpus.classes.is_empty() {
+                let classes = RichText::new(format!("only {}", corpus.classes.join(", "))).small();
+                ui.add(Label::new(classes).extend()).on_hover_text("Classes, as the spec says");
             }
         });
     }
@@ -195,7 +195,7 @@ fn numbers(ui: &mut Ui, spec: &mut HardnessSpec) {
         number(ui, "Hidden", &mut model.hidden, " channels", 1.0, "Of the coupling networks (EBO: 512).");
         number(ui, "Levels", &mut model.levels, " levels", 0.1, "The image side is a multiple of 2^levels (EBO: 3).");
         ui.end_row();
-        number(ui, "Steps", &mut model.steps, " per level", 0.1, "Steps of each level (EBO: 16).");
+        number(ui, "Flow steps", &mut model.steps, " per level", 0.1, "Steps of each level (EBO: 16).");
         number(ui, "Lambda", &mut t.lambda, " nats/nat", 0.1, "Weight of the classification loss (EBO: 0.01 to 10).");
         ui.end_row();
         number(ui, "Epochs", &mut t.epochs, " epochs", 0.2, "Passes over the training images of each corpus.");

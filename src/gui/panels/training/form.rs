@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::flow::preprocess::Preprocessing;
 use crate::gui::background::Purpose;
 use crate::gui::command::Command;
+use crate::gui::glossary;
 use crate::gui::start::start_button;
 use crate::gui::theme::Theme;
 use crate::gui::widgets::{heading, hint};
@@ -198,10 +199,10 @@ fn numbers(ui: &mut Ui, spec: &mut TrainSpec, waiting: &mut TarFlowSpec) {
     ui.add_space(4.0);
     ui.horizontal_wrapped(|ui| {
         ui.label("Family").on_hover_text("Glow: one map for all classes. TarFlow: the map depends on the class.");
-        if ui.selectable_label(spec.tarflow.is_none(), "Glow").clicked() {
+        if glossary::explain(ui.selectable_label(spec.tarflow.is_none(), "Glow"), "Glow").clicked() {
             *waiting = spec.tarflow.take().unwrap_or(*waiting);
         }
-        if ui.selectable_label(spec.tarflow.is_some(), "TarFlow").clicked() {
+        if glossary::explain(ui.selectable_label(spec.tarflow.is_some(), "TarFlow"), "TarFlow").clicked() {
             spec.tarflow.get_or_insert(*waiting);
         }
         let label = ui.label("Name");
@@ -260,7 +261,7 @@ fn glow_numbers(ui: &mut Ui, model: &mut ModelSpec, lambda: &mut f64) {
     let meaning = "The side of the images is a multiple of 2^levels (EBO: 3).";
     number(ui, "Levels", &mut model.levels, " levels", 0.1, meaning);
     ui.end_row();
-    number(ui, "Steps", &mut model.steps, " per level", 0.1, "Steps of each level (EBO: 16).");
+    number(ui, "Flow steps", &mut model.steps, " per level", 0.1, "Steps of each level (EBO: 16).");
     let meaning = "Weight of the classification loss beside the NLL (EBO: 0.01 to 10).";
     number(ui, "Lambda", lambda, " nats/nat", 0.1, meaning);
     ui.end_row();
@@ -273,14 +274,14 @@ fn noise(ui: &mut Ui, pixels: &mut Preprocessing) {
     let label = ui.label("Noise").on_hover_text(meaning);
     ui.horizontal(|ui| {
         let gaussian = matches!(pixels, Preprocessing::Gaussian { .. });
-        if ui.selectable_label(gaussian, "σ").clicked() && !gaussian {
+        if ui.selectable_label(gaussian, "σ").on_hover_text(meaning).clicked() && !gaussian {
             *pixels = Preprocessing::Gaussian { std: USUAL_NOISE };
         }
         if let Preprocessing::Gaussian { std } = pixels {
             let field = DragValue::new(std).suffix(" of x").speed(1e-3).range(1e-4..=1.0).max_decimals(4);
             ui.add(field.update_while_editing(false)).labelled_by(label.id);
         }
-        if ui.selectable_label(!gaussian, "uniform").clicked() {
+        if ui.selectable_label(!gaussian, "uniform").on_hover_text(meaning).clicked() {
             *pixels = Preprocessing::UniformSymmetric;
         }
     });

@@ -12,7 +12,7 @@ use super::{Cx, Panel};
 use crate::gui::command::Command;
 use crate::gui::format;
 use crate::gui::session::jobs::State;
-use crate::gui::widgets::{fact, facts, heading, hint};
+use crate::gui::widgets::{empty_state, fact, facts, heading, hint};
 use form::Form;
 use sheets::Sheets;
 
@@ -41,7 +41,12 @@ impl Panel for TrainingPanel {
         egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
             if cx.session.train.job.is_none() {
                 self.form.show(ui, cx);
-                return;
+                return empty_state(
+                    ui,
+                    "No training yet",
+                    "Give a folder of images and a folder for the run, and press 'Start training': its curves and\nits samples appear \
+                     here, epoch after epoch.",
+                );
             }
             let header = egui::CollapsingHeader::new("New run").id_salt("training form").default_open(true);
             header.show(ui, |ui| self.form.show(ui, cx));

@@ -8,6 +8,7 @@ use super::super::Cx;
 use super::super::fields::{number, path};
 use crate::gui::background::Purpose;
 use crate::gui::command::{Command, validate_command};
+use crate::gui::glossary;
 use crate::gui::start::start_button;
 use crate::gui::theme::Theme;
 use crate::gui::widgets::{heading, hint};
@@ -84,7 +85,7 @@ impl Form {
     fn features(&mut self, ui: &mut Ui, cx: &mut Cx) {
         let names = ["ResNet-18 trained on the spot", "weights from a file"];
         ui.horizontal_wrapped(|ui| {
-            let label = ui.label("Features");
+            let label = glossary::label(ui, "Features".into());
             let combo =
                 ComboBox::from_id_salt("feature net").width(220.0).selected_text(names[usize::from(self.from_file)]);
             let shown = combo.show_ui(ui, |ui| {

@@ -105,8 +105,10 @@ impl Form {
     }
 
     fn to(&mut self, ui: &mut Ui, cx: &Cx, about: Option<&Posterior>) {
-        ui.selectable_value(&mut self.towards_class, true, "a class");
-        ui.selectable_value(&mut self.towards_class, false, "a sample");
+        let why = "The walk goes to where this class is as probable as that of the start";
+        ui.selectable_value(&mut self.towards_class, true, "a class").on_hover_text(why);
+        let why = "The walk goes from the start towards this sample, through their latents";
+        ui.selectable_value(&mut self.towards_class, false, "a sample").on_hover_text(why);
         if self.towards_class {
             let shown = self.goal_class(about);
             let combo = ComboBox::from_id_salt("goal class").width(110.0).truncate();
@@ -119,7 +121,7 @@ impl Form {
                     }
                 }
             });
-            response.response.accessible_name("Goal class");
+            response.response.accessible_name("Goal class").on_hover_text("The class to walk to");
             if self.class.is_none() {
                 hint(ui, "the start's second most probable class");
             }
@@ -127,7 +129,8 @@ impl Form {
         }
         ui.label("number");
         let number = DragValue::new(&mut self.sample).range(0..=MAX_SAMPLES - 1).update_while_editing(false);
-        ui.add(number).accessible_name("Goal sample number");
+        let number = ui.add(number).accessible_name("Goal sample number");
+        number.on_hover_text("Which sample to walk to, by its number in the gallery");
         let selected = cx.view.cursor.filter(|_| cx.view.source == Source::World);
         let button = ui.add_enabled(selected.is_some(), Button::new("Goal is the selection"));
         let button =

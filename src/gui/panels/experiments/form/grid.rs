@@ -7,6 +7,7 @@ use eframe::egui::{self, TextEdit, Ui};
 use super::number;
 use crate::classifier::{Architecture, Labels};
 use crate::experiment::ExperimentSpec;
+use crate::gui::glossary;
 use crate::gui::widgets::hint;
 
 /// All kinds of labels.
@@ -26,7 +27,7 @@ pub fn numbers<N: FromStr>(text: &str, name: &str) -> Result<Vec<N>, String> {
 /// The fields.
 pub fn show(ui: &mut Ui, spec: &mut ExperimentSpec, sizes: &mut String, seeds: &mut String) {
     ui.horizontal_wrapped(|ui| {
-        ui.label("Architectures");
+        glossary::label(ui, "Architectures".into());
         choices(ui, "Architecture", &Architecture::ALL, &mut spec.grid.architectures, Architecture::label);
     });
     let chosen = &spec.grid.architectures;
@@ -78,7 +79,8 @@ pub fn choices<T: Copy + PartialEq>(
     for &one in all {
         let mut checked = chosen.contains(&one);
         let name = format!("{what} {}", label(one));
-        if ui.checkbox(&mut checked, label(one)).accessible_name(name).changed() {
+        let shown = glossary::explain(ui.checkbox(&mut checked, label(one)), &name);
+        if shown.accessible_name(name).changed() {
             let keep = |other: &T| if *other == one { checked } else { chosen.contains(other) };
             let kept = all.iter().copied().filter(keep).collect();
             *chosen = kept;

@@ -20,22 +20,22 @@ pub struct KindFields {
     shift: ShiftFields,
 }
 
-/// The kinds, as the presets have them: name in specs and label.
+/// The kinds, as the presets have them: name in specs, label, and what they ask.
 #[derive(Default)]
-pub struct Kinds(Vec<(&'static str, &'static str)>);
+pub struct Kinds(Vec<(&'static str, &'static str, &'static str)>);
 
 impl Kinds {
     /// The row of kinds; the preset to load, where another kind was chosen.
     pub fn show(&mut self, ui: &mut Ui, spec: &ExperimentSpec) -> Option<&'static Preset> {
         if self.0.is_empty() {
             let kinds = PRESETS.iter().filter_map(|preset| Some(preset.spec().ok()?.experiment));
-            self.0 = kinds.map(|kind| (kind.name(), kind.label())).collect();
+            self.0 = kinds.map(|kind| (kind.name(), kind.label(), kind.question())).collect();
             self.0.dedup();
         }
         let mut chosen = None;
         ui.horizontal_wrapped(|ui| {
-            for (name, label) in &self.0 {
-                let button = ui.selectable_label(spec.experiment.name() == *name, *label);
+            for (name, label, question) in &self.0 {
+                let button = ui.selectable_label(spec.experiment.name() == *name, *label).on_hover_text(*question);
                 if button.accessible_name(format!("New experiment: {label}")).clicked() {
                     chosen = Some(*name);
                 }

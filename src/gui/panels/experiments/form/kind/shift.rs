@@ -3,6 +3,7 @@
 use eframe::egui::{self, ComboBox, DragValue, TextEdit, Ui};
 
 use crate::experiment::{BaseShift, ShiftSetting, ShiftSpec};
+use crate::gui::glossary;
 use crate::gui::panels::fields::number;
 use crate::gui::widgets::hint;
 
@@ -47,7 +48,7 @@ impl ShiftFields {
         egui::ScrollArea::both().id_salt("shifts").max_height(190.0).auto_shrink([false, true]).show(ui, |ui| {
             egui::Grid::new("shift settings").num_columns(5).striped(true).spacing([10.0, 3.0]).show(ui, |ui| {
                 for title in ["shift", "class prior π", "noise σ", "", "base shift"] {
-                    ui.label(egui::RichText::new(title).small());
+                    glossary::label(ui, egui::RichText::new(title).small());
                 }
                 ui.end_row();
                 for (i, (setting, prior)) in spec.settings.iter_mut().zip(&mut self.priors).enumerate() {
@@ -97,11 +98,10 @@ fn row(ui: &mut Ui, i: usize, setting: &mut ShiftSetting, prior: &mut String) ->
     let field = TextEdit::singleline(&mut setting.name);
     ui.add_sized([180.0, height], field).accessible_name(name("Name")).on_hover_text(&setting.name);
     let field = ui.add_sized([150.0, height], TextEdit::singleline(prior)).accessible_name(name("Class prior"));
-    if !prior.is_empty() {
-        field.on_hover_text(prior.as_str());
-    }
+    field.on_hover_text(glossary::beside(prior, "class prior"));
     let noise = DragValue::new(&mut setting.noise).range(0.0..=2.0).speed(0.005).max_decimals(3);
-    ui.add(noise.update_while_editing(false)).accessible_name(name("Noise"));
+    let noise = ui.add(noise.update_while_editing(false)).accessible_name(name("Noise"));
+    noise.on_hover_text("Standard deviation of Gaussian noise added to pixels, which are 0 to 1 in a Glow's world and -1 to 1 otherwise");
     // Before the base shift, whose width changes: it stays in view.
     let gone = ui.button("Remove").accessible_name(name("Remove the setting")).clicked();
     ui.horizontal(|ui| base(ui, &mut setting.base, &name));
@@ -125,14 +125,16 @@ fn base(ui: &mut Ui, base: &mut Option<BaseShift>, name: &dyn Fn(&str) -> String
     let shown = combo.show_ui(ui, |ui| {
         BASES.iter().enumerate().for_each(|(i, word)| drop(ui.selectable_value(&mut chosen, i, *word)));
     });
-    shown.response.accessible_name(name("Base"));
+    glossary::explain(shown.response, "base shift").accessible_name(name("Base"));
     if chosen > 0 {
         let field = DragValue::new(&mut kl).range(1e-4..=100.0).speed(0.005).max_decimals(4).suffix(" nats");
-        ui.add(field.update_while_editing(false)).accessible_name(name("KL"));
+        let field = ui.add(field.update_while_editing(false)).accessible_name(name("KL"));
+        field.on_hover_text(glossary::beside("How far the base is shifted.", "KL divergence"));
     }
     if chosen == 2 {
         for (what, class) in [("From class", &mut from), ("To class", &mut to)] {
-            ui.add(DragValue::new(class).range(0..=9999)).accessible_name(name(what));
+            let field = ui.add(DragValue::new(class).range(0..=9999)).accessible_name(name(what));
+            field.on_hover_text("The means move along the line from one class to another: their numbers, from 0");
         }
     }
     *base = match chosen {
