@@ -4,14 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bayescope::events::Progress;
-use bayescope::gui::{App, Look, Prefs};
+use bayescope::gui::{Look, Prefs};
 use bayescope::oracle::posterior::{Posterior, Prior};
 use bayescope::oracle::walk::Way;
 use bayescope::units::{ClassId, Smoothing};
 use bayescope::worker::protocol::{Event, Job, JobId, Outcome, Subject, Tile};
 use bayescope::worker::walk::{Arrival, Destination, WalkDot, WalkNews};
 use eframe::egui::{Key, Role};
-use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 
 use super::experiments::click;
