@@ -104,10 +104,10 @@ impl Form {
     }
 
     fn to(&mut self, ui: &mut Ui, cx: &Cx, about: Option<&Posterior>) {
-        let about = "The walk goes to where this class is as probable as that of the start";
-        ui.selectable_value(&mut self.towards_class, true, "a class").on_hover_text(about);
-        let about = "The walk goes from the start towards this sample, through their latents";
-        ui.selectable_value(&mut self.towards_class, false, "a sample").on_hover_text(about);
+        let why = "The walk goes to where this class is as probable as that of the start";
+        ui.selectable_value(&mut self.towards_class, true, "a class").on_hover_text(why);
+        let why = "The walk goes from the start towards this sample, through their latents";
+        ui.selectable_value(&mut self.towards_class, false, "a sample").on_hover_text(why);
         if self.towards_class {
             let shown = self.goal_class(about);
             let combo = ComboBox::from_id_salt("goal class").width(110.0).truncate();
