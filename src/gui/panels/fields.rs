@@ -17,11 +17,16 @@ pub fn path(ui: &mut Ui, cx: &mut Cx, name: &str, value: &mut String, purpose: P
     }
 }
 
-/// What something is called. Label and field stay together where a row is broken.
-pub fn called(ui: &mut Ui, name: &str, value: &mut String) {
-    if ui.available_size_before_wrap().x < 290.0 {
+/// Breaks the row where less than `width` points are left of it, so that a label is not parted from its field.
+pub fn together(ui: &mut Ui, width: f32) {
+    if ui.available_size_before_wrap().x < width {
         ui.end_row();
     }
+}
+
+/// What something is called. Label and field stay together where a row is broken.
+pub fn called(ui: &mut Ui, name: &str, value: &mut String) {
+    together(ui, 290.0);
     let label = ui.label(name);
     ui.add(TextEdit::singleline(value).desired_width(140.0)).labelled_by(label.id);
 }

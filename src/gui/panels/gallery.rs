@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use eframe::egui::{self, ComboBox, Rect, Response, Sense, Slider, Stroke, StrokeKind, Ui, WidgetInfo, pos2, vec2};
 
+use super::fields::together;
 use super::{Cx, Panel};
 use crate::events::Progress;
 use crate::gui::atlas::{Atlas, Meshes};
@@ -67,6 +68,7 @@ fn controls(ui: &mut Ui, cx: &mut Cx) {
         }
         ui.separator();
         class_filter(ui, cx);
+        together(ui, 175.0);
         let label = ui.label("Sort by");
         let combo = ComboBox::from_id_salt("sort").width(100.0).selected_text(cx.prefs.sort.name());
         let response = combo.show_ui(ui, |ui| {

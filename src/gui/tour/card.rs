@@ -207,7 +207,11 @@ fn skip(ui: &mut Ui, cx: &mut Cx) {
 /// Where to go when the tour is over.
 fn on_from_here(ui: &mut Ui, cx: &mut Cx) {
     let bar = ui.layout().is_horizontal();
-    ui.separator();
+    if bar {
+        ui.end_row();
+    } else {
+        ui.separator();
+    }
     hint(ui, "From here:");
     if bar { places(ui, cx) } else { ui.horizontal_wrapped(|ui| places(ui, cx)).inner }
 }
