@@ -25,8 +25,7 @@ fi
 run() { [ -e "$BAYESCOPE_MADE/runs/$1/.whole" ] || {
     "$bayescope" run "${2:-$1}" --out "$BAYESCOPE_MADE/runs/$1" && touch "$BAYESCOPE_MADE/runs/$1/.whole"
 }; }
-if wanted experiments; then run scaling-quick; fi
-if wanted worst-images; then run guide tests/screenshots/guide.toml; fi
+if wanted experiments || wanted worst-images; then run guide tests/screenshots/guide.toml; fi
 for kind in temperature self-validation soft-labels shift active-learning graders; do
     if wanted "experiments/$kind"; then run "$kind-quick"; fi
 done

@@ -16,7 +16,7 @@ pub enum Spec {
 /// Reads a spec. Relative paths are taken from the folder of its file, or from the present one where it has none.
 pub fn read_spec(spec: &Path) -> Result<Spec> {
     let shipped = |presets: &'static [Preset]| {
-        presets.iter().find(|preset| Path::new(preset.name) == spec).filter(|_| !spec.exists())
+        presets.iter().find(|preset| Path::new(preset.name) == spec).filter(|_| !spec.is_file())
     };
     if let Some(preset) = shipped(PRESETS) {
         return Ok(Spec::Grid(Box::new(preset.spec()?)));

@@ -9,6 +9,7 @@ use super::cell::Cell;
 use super::kinds::Experiment;
 use crate::classifier::{Architecture, Labels, TrainingSpec};
 use crate::error::{Error, Result};
+use crate::oracle::library;
 use crate::oracle::posterior::Prior;
 use crate::oracle::world::Settings;
 use crate::units::{Seed, Smoothing, Tau};
@@ -180,7 +181,8 @@ impl ExperimentSpec {
         if let Some(folder) = path.parent() {
             spec.pretrained.values_mut().for_each(|file| *file = folder.join(&*file));
             let beside = folder.join(&spec.world.oracle);
-            if Path::new(&spec.world.oracle).is_relative() && beside.exists() {
+            let bundled = library::find(&spec.world.oracle).is_some();
+            if !bundled && Path::new(&spec.world.oracle).is_relative() && beside.exists() {
                 spec.world.oracle = beside.display().to_string();
             }
             spec.data = spec.data.map(|data| data.beside(folder)).transpose()?;
@@ -356,6 +358,15 @@ mod tests {
         let cells = spec.cells();
         assert_eq!(cells.len(), 8);
         assert!(cells.is_sorted_by_key(|cell| cell.train_size) && distinct(&cells));
+    }
+
+    #[test]
+    fn a_folder_of_the_same_name_does_not_hide_a_bundled_oracle() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.toml");
+        crate::data::write_atomically(&path, |file| file.write_all(TEXT.as_bytes())).unwrap();
+        std::fs::create_dir(folder.path().join("mnist")).unwrap();
+        assert_eq!(ExperimentSpec::read(&path).unwrap().world.oracle, "mnist");
     }
 
     #[test]

@@ -99,6 +99,16 @@ const SMALL: &str = "[grid]\narchitectures = ['linear', 'mlp-500']\ntrain_sizes 
                      learning_rate = 1e-2\n";
 
 #[test]
+fn a_folder_of_the_same_name_does_not_hide_a_preset() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("scaling-quick")).unwrap();
+    let mut plan = bayescope(&["plan", "scaling-quick", "--out", "planned", "--device", "cpu"]);
+    let output = plan.current_dir(folder.path()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(folder.path().join("planned/run.toml").is_file());
+}
+
+#[test]
 fn cells_give_the_same_in_any_order_and_division() {
     let grid = Grid::new(SMALL);
     let whole = grid.path("whole");
