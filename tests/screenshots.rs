@@ -43,9 +43,7 @@ const SCENES: [Scene; 19] = [
     ("export", None, |name, _| export(name)),
     ("judge", Some("hard"), judge),
     ("experiments-live", None, |name, _| experiments_live(name)),
-    ("experiments", Some("runs/guide"), |name, run| {
-        figure(name, run, "Scaling with the number of training images")
-    }),
+    ("experiments", Some("runs/guide"), |name, run| figure(name, run, "Scaling with the number of training images")),
     ("worst-images", Some("runs/guide"), worst),
     ("validation", Some("validation"), validation),
     ("experiments/temperature", Some("runs/temperature-quick"), finding),
