@@ -14,9 +14,7 @@ use crate::oracle::posterior::Prior;
 use crate::oracle::world::Settings;
 use crate::units::{Seed, Smoothing, Tau};
 
-/// Cells of one grid: a million already ask for a folder each.
-const MOST_CELLS: usize = 1_000_000;
-/// Classifiers that one cell may train.
+/// Classifiers that the cells of a grid may train, all together: they are listed before the first is trained.
 const MOST_TRAININGS: usize = 1_000_000;
 /// Steps of all cells: at a nanosecond each, thirty years; and their sum is still a number.
 const MOST_STEPS: usize = 1_000_000_000_000_000_000;
@@ -248,10 +246,11 @@ impl ExperimentSpec {
             let training = self.training_of(*architecture)?;
             steps = steps.max(training.epochs.saturating_mul(training.steps(largest)));
         }
-        let steps = [trainings, cells].into_iter().fold(steps, usize::saturating_mul);
+        let trainings = cells.saturating_mul(trainings);
+        let steps = steps.saturating_mul(trainings);
+        let fewer = "shorten the lists of the grid, or take fewer experiment.members or larger batches";
         let bounds = [
-            (cells, MOST_CELLS, "cells in its grid", "shorten the lists"),
-            (trainings, MOST_TRAININGS, "trainings in a cell", "fewer experiment.members, or larger batches"),
+            (trainings, MOST_TRAININGS, "classifiers to train", fewer),
             (steps, MOST_STEPS, "optimisation steps in all", "fewer training.epochs, or smaller grid.train_sizes"),
         ];
         match bounds.into_iter().find(|(count, most, ..)| count > most) {
