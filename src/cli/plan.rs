@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::args::PlanArgs;
 use super::progress::duration;
 use super::run::{open_data, open_world, plan_in};
-use super::spec::{Spec, read_spec};
+use super::spec::{Spec, is_preset, read_spec};
 use super::{hardness, print_json};
 use crate::error::Result;
 use crate::experiment::{DataRecord, ExperimentSpec, HARDNESS_PRESETS, PRESETS};
@@ -24,7 +24,8 @@ struct PlanReport<'a> {
 /// `bayescope plan`.
 pub fn plan(args: &PlanArgs) -> Result<()> {
     let Some(what) = &args.what else { return list_presets(args.json) };
-    if what.is_dir() {
+    // A folder that is no run, and bears the name of a preset, is not what was meant.
+    if what.is_dir() && (Held::is(what) || !is_preset(what)) {
         return match Held::open(what)? {
             Held::Grid(folder) => show_plan(&folder, args, true),
             Held::Hardness(folder) => hardness::plan(&folder, args, true),

@@ -13,6 +13,11 @@ pub enum Spec {
     Hardness(Box<HardnessSpec>),
 }
 
+/// Whether this is the name of a spec that comes with the program.
+pub fn is_preset(spec: &Path) -> bool {
+    PRESETS.iter().chain(HARDNESS_PRESETS).any(|preset| Path::new(preset.name) == spec)
+}
+
 /// Reads a spec. Relative paths are taken from the folder of its file, or from the present one where it has none.
 pub fn read_spec(spec: &Path) -> Result<Spec> {
     let shipped = |presets: &'static [Preset]| {
