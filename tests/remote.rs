@@ -180,6 +180,20 @@ fn a_session_that_has_ended_is_replaced() {
     assert_eq!(other, "device: too large");
 }
 
+/// Waits until a job has kept something.
+fn scores(out: &Path) {
+    let begun = Instant::now();
+    let kept = || {
+        let files = std::fs::read_dir(out).into_iter().flatten().flatten();
+        let mut scores = files.into_iter().filter(|file| file.file_name().to_string_lossy().ends_with(".scores"));
+        scores.any(|file| file.metadata().is_ok_and(|file| file.len() > 0))
+    };
+    while !kept() {
+        assert!(begun.elapsed() < PATIENCE, "nothing was begun");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 /// The lender is killed in the middle: the command says so and keeps what it has; with the lender back, the same bytes come out as
 /// without the accident.
 #[test]
@@ -192,13 +206,11 @@ fn a_lost_connection_costs_a_job_nothing_but_time() {
         ["posterior", "mnist", text(&input), "--image-batch", "8", "--no-compare", "--device", &address, "--out", out]
             .map(str::to_owned)
     };
-    let began = Instant::now();
     succeed(&args(text(&whole)).each_ref().map(String::as_str));
-    let undisturbed = began.elapsed();
     let args = args(text(&out));
     let args = args.each_ref().map(String::as_str);
     let child = bayescope(&args).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    std::thread::sleep(undisturbed.mul_f64(0.6));
+    scores(&out);
     lender.kill();
     let killed = Instant::now();
     let output = child.wait_with_output().unwrap();
@@ -226,15 +238,7 @@ fn a_lender_that_dies_leaves_its_work_to_those_beside_it() {
     let args = [&args[..], &["--out", text(&out)]].concat();
     let child = bayescope(&args).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     // The first shard that has scores is the CPU's: the lender holds one of which nothing is finished yet.
-    let begun = Instant::now();
-    let scores = || {
-        let files = std::fs::read_dir(&out).into_iter().flatten().flatten();
-        files.into_iter().any(|file| file.file_name().to_string_lossy().ends_with(".scores"))
-    };
-    while !scores() {
-        assert!(begun.elapsed() < PATIENCE, "nothing was begun");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    scores(&out);
     lender.kill();
     let output = child.wait_with_output().unwrap();
     let message = String::from_utf8_lossy(&output.stderr).into_owned();
