@@ -47,6 +47,9 @@ pub fn read(folder: &Path, events: &mut dyn Events<Progress>) -> Result<(OracleI
     let mut hashes = String::new();
     for (k, class) in flows.classes.iter().enumerate() {
         let file = folder.join(&class.file);
+        if !file.is_file() {
+            return Err(Error::file(&path, format!("class {k} lies in {}, and no such file is there", file.display())));
+        }
         let Checkpoint { inferred, weights } = read_checkpoint(&file, events)?;
         let fits = matches!(&inferred.architecture, Architecture::TarFlow(config) if config.classes == 0);
         if !fits {
