@@ -1,7 +1,10 @@
-//! The one error type of the engine. Every message names the file or the cause, and the way out where there is one.
+//! The one error type of the engine. Every message names the file or the cause, and the way out where there is one. Panics of
+//! other people's code that become errors are caught here, and told as nothing else.
 
 use std::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::backtrace::Backtrace;
+use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind, resume_unwind, set_hook, take_hook};
 use std::path::{Path, PathBuf};
 
 /// Result of every fallible function of the engine.
@@ -83,12 +86,79 @@ pub fn panic_message(panic: &(dyn Any + Send)) -> String {
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".into())
 }
 
+thread_local! {
+    /// How many [`catch`]es this thread is in.
+    static CATCHING: Cell<usize> = const { Cell::new(0) };
+    /// The panic on its way to one of them.
+    static UNTOLD: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// From now on a panic inside [`catch`] is not written to the terminal as a crash: who catches it says what it means. For the whole
+/// program, so for its first lines.
+pub fn leave_caught_panics_untold() {
+    let tell = take_hook();
+    set_hook(Box::new(move |panic| {
+        if CATCHING.get() == 0 || !keep(panic) {
+            tell(panic);
+        }
+    }));
+}
+
+/// Whether the panic is the only one on its way. Two of them end the program, and both are to be told.
+fn keep(panic: &PanicHookInfo<'_>) -> bool {
+    match UNTOLD.take() {
+        None => UNTOLD.set(Some(format!("{panic}\n{}", Backtrace::capture()))),
+        Some(first) => {
+            tracing::error!("{first}");
+            return false;
+        }
+    }
+    true
+}
+
+/// A panic that was caught.
+pub struct Caught {
+    panic: Box<dyn Any + Send>,
+    untold: Option<String>,
+}
+
+impl Caught {
+    /// What it said.
+    pub fn message(&self) -> String {
+        panic_message(&*self.panic)
+    }
+
+    /// Lets it go on: it was nothing to be caught.
+    pub fn resume(self) -> ! {
+        match self.untold {
+            Some(text) if CATCHING.get() == 0 => tracing::error!("{text}"),
+            untold => UNTOLD.set(untold),
+        }
+        resume_unwind(self.panic)
+    }
+}
+
+/// `work`, or the panic that ended it.
+///
+/// # Errors
+/// The panic.
+pub fn catch<T>(work: impl FnOnce() -> T) -> Result<T, Caught> {
+    CATCHING.set(CATCHING.get() + 1);
+    let done = catch_unwind(AssertUnwindSafe(work));
+    CATCHING.set(CATCHING.get() - 1);
+    let untold = UNTOLD.take();
+    done.map_err(|panic| {
+        tracing::debug!("caught: {}", untold.as_deref().unwrap_or("a panic"));
+        Caught { panic, untold }
+    })
+}
+
 /// What a reader of somebody else's makes of a file that is anyone's: some of them panic at what no program would have written.
 ///
 /// # Errors
 /// What the panic said.
 pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
-    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| panic_message(&*panic))
+    catch(work).map_err(|panic| panic.message())
 }
 
 /// The way out of the system errors users meet most.
@@ -99,5 +169,34 @@ fn hint(source: &std::io::Error) -> &'static str {
         }
         std::io::ErrorKind::ReadOnlyFilesystem => " (choose another folder)",
         _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    /// A hook is the whole program's, so this is a program of its own: the test started once more, alone.
+    #[test]
+    fn a_panic_is_told_by_whom_it_ends() {
+        const INSIDE: &str = "BAYESCOPE_TEST_PANICS";
+        if std::env::var_os(INSIDE).is_some() {
+            tracing_subscriber::fmt().with_ansi(false).with_writer(std::io::stderr).init();
+            leave_caught_panics_untold();
+            assert_eq!(caught(|| panic!("ends here")), Err::<(), _>("ends here".into()));
+            let further_out = caught(|| catch(|| panic!("ends further out")).unwrap_or_else(|inner| inner.resume()));
+            assert_eq!(further_out, Err::<(), _>("ends further out".into()));
+            catch(|| panic!("a mistake of ours")).unwrap_or_else(|mistake| mistake.resume())
+        }
+        let mut again = Command::new(std::env::current_exe().unwrap());
+        again.args(["--exact", "error::tests::a_panic_is_told_by_whom_it_ends", "--nocapture"]);
+        let ended = again.env(INSIDE, "1").output().unwrap();
+        let told = String::from_utf8_lossy(&ended.stderr);
+        assert!(!ended.status.success(), "{told}");
+        assert_eq!(told.matches("panicked at").count(), 1, "{told}");
+        assert_eq!(told.matches("a mistake of ours").count(), 1, "{told}");
+        assert!(!told.contains("ends here") && !told.contains("ends further out"), "{told}");
     }
 }

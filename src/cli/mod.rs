@@ -68,6 +68,7 @@ fn features() -> Vec<&'static str> {
 /// Parses the arguments and does what they say.
 pub fn main() -> ExitCode {
     crate::device::memory::keep_freed();
+    crate::error::leave_caught_panics_untold();
     let cli = Cli::parse();
     let filter = tracing_subscriber::EnvFilter::try_from_env("BAYESCOPE_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("bayescope=warn,error"));

@@ -3,9 +3,10 @@
 use burn::tensor::{Device, DeviceType};
 
 use super::{Candidate, DeviceChoice};
+use crate::error::caught;
 
 pub fn candidates() -> Vec<Candidate> {
-    let found = std::panic::catch_unwind(|| Device::enumerate(DeviceType::Cuda).into_vec().len()).unwrap_or(0);
+    let found = caught(|| Device::enumerate(DeviceType::Cuda).into_vec().len()).unwrap_or(0);
     let card = |i| Candidate {
         choice: DeviceChoice::Cuda(i),
         name: format!("NVIDIA card {i}"),

@@ -2,13 +2,11 @@
 //! missing, and only their reading says so. So every reading goes through [`to_host`](super::to_host), which asks the device what has befallen it.
 
 use std::cell::RefCell;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use burn::tensor::Device;
 
 use super::table::{self, Refusal};
-pub use crate::error::panic_message;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, catch, caught};
 
 /// Sentences kept for a listener, at most.
 const NOTES: usize = 64;
@@ -112,10 +110,10 @@ pub fn lost(device: &Device) -> Option<String> {
     if let Some(why) = faults.lost() {
         return Some(why);
     }
-    let said = match catch_unwind(AssertUnwindSafe(|| device.sync())) {
+    let said = match caught(|| device.sync()) {
         Ok(Ok(())) => return None,
         Ok(Err(error)) => error.to_string(),
-        Err(panic) => panic_message(panic.as_ref()),
+        Err(said) => said,
     };
     is_loss(&said).then(|| {
         faults.lose(&cause(&said));
@@ -128,11 +126,11 @@ pub fn lost(device: &Device) -> Option<String> {
 /// # Errors
 /// Those of `work`; [`Error::OutOfMemory`] and [`Error::DeviceLost`] for a panic.
 pub fn guarded<T>(device: &Device, work: impl FnOnce() -> Result<T>) -> Result<T> {
-    let panic = match catch_unwind(AssertUnwindSafe(work)) {
+    let panic = match catch(work) {
         Ok(done) => return done,
         Err(panic) => panic,
     };
-    let said = panic_message(panic.as_ref());
+    let said = panic.message();
     let known = table::of(device).filter(|_| *device != Device::flex());
     if known.is_some() && (is_loss(&said) || is_memory(&said) || lost(device).is_some()) {
         let why = lost(device).map_or(said, |why| format!("The device is poisoned: {why}"));
@@ -140,7 +138,7 @@ pub fn guarded<T>(device: &Device, work: impl FnOnce() -> Result<T>) -> Result<T
     }
     match (whole(device), super::remote::gone_of(device)) {
         (Err(error), _) | (Ok(()), Some(error)) => Err(error),
-        (Ok(()), None) => resume_unwind(panic),
+        (Ok(()), None) => panic.resume(),
     }
 }
 
@@ -163,8 +161,8 @@ mod tests {
 
     #[test]
     fn a_panic_that_is_not_the_devices_stays_a_panic() {
-        let own = catch_unwind(|| guarded(&Device::flex(), || -> Result<()> { panic!("an index of ours") }));
-        assert_eq!(panic_message(own.unwrap_err().as_ref()), "an index of ours");
+        let own = caught(|| guarded(&Device::flex(), || -> Result<()> { panic!("an index of ours") }));
+        assert_eq!(own.unwrap_err(), "an index of ours");
     }
 
     #[test]

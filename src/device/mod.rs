@@ -48,7 +48,7 @@ use crate::error::{Error, Result};
 pub use adapters::{descriptor, open_adapter};
 pub use address::{Address, PORT};
 pub use batches::{at_most, bounded, fitting, halving, in_batches};
-pub use faults::{guarded, lost, note, notes, panic_message};
+pub use faults::{guarded, lost, note, notes};
 pub use latency::Latency;
 pub use many::{Devices, Hand, spread};
 pub use persevere::{Losses, Moved, on_device, persevere};

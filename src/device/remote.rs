@@ -19,7 +19,7 @@ use burn::remote::{ConnectError, RemoteHost};
 use burn::tensor::{Device, Tensor};
 
 use super::{Address, Candidate, DeviceChoice};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, caught};
 
 /// Holds the token a lender asks for, where the window was not told one.
 pub const TOKEN: &str = "BAYESCOPE_TOKEN";
@@ -209,7 +209,7 @@ impl Ping {
     pub fn poll(&mut self, waker: &Waker) -> Answer {
         // burn panics where a connection that is gone leaves it no way to return an error.
         let poll = || self.coming.as_mut().poll(&mut Context::from_waker(waker));
-        match std::panic::catch_unwind(std::panic::AssertUnwindSafe(poll)) {
+        match caught(poll) {
             Ok(Poll::Pending) => Answer::Open,
             Ok(Poll::Ready(true)) => Answer::Came(self.sent.elapsed()),
             Ok(Poll::Ready(false)) | Err(_) => Answer::Gone(ended(self.address)),

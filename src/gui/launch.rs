@@ -1,6 +1,5 @@
 //! Opening the window, or saying why it cannot be opened.
 
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -12,7 +11,7 @@ use super::in_window::{Lost, Outcome, Running};
 use super::prefs::Look;
 use crate::data::write_atomically;
 use crate::device::DeviceChoice;
-use crate::error::{Error, Result};
+use crate::error::{Caught, Error, Result, catch};
 
 /// Names the window to the desktop and its folder of saved state.
 const APP_ID: &str = "bayescope";
@@ -109,7 +108,7 @@ fn window(options: &Options, lost: Option<Lost>) -> Result<Outcome> {
     let create = move |cc: &eframe::CreationContext<'_>| {
         Ok(Box::new(Running::new(cc, (wanted, lost), shared, started)) as Box<_>)
     };
-    let painted = catch_unwind(AssertUnwindSafe(|| eframe::run_native(APP_ID, native, Box::new(create))));
+    let painted = catch(|| eframe::run_native(APP_ID, native, Box::new(create)));
     match painted {
         Ok(result) => result.map_err(|error| explain(&error))?,
         Err(panic) => return begin_again(panic),
@@ -119,12 +118,12 @@ fn window(options: &Options, lost: Option<Lost>) -> Result<Outcome> {
 
 /// What a window leaves that fell in the middle of a frame: egui's painter does not live through the loss of its device. Jobs are
 /// gone with it; what they keep on disk is not.
-fn begin_again(panic: Box<dyn std::any::Any + Send>) -> Result<Outcome> {
+fn begin_again(panic: Caught) -> Result<Outcome> {
     #[cfg(feature = "wgpu")]
     if let Some(why) = crate::device::window_lost() {
         return Ok(Outcome { lost: Some(Lost { why, left: None }), ..Outcome::default() });
     }
-    resume_unwind(panic)
+    panic.resume()
 }
 
 /// A graphics device that the engine can compute on, too.

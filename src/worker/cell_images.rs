@@ -13,8 +13,7 @@ use super::interactive::{Handed, Outside};
 use super::judged_images::JudgedImagesRequest;
 use super::protocol::{Event, JobId, Outcome};
 use crate::data::ImageShape;
-use crate::device::panic_message;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, panic_message};
 use crate::oracle::world::Settings;
 use crate::run::{BOUGHT, BoughtImages, RunFolder, WorstImages};
 

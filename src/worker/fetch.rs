@@ -13,8 +13,7 @@ use crossbeam_channel::{Receiver, Sender, after};
 use super::protocol::{Event, JobId, Outcome};
 use super::{Control, Shared};
 use crate::data::fetch::{Corpus, FetchEvent, Fetched, Mirror, Patience, fetch_corpus};
-use crate::device::panic_message;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, panic_message};
 use crate::events::{Events, Progress};
 
 /// Progress is told at most this often.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, Sender, select};
 
 use super::{Look, WatchRequest, look};
-use crate::device::panic_message;
+use crate::error::panic_message;
 use crate::worker::Shared;
 use crate::worker::protocol::Event;
 
