@@ -3,7 +3,8 @@
 # the quick runs), then tests/screenshots.rs, which opens it in the window and takes the pictures.
 #   docs/screenshots.sh [SCENE…]          all, or these: explorer-light judge experiments/shift …
 # BAYESCOPE_MADE    where what is shown is kept (default ~/.cache/bayescope-screenshots): finished runs are not run again
-# BAYESCOPE_MNIST   a folder with MNIST's four files (`bayescope fetch mnist`), for `validation` and `experiments/hardness`
+# BAYESCOPE_MNIST   a folder with MNIST's four files, for `validation` (as on its page with the digits alone that the oracle was trained on) and
+#                   `experiments/hardness`
 # BAYESCOPE_PYTHON  a Python with NumPy (default python3), for `judge`
 # Nearly all of its time from nothing is training (an hour and more on two cores). A run that was stopped is gone on with; no picture is taken of one that is not whole.
 set -euo pipefail

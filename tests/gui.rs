@@ -31,6 +31,8 @@ mod ledger;
 mod looking;
 #[path = "gui/plots.rs"]
 mod plots;
+#[path = "gui/stale.rs"]
+mod stale;
 #[path = "gui/start.rs"]
 mod start;
 #[path = "gui/tables.rs"]
@@ -165,7 +167,7 @@ fn jobs_can_be_paused_and_cancelled() {
     assert_eq!(fake.pauses(), [(1, true), (1, false)]);
     harness.get_by_label_contains("Cancel job 1").click();
     harness.run_steps(2);
-    assert_eq!(fake.cancelled(), [1]);
+    assert!(fake.cancelled() == [1] && shows(&harness, "stopping"));
     fake.send(Event::JobEnded { id: 1, outcome: Outcome::Cancelled });
     harness.run_steps(2);
     assert!(shows(&harness, "cancelled"));

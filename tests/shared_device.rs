@@ -117,7 +117,7 @@ fn pictures_stay_where_they_are_made_and_only_figures_are_read_back() {
         loop {
             match worker.poll() {
                 Some(event) if wanted(&event) => break,
-                Some(Event::Failed(why)) => panic!("{why}"),
+                Some(Event::Failed(why) | Event::Unanswered { why, .. }) => panic!("{why}"),
                 Some(_) => {}
                 None => bell.recv_timeout(PATIENCE).unwrap(),
             }

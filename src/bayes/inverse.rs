@@ -1,7 +1,7 @@
 //! τ(ε): the base temperature at which a world has a wanted Bayes error.
 //!
 //! E grows with τ (EBO Prop. 2), from what coincident classes hide to 1 − max π. The root of Φ⁻¹(E) against 1/τ, exactly
-//! a line for two classes and nearly one otherwise, is found by the secant method on coarse estimates that share their
+//! a line for two classes of equal prior and nearly one otherwise, is found by the secant method on coarse estimates that share their
 //! random points; Newton steps with the analytic derivative then finish on fine ones (theory §3).
 
 use std::time::Instant;

@@ -359,7 +359,7 @@ pub struct PosteriorArgs {
     /// Arithmetic of the flow; sums over dimensions are 64-bit in both.
     #[arg(long, value_enum, default_value = "f32")]
     pub precision: PrecisionArg,
-    /// Dequantise 8-bit images with uniform noise of this seed instead of the mid-point.
+    /// Dequantise 8-bit images with noise of this seed instead of the world's default.
     #[arg(long, value_name = "SEED")]
     pub dequantise: Option<u64>,
     #[command(flatten)]

@@ -64,6 +64,7 @@ impl App {
             }
             Effect::Outside { same: true, .. } if self.view.source == Source::Outside => self.wishes.look_again(),
             Effect::Outside { knobs, .. } => {
+                self.wishes.look_again();
                 if let Some(knobs) = knobs {
                     self.take_knobs(&knobs);
                 }

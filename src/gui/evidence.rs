@@ -5,17 +5,19 @@ use eframe::egui::{self, ColorImage, ComboBox, Rect, Role, Sense, Slider, Textur
 use super::data_table;
 use super::format;
 use super::glossary;
+use super::inspector::waiting;
 use super::paint::{NEAREST, picture};
 use super::panels::Cx;
 use super::session::Session;
 use super::theme::{Badge, Theme, UNTINTED};
+use super::view::Source;
 use super::widgets::{heading, hint};
 use crate::figure::records;
 use crate::flow::Architecture;
 use crate::oracle::evidence::leaders;
 use crate::oracle::posterior::Posterior;
 use crate::units::ClassId;
-use crate::worker::protocol::EvidenceMap;
+use crate::worker::protocol::{Asked, EvidenceMap};
 
 /// Steps of the colour scale.
 const SCALE: usize = 64;
@@ -51,7 +53,11 @@ impl EvidenceSection {
         cx.view.evidence_wanted = Some((a, b));
         let Some(subject) = cx.view.subject(cx.prefs) else { return };
         let Some(map) = cx.session.evidence_of(&subject, a, b) else {
-            hint(ui, "Computing…");
+            let lost = cx.session.external.as_ref().is_some_and(|external| external.settings.is_none());
+            match cx.view.source {
+                Source::Outside if lost => hint(ui, "The engine no longer has this image: open it again."),
+                _ => hint(ui, waiting(cx.session, Asked::Evidence, "Computing…")),
+            }
             return;
         };
         mode(ui, cx);

@@ -14,6 +14,7 @@ use super::panels::Cx;
 use super::prefs::Prefs;
 use super::running::RunningSection;
 use super::session::Session;
+use super::session::gallery::Slot;
 use super::theme::{BAR_HEIGHT, Badge, Theme};
 use super::verdict;
 use super::view::{Source, View};
@@ -25,7 +26,7 @@ use crate::flow::Architecture;
 use crate::oracle::posterior::Posterior;
 use crate::oracle::rounding::ROUNDING_TOLERANCE;
 use crate::units::{Nats, Tau};
-use crate::worker::protocol::{Inspection, Subject, Tile};
+use crate::worker::protocol::{Asked, Inspection, Tile};
 
 /// Temperatures at which the same latent is shown.
 pub const MORPH: [f64; 5] = [0.25, 0.5, 1.0, 1.5, 2.0];
@@ -46,19 +47,50 @@ pub struct Inspector {
     running: RunningSection,
 }
 
-/// The inspected image's tile, from the gallery.
+/// The inspected image's tile: the gallery's where it answers the newest request, otherwise the newer of the gallery's and the
+/// inspector's. The gallery of a slow world, and images from outside, follow the knobs more slowly than the inspector.
 pub fn inspected<'a>(session: &'a Session, prefs: &Prefs, view: &View) -> Option<(usize, u64, ImageShape, &'a Tile)> {
     let index = view.cursor?;
     let gallery = view.gallery(session)?;
-    let Some(slot) = gallery.get(index) else {
-        // The gallery of a slow world comes to it later than the inspector.
-        let inspection = session.inspection_of(&view.subject(prefs)?)?;
-        return Some((index, (1 << 63) | inspection.generation, inspection.shape, &inspection.tile));
+    let inspection = view.subject(prefs).and_then(|subject| session.inspection_of(&subject));
+    let outside = view.source == Source::Outside;
+    if !outside && gallery.cannot_be_made(index) {
+        return None;
+    }
+    let newer = |slot: &Slot| {
+        let answers = !outside && gallery.answers(&[index]);
+        inspection.filter(|inspection| !answers && (outside || inspection.generation > slot.generation))
     };
-    // The gallery of images from outside follows the knobs more slowly than the inspector.
-    let outside = (view.source == Source::Outside).then_some(Subject::External(index));
-    let newer = outside.and_then(|subject| session.inspection_of(&subject)).map(|inspection| &inspection.tile);
-    Some((index, slot.stamp, gallery.shape()?, newer.unwrap_or(&slot.tile)))
+    match (gallery.get(index), inspection) {
+        (Some(slot), _) => match newer(slot) {
+            Some(inspection) if outside => Some((index, slot.stamp, gallery.shape()?, &inspection.tile)),
+            Some(inspection) => Some(of_inspection(index, inspection)),
+            None => Some((index, slot.stamp, gallery.shape()?, &slot.tile)),
+        },
+        (None, inspection) => inspection.map(|inspection| of_inspection(index, inspection)),
+    }
+}
+
+/// What stands in the place of an answer that has not come.
+pub fn waiting(session: &Session, asked: Asked, working: &str) -> String {
+    session.unanswered.get(&asked).map_or_else(|| working.to_owned(), |why| format!("{why}. Move a knob to try again."))
+}
+
+fn cannot_be_made(cx: &Cx, index: usize) -> bool {
+    cx.view.source == Source::World && cx.session.gallery.cannot_be_made(index)
+}
+
+/// Whether what is shown of a sample answers older knobs. Said of slow worlds: others are there before it can be read.
+fn is_stale(cx: &Cx, index: usize) -> bool {
+    let slow = matches!(cx.session.oracle.as_ref().map(|info| &info.architecture), Some(Architecture::TarFlow(_)));
+    let gallery = &cx.session.gallery;
+    let inspection = cx.view.subject(cx.prefs).and_then(|subject| cx.session.inspection_of(&subject));
+    let answered = gallery.answers(&[index]) || inspection.is_some_and(|one| one.generation > gallery.generation());
+    slow && cx.view.source == Source::World && !answered
+}
+
+fn of_inspection(index: usize, inspection: &Inspection) -> (usize, u64, ImageShape, &Tile) {
+    (index, (1 << 63) | inspection.generation, inspection.shape, &inspection.tile)
 }
 
 impl Inspector {
@@ -78,14 +110,22 @@ impl Inspector {
                     ui,
                     format!("Sample {index} is being made: block {} of {}…", draft.blocks.done, draft.blocks.total),
                 ),
-                None if cx.view.cursor.is_some() => hint(ui, "Being made…"),
+                None if cx.view.cursor.is_some_and(|index| cannot_be_made(cx, index)) => {
+                    hint(ui, "This sample cannot be made at this τ: it leaves the finite numbers.");
+                }
+                None if cx.view.cursor.is_some() => hint(ui, waiting(session, Asked::Inspection, "Being made…")),
                 None => hint(ui, "Click an image in the gallery, or walk there with the arrow keys."),
             }
             ui.take_available_space();
             return;
         };
         egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
-            ui.label(RichText::new(name(session, cx.view.source, index)).size(15.0).strong());
+            ui.horizontal(|ui| {
+                ui.label(RichText::new(name(session, cx.view.source, index)).size(15.0).strong());
+                if is_stale(cx, index) {
+                    hint(ui, "of the knobs before");
+                }
+            });
             self.summary(ui, cx, index, stamp, shape, tile);
             if let Some(verdict) = verdict::of(session, cx.view.source, index) {
                 verdict::show(ui, session, verdict);
@@ -160,7 +200,7 @@ impl Inspector {
         heading(ui, "The same latent at other τ", None);
         let Some(subject) = cx.view.subject(cx.prefs) else { return };
         let Some(inspection) = cx.session.inspection_of(&subject).filter(|one| one.tile.source == tile.source) else {
-            hint(ui, "Computing…");
+            hint(ui, waiting(cx.session, Asked::Inspection, "Computing…"));
             return;
         };
         self.upload(ui, inspection);

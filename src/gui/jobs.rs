@@ -2,14 +2,14 @@
 
 use std::time::Instant;
 
-use eframe::egui::{self, ProgressBar, RichText, Ui};
+use eframe::egui::{self, Button, ProgressBar, RichText, Ui};
 
 use super::command::Command;
 use super::format;
 use super::panels::Cx;
 use super::session::jobs::{JobView, State};
 use super::theme::Theme;
-use crate::worker::protocol::Outcome;
+use crate::worker::protocol::{Asked, Outcome};
 
 /// Shows the list of jobs.
 pub fn show(ui: &mut Ui, cx: &mut Cx) {
@@ -48,7 +48,10 @@ fn row(ui: &mut Ui, job: &JobView, now: Instant, commands: &mut Vec<Command>) {
         state => {
             ui.horizontal(|ui| {
                 let paused = *state == State::Paused;
-                if ui.button("Cancel").accessible_name(format!("Cancel job {}: {}", job.id, job.title)).clicked() {
+                let cancel = Button::new("Cancel");
+                let cancel =
+                    ui.add_enabled(!job.stopping, cancel).on_disabled_hover_text("It stops after the step it is in.");
+                if cancel.accessible_name(format!("Cancel job {}: {}", job.id, job.title)).clicked() {
                     commands.push(Command::Cancel(job.id));
                 }
                 let word = if paused { "Resume" } else { "Pause" };
@@ -74,6 +77,7 @@ fn row(ui: &mut Ui, job: &JobView, now: Instant, commands: &mut Vec<Command>) {
 
 fn progress_text(job: &JobView) -> String {
     match (&job.state, job.progress) {
+        _ if job.stopping => "stopping".into(),
         (State::Queued, _) => "waiting".into(),
         (State::Paused, _) => "paused".into(),
         (_, Some(p)) if p.total > 0 => {
@@ -102,6 +106,8 @@ pub fn status(ui: &mut Ui, cx: &Cx) {
         };
         if let Some(what) = &cx.session.preparing {
             text += &format!(" · {what}…");
+        } else if cx.session.unanswered.contains_key(&Asked::Gallery) {
+            text += " · the samples cannot be drawn: see the log";
         } else if progress.total > 0 && !gallery.complete() {
             text +=
                 &format!(" · drawing samples: {} of {}", format::count(progress.done), format::count(progress.total));

@@ -19,7 +19,7 @@ use super::prompt::{Kind, Prompt};
 use super::runs::{RunCommand, cell_images_command};
 use super::session::log::Level;
 use super::view::{Side, Source};
-use super::wishes::submit;
+use super::wishes::{cancel, submit};
 use super::{inspector, looks, panels, readout};
 use crate::judge::write_report;
 use crate::worker::judged_images::{JudgedImagesRequest, WorstBy};
@@ -145,11 +145,8 @@ impl App {
             Command::WalkToBoundary(_) | Command::SaveWalk | Command::SaveWalkTo(_) | Command::SendWalk => {
                 self.walking(command)
             }
-            Command::Cancel(id) => self.engine.cancel(id),
-            Command::CancelAll => {
-                let running = self.session.jobs.iter().filter(|job| !job.ended());
-                running.for_each(|job| self.engine.cancel(job.id));
-            }
+            Command::Cancel(id) => cancel(self.engine.as_ref(), &mut self.session, |job| job.id == id),
+            Command::CancelAll => cancel(self.engine.as_ref(), &mut self.session, |_| true),
             Command::SetPaused(id, paused) => {
                 self.engine.set_paused(id, paused);
                 self.session.jobs.set_paused(id, paused);

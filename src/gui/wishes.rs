@@ -9,7 +9,7 @@ use crate::oracle::posterior::Prior;
 use crate::oracle::world::{SampleSpec, Settings};
 use crate::units::{ClassId, Tau};
 use crate::worker::bayes::protocol::{At, CurveQuestion, Question, TargetQuestion};
-use crate::worker::protocol::{EvidenceRequest, GalleryRequest, InspectRequest, Job, Subject};
+use crate::worker::protocol::{Asked, EvidenceRequest, GalleryRequest, InspectRequest, Job, Subject};
 use crate::worker::runs::WatchRequest;
 
 use super::engine::Engine;
@@ -18,6 +18,7 @@ use super::looks;
 use super::prefs::Prefs;
 use super::session::Session;
 use super::session::bayes::{Comparison, Curve};
+use super::session::jobs::JobView;
 use super::view::{Source, View};
 
 /// What the engine was told last.
@@ -193,6 +194,7 @@ impl Wishes {
             return;
         }
         self.gallery = Some(wanted);
+        session.unanswered.remove(&Asked::Gallery);
         self.generation += 1;
         session.gallery.expect(self.generation, spec.n);
         session.gallery.show_only(look);
@@ -224,7 +226,7 @@ impl Wishes {
         submit(engine, session, job);
     }
 
-    fn ask_for_inspection(&mut self, engine: &dyn Engine, session: &Session, prefs: &Prefs, view: &View) {
+    fn ask_for_inspection(&mut self, engine: &dyn Engine, session: &mut Session, prefs: &Prefs, view: &View) {
         let Some(subject) = view.subject(prefs) else { return };
         let lost = session.external.as_ref().is_none_or(|external| external.settings.is_none());
         if view.source == Source::Outside && lost {
@@ -236,6 +238,7 @@ impl Wishes {
         }
         let (subject, settings, look) = wanted.clone();
         self.inspection = Some(wanted);
+        session.unanswered.remove(&Asked::Inspection);
         self.generation += 1;
         let taus = match subject {
             Subject::Sample { .. } => MORPH.iter().filter_map(|&tau| Tau::new(tau).ok()).collect(),
@@ -245,7 +248,7 @@ impl Wishes {
     }
 
     /// The evidence map follows the inspected image while it shows. At τ = 0 there is none.
-    fn ask_for_evidence(&mut self, engine: &dyn Engine, session: &Session, prefs: &Prefs, view: &View) {
+    fn ask_for_evidence(&mut self, engine: &dyn Engine, session: &mut Session, prefs: &Prefs, view: &View) {
         let (Some(classes), Some(subject)) = (view.evidence_wanted, view.subject(prefs)) else { return };
         let lost = session.external.as_ref().is_none_or(|external| external.settings.is_none());
         let settings = prefs.settings();
@@ -257,6 +260,7 @@ impl Wishes {
             return;
         }
         self.evidence = wanted;
+        session.unanswered.remove(&Asked::Evidence);
         let (generation, (a, b)) = (self.number(), classes);
         engine.explain(EvidenceRequest { generation, subject, settings, a, b });
     }
@@ -269,6 +273,14 @@ const CURVE_POINTS: usize = 81;
 fn grid([low, high]: [f64; 2]) -> Vec<Tau> {
     let step = (high / low).ln() / (CURVE_POINTS - 1) as f64;
     (0..CURVE_POINTS).filter_map(|i| Tau::new(low * (step * i as f64).exp()).ok()).collect()
+}
+
+/// Has the jobs stop that are meant and have not ended.
+pub fn cancel(engine: &dyn Engine, session: &mut Session, meant: impl Fn(&JobView) -> bool) {
+    for job in session.jobs.iter_mut().filter(|job| !job.ended() && meant(job)) {
+        engine.cancel(job.id);
+        job.stopping = true;
+    }
 }
 
 /// Hands a job over and remembers it.

@@ -15,6 +15,7 @@ use super::readout;
 use super::session::gallery::Estimates;
 use super::theme::{Badge, Theme};
 use super::widgets::{badge, fact, facts, heading, hint};
+use crate::bayes::Z95;
 use crate::device::DeviceChoice;
 use crate::flow::Architecture;
 use crate::oracle::evaluate::Evaluation;
@@ -62,7 +63,7 @@ fn oracle(ui: &mut Ui, cx: &mut Cx) {
                 inferred(ui, &info.name, sentences);
             }
         }
-        None if cx.session.stuck.is_none() || cx.session.jobs.active().next().is_some() => hint(ui, "Opening…"),
+        None if cx.session.stuck.is_none() || cx.session.is_opening() => hint(ui, "Opening…"),
         None => hint(ui, "No oracle is open. Choose one above, or open a folder or checkpoint."),
     }
 }
@@ -211,17 +212,29 @@ fn samples(ui: &mut Ui, cx: &mut Cx) {
 
 fn estimates(ui: &mut Ui, cx: &mut Cx) {
     let gallery = &cx.session.gallery;
-    let Some(Estimates { n, entropy, bayes_error }) = gallery.estimates() else { return };
-    let why = format!("Mean over {n} samples of this world ± standard error.");
+    let progress = gallery.progress();
+    let Some(Estimates { n, entropy, bayes_error }) = gallery.estimates() else {
+        match gallery.failed() {
+            0 if progress.total > 0 && cx.session.oracle.is_some() => {
+                hint(ui, format!("Figures from samples come with the last: {} of {}.", progress.done, progress.total));
+            }
+            0 => {}
+            n => hint(
+                ui,
+                format!("No figures from samples: {n} left the finite numbers, and the rest is no fair sample."),
+            ),
+        }
+        return;
+    };
+    let why = format!("Mean over {n} samples of this world, with its 95 % interval.");
     heading(ui, &format!("From {} samples", format::count(n)), Some((Badge::Estimated, &why)));
     facts(ui, "estimates", |ui| {
-        let value = format!("{} nats", format::interval(entropy.mean, entropy.std_error));
+        let value = format!("{} nats", format::interval(entropy.mean, Z95 * entropy.std_error));
         fact(ui, "Aleatoric (mean H)", value, "Aleatoric uncertainty E_x[H(p(y|x))], from exact posteriors.");
-        let value = format::percent_interval(bayes_error.mean, bayes_error.std_error);
+        let value = format::percent_interval(bayes_error.mean, Z95 * bayes_error.std_error);
         fact(ui, "Bayes error", value, "E_x[1 - max_y p(y|x)], from exact posteriors: no classifier errs less.");
     });
     if !gallery.complete() {
-        let progress = gallery.progress();
         hint(ui, format!("Of the settings before; {} of {} computed.", progress.done, progress.total));
     }
 }
@@ -232,7 +245,7 @@ fn legend(ui: &mut Ui) {
         for (kind, why) in [
             (Badge::Exact, "Follows from this world without approximation, to the stated precision."),
             (Badge::Bounded, "Lies within a stated bound."),
-            (Badge::Estimated, "Estimated from samples, with its standard error."),
+            (Badge::Estimated, "Estimated from samples, with its 95 % interval."),
             (Badge::Illustrative, "For the eye only: clipped, rounded to 8 bits or otherwise outside the world."),
         ] {
             badge(ui, kind, why);

@@ -84,7 +84,10 @@ impl Candidate {
                 let images = images(truth)?;
                 let options = OnnxOptions { range: truth.pixel_range, ..options.clone() };
                 let network = OnnxClassifier::open(path, Some(images.shape()), truth.classes, &options)?;
-                run(&stem(path), &|x, events| network.log_probabilities(x, events), &images, truth, events)
+                let name = stem(path);
+                let mut found = run(&name, &|x, events| network.log_probabilities(x, events), &images, truth, events)?;
+                found.notes.insert(0, described(&network));
+                Ok(found)
             }
             Self::Checkpoint { path, options } => {
                 let images = images(truth)?;
@@ -97,6 +100,20 @@ impl Candidate {
                 Ok(found)
             }
         }
+    }
+}
+
+/// What is known of a network that was run.
+fn described(network: &OnnxClassifier) -> Note {
+    let file = network.describe();
+    Note::Network {
+        parameters: file.parameters,
+        producer: file.producer.clone(),
+        opset: file.opset,
+        sees: network.network(),
+        normalisation: network.normalisation().clone(),
+        scores: network.meaning(),
+        guessed: network.guessed(),
     }
 }
 

@@ -90,7 +90,11 @@ fn answer(shared: &Shared, events: &Sender<Event>, id: JobId, wanted: &Wanted) {
         shared.forget(id);
         send(Event::JobEnded { id, outcome });
     };
-    let cancelled = || shared.control(id).cancelled.load(Ordering::Relaxed);
+    let control = shared.control(id);
+    if !control.take() {
+        return shared.forget(id);
+    }
+    let cancelled = || control.cancelled.load(Ordering::Relaxed);
     if cancelled() {
         return end(id, Outcome::Cancelled);
     }

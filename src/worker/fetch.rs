@@ -52,7 +52,11 @@ pub(super) fn start(shared: &Arc<Shared>, queue: Receiver<(JobId, FetchRequest)>
 
 /// Fetches a corpus, or what is missing of it, and ends the job.
 fn answer(shared: &Shared, events: &Sender<Event>, id: JobId, request: &FetchRequest) {
-    let mut sink = Sink { shared, events, control: shared.control(id), id, corpus: request.corpus, told: None };
+    let control = shared.control(id);
+    if !control.take() {
+        return shared.forget(id);
+    }
+    let mut sink = Sink { shared, events, control, id, corpus: request.corpus, told: None };
     let outcome = if sink.check().is_break() {
         Outcome::Cancelled
     } else {

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use super::desk::Line;
 use super::far::is_lost;
-use super::protocol::{Event, EvidenceMap, EvidenceRequest, Looked, Subject, Tile};
+use super::protocol::{Asked, Event, EvidenceMap, EvidenceRequest, Looked, Subject, Tile};
 use super::{Shared, slot::Slot};
 use crate::device::{DeviceChoice, explain};
 use crate::error::{Error, Result};
@@ -191,9 +191,9 @@ impl Interactive {
         if let Some(request) = line.shared.gallery_request.take() {
             *self.gallery.borrow_mut() = Some(Gallery::new(request));
         }
-        self.settle(line, &self.inspecting, self.inspect_piece(&place));
-        self.settle(line, &self.explaining, self.explain(&place));
-        self.settle(line, &self.gallery, self.gallery_piece(&place));
+        self.settle(line, (Asked::Inspection, &self.inspecting), self.inspect_piece(&place));
+        self.settle(line, (Asked::Evidence, &self.explaining), self.explain(&place));
+        self.settle(line, (Asked::Gallery, &self.gallery), self.gallery_piece(&place));
         let busy =
             self.gallery.borrow().is_some() || self.inspecting.borrow().is_some() || self.explaining.borrow().is_some();
         busy || line.shared.asked()
@@ -279,7 +279,7 @@ impl Interactive {
     }
 
     /// What was stopped stays to be done, as does what the device was lost under; what failed is told and dropped.
-    fn settle<T>(&self, line: &Line, slot: &RefCell<Option<T>>, done: Result<()>) {
+    fn settle<T>(&self, line: &Line, (asked, slot): (Asked, &RefCell<Option<T>>), done: Result<()>) {
         match done {
             Ok(()) | Err(Error::Cancelled) => {}
             Err(loss @ Error::DeviceLost { .. }) => self.lose(loss),
@@ -289,7 +289,7 @@ impl Interactive {
                     return self.lose(error);
                 }
                 *slot.borrow_mut() = None;
-                line.send(Event::Failed(error.to_string()));
+                line.send(Event::Unanswered { asked, why: error.to_string() });
             }
         }
     }
@@ -333,15 +333,15 @@ mod tests {
         let shared = Arc::new(Shared::new([bell.clone(), bell], super::super::bayes::Board::new().0, Arc::new(|| {})));
         let line = Line { shared, queue, ringing, events };
         let (slot, interactive) = (RefCell::new(Some(1)), Interactive::default());
-        interactive.settle(&line, &slot, Err(Error::Cancelled));
+        interactive.settle(&line, (Asked::Gallery, &slot), Err(Error::Cancelled));
         assert!(!interactive.lost());
         let loss = Error::DeviceLost { device: "a card".into(), why: "it went away".into() };
-        interactive.settle(&line, &slot, Err(loss));
+        interactive.settle(&line, (Asked::Gallery, &slot), Err(loss));
         assert!(interactive.lost() && interactive.take_loss().is_some());
         assert_eq!(*slot.borrow(), Some(1));
         assert!(told.is_empty());
-        interactive.settle(&line, &slot, Err(Error::input("no")));
+        interactive.settle(&line, (Asked::Gallery, &slot), Err(Error::input("no")));
         assert_eq!(*slot.borrow(), None);
-        assert!(matches!(told.try_recv(), Ok(Event::Failed(_))));
+        assert!(matches!(told.try_recv(), Ok(Event::Unanswered { asked: Asked::Gallery, .. })));
     }
 }

@@ -30,6 +30,9 @@ const TELL_EVERY: Duration = Duration::from_millis(50);
 /// Runs one job to its end and tells the outcome.
 pub fn run(line: &Line, desk: &mut Desk, id: JobId, job: Job) {
     let control = line.shared.control(id);
+    if !control.take() {
+        return line.shared.forget(id);
+    }
     let outcome = if control.cancelled.load(Ordering::Relaxed) {
         Outcome::Cancelled
     } else {

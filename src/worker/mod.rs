@@ -60,6 +60,14 @@ pub type Wake = Arc<dyn Fn() + Send + Sync>;
 struct Control {
     cancelled: AtomicBool,
     paused: AtomicBool,
+    taken: AtomicBool,
+}
+
+impl Control {
+    /// Whether the caller is the first to lay hands on the job: the thread that carries it out, or who takes it back while it waits.
+    fn take(&self) -> bool {
+        !self.taken.swap(true, Ordering::AcqRel)
+    }
 }
 
 /// What both sides hold.
@@ -115,6 +123,11 @@ impl Shared {
     fn control(&self, id: JobId) -> Arc<Control> {
         let mut controls = self.controls.lock().unwrap_or_else(PoisonError::into_inner);
         controls.entry(id).or_default().clone()
+    }
+
+    /// That of a job that has not ended.
+    fn known(&self, id: JobId) -> Option<Arc<Control>> {
+        self.controls.lock().unwrap_or_else(PoisonError::into_inner).get(&id).cloned()
     }
 
     fn forget(&self, id: JobId) {
@@ -234,9 +247,17 @@ impl Worker {
         let _ = self.shared.watch_bell.try_send(());
     }
 
-    /// Stops a job, waiting or running, at its next event.
+    /// Stops a job: at once while it waits, at its next event while it runs.
     pub fn cancel(&self, id: JobId) {
-        self.shared.control(id).cancelled.store(true, Ordering::Relaxed);
+        let Some(control) = self.shared.known(id) else { return };
+        control.cancelled.store(true, Ordering::Relaxed);
+        if control.take() {
+            // It need not wait for its turn to hear of it.
+            match self.own_events.try_send(Event::JobEnded { id, outcome: Outcome::Cancelled }) {
+                Ok(()) => (self.shared.wake)(),
+                Err(_) => control.taken.store(false, Ordering::Release),
+            }
+        }
         self.shared.ring();
     }
 

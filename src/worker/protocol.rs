@@ -152,6 +152,17 @@ pub struct Inspection {
     pub missing: usize,
 }
 
+/// What is answered outside the queue of jobs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Asked {
+    /// [`GalleryRequest`].
+    Gallery,
+    /// [`InspectRequest`].
+    Inspection,
+    /// [`EvidenceRequest`].
+    Evidence,
+}
+
 /// What is known of the posterior of an image whose classes are still being evaluated.
 #[derive(Debug, Clone)]
 pub struct RunningPosterior {
@@ -323,7 +334,14 @@ pub enum Event {
         /// How.
         news: Box<WalkNews>,
     },
-    /// A gallery or inspection request could not be answered.
+    /// The newest gallery, inspection or evidence map cannot be had.
+    Unanswered {
+        /// Which.
+        asked: Asked,
+        /// Why.
+        why: String,
+    },
+    /// Something that was not asked for went wrong.
     Failed(String),
     /// A sentence for the log.
     Note(String),

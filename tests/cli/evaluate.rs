@@ -124,6 +124,11 @@ fn a_network_is_run_on_the_float_images() {
     say(&mut network, "bayescope.normalisation", "as-is");
     save(&network, &file);
     assert_eq!(world.judge(&["--onnx", text(&file)])["epistemic"], asked["epistemic"]);
+    let told = succeed(&["evaluate", text(&world.path("data")), "--onnx", text(&file)]);
+    for fact in ["A network of 32 parameters", "[N, C, H, W], scaled by 'as-is'", "taken as logits, by looking at them"]
+    {
+        assert!(told.contains(fact), "{fact}: {told}");
+    }
 }
 
 #[test]

@@ -105,6 +105,11 @@ impl Fake {
         self.state().events.push_back(event);
     }
 
+    /// Tiles for the gallery.
+    pub fn send_gallery(&self, update: GalleryUpdate) {
+        self.state().gallery = Some(update);
+    }
+
     /// What the real worker says first.
     pub fn open_oracle(&self) {
         let used = Candidate {
@@ -131,6 +136,7 @@ impl Fake {
 
     /// Answers the waiting gallery and inspection in full.
     pub fn answer(&self) {
+        self.answer_inspection();
         let mut state = self.state();
         if let Some(request) = state.pending.take() {
             let tau = request.settings.tau.get();
@@ -139,6 +145,17 @@ impl Fake {
             let (generation, drafts, failed) = (request.generation, Vec::new(), Vec::new());
             state.gallery = Some(GalleryUpdate { generation, shape: SHAPE, tiles, drafts, failed, progress });
         }
+        if let Some(request) = state.explain.take() {
+            let cells = (0..16).map(|cell| if cell == 5 { 3.25 } else { -0.125 }).collect();
+            let evidence = Evidence { rows: 4, columns: 4, cells, total: 1.375 };
+            let pixels = bytes(&tile(0, 1.0));
+            state.evidence = Some(EvidenceMap { request, shape: SHAPE, pixels, evidence });
+        }
+    }
+
+    /// Answers the waiting inspection.
+    pub fn answer_inspection(&self) {
+        let mut state = self.state();
         if let Some(request) = state.inspect.take() {
             let index = match request.subject {
                 Subject::Sample { index, .. } | Subject::External(index) => index,
@@ -153,12 +170,6 @@ impl Fake {
                 morph,
                 missing: 0,
             });
-        }
-        if let Some(request) = state.explain.take() {
-            let cells = (0..16).map(|cell| if cell == 5 { 3.25 } else { -0.125 }).collect();
-            let evidence = Evidence { rows: 4, columns: 4, cells, total: 1.375 };
-            let pixels = bytes(&tile(0, 1.0));
-            state.evidence = Some(EvidenceMap { request, shape: SHAPE, pixels, evidence });
         }
     }
 

@@ -1,6 +1,8 @@
 //! Images on their way into a network: channels, size, scale, order of the axes and format of the numbers.
 
-use serde::Serialize;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
 use tract_onnx::prelude::{DatumType, Tensor, TractResult};
 
 use super::OnnxOptions;
@@ -14,13 +16,22 @@ use crate::error::{Error, Result};
 const LARGEST: usize = 1 << 28;
 
 /// Order of a network's axes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Layout {
     /// [N, C, H, W], as PyTorch has it.
     Nchw,
     /// [N, H, W, C], as TensorFlow has it.
     Nhwc,
+}
+
+impl fmt::Display for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Nchw => "[N, C, H, W]",
+            Self::Nhwc => "[N, H, W, C]",
+        })
+    }
 }
 
 impl Layout {
@@ -52,6 +63,7 @@ pub(super) struct Entry {
     pub(super) dtype: DatumType,
     /// Images of a pass, where the file fixes them.
     pub(super) fixed: Option<usize>,
+    pub(super) normalisation: Normalisation,
     scales: Vec<Scale>,
     resize: Option<Bilinear>,
 }
@@ -147,7 +159,7 @@ impl Entry {
         let scales = normalisation.scales(network.channels, options.range)?;
         let (from, to) = ([images.height, images.width], [network.height, network.width]);
         let resize = (from != to).then(|| Bilinear::new(from, to));
-        Ok(Self { images, network, layout, dtype, fixed: batch, scales, resize })
+        Ok(Self { images, network, layout, dtype, fixed: batch, normalisation, scales, resize })
     }
 
     /// A pass of `batch` images from `x` [n, C, H, W], 0 < n ≤ batch; the last image is repeated to fill it.

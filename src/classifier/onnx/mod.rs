@@ -90,6 +90,8 @@ pub struct OnnxClassifier {
     entry: Entry,
     plan: Plan,
     scores: Scores,
+    /// Whether neither the graph nor the user says what the scores are.
+    guessed: bool,
     classes: usize,
 }
 
@@ -140,7 +142,8 @@ impl OnnxClassifier {
         let entry = Entry::new(port, images, description.normalisation()?, options)?;
         let plan = prepare(&mut model, path, &port.name, &entry, options.batch)
             .map_err(|cause| Error::input(format!("it cannot be run here (opset {}): {cause}", description.opset)))?;
-        let mut classifier = Self { description, entry, plan, scores: found.unwrap_or(Scores::Logits), classes };
+        let scores = found.unwrap_or(Scores::Logits);
+        let mut classifier = Self { description, entry, plan, scores, guessed: found.is_none(), classes };
         let noise = classifier.probe(options.range)?;
         classifier.scores = found.unwrap_or_else(|| Scores::of(&noise, classes));
         Ok(classifier)
@@ -218,6 +221,16 @@ impl OnnxClassifier {
     /// What the scores are.
     pub fn meaning(&self) -> Scores {
         self.scores
+    }
+
+    /// Whether [`OnnxClassifier::meaning`] was seen on noise images, for neither the graph nor the user says it.
+    pub fn guessed(&self) -> bool {
+        self.guessed
+    }
+
+    /// How images are scaled before they enter.
+    pub fn normalisation(&self) -> &Normalisation {
+        &self.entry.normalisation
     }
 
     /// Shape of the images it is given.

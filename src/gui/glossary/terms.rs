@@ -279,7 +279,7 @@ pub const TERMS: &[Term] = &[
         "Distribution shift",
         &["shift", "prior shift"],
         "",
-        "Test images of another prior π′ or with noise σ: how much accuracy is lost, and what divergence predicts it.",
+        "Training images of another prior π′, with noise σ or from a shifted base, while the test images stay: how much accuracy that costs, and what divergence predicts it.",
         "KL(π′‖π) for a prior shift",
     ),
     term(

@@ -18,6 +18,7 @@ use crate::gui::theme::{Badge, TILE_GAP, Theme, UNTINTED};
 use crate::gui::verdict;
 use crate::gui::view::{Click, Source};
 use crate::gui::widgets::{badge, empty_state, hint, tooltip};
+use crate::worker::protocol::Asked;
 
 /// Name of the panel.
 pub const ID: &str = "gallery";
@@ -142,7 +143,14 @@ fn count_line(cx: &Cx, arrangement: &Arrangement) -> String {
                 true => format!("{} where label ≠ Bayes decision", format::count(*mismatches)),
                 false => "no labels given, shown by decision".into(),
             };
-            text = format!("{} · {shown}{labels}", external.name);
+            let of = match &external.settings {
+                Some(settings) if *settings == cx.prefs.settings() => "",
+                Some(_) => "of the knobs before · ",
+                // Files are read again.
+                None if !cx.session.external_paths.is_empty() => "",
+                None => "the engine no longer has them: open them again · ",
+            };
+            text = format!("{} · {of}{shown}{labels}", external.name);
         }
         _ => {}
     }
@@ -173,15 +181,27 @@ fn nothing(ui: &mut Ui, cx: &mut Cx, arrangement: &Arrangement) {
             "No images from outside yet",
             "Drop image files, a folder or an .npz here, or press Ctrl+O, to see their exact posteriors in this world.",
         ),
-        Source::World if cx.session.oracle.is_some() => match &cx.session.preparing {
-            Some(what) => empty_state(ui, &format!("{what}…"), "A graphics device compiles them at their first use."),
-            None => empty_state(ui, "Drawing the first samples…", ""),
-        },
+        Source::World if cx.session.oracle.is_some() => no_samples(ui, cx),
         Source::World if cx.session.stuck.is_some() => {
             let why = cx.session.stuck.as_deref().unwrap_or_default();
             empty_state(ui, "No oracle is open", &format!("{why}\nChoose another on the left, or press Ctrl+O."));
         }
         Source::World => empty_state(ui, "Opening the oracle…", "Choose another on the left, or press Ctrl+O."),
+    }
+}
+
+fn no_samples(ui: &mut Ui, cx: &Cx) {
+    match (&cx.session.preparing, cx.session.unanswered.get(&Asked::Gallery)) {
+        (Some(what), _) => empty_state(ui, &format!("{what}…"), "A graphics device compiles them at their first use."),
+        (None, Some(why)) => empty_state(
+            ui,
+            "The samples cannot be drawn",
+            &format!("{why}\nMove a knob, or press Space, to try again."),
+        ),
+        (None, None) if cx.session.gallery.complete() => {
+            empty_state(ui, "No sample can be made", "All leave the finite numbers: choose a smaller τ.")
+        }
+        (None, None) => empty_state(ui, "Drawing the first samples…", ""),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The tiles on show: of the newest generation where they have arrived, older ones until then.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::data::ImageShape;
 use crate::device::ImageSource;
@@ -63,7 +63,7 @@ pub struct Gallery {
     generation: u64,
     fresh: usize,
     /// Samples of the newest request that cannot be made.
-    failed: usize,
+    failed: BTreeSet<usize>,
     wanted: usize,
     estimates: Option<Estimates>,
 }
@@ -86,7 +86,7 @@ impl Gallery {
         self.generation = generation;
         self.wanted = n;
         self.fresh = 0;
-        self.failed = 0;
+        self.failed.clear();
         self.drafts.clear();
         self.clock += 1;
         if self.slots.len() != n {
@@ -124,8 +124,13 @@ impl Gallery {
             *slot = Some(Slot { tile, generation: update.generation, stamp: self.clock });
         }
         if update.generation == self.generation {
-            self.failed += update.failed.len();
-            update.failed.iter().for_each(|index| _ = self.drafts.remove(index));
+            for &index in &update.failed {
+                let Some(slot) = self.slots.get_mut(index) else { continue };
+                // What was there is of other knobs, and nothing will take its place.
+                *slot = None;
+                self.drafts.remove(&index);
+                self.failed.insert(index);
+            }
             self.clock += 1;
             for Draft { index, pixels, blocks } in update.drafts {
                 if index < self.slots.len() {
@@ -135,8 +140,9 @@ impl Gallery {
             }
         }
         // Without those that cannot be made the rest is no fair sample.
-        if self.complete() && self.failed == 0 {
-            self.estimates = estimate(self.iter().map(|(_, slot)| slot));
+        if self.complete() {
+            let all = self.failed.is_empty();
+            self.estimates = all.then(|| estimate(self.iter().map(|(_, slot)| slot))).flatten();
         }
     }
 
@@ -186,7 +192,17 @@ impl Gallery {
 
     /// Samples of the newest request that cannot be made.
     pub fn failed(&self) -> usize {
-        self.failed
+        self.failed.len()
+    }
+
+    /// Whether image `index` of the newest request cannot be made.
+    pub fn cannot_be_made(&self, index: usize) -> bool {
+        self.failed.contains(&index)
+    }
+
+    /// The newest request.
+    pub fn generation(&self) -> u64 {
+        self.generation
     }
 
     /// Tiles of the newest request that are there.
@@ -196,7 +212,7 @@ impl Gallery {
 
     /// Whether the newest request is answered in full.
     pub fn complete(&self) -> bool {
-        self.wanted > 0 && self.fresh + self.failed == self.wanted
+        self.wanted > 0 && self.fresh + self.failed.len() == self.wanted
     }
 
     /// Whether these images answer the newest request.
@@ -288,98 +304,4 @@ pub fn arrange(gallery: &Gallery, sort: Sort, descending: bool, class: Option<Cl
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use super::*;
-    use crate::oracle::posterior::{Posterior, Prior};
-    use crate::units::Smoothing;
-    use crate::worker::protocol::Looked;
-
-    const SHAPE: ImageShape = ImageShape { channels: 1, height: 1, width: 1 };
-
-    fn tile(index: usize, lead: f64) -> Tile {
-        let posterior = Posterior::new(vec![lead, 0.0], &Prior::uniform(2), Smoothing::ONE);
-        Tile { index, source: 0, label: 0, pixels: vec![0].into(), posterior: Arc::new(posterior), look: None }
-    }
-
-    fn update(generation: u64, tiles: Vec<Tile>) -> GalleryUpdate {
-        GalleryUpdate {
-            generation,
-            shape: SHAPE,
-            tiles,
-            drafts: Vec::new(),
-            failed: Vec::new(),
-            progress: Progress { done: 0, total: 0 },
-        }
-    }
-
-    #[test]
-    fn old_tiles_stay_until_replaced_and_late_ones_are_dropped() {
-        let mut gallery = Gallery::default();
-        gallery.expect(1, 2);
-        gallery.take(update(1, vec![tile(0, 1.0), tile(1, 1.0)]));
-        assert!(gallery.complete() && gallery.estimates().is_some_and(|e| e.n == 2));
-        gallery.expect(2, 2);
-        gallery.take(update(2, vec![tile(0, -1.0)]));
-        gallery.take(update(1, vec![tile(0, 1.0)]));
-        assert_eq!(gallery.get(0).map(|slot| (slot.generation, slot.tile.posterior.decision)), Some((2, 1)));
-        assert_eq!(gallery.get(1).map(|slot| slot.generation), Some(1));
-        assert_eq!(gallery.progress(), Progress { done: 1, total: 2 });
-        gallery.expect(3, 1);
-        assert!(gallery.get(1).is_none());
-    }
-
-    #[test]
-    fn drafts_are_shown_until_their_tile_comes_and_have_no_figures() {
-        let mut gallery = Gallery::default();
-        gallery.expect(1, 3);
-        let blocks = Progress { done: 1, total: 4 };
-        let drafts = vec![
-            Draft { index: 2, pixels: vec![7].into(), blocks },
-            Draft { index: 0, pixels: vec![8].into(), blocks },
-        ];
-        gallery.take(GalleryUpdate { drafts, ..update(1, vec![tile(1, 1.0)]) });
-        assert_eq!(gallery.picture(2).and_then(|(_, pixels)| pixels.bytes()), Some(&[7][..]));
-        assert_eq!(arrange(&gallery, Sort::Index, false, None).order, [0, 1, 2]);
-        assert_eq!(arrange(&gallery, Sort::Entropy, true, None).order, [1, 0, 2]);
-        let arranged = arrange(&gallery, Sort::Index, false, Some(0));
-        assert_eq!((arranged.order, arranged.total), (vec![1], 1));
-        let look = Look { guidance: None, denoise: true };
-        gallery.take(update(1, vec![Tile { look: Some(Looked { look, pixels: vec![9].into() }), ..tile(2, 1.0) }]));
-        assert!(gallery.draft(2).is_none() && gallery.draft(0).is_some());
-        assert_eq!(gallery.picture(2).and_then(|(_, pixels)| pixels.bytes()), Some(&[9][..]));
-        gallery.take(GalleryUpdate { failed: vec![0], ..update(1, Vec::new()) });
-        assert!(gallery.draft(0).is_none() && gallery.complete() && gallery.estimates().is_none());
-        gallery.show_only(Some(look));
-        assert_eq!(gallery.picture(2).and_then(|(_, pixels)| pixels.bytes()), Some(&[9][..]));
-        gallery.show_only(None);
-        assert_eq!(gallery.picture(2).and_then(|(_, pixels)| pixels.bytes()), Some(&[0][..]));
-        gallery.expect(2, 3);
-        assert!(gallery.draft(0).is_none());
-    }
-
-    #[test]
-    fn estimates_are_mean_and_standard_error() {
-        let mut gallery = Gallery::default();
-        gallery.expect(1, 2);
-        gallery.take(update(1, vec![tile(0, 0.0), tile(1, 800.0)]));
-        let estimates = gallery.estimates().unwrap();
-        assert!((estimates.bayes_error.mean - 0.25).abs() < 1e-12);
-        assert!((estimates.bayes_error.std_error - 0.25).abs() < 1e-12);
-        assert!((estimates.entropy.mean - 0.5 * 2f64.ln()).abs() < 1e-12);
-    }
-
-    #[test]
-    fn order_is_stable_in_both_directions() {
-        let mut gallery = Gallery::default();
-        gallery.expect(1, 4);
-        gallery.take(update(1, vec![tile(0, 0.5), tile(1, -2.0), tile(2, 0.5), tile(3, 0.0)]));
-        let margins = |descending| arrange(&gallery, Sort::Margin, descending, None).order;
-        assert_eq!(margins(false), [3, 0, 2, 1]);
-        assert_eq!(margins(true), [1, 0, 2, 3]);
-        let all = arrange(&gallery, Sort::Index, false, Some(0));
-        assert_eq!((all.mismatches, all.total), (1, 4));
-        assert!(arrange(&gallery, Sort::Index, false, Some(1)).order.is_empty());
-    }
-}
+mod tests;

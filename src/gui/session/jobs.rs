@@ -34,6 +34,8 @@ pub struct JobView {
     pub progress: Option<Progress>,
     /// A word about the present step.
     pub note: String,
+    /// Whether it was told to stop.
+    pub stopping: bool,
     /// Progress at a moment since which it ran without a pause.
     baseline: Option<(Instant, usize)>,
     begun: bool,
@@ -49,6 +51,7 @@ impl JobView {
             state: State::Queued,
             progress: None,
             note: String::new(),
+            stopping: false,
             baseline: None,
             begun: false,
             ended: None,
@@ -103,6 +106,11 @@ impl Jobs {
     /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = &JobView> {
         self.0.iter()
+    }
+
+    /// All of them, to be changed.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut JobView> {
+        self.0.iter_mut()
     }
 
     /// Those not over.

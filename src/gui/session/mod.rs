@@ -1,5 +1,6 @@
 //! What is known of the engine: a fold of its events. No egui in here.
 
+mod answers;
 pub mod bayes;
 pub mod exchange;
 pub mod export;
@@ -17,6 +18,7 @@ pub mod train;
 pub mod validate;
 pub mod walk;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -27,9 +29,7 @@ use crate::oracle::precision::PrecisionReport;
 use crate::oracle::train::SO_FAR;
 use crate::oracle::world::Settings;
 use crate::worker::bayes::protocol::Answer;
-use crate::worker::protocol::{
-    Event, EvidenceMap, EvidenceRequest, GalleryUpdate, Inspection, Job, JobId, Outcome, RunningPosterior, Subject,
-};
+use crate::worker::protocol::{Asked, Event, EvidenceMap, Inspection, Job, JobId, Outcome, RunningPosterior};
 
 use bayes::BayesFigures;
 use exchange::Exchange;
@@ -89,6 +89,8 @@ pub struct Session {
     pub evidence: Option<EvidenceMap>,
     /// What is known of the posterior of the image being inspected.
     running: Option<RunningPosterior>,
+    /// Why the newest of them could not be answered.
+    pub unanswered: BTreeMap<Asked, String>,
     /// What was given away, and how far it can be trusted.
     pub ledger: Ledger,
     /// The log.
@@ -138,6 +140,11 @@ impl Session {
     /// The name of a class.
     pub fn class_name(&self, class: usize) -> &str {
         self.class_names().get(class).map_or("?", String::as_str)
+    }
+
+    /// Whether an oracle is being opened.
+    pub fn is_opening(&self) -> bool {
+        self.opening.is_some()
     }
 
     /// Whether the newest gallery is there in full.
@@ -239,6 +246,7 @@ impl Session {
                 }
                 self.notify(Level::Error, message);
             }
+            Event::Unanswered { asked, why } => self.take_unanswered(asked, why),
             Event::Restarted { reason } => {
                 self.notify(Level::Error, format!("The engine failed and was started again: {reason}"));
                 return Effect::AskAgain;
@@ -316,55 +324,6 @@ impl Session {
         }
     }
 
-    /// New tiles.
-    pub fn take_gallery(&mut self, update: GalleryUpdate) {
-        self.gallery.take(update);
-    }
-
-    /// Drops pictures that may lie on a device that is gone.
-    pub fn forget_pictures(&mut self) {
-        self.gallery.clear();
-        self.inspection = None;
-    }
-
-    /// A new inspection.
-    pub fn take_inspection(&mut self, inspection: Inspection) {
-        if self.inspection.as_ref().is_none_or(|old| old.generation <= inspection.generation) {
-            self.inspection = Some(inspection);
-        }
-    }
-
-    /// News of a posterior whose classes are still being evaluated.
-    pub fn take_running(&mut self, running: RunningPosterior) {
-        self.running = Some(running);
-    }
-
-    /// What is known of this image's posterior while its classes are still being evaluated.
-    pub fn running_of(&self, subject: &Subject) -> Option<&RunningPosterior> {
-        let answered = self.inspection.as_ref().map_or(0, |inspection| inspection.generation);
-        self.running.as_ref().filter(|one| one.generation > answered && same_image(&one.subject, subject))
-    }
-
-    /// A new evidence map.
-    pub fn take_evidence(&mut self, map: EvidenceMap) {
-        let newer = |old: &EvidenceMap| old.request.generation <= map.request.generation;
-        if self.evidence.as_ref().is_none_or(newer) {
-            self.evidence = Some(map);
-        }
-    }
-
-    /// The evidence map of this image for these classes, if the newest is one.
-    pub fn evidence_of(&self, subject: &Subject, a: usize, b: usize) -> Option<&EvidenceMap> {
-        let asked =
-            |request: &EvidenceRequest| same_image(&request.subject, subject) && (request.a, request.b) == (a, b);
-        self.evidence.as_ref().filter(|map| asked(&map.request))
-    }
-
-    /// The inspection of this image, if the newest is one of it.
-    pub fn inspection_of(&self, subject: &Subject) -> Option<&Inspection> {
-        self.inspection.as_ref().filter(|inspection| same_image(&inspection.subject, subject))
-    }
-
     /// Logs something and shows it to the user.
     pub fn notify(&mut self, level: Level, text: impl Into<String>) {
         let text = text.into();
@@ -375,17 +334,6 @@ impl Session {
     /// What the user should notice, once.
     pub fn take_notices(&mut self) -> Vec<Notice> {
         std::mem::take(&mut self.notices)
-    }
-}
-
-/// Whether two subjects are one latent: the number of samples beside it does not matter.
-fn same_image(a: &Subject, b: &Subject) -> bool {
-    match (a, b) {
-        (Subject::Sample { spec: sa, index: a }, Subject::Sample { spec: sb, index: b }) => {
-            a == b && sa.seed == sb.seed && sa.class == sb.class
-        }
-        (Subject::External(a), Subject::External(b)) => a == b,
-        _ => false,
     }
 }
 

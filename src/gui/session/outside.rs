@@ -34,6 +34,10 @@ impl Session {
         self.clock += 1 << 32;
         let gallery = Gallery::from_tiles(shape, tiles, self.clock);
         let same = self.external.as_ref().is_some_and(|old| old.ids == ids && old.name == name);
+        let same = same && !own_knobs;
+        if !same {
+            self.forget_outside();
+        }
         let knobs = own_knobs.then(|| settings.clone());
         if own_knobs {
             // They lie in a run folder, not in files of their own.
@@ -43,6 +47,6 @@ impl Session {
             }
         }
         self.external = Some(External { name, ids, gallery, labelled, settings: Some(settings), verdicts });
-        Effect::Outside { same: same && !own_knobs, knobs }
+        Effect::Outside { same, knobs }
     }
 }

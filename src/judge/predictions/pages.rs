@@ -1,16 +1,22 @@
-//! What the pages of a parquet file claim to unpack to, looked at before anybody makes room for it.
+//! What the footer and the pages of a parquet file claim, looked at before anybody takes time or makes room for it.
 //!
-//! A page begins with a header in Thrift's compact protocol (`PageHeader` of parquet-format 2.10): field 2 is its length unpacked, field 3
+//! Both are structures in Thrift's compact protocol. A page begins with one (`PageHeader` of parquet-format 2.10): field 2 is its length unpacked, field 3
 //! that in the file, field 7 describes a dictionary, whose field 1 counts its values.
 
 /// Bytes that one byte unpacks to at most (snappy's longest copy: 64 bytes of 3), and what is believed of any page.
 const UNPACKED: i64 = 64;
 const FREE: i64 = 1 << 16;
-/// How deep a header nests.
-const DEPTH: usize = 8;
+/// How deep a structure nests, lists counted.
+const DEPTH: usize = 16;
 /// Types of fields.
 const I32: u8 = 5;
 const STRUCT: u8 = 12;
+
+/// Whether a footer (`FileMetaData`) takes no more steps than it has bytes. The `parquet` crate passes over lists of flags without taking
+/// a byte for each: 2³¹ of them cost a second, lists of such lists hours. No footer has any.
+pub(super) fn is_bounded(footer: &[u8]) -> bool {
+    Thrift(footer).skip(STRUCT, DEPTH).is_some()
+}
 
 /// Whether the pages of a column, which fill `chunk`, can be as large as they say.
 pub(super) fn believable(chunk: &[u8]) -> bool {
@@ -101,9 +107,12 @@ impl Thrift<'_> {
             9 | 10 => {
                 let head = self.byte()?;
                 let count = if head >> 4 == 0xf { self.varint()? } else { u64::from(head >> 4) };
-                // In a list, a flag is a byte.
-                let kind = if head & 0xf <= 2 { 3 } else { head & 0xf };
-                (0..count).try_for_each(|_| self.skip(kind, depth.checked_sub(1)?))
+                let (kind, inner) = (head & 0xf, depth.checked_sub(1)?);
+                // Of flags, see `is_bounded`.
+                if kind <= 2 && count > 0 {
+                    return None;
+                }
+                (0..count).try_for_each(|_| self.skip(kind, inner))
             }
             STRUCT => {
                 let inner = depth.checked_sub(1)?;
@@ -153,6 +162,16 @@ mod tests {
     /// A page of 3 bytes that says it unpacks to so many, and a dictionary of so many values in it.
     fn page(unpacked: u8, values: u8) -> Vec<u8> {
         vec![0x15, 4, 0x15, 2 * unpacked, 0x15, 6, 0x4c, 0x15, 2 * values, 0x15, 0, 0x11, 0, 0, 1, 2, 3]
+    }
+
+    #[test]
+    fn lists_of_flags_are_not_believed() {
+        // Field 1: a list of 2 numbers, of so many flags.
+        assert!(is_bounded(&[0x19, 0x25, 4, 6, 0]));
+        assert!(!is_bounded(&[0x19, 0x21, 1, 1, 0]));
+        assert!(!is_bounded(&[0x19, 0xf1, 0xff, 0xff, 0xff, 0xff, 0x07, 0]));
+        // A list of lists of lists … ends somewhere.
+        assert!(!is_bounded(&[[0x19].as_slice(), &[0x19; 100], &[0; 100]].concat()));
     }
 
     #[test]

@@ -14,10 +14,29 @@ use crate::data::open_file;
 use crate::error::{Error, Result, caught};
 use crate::judge::Truth;
 
+/// Bytes behind the footer: its length and "PAR1".
+const TAIL: u8 = 8;
+
 /// Reads a file of plain or snappy-compressed columns.
 pub(super) fn read(path: &Path, truth: &Truth) -> Result<Raw> {
     let inside = |said| Error::file(path, format!("damaged: reading it failed inside ({said}); write it again"));
     caught(|| table(path, truth)).unwrap_or_else(|said| Err(inside(said)))
+}
+
+/// The footer, where the file ends as a parquet file does.
+fn footer(file: &mut File) -> std::io::Result<Option<Vec<u8>>> {
+    let length = file.seek(SeekFrom::End(0))?;
+    let Some(tail) = length.checked_sub(TAIL.into()) else { return Ok(None) };
+    let mut last = [0; TAIL as usize];
+    file.seek(SeekFrom::Start(tail))?;
+    file.read_exact(&mut last)?;
+    let [a, b, c, d, magic @ ..] = last;
+    let begin = tail.checked_sub(u32::from_le_bytes([a, b, c, d]).into()).filter(|_| magic == *b"PAR1");
+    let Some(begin) = begin else { return Ok(None) };
+    let mut footer = Vec::new();
+    file.seek(SeekFrom::Start(begin))?;
+    file.take(tail - begin).read_to_end(&mut footer)?;
+    Ok(Some(footer))
 }
 
 /// Whether every column lies within the file, and its pages can be as large as they say.
@@ -48,6 +67,9 @@ fn table(path: &Path, truth: &Truth) -> Result<Raw> {
         bad(format!("{e} (damaged, or compressed otherwise: write it with compression=\"snappy\")"))
     };
     let mut same = file.try_clone().map_err(|e| Error::io(path, e))?;
+    if footer(&mut same).map_err(|e| Error::io(path, e))?.is_some_and(|footer| !pages::is_bounded(&footer)) {
+        return Err(bad("its footer is no list of columns: it is damaged".into()));
+    }
     let reader = SerializedFileReader::new(file).map_err(damaged)?;
     if !is_sound(&mut same, reader.metadata()).map_err(|e| Error::io(path, e))? {
         return Err(bad(

@@ -1,0 +1,86 @@
+//! What the engine answers outside its queue of jobs: the gallery, the inspected image, its evidence map.
+
+use super::Session;
+use super::log::Level;
+use crate::worker::protocol::{
+    Asked, EvidenceMap, EvidenceRequest, GalleryUpdate, Inspection, RunningPosterior, Subject,
+};
+
+impl Session {
+    /// What was asked for cannot be had.
+    pub(super) fn take_unanswered(&mut self, asked: Asked, why: String) {
+        if asked == Asked::Inspection {
+            self.running = None;
+        }
+        self.notify(Level::Error, why.clone());
+        self.unanswered.insert(asked, why);
+    }
+
+    /// New tiles.
+    pub fn take_gallery(&mut self, update: GalleryUpdate) {
+        self.gallery.take(update);
+    }
+
+    /// Drops pictures that may lie on a device that is gone.
+    pub fn forget_pictures(&mut self) {
+        self.gallery.clear();
+        self.inspection = None;
+    }
+
+    /// A new inspection.
+    pub fn take_inspection(&mut self, inspection: Inspection) {
+        if self.inspection.as_ref().is_none_or(|old| old.generation <= inspection.generation) {
+            self.inspection = Some(inspection);
+        }
+    }
+
+    /// News of a posterior whose classes are still being evaluated.
+    pub fn take_running(&mut self, running: RunningPosterior) {
+        self.running = Some(running);
+    }
+
+    /// What is known of this image's posterior while its classes are still being evaluated.
+    pub fn running_of(&self, subject: &Subject) -> Option<&RunningPosterior> {
+        let answered = self.inspection.as_ref().map_or(0, |inspection| inspection.generation);
+        self.running.as_ref().filter(|one| one.generation > answered && same_image(&one.subject, subject))
+    }
+
+    /// A new evidence map.
+    pub fn take_evidence(&mut self, map: EvidenceMap) {
+        let newer = |old: &EvidenceMap| old.request.generation <= map.request.generation;
+        if self.evidence.as_ref().is_none_or(newer) {
+            self.evidence = Some(map);
+        }
+    }
+
+    /// The evidence map of this image for these classes, if the newest is one.
+    pub fn evidence_of(&self, subject: &Subject, a: usize, b: usize) -> Option<&EvidenceMap> {
+        let asked =
+            |request: &EvidenceRequest| same_image(&request.subject, subject) && (request.a, request.b) == (a, b);
+        self.evidence.as_ref().filter(|map| asked(&map.request))
+    }
+
+    /// The inspection of this image, if the newest is one of it.
+    pub fn inspection_of(&self, subject: &Subject) -> Option<&Inspection> {
+        self.inspection.as_ref().filter(|inspection| same_image(&inspection.subject, subject))
+    }
+
+    /// Nothing that is known of images from outside is of those that take their places.
+    pub(super) fn forget_outside(&mut self) {
+        let outside = |subject: &Subject| matches!(subject, Subject::External(_));
+        self.inspection.take_if(|one| outside(&one.subject));
+        self.evidence.take_if(|map| outside(&map.request.subject));
+        self.running.take_if(|one| outside(&one.subject));
+    }
+}
+
+/// Whether two subjects are one latent: the number of samples beside it does not matter.
+fn same_image(a: &Subject, b: &Subject) -> bool {
+    match (a, b) {
+        (Subject::Sample { spec: sa, index: a }, Subject::Sample { spec: sb, index: b }) => {
+            a == b && sa.seed == sb.seed && sa.class == sb.class
+        }
+        (Subject::External(a), Subject::External(b)) => a == b,
+        _ => false,
+    }
+}

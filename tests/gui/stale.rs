@@ -1,0 +1,85 @@
+//! What is shown where no answer to the present knobs is there, or will be.
+
+use bayescope::gui::Prefs;
+use bayescope::worker::protocol::{Asked, Event, GalleryUpdate, Subject};
+use egui_kittest::kittest::Queryable;
+
+use super::fake::{self, SHAPE};
+use super::{full, shows, until, window};
+
+/// The largest probability of a tile, as the inspector shows it.
+fn best(index: usize, tau: f64) -> String {
+    let posterior = fake::tile(index, tau).posterior;
+    format!("{:.4}", posterior.probabilities[posterior.decision])
+}
+
+#[test]
+fn other_images_from_outside_are_inspected_anew() {
+    let (mut harness, fake) = full();
+    fake.send(fake::external(3));
+    harness.run_steps(3);
+    fake.answer();
+    harness.run_steps(3);
+    assert!(fake.asked_inspection().is_none() && shows(&harness, &best(0, 1.0)));
+    let Event::External { shape, settings, .. } = fake::external(1) else { panic!("images from outside") };
+    let (name, ids, tiles) = ("other".into(), vec!["b.png".into()], vec![fake::tile(5, 1.0)]);
+    let (labelled, own_knobs, verdicts) = (false, false, Vec::new());
+    fake.send(Event::External { name, shape, ids, tiles, labelled, settings, own_knobs, verdicts });
+    harness.run_steps(3);
+    assert_eq!(fake.asked_inspection().map(|request| request.subject), Some(Subject::External(0)));
+    assert!(shows(&harness, "b.png") && shows(&harness, &best(5, 1.0)), "the figures are those of the image before");
+}
+
+#[test]
+fn a_slow_world_shows_the_newer_of_gallery_and_inspector() {
+    let (mut harness, fake) = window(Prefs { n: 20, oracle: "mnist".into(), ..Prefs::default() });
+    fake.open_oracle();
+    fake.open_tarflow(10);
+    until(&mut harness, |harness| fake.pending().is_some() && harness.state().session().oracle.is_some());
+    fake.answer();
+    until(&mut harness, |harness| harness.state().session().gallery_complete());
+    harness.get_by_label_contains("Sample 3,").click();
+    harness.run_steps(3);
+    fake.answer();
+    harness.run_steps(3);
+    assert!(shows(&harness, &best(3, 1.0)) && !shows(&harness, "of the knobs before"));
+    harness.state_mut().slide(1.7);
+    harness.run_steps(3);
+    assert!(shows(&harness, &best(3, 1.0)) && shows(&harness, "of the knobs before"));
+    fake.answer_inspection();
+    harness.run_steps(3);
+    assert_ne!(best(3, 1.0), best(3, 1.7));
+    assert!(shows(&harness, &best(3, 1.7)) && !shows(&harness, "of the knobs before"));
+}
+
+#[test]
+fn what_cannot_be_had_says_why_until_it_is_asked_for_again() {
+    let (mut harness, fake) = window(Prefs { n: 20, ..Prefs::default() });
+    fake.open_oracle();
+    until(&mut harness, |harness| fake.pending().is_some() && harness.state().session().oracle.is_some());
+    fake.send(Event::Unanswered { asked: Asked::Gallery, why: "the card has no room".into() });
+    harness.run_steps(3);
+    assert!(
+        shows(&harness, "The samples cannot be drawn") && shows(&harness, "the samples cannot be drawn: see the log")
+    );
+    harness.state_mut().slide(1.7);
+    harness.run_steps(3);
+    assert!(!shows(&harness, "The samples cannot be drawn") && shows(&harness, "Drawing the first samples"));
+}
+
+#[test]
+fn samples_that_cannot_be_made_are_told_in_their_places() {
+    let (mut harness, fake) = full();
+    assert!(shows(&harness, "From 60 samples"));
+    harness.state_mut().slide(1.7);
+    harness.run_steps(3);
+    let generation = fake.pending().expect("a gallery was asked for").generation;
+    let tiles = (1..60).map(|index| fake::tile(index, 1.7)).collect();
+    let progress = bayescope::events::Progress { done: 60, total: 60 };
+    fake.send_gallery(GalleryUpdate { generation, shape: SHAPE, tiles, drafts: Vec::new(), failed: vec![0], progress });
+    harness.run_steps(3);
+    assert!(
+        !shows(&harness, "From 60 samples") && shows(&harness, "No figures from samples: 1 left the finite numbers")
+    );
+    assert!(shows(&harness, "cannot be made at this τ"), "the inspector shows sample 0");
+}
