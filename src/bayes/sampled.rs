@@ -67,7 +67,8 @@ pub fn by_sampling(
                 doubts.push(others.map(|(_, p)| p).sum::<f64>());
                 entropies.push(sample.posterior.entropy_nats);
             }
-            events.report(Progress { done: t.saturating_mul(n) + doubts.len(), total: taus.len().saturating_mul(n) })?;
+            events
+                .report(Progress { done: t.saturating_mul(n) + doubts.len(), total: taus.len().saturating_mul(n) })?;
         }
         figures.push(Sampled {
             tau,

@@ -36,9 +36,8 @@ impl Asked {
 
     /// All of a grid.
     fn of(spec: &ExperimentSpec) -> Vec<Self> {
-        let of = |&architecture: &Architecture| {
-            spec.grid.labels.iter().map(move |&labels| Self { architecture, labels })
-        };
+        let of =
+            |&architecture: &Architecture| spec.grid.labels.iter().map(move |&labels| Self { architecture, labels });
         spec.grid.architectures.iter().flat_map(of).collect()
     }
 }
@@ -279,7 +278,10 @@ mod tests {
         let truth = Truth { tau: own.taus[0], bayes_error, badge: Badge::Exact, how: "known".into() };
         let grades = Grades::of(&spec, own, &cells, &[Some(truth)]);
         let [neighbours, beliefs @ ..] = &grades.estimators[..] else { panic!("{grades:?}") };
-        assert_eq!((neighbours.estimate.seeds, neighbours.bounded, neighbours.enclosed, neighbours.asked), (2, 2, 1, None));
+        assert_eq!(
+            (neighbours.estimate.seeds, neighbours.bounded, neighbours.enclosed, neighbours.asked),
+            (2, 2, 1, None)
+        );
         assert!((neighbours.estimate.value - 0.25).abs() < 1e-15);
         // Of two values 0.1 apart: t of one degree times half of that.
         let half = neighbours.estimate.over_seeds.unwrap().high - 0.25;
@@ -290,7 +292,10 @@ mod tests {
             let mean = 0.05 + 0.01 * i as f64;
             assert!((belief.estimate.value - mean).abs() < 1e-15 && belief.estimate.seeds == 2, "{belief:?}");
             let found = score.auroc.unwrap();
-            assert!((found.value - mean).abs() < 1e-15 && found.seeds == 2 && score.asked == Some(asked[i]), "{score:?}");
+            assert!(
+                (found.value - mean).abs() < 1e-15 && found.seeds == 2 && score.asked == Some(asked[i]),
+                "{score:?}"
+            );
         }
         assert_eq!((beliefs.len(), grades.scores.len()), (4, 4));
         let truth = grades.figures().into_iter().find(|figure| figure.id == "graders-truth").unwrap();
