@@ -103,7 +103,8 @@ impl Posterior {
         };
         let probabilities: Vec<f64> = log_probabilities.iter().map(|l: &f64| l.exp()).collect();
         let terms = probabilities.iter().zip(&log_probabilities).filter(|(p, _)| **p > 0.0);
-        let entropy_nats = -terms.map(|(p, l)| p * l).sum::<f64>();
+        // From 0, so that certainty is 0 and not −0.
+        let entropy_nats = 0.0 - terms.map(|(p, l)| p * l).sum::<f64>();
         let (decision, margin) = decide(&log_probabilities);
         Self {
             log_likelihood,
