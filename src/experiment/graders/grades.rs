@@ -25,9 +25,10 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// In words.
+    /// In words; drawn labels go without saying.
     pub fn label(self) -> String {
-        format!("{}, {}", self.architecture.label(), self.labels.label())
+        let network = self.architecture.label();
+        if self.labels == Labels::Drawn { network.into() } else { format!("{network}, {}", self.labels.label()) }
     }
 
     fn is(self, cell: &Cell) -> bool {
