@@ -15,7 +15,8 @@ pub struct Nats(pub f64);
 pub struct BitsPerDim(pub f64);
 
 /// Base temperature τ: the covariance of the base distribution is multiplied by τ² (EBO eq. 14).
-/// τ = 0 is allowed for sampling (every sample is its class mean) but has no density.
+/// τ = 0 is allowed for sampling (every sample is its class mean) but has no density. Between 0 and 10⁻¹⁰⁰ lies none: τ² would be 0 in 64
+/// bits, and every density with it.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(try_from = "f64", into = "f64")]
 pub struct Tau(f64);
@@ -23,14 +24,22 @@ pub struct Tau(f64);
 impl Tau {
     /// The temperature the flow was trained at.
     pub const ONE: Self = Self(1.0);
+    /// The smallest one above 0.
+    const LEAST: f64 = 1e-100;
 
-    /// Checks that τ is finite and not negative.
+    /// Checks that τ is finite and not negative, and not so small that its square is 0.
+    ///
+    /// # Errors
+    /// When it is none of these.
     pub fn new(tau: f64) -> Result<Self> {
-        if tau.is_finite() && tau >= 0.0 {
-            Ok(Self(tau))
-        } else {
-            Err(Error::input(format!("base temperature τ must be a number ≥ 0, not {tau}")))
+        if !tau.is_finite() || tau < 0.0 {
+            return Err(Error::input(format!("base temperature τ must be a number ≥ 0, not {tau}")));
         }
+        if tau > 0.0 && tau < Self::LEAST {
+            let least = Self::LEAST;
+            return Err(Error::input(format!("base temperature τ must be 0 or at least {least:e}, not {tau:e}")));
+        }
+        Ok(Self(tau))
     }
 
     /// The number itself.
@@ -162,10 +171,13 @@ mod tests {
 
     #[test]
     fn temperatures_refuse_what_is_no_temperature() {
-        assert!(Tau::new(0.0).is_ok());
+        assert!(Tau::new(0.0).is_ok() && Tau::new(1e-100).is_ok());
         for bad in [-1.0, f64::NAN, f64::INFINITY] {
             assert!(Tau::new(bad).is_err());
             assert!(Smoothing::new(bad).is_err());
+        }
+        for nothing in [1e-200, 1e-101, f64::MIN_POSITIVE] {
+            assert!(Tau::new(nothing).unwrap_err().to_string().contains("1e-100"));
         }
         assert!(Smoothing::new(0.0).is_err());
     }

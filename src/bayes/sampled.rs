@@ -58,16 +58,17 @@ pub fn by_sampling(
     let mut figures = Vec::with_capacity(taus.len());
     for (t, &tau) in taus.iter().enumerate() {
         let settings = Settings { tau, ..settings.clone() };
-        let (mut doubts, mut entropies) = (Vec::with_capacity(n), Vec::with_capacity(n));
+        let (mut doubts, mut entropies) = (Vec::new(), Vec::new());
         for first in (0..n).step_by(world.batch()) {
-            let indices: Vec<usize> = (first..(first + world.batch()).min(n)).collect();
+            let indices: Vec<usize> = (first..first.saturating_add(world.batch()).min(n)).collect();
             for sample in world.sample_indices(&spec, &settings, &indices)? {
                 let best = sample.posterior.decision;
                 let others = sample.posterior.probabilities.iter().enumerate().filter(|(k, _)| *k != best);
                 doubts.push(others.map(|(_, p)| p).sum::<f64>());
                 entropies.push(sample.posterior.entropy_nats);
             }
-            events.report(Progress { done: t * n + doubts.len(), total: taus.len() * n })?;
+            events
+                .report(Progress { done: t.saturating_mul(n) + doubts.len(), total: taus.len().saturating_mul(n) })?;
         }
         figures.push(Sampled {
             tau,

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::args::PlanArgs;
-use super::progress::duration;
+use super::progress::{Bar, duration};
 use super::run::{open_data, open_world, plan_in};
 use super::spec::{Spec, is_preset, read_spec};
 use super::{hardness, print_json};
@@ -57,7 +57,8 @@ fn show_plan(folder: &RunFolder, args: &PlanArgs, laid_down: bool) -> Result<()>
         true => {
             let (opened, device) = open_world(&folder.spec, &args.device)?;
             let settings = folder.spec.world.settings(opened.world.class_names().len())?;
-            Some(estimate(folder, &Computer::new(&opened.world, settings, &device))?)
+            let computer = Computer::new(&opened.world, settings, &device);
+            Some(estimate(folder, &computer, &mut Bar::new("timing steps"))?)
         }
         false => None,
     };

@@ -55,20 +55,21 @@ fn carry_out(args: &PosteriorArgs, opened: &Opened) -> Result<()> {
     };
     let dims = opened.world.shape().dims();
     let image = |i: usize| {
-        let posterior = opened.world.posterior(&classified.scores, i, &settings);
-        Image {
-            id: &classified.ids[i],
+        let id = &classified.ids[i];
+        let posterior = opened.world.posterior(&classified.scores, i, &settings).defined(id)?;
+        Ok(Image {
+            id,
             bits_per_dim: opened.world.flow().pixels().bits_per_dim(Nats(posterior.log_px), dims).0,
             posterior,
             label: classified.labels.as_ref().map(|labels| labels[i]),
-        }
+        })
     };
     let report = Report {
         classes: opened.world.class_names(),
         tau: args.world.tau,
         smoothing: args.world.smoothing,
         precision,
-        images: (0..classified.ids.len()).map(image).collect(),
+        images: (0..classified.ids.len()).map(image).collect::<Result<_>>()?,
     };
     if args.json { print_json(&report) } else { print(&report) }
 }

@@ -21,7 +21,7 @@ use crate::events::{Events, Progress, silent};
 use crate::flow::preprocess::{Dequantisation, Preprocessing};
 use crate::oracle::posterior::Posterior;
 use crate::oracle::world::{Sample, Settings, World, to_world_batch};
-use crate::units::{ClassId, Seed, Tau};
+use crate::units::{ClassId, Seed};
 
 /// Values hashed at a time.
 const HASHED: usize = 1 << 14;
@@ -42,7 +42,7 @@ pub struct Part {
     values: Values,
     labels: Vec<ClassId>,
     classes: usize,
-    /// log p(x|y), [N, K], where the dataset's own are provably those of this world.
+    /// log p(x|y), [N, K], where the dataset's own are provably those of this world at this τ, whatever π and T its labels have.
     logp: Option<Vec<f64>>,
     record: PartRecord,
 }
@@ -79,7 +79,7 @@ pub struct PartRecord {
     pub dequantisation: Option<Dequantisation>,
     /// How its classes became those of the world.
     pub classes: Mapped,
-    /// Whether `dataset.json` proves that these are samples of this world at this τ; their stored log-likelihoods are then used.
+    /// Whether `dataset.json` proves that these are samples of this world at this τ, π and T.
     pub of_this_world: bool,
 }
 
@@ -88,7 +88,7 @@ impl PartRecord {
         let Self { path, images, dequantisation, of_this_world, .. } = self;
         let kind = match (dequantisation, of_this_world) {
             (Some(_), _) => "8-bit images, mapped in",
-            (None, true) => "images of this world at this τ, by their dataset.json",
+            (None, true) => "images of this world at this τ, class prior and T, by their dataset.json",
             (None, false) => "world-space images",
         };
         format!("{path} ({images} {kind})")
@@ -118,7 +118,7 @@ impl DataRecord {
 struct Place<'a> {
     world: &'a World,
     weights_sha256: &'a str,
-    tau: Tau,
+    settings: Settings,
 }
 
 impl Data {
@@ -128,7 +128,7 @@ impl Data {
     /// Names what cannot be read, has no labels, does not fit the world, or has too few images for the spec.
     pub fn open(spec: &ExperimentSpec, world: &World, weights_sha256: &str) -> Result<Option<Self>> {
         let Some(data) = &spec.data else { return Ok(None) };
-        let place = Place { world, weights_sha256, tau: spec.world.tau };
+        let place = Place { world, weights_sha256, settings: spec.world.settings(world.class_names().len())? };
         let train = Part::new(&place, &data.train, Split::Train, open_split(&data.train, Split::Train)?)?;
         let test = match &data.test {
             Some(path) => Some((path, open_split(path, Split::Test)?)),
@@ -184,10 +184,13 @@ impl Part {
         let labels: Vec<ClassId> = labels.into_iter().map(|label| numbers[label]).collect();
         // Stored likelihoods are in the order of the dataset's own classes: another order is not sorted here but scored anew.
         let ordered = numbers.iter().enumerate().all(|(i, k)| i == *k);
-        let proof = |manifest: &Manifest| manifest.proves(place.weights_sha256, place.tau);
-        let stored = matches!(values, Values::World(_));
-        let of_this_world = stored && ordered && manifest.as_ref().map(proof).transpose()?.unwrap_or(false);
-        let logp = logp.filter(|_| of_this_world);
+        let stored = matches!(values, Values::World(_)) && ordered;
+        let proved = match manifest.filter(|_| stored) {
+            Some(manifest) if manifest.proves_likelihoods(place.weights_sha256, &place.settings)? => Some(manifest),
+            _ => None,
+        };
+        let logp = logp.filter(|_| proved.is_some());
+        let of_this_world = proved.is_some_and(|manifest| manifest.has_labels_of(&place.settings));
         let dequantisation = match &values {
             Values::World(_) => None,
             Values::Pixels(_, _, how) => Some(*how),
@@ -209,9 +212,9 @@ impl Part {
         self.labels.is_empty()
     }
 
-    /// Whether these are provably samples of the world, so that their stored log-likelihoods are used.
-    pub fn of_this_world(&self) -> bool {
-        self.record.of_this_world
+    /// Whether log-likelihoods are stored with the images and used: those of images before they were rounded to 32 bits.
+    pub fn has_likelihoods(&self) -> bool {
+        self.logp.is_some()
     }
 
     /// The first `n` images in the random order of a seed: fewer of them are the first of these.

@@ -24,6 +24,9 @@ use crate::units::{Seed, Tau};
 
 pub use grades::Grades;
 
+/// Labels drawn for a test image, at most: all are drawn at one go, each by a random number.
+const MOST_ANNOTATORS: usize = 10_000;
+
 /// What is graded.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -33,7 +36,7 @@ pub struct GradersSpec {
     /// Classifiers in an ensemble.
     #[serde(default = "five")]
     pub members: usize,
-    /// Labels drawn for each test image from its exact posterior, as annotators would give them.
+    /// Labels drawn for each test image from its exact posterior, as annotators would give them; 1 to 10,000.
     #[serde(default = "ten")]
     pub annotators: usize,
 }
@@ -91,8 +94,11 @@ impl GradersSpec {
                 "experiment.members must be at least 2: one classifier has nobody to disagree with",
             ));
         }
-        if self.annotators < 1 {
-            return Err(Error::input("experiment.annotators must be at least 1"));
+        if !(1..=MOST_ANNOTATORS).contains(&self.annotators) {
+            return Err(Error::input(format!(
+                "experiment.annotators must lie between 1 and {MOST_ANNOTATORS}, not at {}",
+                self.annotators
+            )));
         }
         Ok(())
     }
@@ -104,9 +110,7 @@ impl GradersSpec {
 /// As [`train_cell`].
 pub fn run(spec: &GradersSpec, job: &Job<'_>, events: &mut dyn Events<CellEvent>) -> Result<CellResult> {
     // What cannot be graded should be known before an ensemble is trained.
-    let n = job.cell.train_size;
-    let images = job.train.take(&(0..n).collect::<Vec<_>>())?;
-    let mut estimates = estimates(&images.x, job.test.shape.dims(), &images.labels, job.test.classes);
+    let mut estimates = estimates(job)?;
     let (first, members) = ensemble(spec, job, events)?;
     let (test, k) = (job.test, job.test.classes);
     let all: Vec<&[f64]> = members.iter().map(Vec::as_slice).collect();
@@ -139,8 +143,8 @@ impl Estimated {
     }
 }
 
-/// What can be said from a labelled sample alone.
-fn estimates(x: &[f32], dims: usize, labels: &[usize], classes: usize) -> Vec<Estimated> {
+/// What can be said from the labelled training images alone.
+fn estimates(job: &Job<'_>) -> Result<Vec<Estimated>> {
     const FROM_SAMPLES: [Estimator; 6] = [
         Estimator::OneNn,
         Estimator::Devijver,
@@ -149,10 +153,18 @@ fn estimates(x: &[f32], dims: usize, labels: &[usize], classes: usize) -> Vec<Es
         Estimator::KdePlugIn,
         Estimator::KdeError,
     ];
-    match Sample::new(x, dims, labels, classes).and_then(grade::grade) {
-        Ok(graded) => graded.into_iter().map(|(estimator, graded)| Estimated::of(estimator, graded)).collect(),
-        Err(error) => FROM_SAMPLES.map(|estimator| Estimated::of(estimator, Err(error.to_string()))).into(),
+    let n = job.cell.train_size;
+    let none = |why: String| FROM_SAMPLES.map(|estimator| Estimated::of(estimator, Err(why.clone()))).into();
+    // More than they take is not even brought into memory.
+    if n > grade::MOST {
+        return Ok(none(format!("estimators of the Bayes error take up to {} samples, not {n}", grade::MOST)));
     }
+    let images = job.train.take(&(0..n).collect::<Vec<_>>())?;
+    let sample = Sample::new(&images.x, job.test.shape.dims(), &images.labels, job.test.classes);
+    Ok(match sample.and_then(grade::grade) {
+        Ok(graded) => graded.into_iter().map(|(estimator, graded)| Estimated::of(estimator, graded)).collect(),
+        Err(error) => none(error.to_string()),
+    })
 }
 
 /// Trains the members one after another: the first one's result, and log q of each on the test images, [N, K].

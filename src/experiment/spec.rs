@@ -14,6 +14,8 @@ use crate::oracle::posterior::Prior;
 use crate::oracle::world::Settings;
 use crate::units::{Seed, Smoothing, Tau};
 
+/// Images of a list, a pool or a test: their running numbers are shuffled in memory.
+const MOST_IMAGES: usize = 1_000_000_000;
 /// Classifiers that the cells of a grid may train, all together: they are listed before the first is trained.
 const MOST_TRAININGS: usize = 1_000_000;
 /// Steps of all cells: at a nanosecond each, thirty years; and their sum is still a number.
@@ -248,8 +250,12 @@ impl ExperimentSpec {
         }
         let trainings = cells.saturating_mul(trainings);
         let steps = steps.saturating_mul(trainings);
+        let images = "ask for fewer images";
         let fewer = "shorten the lists of the grid, or take fewer experiment.members or larger batches";
         let bounds = [
+            (largest, MOST_IMAGES, "images in grid.train_sizes", images),
+            (self.largest(), MOST_IMAGES, "images in experiment.pool", images),
+            (self.test.images, MOST_IMAGES, "images in test.images", images),
             (trainings, MOST_TRAININGS, "classifiers to train", fewer),
             (steps, MOST_STEPS, "optimisation steps in all", "fewer training.epochs, or smaller grid.train_sizes"),
         ];

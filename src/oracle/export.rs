@@ -8,6 +8,9 @@ use crate::events::{Events, Progress, silent};
 use crate::oracle::rounding::Rounding;
 use crate::oracle::world::{Sample, SampleSpec, Settings, World, to_world_batch};
 
+/// Pixels along a side of a contact sheet, at most, as [`contact_sheet`] has it.
+const MOST_SIDE: usize = 1 << 16;
+
 /// Writes the samples `indices` of `spec` (all of them where empty) to `path`: `.npz` holds world-space x, y, posterior,
 /// logp and aleatoric; `.png` is a contact sheet of pictures; anything else a folder of pictures by label.
 ///
@@ -75,34 +78,61 @@ fn write_samples(
     path: &Path,
     written: &mut dyn FnMut(&[Sample], Progress) -> Result<()>,
 ) -> Result<()> {
-    let all: Vec<usize>;
-    let indices = if indices.is_empty() {
-        all = (0..spec.n).collect();
-        &all
-    } else {
-        indices
-    };
-    if indices.is_empty() {
+    let total = asked(spec, indices);
+    if total == 0 {
         return Err(Error::input("no samples to write: n is 0"));
     }
     match path.extension().and_then(|e| e.to_str()).map(str::to_ascii_lowercase).as_deref() {
-        Some("npz") => write_npz_in_pieces(path, world.shape(), indices.len(), |sink| {
+        Some("npz") => write_npz_in_pieces(path, world.shape(), total, |sink| {
             in_batches(world, spec, indices, settings, written, &mut |samples| {
                 sink(&to_world_batch(world.shape(), world.class_names().len(), samples))
             })
         }),
         Some("png") => {
+            let columns = columns(world.shape(), total)?;
             let mut pixels = Vec::new();
             in_batches(world, spec, indices, settings, written, &mut |samples| {
                 samples.iter().for_each(|sample| pixels.extend(world.flow().pixels().picture(&sample.x)));
                 Ok(())
             })?;
-            let columns = (indices.len() as f64).sqrt().ceil() as usize;
             let (shape, sheet) = contact_sheet(world.shape(), &pixels, columns, scale(world.shape()))?;
             write_png(path, shape, &sheet)
         }
         _ => in_batches(world, spec, indices, settings, written, &mut |samples| save_pictures(world, samples, path)),
     }
+}
+
+/// How many samples are asked for.
+pub(super) fn asked(spec: &SampleSpec, indices: &[usize]) -> usize {
+    if indices.is_empty() { spec.n } else { indices.len() }
+}
+
+/// Their running numbers, so many at a time: those given, or the first n, which are nowhere held together.
+pub(super) fn passes<'a>(
+    spec: &SampleSpec,
+    indices: &'a [usize],
+    batch: usize,
+) -> Box<dyn Iterator<Item = Vec<usize>> + 'a> {
+    if !indices.is_empty() {
+        return Box::new(indices.chunks(batch).map(<[usize]>::to_vec));
+    }
+    let n = spec.n;
+    Box::new((0..n).step_by(batch).map(move |first| (first..first.saturating_add(batch).min(n)).collect()))
+}
+
+/// Columns of a contact sheet of `n` pictures, about as wide as it is high.
+///
+/// # Errors
+/// When the sheet would be too large, before a picture of it is drawn.
+pub(super) fn columns(shape: ImageShape, n: usize) -> Result<usize> {
+    let columns = (n as f64).sqrt().ceil() as usize;
+    let side = columns.saturating_mul(shape.width.max(shape.height).saturating_mul(scale(shape)));
+    if side > MOST_SIDE {
+        return Err(Error::input(format!(
+            "n = {n} pictures make a contact sheet of more than {MOST_SIDE} pixels a side; write them to a folder or an .npz, or              lower n"
+        )));
+    }
+    Ok(columns)
 }
 
 /// Small images are enlarged to about 64 pixels.
@@ -138,10 +168,10 @@ fn in_batches(
     written: &mut dyn FnMut(&[Sample], Progress) -> Result<()>,
     sink: &mut dyn FnMut(&[Sample]) -> Result<()>,
 ) -> Result<()> {
-    let total = indices.len();
+    let total = asked(spec, indices);
     let mut done = 0;
-    for piece in indices.chunks(world.batch()) {
-        let samples = world.sample_indices(spec, settings, piece)?;
+    for piece in passes(spec, indices, world.batch()) {
+        let samples = world.sample_indices(spec, settings, &piece)?;
         sink(&samples)?;
         done += piece.len();
         written(&samples, Progress { done, total })?;

@@ -11,7 +11,7 @@ use crate::events::{Events, Progress};
 use crate::flow::preprocess::Preprocessing;
 use crate::flow::tarflow::{Look, TarFlowOracle};
 use crate::flow::{Architecture, Decoding};
-use crate::oracle::export::{file_name, scale};
+use crate::oracle::export::{asked, columns, file_name, passes, scale};
 use crate::oracle::world::{Sample, SampleSpec, Settings, World};
 use crate::units::ClassId;
 
@@ -116,20 +116,20 @@ pub fn save_pictures_with(
         ));
     }
     let flow = world.can_look(look)?;
-    let indices: Vec<usize> = if indices.is_empty() { (0..spec.n).collect() } else { indices.to_vec() };
-    let (shape, dims, total) = (world.shape(), world.shape().dims(), indices.len());
+    let (shape, dims, total) = (world.shape(), world.shape().dims(), asked(spec, indices));
+    let columns = if ending.as_deref() == Some("png") { Some(columns(shape, total)?) } else { None };
     let mut sheet = Vec::new();
     let mut done = 0;
-    for piece in indices.chunks(world.batch()) {
+    for piece in passes(spec, indices, world.batch()) {
         let at = |done: usize| Progress { done, total };
-        let (classes, noise) = world.latents_of(spec, settings, piece)?;
+        let (classes, noise) = world.latents_of(spec, settings, &piece)?;
         let mut watch = |_: Decoding| events.emit(at(done));
         let x = flow.decode_look(&noise, &classes, settings.tau, look, &mut watch)?;
         let pictures = world.flow().pixels().picture(&x);
-        if ending.as_deref() == Some("png") {
+        if columns.is_some() {
             sheet.extend(pictures);
         } else {
-            for ((picture, index), class) in pictures.chunks(dims).zip(piece).zip(&classes) {
+            for ((picture, index), class) in pictures.chunks(dims).zip(&piece).zip(&classes) {
                 let folder = path.join(file_name(&world.class_names()[*class]));
                 std::fs::create_dir_all(&folder).map_err(|e| Error::io(&folder, e))?;
                 write_png(&folder.join(format!("{index:06}.png")), shape, picture)?;
@@ -138,8 +138,7 @@ pub fn save_pictures_with(
         done += piece.len();
         events.report(at(done))?;
     }
-    if ending.as_deref() == Some("png") {
-        let columns = (total as f64).sqrt().ceil() as usize;
+    if let Some(columns) = columns {
         let (shape, sheet) = contact_sheet(shape, &sheet, columns, scale(shape))?;
         write_png(path, shape, &sheet)?;
     }

@@ -86,20 +86,25 @@ pub struct Posterior {
 }
 
 impl Posterior {
-    /// p_T(y|x) ∝ (π_y p(x|y))^(1/T). Likelihoods of ±∞ (τ = 0) and priors of 0 are taken at their word.
+    /// p_T(y|x) ∝ (π_y p(x|y))^(1/T). Likelihoods of ±∞ (τ = 0) and priors of 0 are taken at their word: where no class has a density all
+    /// probabilities are 0, see [`Self::defined`].
     pub fn new(log_likelihood: Vec<f64>, prior: &Prior, smoothing: Smoothing) -> Self {
         let joint: Vec<f64> = log_likelihood.iter().zip(prior.probabilities()).map(|(l, p)| joint(*l, *p)).collect();
         let log_px = log_sum_exp(&joint);
         let log_probabilities = if log_px == f64::INFINITY {
             among_infinite(&joint, prior)
         } else {
-            let tempered: Vec<f64> = joint.iter().map(|j| j / smoothing.get()).collect();
+            // Less the largest, so that a small T makes none of them overflow but those that vanish beside it.
+            let most = joint.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let tempered = |j: &f64| if *j == f64::NEG_INFINITY { *j } else { (j - most) / smoothing.get() };
+            let tempered: Vec<f64> = joint.iter().map(tempered).collect();
             let norm = log_sum_exp(&tempered);
             tempered.iter().map(|t| if *t == f64::NEG_INFINITY { *t } else { t - norm }).collect()
         };
         let probabilities: Vec<f64> = log_probabilities.iter().map(|l: &f64| l.exp()).collect();
         let terms = probabilities.iter().zip(&log_probabilities).filter(|(p, _)| **p > 0.0);
-        let entropy_nats = -terms.map(|(p, l)| p * l).sum::<f64>();
+        // From 0, so that certainty is 0 and not −0.
+        let entropy_nats = 0.0 - terms.map(|(p, l)| p * l).sum::<f64>();
         let (decision, margin) = decide(&log_probabilities);
         Self {
             log_likelihood,
@@ -110,6 +115,20 @@ impl Posterior {
             margin,
             decision,
         }
+    }
+
+    /// Itself, where the image `id` has a density under a class of prior above 0: otherwise there is nothing to divide by.
+    ///
+    /// # Errors
+    /// Names the image.
+    pub fn defined(self, id: &str) -> Result<Self> {
+        if self.log_px > f64::NEG_INFINITY {
+            return Ok(self);
+        }
+        Err(Error::input(format!(
+            "{id}: no class of prior above 0 can have made this image at this τ, so that it has no posterior; raise τ, or give its class a \
+             prior"
+        )))
     }
 
     /// Largest difference of a probability.
@@ -217,6 +236,32 @@ mod tests {
         assert_eq!(p.entropy_nats, 0.0);
         let p = posterior(&[0.0, -2000.0], &[0.5, 0.5], 1.0);
         assert_eq!(p.log_probabilities[1], -2000.0);
+    }
+
+    #[test]
+    fn the_smallest_smoothing_is_the_decision_and_ties_are_shared() {
+        for smoothing in [1e-300, 1e-310, 5e-324] {
+            for (likelihood, expected) in [
+                ([-3.0, 500.0, 499.0], [0.0, 1.0, 0.0]),
+                ([-3e6, -2e6, -2e6], [0.0, 0.5, 0.5]),
+                ([7.0, f64::NEG_INFINITY, 7.0], [0.0, 0.0, 1.0]),
+            ] {
+                let p = posterior(&likelihood, &[0.25, 0.375, 0.375], smoothing);
+                assert_eq!(p.probabilities, expected, "{likelihood:?} at {smoothing}");
+                assert!(p.log_px.is_finite() && p.entropy_nats >= 0.0);
+            }
+        }
+    }
+
+    #[test]
+    fn an_image_without_a_density_has_no_posterior() {
+        let inf = f64::INFINITY;
+        let nowhere = posterior(&[inf, -inf], &[0.0, 1.0], 1.0);
+        assert_eq!(nowhere.probabilities, [0.0, 0.0]);
+        let why = nowhere.defined("image 7").unwrap_err().to_string();
+        assert!(why.contains("image 7") && why.contains("no posterior"), "{why}");
+        let some = posterior(&[inf, -inf], &[0.5, 0.5], 1.0);
+        assert_eq!(some.clone().defined("image 8").unwrap(), some);
     }
 
     #[test]

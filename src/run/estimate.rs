@@ -5,9 +5,11 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use super::execute::Computer;
-use super::folder::{Planned, RunFolder};
-use crate::classifier::{Architecture, ClassifierConfig, Trainee};
+use super::folder::RunFolder;
+use crate::classifier::{Architecture, ClassifierConfig, Trainee, TrainingSpec};
 use crate::error::Result;
+use crate::events::{Events, Progress};
+use crate::experiment::{Cell, ExperimentSpec};
 use crate::units::Seed;
 
 /// How long a run will take, by architecture.
@@ -21,53 +23,104 @@ pub struct Estimate {
     pub cells: usize,
     /// Their optimisation steps.
     pub steps: usize,
-    /// Seconds of one step, measured.
+    /// Seconds of one step on the images that a step of its largest unfinished cell has, measured.
     pub step_secs: f64,
-    /// Seconds of them all; drawing and measuring are not counted.
+    /// Seconds of them all, at most; drawing and measuring are not counted.
     pub seconds: f64,
 }
 
-/// Times a few steps of every architecture on images of zeros, and adds up what the unfinished cells need.
+/// Steps that warm the device up, and those that are timed.
+const WARM: usize = 1;
+const TIMED: usize = 2;
+
+/// Times a few steps of every architecture of which a cell is not finished, on images of zeros, and adds up what these cells need. Every
+/// step is reported.
 ///
 /// # Errors
-/// When a network does not fit the images, or the device fails.
-pub fn estimate(folder: &RunFolder, computer: &Computer<'_>) -> Result<Vec<Estimate>> {
-    const WARM: usize = 1;
-    const TIMED: usize = 2;
+/// When a network does not fit the images, the device fails, or the caller stops.
+pub fn estimate(
+    folder: &RunFolder,
+    computer: &Computer<'_>,
+    events: &mut dyn Events<Progress>,
+) -> Result<Vec<Estimate>> {
     let spec = &folder.spec;
-    let (shape, classes) = (computer.world.shape(), computer.world.class_names().len());
+    let left = |architecture: &Architecture| -> Vec<&Cell> {
+        let of = folder.plan.iter().filter(|planned| planned.cell.architecture == *architecture);
+        of.filter(|planned| !folder.finished(&planned.id)).map(|planned| &planned.cell).collect()
+    };
+    let left = spec.grid.architectures.iter().map(|architecture| (*architecture, left(architecture)));
+    let left: Vec<(Architecture, Vec<&Cell>)> = left.filter(|(_, cells)| !cells.is_empty()).collect();
+    let total = left.len() * (WARM + TIMED);
     let mut estimates = Vec::new();
-    for &architecture in &spec.grid.architectures {
-        let training = spec.training_of(architecture)?;
-        let config = ClassifierConfig { architecture, shape, classes, resize: training.resize };
-        let mut trainee = Trainee::new(&config, &training, Seed(0), computer.device)?;
-        let images = vec![0.0; training.batch * shape.dims()];
-        let targets = vec![1.0 / classes as f32; training.batch * classes];
-        let mut timed = Duration::ZERO;
-        for step in 0..WARM + TIMED {
-            let started = Instant::now();
-            trainee.step(&images, &targets, 0.0, step)?;
-            if step >= WARM {
-                timed += started.elapsed();
-            }
-        }
-        let mut steps = Vec::new();
-        for Planned { id, cell, .. } in folder.plan.iter().filter(|planned| planned.cell.architecture == architecture) {
-            if !folder.finished(id) {
-                steps.push(spec.steps(cell)?);
-            }
-        }
-        let step_secs = timed.as_secs_f64() / TIMED as f64;
-        let (cells, steps) = (steps.len(), steps.iter().sum::<usize>());
-        let parameters = trainee.classifier().parameters();
+    for (i, (architecture, cells)) in left.iter().enumerate() {
+        let done = i * (WARM + TIMED);
+        let mut told = |step: usize| events.report(Progress { done: done + step, total });
+        let (parameters, step_secs) = time(spec, *architecture, cells, computer, &mut told)?;
+        let steps = cells.iter().map(|cell| spec.steps(cell)).sum::<Result<usize>>()?;
         estimates.push(Estimate {
-            architecture,
+            architecture: *architecture,
             parameters,
-            cells,
+            cells: cells.len(),
             steps,
             step_secs,
             seconds: step_secs * steps as f64,
         });
     }
     Ok(estimates)
+}
+
+/// Trained numbers of an architecture, and the mean seconds of a step of the largest of its cells; `told` gets the number of every step.
+fn time(
+    spec: &ExperimentSpec,
+    architecture: Architecture,
+    cells: &[&Cell],
+    computer: &Computer<'_>,
+    told: &mut dyn FnMut(usize) -> Result<()>,
+) -> Result<(usize, f64)> {
+    let training = spec.training_of(architecture)?;
+    let (shape, classes) = (computer.world.shape(), computer.world.class_names().len());
+    let config = ClassifierConfig { architecture, shape, classes, resize: training.resize };
+    let mut trainee = Trainee::new(&config, &training, Seed(0), computer.device)?;
+    let n = images_of_a_step(spec, &training, cells);
+    let (images, targets) = (vec![0.0; n * shape.dims()], vec![1.0 / classes as f32; n * classes]);
+    let mut timed = Duration::ZERO;
+    for step in 0..WARM + TIMED {
+        let started = Instant::now();
+        trainee.step(&images, &targets, 0.0, step)?;
+        if step >= WARM {
+            timed += started.elapsed();
+        }
+        told(step + 1)?;
+    }
+    Ok((trainee.classifier().parameters(), timed.as_secs_f64() / TIMED as f64))
+}
+
+/// Images of a step of the largest training of some cells: an epoch is cut into steps of equal size, none larger than the batch.
+fn images_of_a_step(spec: &ExperimentSpec, training: &TrainingSpec, cells: &[&Cell]) -> usize {
+    let largest = cells.iter().flat_map(|cell| spec.experiment.trained_on(cell)).max().unwrap_or(1);
+    largest.div_ceil(training.steps(largest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_has_the_images_that_training_gives_it() {
+        let of = |rest: &str| {
+            let text = format!(
+                "name = 'x'\n[world]\noracle = 'mnist'\n[grid]\narchitectures = ['linear']\ntrain_sizes = [100, 30]\n{rest}"
+            );
+            let spec: ExperimentSpec = toml::from_str(&text).unwrap();
+            spec.validate().unwrap();
+            let cells = spec.cells();
+            images_of_a_step(&spec, &spec.training, &cells.iter().collect::<Vec<_>>())
+        };
+        assert_eq!(of("[training]\nbatch = 32\n"), 25, "4 steps an epoch");
+        assert_eq!(of("[training]\nbatch = 4096\n"), 100);
+        assert_eq!(of("[training]\nbatch = 1000000000000\n"), 100);
+        // A shift keeps a fifth for validation.
+        let shift = "[experiment]\nkind = 'shift'\npool = 100\nsettings = [{ name = 'none' }]\n";
+        assert_eq!(of(&format!("[training]\nbatch = 4096\n{shift}")), 80);
+    }
 }

@@ -130,9 +130,9 @@ pub fn execute(
     events: &mut dyn Events<RunEvent>,
 ) -> Result<Summary> {
     let open = begin(folder, share, events)?;
-    let mut left = open.iter().copied();
-    let failed = cells(folder, computer, (&mut || left.next(), open.last().copied()), events)?;
-    end(folder, failed, events)
+    let (mut left, failed) = (open.iter().copied(), AtomicUsize::new(0));
+    cells(folder, computer, (&mut || left.next(), open.last().copied()), &failed, events)?;
+    end(folder, failed.into_inner(), events)
 }
 
 /// Lets a device compute: opens a world on it and calls back with what computes there.
@@ -160,9 +160,7 @@ pub fn execute_on(
         }
         on(chosen, &mut |computer| {
             let mut next = || first.take().or_else(|| hand.take());
-            let of_device = cells(folder, computer, (&mut next, last), events)?;
-            failed.fetch_add(of_device, Ordering::Relaxed);
-            Ok(())
+            cells(folder, computer, (&mut next, last), &failed, events)
         })
     };
     match spread(devices, open.clone(), work, events) {
@@ -186,15 +184,16 @@ fn begin<'a>(folder: &'a RunFolder, share: Share, events: &mut dyn Events<RunEve
     Ok(open)
 }
 
-/// Carries out the cells that `next` gives; how many of them failed. `last` is the last of all.
+/// Carries out the cells that `next` gives. `last` is the last of all. Those that fail are counted at once: they are not handed out again
+/// where the device is lost with a later one.
 fn cells<'a>(
     folder: &RunFolder,
     computer: &Computer<'_>,
     (next, last): (&mut dyn FnMut() -> Option<&'a Planned>, Option<&Planned>),
+    failed: &AtomicUsize,
     events: &mut dyn Events<RunEvent>,
-) -> Result<usize> {
-    let mut failed = 0;
-    let Some(mut planned) = next() else { return Ok(failed) };
+) -> Result<()> {
+    let Some(mut planned) = next() else { return Ok(()) };
     let mut run = Run { folder, computer, pools: Pools::new(folder, computer)? };
     loop {
         match run.cell(planned, events) {
@@ -208,7 +207,7 @@ fn cells<'a>(
             }
             // This cell's own fault: the others may be well.
             Err(Error::Numeric(why) | Error::Input(why)) => {
-                failed += 1;
+                failed.fetch_add(1, Ordering::Relaxed);
                 run.say(planned, State::Failed, Some(&why))?;
                 events.report(RunEvent::Failed { planned: planned.clone(), why })?;
             }
@@ -221,7 +220,7 @@ fn cells<'a>(
         }
         match next() {
             Some(following) => planned = following,
-            None => return Ok(failed),
+            None => return Ok(()),
         }
     }
 }

@@ -187,7 +187,7 @@ impl<'a> Pools<'a> {
 
     fn score(&mut self, name: &str, part: &Part, at: &[usize], events: &mut dyn Events<RunEvent>) -> Result<Images> {
         let Computer { world, settings, .. } = self.computer;
-        self.made(name, at.len(), (part.of_this_world(), settings), events, |pool, events| {
+        self.made(name, at.len(), (part.has_likelihoods(), settings), events, |pool, events| {
             let mut tell = |progress: Progress| events.emit(RunEvent::Scoring { what: name.to_owned(), progress });
             pool.fill(&mut tell, &mut |range, within| part.scored(world, settings, &at[range], within))
         })

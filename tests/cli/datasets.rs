@@ -115,10 +115,10 @@ fn stored_likelihoods_are_trusted_only_with_proof() {
     let info = json(&["oracle", "info", &oracle(&grid), "--json"]);
     let weights = info["weights_sha256"].as_str().unwrap();
     let bytes = std::fs::read(&train).unwrap();
-    let proof = |tau: f64, hash: &str| {
-        let manifest = json!({ "weights_sha256": weights, "tau": tau, "files": { "train.npz": hash } });
-        std::fs::write(grid.path("set/dataset.json"), manifest.to_string()).unwrap();
-    };
+    let write = |manifest: Value| std::fs::write(grid.path("set/dataset.json"), manifest.to_string()).unwrap();
+    let manifest =
+        |tau: f64, hash: &str| json!({ "weights_sha256": weights, "tau": tau, "files": { "train.npz": hash } });
+    let proof = |tau: f64, hash: &str| write(manifest(tau, hash));
     let hash = bayescope::oracle::folder::sha256(&bytes);
     let logp = |run: &str| {
         let found = grid.run(&grid.path(run));
@@ -132,7 +132,25 @@ fn stored_likelihoods_are_trusted_only_with_proof() {
     proof(1.0, &hash.replace('a', "b"));
     assert_eq!(logp("other-file"), (false, scored));
     proof(1.0, &hash);
-    assert_eq!(logp("proof"), (true, batch.logp.unwrap()));
+    let stored = batch.logp.unwrap();
+    assert_eq!(logp("proof"), (true, stored.clone()));
+
+    // Labels drawn with another π or T are not this world's, whatever the densities.
+    let laws = [
+        (json!([9.0, 1.0]), json!(1.0), false),
+        (json!([0.5, 0.5]), json!(2.0), false),
+        (json!([0.3, 0.3, 0.4]), json!(1.0), false),
+        (json!([3.0, 3.0]), json!(1.0), true),
+        (json!([]), Value::Null, true),
+    ];
+    for (i, (prior, smoothing, of_this_world)) in laws.into_iter().enumerate() {
+        let mut manifest = manifest(1.0, &hash);
+        (manifest["prior"], manifest["smoothing"]) = (prior.clone(), smoothing);
+        write(manifest);
+        assert_eq!(logp(&format!("law-{i}")), (of_this_world, stored.clone()), "{prior}");
+    }
+    let told = succeed(&["summary", text(&grid.path("law-0"))]);
+    assert!(!told.contains("images of this world"), "{told}");
 }
 
 #[test]

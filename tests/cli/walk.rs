@@ -221,7 +221,7 @@ fn the_command_line_saves_what_it_found() {
     assert!(wrong(&["--to", &format!("{}#14", text(&arrays))]).contains("there are 14 images"));
     assert!(wrong(&["--to", "class:eleven"]).contains("--to class:eleven"));
     assert!(wrong(&["--to", "/nowhere.png"]).contains("/nowhere.png"));
-    assert!(wrong(&["--to", &target, "--steps", "0"]).contains("at least one step"));
+    assert!(wrong(&["--to", &target, "--steps", "0"]).contains("1 to 10000 steps"));
     assert!(wrong(&["--to", &target, "--tau", "0"]).contains("τ"));
     assert!(wrong(&["--to", &target, "--out", "walk.txt"]).contains(".png or .npz"));
 }

@@ -2,8 +2,10 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod lost;
 mod stopped;
 mod temperature;
+mod timing;
 
 use std::ops::ControlFlow;
 use std::path::Path;

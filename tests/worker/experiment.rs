@@ -233,6 +233,10 @@ fn what_is_wrong_with_an_experiment_is_named_and_times_are_estimated() {
     RunFolder::write_spec(&run, &spec("batch = 16")).unwrap();
     assert!(failed(&mut bench, job(&run)).contains("another spec"));
     let id = bench.worker.submit(Job::Estimate { spec: spec(""), folder: run.clone() });
+    bench.until(|event| match event {
+        Event::JobProgress { id: of, note, .. } if *of == id && note == "timed step 3 of 3" => Some(()),
+        _ => None,
+    });
     let estimates = bench.until(|event| match event {
         Event::Estimated { estimates, .. } => Some(estimates.clone()),
         _ => None,

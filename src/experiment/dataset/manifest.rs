@@ -9,7 +9,11 @@ use crate::data::{DATASET, Split};
 use crate::error::Result;
 use crate::events::silent;
 use crate::flow::weights::sha256;
-use crate::units::Tau;
+use crate::oracle::posterior::Prior;
+use crate::oracle::world::Settings;
+
+/// Probabilities of a class prior that differ by no more are the same, written down in another way.
+const SAME: f64 = 1e-12;
 
 /// What of it matters here, and the archive it is asked about.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -19,6 +23,10 @@ pub struct Manifest {
     weights_sha256: String,
     /// Base temperature of the samples.
     tau: f64,
+    /// Posterior smoothing T; absent from manifests of other programs.
+    smoothing: Option<f64>,
+    /// Weights of the class prior π, likewise; uniform where empty.
+    prior: Option<Vec<f64>>,
     /// Names of its classes.
     pub class_names: Vec<String>,
     /// SHA-256 of the files beside it, by name.
@@ -46,16 +54,30 @@ impl Manifest {
         }
     }
 
-    /// Whether it names the world of given weights and τ, and the archive is the very file it was written for.
+    /// Whether it names the flow of given weights at the τ of `settings`, and the archive is the very file it was written for: its
+    /// log p(x|y), which depend on neither π nor T, are then those of that world.
     ///
     /// # Errors
     /// Names the archive where that cannot be read.
-    pub fn proves(&self, weights_sha256: &str, tau: Tau) -> Result<bool> {
+    pub fn proves_likelihoods(&self, weights_sha256: &str, settings: &Settings) -> Result<bool> {
         let name = self.archive.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let Some(hash) = self.files.get(&name) else { return Ok(false) };
-        if self.weights_sha256 != weights_sha256 || self.tau != tau.get() {
+        if self.weights_sha256 != weights_sha256 || self.tau != settings.tau.get() {
             return Ok(false);
         }
         Ok(*hash == sha256(&self.archive, &mut silent())?)
+    }
+
+    /// Whether labels were drawn with the π and T of `settings`, as far as it says.
+    pub fn has_labels_of(&self, settings: &Settings) -> bool {
+        let Settings { smoothing, prior, .. } = settings;
+        let same = |weights: &Vec<f64>| {
+            let own = if weights.is_empty() { Ok(Prior::uniform(prior.classes())) } else { Prior::new(weights) };
+            own.is_ok_and(|own| {
+                let mut pairs = own.probabilities().iter().zip(prior.probabilities());
+                own.classes() == prior.classes() && pairs.all(|(a, b)| (a - b).abs() <= SAME)
+            })
+        };
+        self.smoothing.is_none_or(|own| own == smoothing.get()) && self.prior.as_ref().is_none_or(same)
     }
 }

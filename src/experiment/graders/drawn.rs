@@ -1,7 +1,7 @@
 //! Figures and tables of the grades.
 
-use super::super::repeats::{SeedGain, cell};
-use super::grades::{Grades, Marked, Rated};
+use super::super::repeats::{SeedGain, cell, distinct};
+use super::grades::{Asked, Grades, Marked, Rated};
 use crate::bayes::Z95;
 use crate::figure::{Axis, Column, Figure, Point, Rule, Series, Style, Table, Value, Way};
 use crate::measure::Interval;
@@ -51,15 +51,30 @@ fn series(name: String, colour: usize, style: Style, points: Vec<Point>) -> Seri
     Series { name, style, colour, points, ..Series::default() }
 }
 
+/// A series for each estimator, and for each network where it is what that network believes.
+fn curves(marked: &[&Marked], point: impl Fn(&Marked) -> Point) -> Vec<Series> {
+    let mut all = Vec::new();
+    for estimator in Estimator::ALL {
+        let of = || marked.iter().filter(|marked| marked.estimator == estimator);
+        for (i, asked) in distinct(of().map(|marked| marked.asked)).into_iter().enumerate() {
+            // The colour after the estimators' is that of the truth.
+            let colour = if i == 0 { colour(estimator) } else { Estimator::ALL.len() + i };
+            let points = of().filter(|marked| marked.asked == asked).map(|marked| point(marked)).collect();
+            all.push(series(of_whom(estimator.label(), asked), colour, Style::LinePoints, points));
+        }
+    }
+    all
+}
+
+/// The name of an estimator or a score, with whose it is where the grid has several classifiers.
+fn of_whom(name: &str, asked: Option<Asked>) -> String {
+    asked.map_or_else(|| name.into(), |asked| format!("{name} ({})", asked.label()))
+}
+
 /// Estimates against the truth: on the diagonal they are right.
 fn beside_truth(largest: &[&Marked], most: usize, said: &str) -> Figure {
     let top = largest.iter().map(|marked| 100.0 * marked.truth.value).fold(0.0, f64::max);
-    let of = |estimator: Estimator| {
-        let of = largest.iter().filter(|marked| marked.estimator == estimator);
-        let points = of.map(|marked| marked.estimate.point(100.0 * marked.truth.value, 100.0)).collect();
-        series(estimator.label().into(), colour(estimator), Style::LinePoints, points)
-    };
-    let mut all: Vec<Series> = Estimator::ALL.into_iter().map(of).filter(|one| !one.points.is_empty()).collect();
+    let mut all = curves(largest, |marked| marked.estimate.point(100.0 * marked.truth.value, 100.0));
     let diagonal = vec![Point::new(0.0, 0.0), Point::new(top, top)];
     let right = series("right".into(), Estimator::ALL.len(), Style::Line, diagonal);
     all.push(Series { dashed: true, ..right });
@@ -115,11 +130,6 @@ fn bounds(largest: &[&Marked], most: usize) -> Figure {
 /// How each estimate changes with more samples.
 fn over_n(grades: &Grades, tau: f64, said: &str) -> Figure {
     let here: Vec<&Marked> = grades.estimators.iter().filter(|marked| marked.tau == tau).collect();
-    let of = |estimator: Estimator| {
-        let of = here.iter().filter(|marked| marked.estimator == estimator);
-        let points = of.map(|marked| marked.estimate.point(marked.n as f64, 100.0)).collect();
-        series(estimator.label().into(), colour(estimator), Style::LinePoints, points)
-    };
     let rule = |marked: &&Marked| Rule {
         way: Way::Horizontal,
         at: 100.0 * marked.truth.value,
@@ -137,7 +147,7 @@ fn over_n(grades: &Grades, tau: f64, said: &str) -> Figure {
         provenance: vec![("τ".into(), tau.to_string())],
         x: Axis::log10("samples N"),
         y: Axis::linear("Bayes error").in_unit("%"),
-        series: Estimator::ALL.into_iter().map(of).filter(|one| !one.points.is_empty()).collect(),
+        series: curves(&here, |marked| marked.estimate.point(marked.n as f64, 100.0)),
         rules: here.first().map(rule).into_iter().collect(),
     }
 }
@@ -211,12 +221,13 @@ fn ratings(grades: &Grades, most: usize, said: &str) -> Vec<Figure> {
     if here.is_empty() { Vec::new() } else { RATINGS.iter().map(figure).collect() }
 }
 
-/// A score's name, with whose it is where both have it.
+/// A score's name, with whose it is where several have it.
 fn name(rated: &Rated) -> String {
-    match (rated.score, rated.ensemble) {
-        (Score::OneMinusConfidence, true) => "Ensemble: 1 − confidence".into(),
-        (score, _) => score.label().into(),
-    }
+    let score = match (rated.score, rated.ensemble) {
+        (Score::OneMinusConfidence, true) => "Ensemble: 1 − confidence",
+        (score, _) => score.label(),
+    };
+    of_whom(score, rated.asked)
 }
 
 fn estimator_table(grades: &Grades) -> Table {
@@ -231,7 +242,7 @@ fn estimator_table(grades: &Grades) -> Table {
         let error = cell(error, m.estimate.interval.map(around), 100.0);
         let truth = [m.truth.value, m.truth.interval.0, m.truth.interval.1].map(|share| 100.0 * share);
         vec![
-            m.estimator.label().into(),
+            of_whom(m.estimator.label(), m.asked).into(),
             m.tau.into(),
             (m.n as f64).into(),
             Value::within(truth[0], truth[1], truth[2]),

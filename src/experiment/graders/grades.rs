@@ -2,32 +2,64 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::super::cell::CellResult;
+use super::super::cell::{Cell, CellResult};
 use super::super::kinds::Found;
 use super::super::repeats::{SHARE, SeedGain, SeedMean};
 use super::super::spec::ExperimentSpec;
 use super::super::truth::Truth;
 use super::{GradersSpec, Grading};
 use crate::bayes::Figure as BayesError;
+use crate::classifier::{Architecture, Labels};
 use crate::figure::{Figure, Table};
 use crate::measure::grade::{Estimator, Graded};
 use crate::measure::uncertainty::{Score, Scored};
 use crate::measure::{Estimate, Interval};
 
+/// Which classifiers of a grid are asked: those of one network that are told the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asked {
+    /// Network.
+    pub architecture: Architecture,
+    /// What it is told of its training images.
+    pub labels: Labels,
+}
+
+impl Asked {
+    /// In words; drawn labels go without saying.
+    pub fn label(self) -> String {
+        let network = self.architecture.label();
+        if self.labels == Labels::Drawn { network.into() } else { format!("{network}, {}", self.labels.label()) }
+    }
+
+    fn is(self, cell: &Cell) -> bool {
+        (cell.architecture, cell.labels) == (self.architecture, self.labels)
+    }
+
+    /// All of a grid.
+    fn of(spec: &ExperimentSpec) -> Vec<Self> {
+        let of =
+            |&architecture: &Architecture| spec.grid.labels.iter().map(move |&labels| Self { architecture, labels });
+        spec.grid.architectures.iter().flat_map(of).collect()
+    }
+}
+
 /// What estimators are worth.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Grades {
-    /// Estimators of the Bayes error, for every temperature and N.
+    /// Estimators of the Bayes error, for every temperature and N; what a classifier believes, for every network and kind of labels too.
     pub estimators: Vec<Marked>,
-    /// Scores of uncertainty, likewise.
+    /// Scores of uncertainty, for every temperature, N, network and kind of labels.
     pub scores: Vec<Rated>,
 }
 
-/// An estimator at one temperature and N. Errors are fractions.
+/// An estimator at one temperature and N. Errors are fractions. What varies beside is the seed alone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Marked {
     /// Who.
     pub estimator: Estimator,
+    /// Whose belief it is; absent where the grid has one network told one thing, and of what sees no classifier.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Asked>,
     /// Base temperature.
     pub tau: f64,
     /// Samples it saw.
@@ -46,13 +78,16 @@ pub struct Marked {
     pub enclosed: usize,
 }
 
-/// A score of uncertainty at one temperature and N.
+/// A score of uncertainty at one temperature and N, likewise.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Rated {
     /// Which.
     pub score: Score,
     /// Whether it is the ensemble's, not the first member's.
     pub ensemble: bool,
+    /// Whose; absent where the grid has one network told one thing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Asked>,
     /// Base temperature.
     pub tau: f64,
     /// Training images.
@@ -71,6 +106,7 @@ impl Grades {
     /// From the finished cells and the Bayes errors of their worlds.
     pub fn of(spec: &ExperimentSpec, own: &GradersSpec, cells: &[CellResult], truths: &[Option<Truth>]) -> Self {
         let (mut estimators, mut scores) = (Vec::new(), Vec::new());
+        let all = Asked::of(spec);
         let mut sizes = spec.grid.train_sizes.clone();
         sizes.sort_unstable();
         for (condition, tau) in own.taus.iter().enumerate() {
@@ -78,9 +114,18 @@ impl Grades {
             let (tau, truth) = (tau.get(), truth.bayes_error);
             for &n in &sizes {
                 let here = |result: &&CellResult| result.cell.condition == condition && result.cell.train_size == n;
-                let found: Vec<&Grading> = cells.iter().filter(here).filter_map(grading).collect();
-                estimators.extend(Estimator::ALL.iter().filter_map(|&one| Marked::of(one, tau, n, truth, &found)));
-                scores.extend(rated(tau, n, &found));
+                let here: Vec<&CellResult> = cells.iter().filter(here).collect();
+                let place = Place { asked: None, tau, n };
+                let alone = once_a_seed(&here);
+                let without = Estimator::ALL.into_iter().filter(|one| *one != BELIEF);
+                estimators.extend(without.filter_map(|one| Marked::of(one, place, truth, &alone)));
+                for &asked in &all {
+                    let of = here.iter().filter(|result| asked.is(&result.cell));
+                    let found: Vec<&Grading> = of.filter_map(|result| grading(result)).collect();
+                    let place = Place { asked: (all.len() > 1).then_some(asked), ..place };
+                    estimators.extend(Marked::of(BELIEF, place, truth, &found));
+                    scores.extend(rated(place, &found));
+                }
             }
         }
         estimators.sort_by(|a, b| a.tau.total_cmp(&b.tau).then(a.n.cmp(&b.n)));
@@ -99,6 +144,27 @@ impl Grades {
     }
 }
 
+/// The one estimator that is formed on what a classifier believes. The others see images and labels, which a seed, a temperature and N
+/// decide, whatever is trained on them.
+const BELIEF: Estimator = Estimator::PlugIn;
+
+/// Where and of whom something is graded.
+#[derive(Clone, Copy)]
+struct Place {
+    asked: Option<Asked>,
+    tau: f64,
+    n: usize,
+}
+
+/// What was found under each seed, once: what sees no classifier says the same beside all of them.
+fn once_a_seed<'a>(cells: &[&'a CellResult]) -> Vec<&'a Grading> {
+    let first = |(i, result): (usize, &&'a CellResult)| {
+        let before = cells[..i].iter().any(|other| other.cell.seed == result.cell.seed);
+        (!before).then(|| grading(result))?
+    };
+    cells.iter().enumerate().filter_map(first).collect()
+}
+
 fn grading(result: &CellResult) -> Option<&Grading> {
     match &result.found {
         Some(Found::Graders(grading)) => Some(grading.as_ref()),
@@ -107,7 +173,8 @@ fn grading(result: &CellResult) -> Option<&Grading> {
 }
 
 impl Marked {
-    fn of(estimator: Estimator, tau: f64, n: usize, truth: BayesError, found: &[&Grading]) -> Option<Self> {
+    fn of(estimator: Estimator, place: Place, truth: BayesError, found: &[&Grading]) -> Option<Self> {
+        let Place { asked, tau, n } = place;
         let all = found.iter().flat_map(|grading| &grading.estimates).filter(|one| one.estimator == estimator);
         let made: Vec<&Graded> = all.filter_map(|one| one.graded.as_ref()).collect();
         let over = |part: fn(&Graded) -> Option<f64>| {
@@ -124,12 +191,12 @@ impl Marked {
         };
         let estimate = SeedMean::of(&made.iter().map(figure).collect::<Vec<_>>(), SHARE)?;
         let (lower, upper) = (over(|graded| graded.lower), over(|graded| graded.upper));
-        Some(Self { estimator, tau, n, truth, estimate, lower, upper, bounded, enclosed })
+        Some(Self { estimator, asked, tau, n, truth, estimate, lower, upper, bounded, enclosed })
     }
 }
 
 /// Every score, in the order in which cells have them: those of one classifier first.
-fn rated(tau: f64, n: usize, found: &[&Grading]) -> Vec<Rated> {
+fn rated(Place { asked, tau, n }: Place, found: &[&Grading]) -> Vec<Rated> {
     let Some(first) = found.first() else { return Vec::new() };
     let one = |i: usize| {
         let of: Vec<&Scored> = found.iter().filter_map(|grading| grading.scores.get(i)).collect();
@@ -139,6 +206,7 @@ fn rated(tau: f64, n: usize, found: &[&Grading]) -> Vec<Rated> {
         Rated {
             score: first.scores[i].score,
             ensemble: i >= Grading::SINGLE,
+            asked,
             tau,
             n,
             aleatoric: over(|scored| Some(scored.aleatoric.spearman?.value)),
@@ -155,25 +223,98 @@ mod tests {
     use super::*;
     use crate::bayes::Badge;
     use crate::experiment::{Cell, PRESETS};
+    use crate::measure::uncertainty::Agreement;
     use crate::measure::{Bootstrap, measure};
     use crate::units::Seed;
 
     fn cell(spec: &ExperimentSpec, seed: u64, condition: usize, estimate: f64) -> CellResult {
         let cell = Cell { seed, condition, ..spec.cells()[0] };
         let measured = measure(&[0.7, 0.3, 0.4, 0.6], &[0.5f64.ln(); 4], &[0, 1], 2, &Bootstrap::new(Seed(0))).unwrap();
-        let graded = Graded {
-            estimator: Estimator::OneNn,
-            estimate,
-            interval: None,
-            lower: Some(estimate / 2.0),
-            upper: Some(estimate),
-            n: cell.train_size,
-            chosen: None,
-        };
-        let one = super::super::Estimated { estimator: Estimator::OneNn, graded: Some(graded), why_not: None };
+        let one = estimated(Estimator::OneNn, estimate, cell);
         let found = Grading { estimates: vec![one], scores: Vec::new(), ensemble: measured.clone() };
         let found = Some(Found::Graders(Box::new(found)));
         CellResult { id: String::new(), cell, parameters: 1, steps: 1, train_loss: 0.1, measured, found }
+    }
+
+    fn estimated(estimator: Estimator, estimate: f64, cell: Cell) -> super::super::Estimated {
+        let bounded = estimator != BELIEF;
+        let graded = Graded {
+            estimator,
+            estimate,
+            interval: None,
+            lower: bounded.then_some(estimate / 2.0),
+            upper: bounded.then_some(estimate),
+            n: cell.train_size,
+            chosen: None,
+        };
+        super::super::Estimated { estimator, graded: Some(graded), why_not: None }
+    }
+
+    #[test]
+    fn networks_and_kinds_of_labels_are_no_repeats() {
+        let preset = PRESETS.iter().find(|preset| preset.name == "graders-quick").unwrap();
+        let mut spec = preset.spec().unwrap();
+        spec.grid.architectures = vec![Architecture::Linear, Architecture::Mlp500];
+        spec.grid.labels = vec![Labels::Drawn, Labels::Posterior];
+        let crate::experiment::Experiment::Graders(own) = &spec.experiment else { panic!("another kind") };
+        let n = spec.grid.train_sizes[0];
+        let place = |cell: &Cell| cell.condition == 0 && cell.train_size == n && cell.seed < 2;
+        // What sees images says 0.2 and 0.3 under seeds 0 and 1; beliefs are 0.01 apart, 0.1 apart between seeds.
+        let belief = |cell: &Cell| {
+            let at = Asked::of(&spec).iter().position(|asked| asked.is(cell)).unwrap();
+            0.01 * at as f64 + 0.1 * cell.seed as f64
+        };
+        let result = |at: Cell| {
+            let mut result = cell(&spec, at.seed, 0, 0.0);
+            let estimates = [(Estimator::OneNn, 0.2 + 0.1 * at.seed as f64), (BELIEF, belief(&at))];
+            let estimates = estimates.map(|(estimator, value)| estimated(estimator, value, at)).into();
+            let scores = vec![scored(belief(&at))];
+            let Some(Found::Graders(grading)) = &mut result.found else { panic!("another kind") };
+            **grading = Grading { estimates, scores, ..(**grading).clone() };
+            CellResult { cell: at, ..result }
+        };
+        let cells: Vec<CellResult> = spec.cells().into_iter().filter(place).map(result).collect();
+        assert_eq!(cells.len(), 8);
+        let bayes_error = BayesError::new(0.25, 0.0, 1.0);
+        let truth = Truth { tau: own.taus[0], bayes_error, badge: Badge::Exact, how: "known".into() };
+        let grades = Grades::of(&spec, own, &cells, &[Some(truth)]);
+        let [neighbours, beliefs @ ..] = &grades.estimators[..] else { panic!("{grades:?}") };
+        assert_eq!(
+            (neighbours.estimate.seeds, neighbours.bounded, neighbours.enclosed, neighbours.asked),
+            (2, 2, 1, None)
+        );
+        assert!((neighbours.estimate.value - 0.25).abs() < 1e-15);
+        // Of two values 0.1 apart: t of one degree times half of that.
+        let half = neighbours.estimate.over_seeds.unwrap().high - 0.25;
+        assert!((half - 12.706_204_736 * 0.05).abs() < 1e-6, "{half}");
+        let asked = Asked::of(&spec);
+        assert_eq!(beliefs.iter().map(|one| one.asked.unwrap()).collect::<Vec<_>>(), asked);
+        for (i, (belief, score)) in beliefs.iter().zip(&grades.scores).enumerate() {
+            let mean = 0.05 + 0.01 * i as f64;
+            assert!((belief.estimate.value - mean).abs() < 1e-15 && belief.estimate.seeds == 2, "{belief:?}");
+            let found = score.auroc.unwrap();
+            assert!(
+                (found.value - mean).abs() < 1e-15 && found.seeds == 2 && score.asked == Some(asked[i]),
+                "{score:?}"
+            );
+        }
+        assert_eq!((beliefs.len(), grades.scores.len()), (4, 4));
+        let truth = grades.figures().into_iter().find(|figure| figure.id == "graders-truth").unwrap();
+        let names: Vec<&str> = truth.series.iter().map(|series| series.name.as_str()).collect();
+        assert!(names.contains(&"Classifier's belief (MLP-500, exact posteriors)") && names.len() == 6, "{names:?}");
+    }
+
+    fn scored(auroc: f64) -> Scored {
+        let at = Interval { low: auroc, high: auroc };
+        let none = Agreement { spearman: None, kendall: None };
+        Scored {
+            score: Score::SoftmaxEntropy,
+            n: 2,
+            aleatoric: none,
+            epistemic: none,
+            auroc: Some(Estimate { value: auroc, interval: at }),
+            signed_error: None,
+        }
     }
 
     #[test]

@@ -39,6 +39,9 @@ pub use base::{BaseMap, BaseShift};
 pub(super) use cell::run;
 pub use damage::Damage;
 
+/// Images of a cell, at most: those of a shift are made and held in memory, all of them.
+const MOST: usize = 10_000_000;
+
 /// Shifts of the training images; the test images stay those of the world (BLC App. G), those for validation are shifted as the training images.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -210,6 +213,10 @@ impl ShiftSpec {
                 "experiment.validation leaves no image of grid.train_sizes to train on, or none to validate on",
             ),
             (
+                sizes.iter().all(|&n| n <= MOST),
+                "grid.train_sizes of a shift must be at most 10,000,000: a cell holds its images in memory",
+            ),
+            (
                 spec.grid.labels.iter().all(told),
                 "shifted images have drawn labels: their posteriors are not the world's",
             ),
@@ -311,6 +318,7 @@ mod tests {
         says(refused(&|own, _| own.settings[1].prior = own.settings[2].prior.clone()), &[&name(1), &name(2), "same"]);
         says(refused(&|own, _| own.validation = 0.0), &["validate"]);
         says(refused(&|own, _| own.pool = 0), &["pool"]);
+        says(refused(&|_, spec| spec.grid.train_sizes = vec![1_000_000_000_000]), &["grid.train_sizes", "10,000,000"]);
         says(refused(&|_, spec| spec.grid.labels = vec![Labels::Posterior]), &["drawn labels"]);
         says(refused(&|_, spec| spec.world.smoothing = Smoothing::new(2.0).unwrap()), &["smoothing"]);
         let setting = &own(&spec).settings[1];

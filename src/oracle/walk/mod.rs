@@ -33,6 +33,8 @@ use boundary::odds;
 
 /// Points looked at together.
 const TOGETHER: usize = 7;
+/// Steps of a walk, at most: every point is kept with its image.
+const MOST_STEPS: usize = 10_000;
 /// How far beyond the expected crossing a line towards a class goes at least.
 const BEYOND: f64 = 1.25;
 
@@ -63,7 +65,7 @@ pub struct WalkSpec {
     pub from: Subject,
     /// Where it goes.
     pub to: Goal,
-    /// Steps between the first point and the last; of a gradient walk, at most.
+    /// Steps between the first point and the last, 1 to 10,000; of a gradient walk, at most.
     pub steps: usize,
     /// Samples are of this class, or of the prior's.
     pub class: Option<ClassId>,
@@ -165,8 +167,8 @@ pub fn walk(world: &World, spec: &WalkSpec, settings: &Settings, events: &mut dy
 
 fn check(world: &World, spec: &WalkSpec, settings: &Settings) -> Result<()> {
     let classes = world.class_names().len();
-    if spec.steps == 0 {
-        return Err(Error::input("a walk has at least one step"));
+    if !(1..=MOST_STEPS).contains(&spec.steps) {
+        return Err(Error::input(format!("a walk has 1 to {MOST_STEPS} steps, not {}", spec.steps)));
     }
     if !(spec.tolerance > 0.0 && spec.tolerance < 1.0) {
         return Err(Error::input(format!("the tolerance of a 50/50 point is between 0 and 1, not {}", spec.tolerance)));
@@ -211,7 +213,7 @@ impl Walker<'_> {
             }
             Subject::Sample(index) => {
                 let WalkSpec { class, seed, products, .. } = *spec;
-                let samples = SampleSpec { class, products, ..SampleSpec::new(index + 1, seed) };
+                let samples = SampleSpec { class, products, ..SampleSpec::new(index.saturating_add(1), seed) };
                 let sample = self.world.sample_indices(&samples, self.settings, &[*index])?.swap_remove(0);
                 Ok(End { drawn: Some((*index, sample.source)), x: sample.x })
             }

@@ -76,7 +76,11 @@ pub fn estimate_time(
         RunFolder { path: PathBuf::new(), spec: spec.clone(), plan, data: None }
     });
     let settings = spec.world.settings(world.class_names().len())?;
-    let estimates = estimate(&folder, &Computer::new(world, settings, &desk.chosen.device))?;
+    let mut timing = |Progress { done, total }: Progress| {
+        sink.progress(Progress { done, total }, format!("timed step {done} of {total}"));
+        sink.check()
+    };
+    let estimates = estimate(&folder, &Computer::new(world, settings, &desk.chosen.device), &mut timing)?;
     let seconds: f64 = estimates.iter().map(|estimate| estimate.seconds).sum();
     line.send(Event::Estimated { id, estimates });
     let minutes = (seconds / 60.0).ceil();
