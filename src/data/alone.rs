@@ -1,6 +1,7 @@
 //! What only one process at a time may do in a folder.
 
 use std::fs::{File, OpenOptions, TryLockError};
+use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -15,18 +16,40 @@ const DYING: Duration = Duration::from_secs(2);
 /// # Errors
 /// Names the file: `busy` where another process has it, or the system's.
 pub fn alone(path: &Path, busy: &str) -> Result<File> {
-    let open = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
-    let file = open.map_err(|e| Error::io(path, e))?;
+    let file = opened(path)?;
     let begun = Instant::now();
     loop {
         match file.try_lock() {
             Err(TryLockError::WouldBlock) if begun.elapsed() < DYING => std::thread::park_timeout(DYING / 40),
             Err(TryLockError::WouldBlock) => return Err(Error::file(path, busy)),
-            Err(TryLockError::Error(e)) if e.kind() != std::io::ErrorKind::Unsupported => {
-                return Err(Error::io(path, e));
-            }
-            _ => return Ok(file),
+            Err(TryLockError::Error(e)) => return had(Err(e)).map(|_| file).map_err(|e| Error::io(path, e)),
+            Ok(()) => return Ok(file),
         }
+    }
+}
+
+/// [`alone`], waiting until the one before is done. `None` where a file system has no locks: then nobody waits, and others may be at
+/// work.
+///
+/// # Errors
+/// Names the file.
+pub fn in_turn(path: &Path) -> Result<Option<File>> {
+    let file = opened(path)?;
+    let had = had(file.lock()).map_err(|e| Error::io(path, e))?;
+    Ok(had.then_some(file))
+}
+
+fn opened(path: &Path) -> Result<File> {
+    let open = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
+    open.map_err(|e| Error::io(path, e))
+}
+
+/// Whether a lock was got: not where the file system has none.
+fn had(lock: io::Result<()>) -> io::Result<bool> {
+    match lock {
+        Ok(()) => Ok(true),
+        Err(e) if e.kind() == io::ErrorKind::Unsupported => Ok(false),
+        Err(e) => Err(e),
     }
 }
 
@@ -42,6 +65,19 @@ mod tests {
         let refused = alone(&path, "somebody is there").unwrap_err().to_string();
         assert!(refused.contains(".lock") && refused.contains("somebody is there"), "{refused}");
         drop(held);
+        let held = in_turn(&path).unwrap();
+        assert!(held.is_some() && alone(&path, "busy").is_err());
+        drop(held);
         alone(&path, "busy").unwrap();
+    }
+
+    #[test]
+    fn a_file_system_without_locks_refuses_nobody() {
+        assert!(had(Ok(())).unwrap());
+        assert!(!had(Err(io::ErrorKind::Unsupported.into())).unwrap());
+        assert!(had(Err(io::ErrorKind::PermissionDenied.into())).is_err());
+        // ENOSYS: what Lustre says where it is mounted without locks.
+        #[cfg(target_os = "linux")]
+        assert!(!had(Err(io::Error::from_raw_os_error(38))).unwrap());
     }
 }

@@ -11,6 +11,7 @@
 //! | `idx`, `cifar`, `batches`, `pickle`, `folder`, `tiff` | pixels from outside, a format each |
 //! | `npy`, `archive`, `npz`, `stream`, `table` | NumPy's files: one array; archives, as a whole, piece by piece, written block by block |
 //! | `world`, `pad` | images in world space; images brought into the shape a model expects |
+//! | `classes` | which class of a model each class of a dataset is |
 //! | `fid_stats` | statistics of other programs |
 //! | `fetch` | corpora by name |
 //! | `write`, `parts`, `alone` | whole files or none; temporary files; what only one process at a time may do |
@@ -19,6 +20,7 @@ mod alone;
 mod archive;
 mod batches;
 mod cifar;
+mod classes;
 pub mod fetch;
 mod fid_stats;
 mod folder;
@@ -37,17 +39,18 @@ mod tiff;
 mod world;
 mod write;
 
-pub use alone::alone;
+pub use alone::{alone, in_turn};
 pub(crate) use archive::Archive;
 pub use batches::read_batches;
 pub use cifar::{read_cifar10, read_cifar100};
+pub use classes::{listed, numerals, places};
 pub use fid_stats::{FidStatistics, read_fid_statistics};
 pub use folder::{read_folder, read_image_files};
 pub use idx::read_idx;
 pub(crate) use npy::{Array, Types, Values, read_npy_file};
 pub use npz::{read_array, read_logp, read_npz};
 pub use open::{open, open_dataset, open_dataset_within, open_split, open_test, open_test_within};
-pub use parts::{host_name, machine, sweep_parts};
+pub use parts::{host_name, is_vacant, machine, sweep_parts};
 pub(crate) use source::{CUT_SHORT, open_file, said};
 pub use stream::NpzImages;
 pub use table::{Column, Stored, write_table};

@@ -1,7 +1,9 @@
-//! Temporary files: whose they are, and which of them nobody will ever finish.
+//! Temporary files: whose they are, and which of them nobody will ever finish or take for content.
 
 use std::path::Path;
 use std::time::Duration;
+
+use crate::error::{Error, Result};
 
 /// What their names end in.
 const SUFFIX: &str = ".part";
@@ -42,6 +44,21 @@ pub fn sweep_parts(folder: &Path) -> usize {
         is_part(&name) && (writer_is_gone(&name) || old().is_some_and(|age| age > ABANDONED))
     });
     dead.filter(|entry| std::fs::remove_file(entry.path()).is_ok()).count()
+}
+
+/// Whether a work may begin in a folder: nothing is there but what is hidden, which a process killed in its first moment has left, or
+/// desktops leave everywhere. The hidden folder `pieces` counts: it holds the pieces of a work that no file tells of any more.
+///
+/// # Errors
+/// Names the folder that cannot be read.
+pub fn is_vacant(folder: &Path, pieces: &str) -> Result<bool> {
+    for entry in std::fs::read_dir(folder).map_err(|e| Error::io(folder, e))? {
+        let name = entry.map_err(|e| Error::io(folder, e))?.file_name();
+        if name == pieces || !name.as_encoded_bytes().starts_with(b".") {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 fn is_part(name: &str) -> bool {
@@ -90,6 +107,21 @@ mod tests {
         kept.sort();
         assert_eq!(left, kept);
         assert_eq!(sweep_parts(&folder.path().join("nowhere")), 0);
+    }
+
+    #[test]
+    fn what_is_hidden_is_in_nobodys_way() {
+        let folder = tempfile::tempdir().unwrap();
+        let vacant = || is_vacant(folder.path(), ".pieces").unwrap();
+        assert!(vacant());
+        File::create(folder.path().join(".a.json.elsewhere.7.Xy12Zq.part")).unwrap();
+        assert!(vacant());
+        std::fs::create_dir(folder.path().join(".pieces")).unwrap();
+        assert!(!vacant());
+        std::fs::remove_dir(folder.path().join(".pieces")).unwrap();
+        File::create(folder.path().join("mine.txt")).unwrap();
+        assert!(!vacant());
+        assert!(is_vacant(&folder.path().join("nowhere"), ".pieces").is_err());
     }
 
     #[test]

@@ -22,11 +22,12 @@ mod pictures;
 mod pieces;
 mod rounded;
 
+use std::fs::File;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::{Split, alone, write_atomically};
+use crate::data::{Split, alone, is_vacant, write_atomically};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::experiment::Facts;
@@ -126,6 +127,11 @@ impl ExportSpec {
         if self.formats.is_empty() {
             return Err(Error::input("choose a format at least: npz, png or parquet"));
         }
+        if self.settings.tau.get() == 0.0 {
+            return Err(Error::input(
+                "at τ = 0 every image of a class is the same and has no density: choose a τ above 0",
+            ));
+        }
         Ok(())
     }
 }
@@ -195,36 +201,64 @@ pub fn export(
     spec.validate()?;
     let work = Work { world, weights_sha256, spec, folder };
     work.begin()?;
-    if let Some(manifest) = Manifest::read(folder)? {
-        return Ok(manifest);
+    let manifest = match Manifest::read(folder)? {
+        Some(manifest) => manifest,
+        None => work.make(events)?,
+    };
+    if let Err(error) = work.tidy() {
+        tracing::warn!("the dataset is complete, but the pieces it was made of could not be removed: {error}");
     }
-    let parts = folder.join(PARTS);
-    std::fs::create_dir_all(&parts).map_err(|e| Error::io(&parts, e))?;
-    let lock = alone(&parts.join(LOCK), "another process is writing this dataset: wait for it, or stop it")?;
-    for split in spec.splits() {
-        Pieces::new(&work, split).draw(events)?;
-    }
-    let facts = work.facts(events)?;
-    let mut manifest = Manifest::of(&work, facts);
-    for split in spec.splits() {
-        let pieces = Pieces::new(&work, split);
-        manifest.splits.insert(split.to_string(), pieces.record()?);
-        let written = spec.formats.iter().map(|&format| match format {
-            Format::Npz => arrays::write(&pieces, events),
-            Format::Png => pictures::list(&pieces, events),
-            Format::Parquet => parquet::write(&pieces, events),
-        });
-        let names = written.collect::<Result<Vec<_>>>()?.into_iter().flatten();
-        let eight_bit = spec.is_eight_bit().then(|| arrays::write_rounded(&pieces)).transpose()?;
-        manifest.hash(&work, names.chain(eight_bit), events)?;
-    }
-    manifest.write(folder)?;
-    drop(lock);
-    std::fs::remove_dir_all(&parts).map_err(|e| Error::io(&parts, e))?;
     Ok(manifest)
 }
 
 impl Work<'_> {
+    /// The lock of who is at work in the folder.
+    fn alone(&self) -> Result<File> {
+        let lock = self.folder.join(PARTS).join(LOCK);
+        alone(&lock, "another process is writing this dataset: wait for it, or stop it")
+    }
+
+    /// Draws what is missing, puts the files together, and writes `dataset.json`.
+    fn make(&self, events: &mut dyn Events<ExportEvent>) -> Result<Manifest> {
+        let parts = self.folder.join(PARTS);
+        std::fs::create_dir_all(&parts).map_err(|e| Error::io(&parts, e))?;
+        let _lock = self.alone()?;
+        // Another process may have written the last file just before this one came in.
+        if let Some(manifest) = Manifest::read(self.folder)? {
+            return Ok(manifest);
+        }
+        for split in self.spec.splits() {
+            Pieces::new(self, split).draw(events)?;
+        }
+        let facts = self.facts(events)?;
+        let mut manifest = Manifest::of(self, facts);
+        for split in self.spec.splits() {
+            let pieces = Pieces::new(self, split);
+            manifest.splits.insert(split.to_string(), pieces.record()?);
+            let written = self.spec.formats.iter().map(|&format| match format {
+                Format::Npz => arrays::write(&pieces, events),
+                Format::Png => pictures::list(&pieces, events),
+                Format::Parquet => parquet::write(&pieces, events),
+            });
+            let names = written.collect::<Result<Vec<_>>>()?.into_iter().flatten();
+            let eight_bit = self.spec.is_eight_bit().then(|| arrays::write_rounded(&pieces)).transpose()?;
+            manifest.hash(self, names.chain(eight_bit), events)?;
+        }
+        manifest.write(self.folder)?;
+        Ok(manifest)
+    }
+
+    /// Removes the pieces of a complete dataset: as large as itself, and of no more use.
+    fn tidy(&self) -> Result<()> {
+        let parts = self.folder.join(PARTS);
+        if !parts.exists() {
+            return Ok(());
+        }
+        // Not held while the folder goes: some systems do not remove what is open.
+        self.alone().map(drop)?;
+        std::fs::remove_dir_all(&parts).map_err(|e| Error::io(&parts, e))
+    }
+
     /// Takes the folder: a new one, or one in which this very export was begun.
     fn begin(&self) -> Result<()> {
         let ticket = Ticket { weights_sha256: self.weights_sha256.to_owned(), spec: self.spec.clone() };
@@ -237,10 +271,7 @@ impl Work<'_> {
                 return Err(Error::file(folder, "holds another export; choose another folder, or delete this one"));
             }
         } else {
-            let mut inside = std::fs::read_dir(folder).map_err(|e| Error::io(folder, e))?;
-            // Hidden: what a process killed in its first moment has left, and what desktops leave everywhere.
-            let hidden = |name: &std::ffi::OsStr| name.as_encoded_bytes().starts_with(b".");
-            if inside.any(|entry| entry.is_ok_and(|entry| !hidden(&entry.file_name()))) {
+            if !is_vacant(folder, PARTS)? {
                 return Err(Error::file(folder, "is not empty; choose a new folder for the dataset"));
             }
             let text = serde_json::to_vec_pretty(&ticket).map_err(|e| Error::file(&path, e.to_string()))?;

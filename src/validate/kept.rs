@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::ValidateSpec;
-use crate::data::{Column, Stored, read_array, write_atomically, write_table};
+use crate::data::{Column, Stored, is_vacant, read_array, write_atomically, write_table};
 use crate::error::{Error, Result};
 use crate::oracle::folder::sha256;
 
@@ -44,7 +44,7 @@ impl Kept {
                 return Err(Error::file(folder, "holds another validation; choose another folder, or delete this one"));
             }
         } else {
-            if std::fs::read_dir(folder).map_err(|e| Error::io(folder, e))?.next().is_some() {
+            if !is_vacant(folder, PARTS)? {
                 return Err(Error::file(folder, "is not empty; choose a new folder for the validation"));
             }
             let text = serde_json::to_vec_pretty(&ticket).map_err(|e| Error::file(&path, e.to_string()))?;

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::kept::fingerprint;
 use super::{FEWEST, Work};
-use crate::data::{Dataset, Input, Split, open_dataset_within, open_test_within};
+use crate::data::{Dataset, Input, Split, listed, numerals, open_dataset_within, open_test_within};
 use crate::error::{Error, Result};
 use crate::oracle::train::training_images;
 use crate::oracle::world::World;
@@ -72,7 +72,7 @@ impl Real {
         }
         let (train, of_the_oracle) = trained_on(work, &mut notes)?;
         let (train, held_out) = match open_test_within(&spec.data, Some(side))? {
-            Some(Input::Pixels(test)) => (train, fitted(world, test, &mut Vec::new())?),
+            Some(Input::Pixels(test)) => (train, fitted(world, test, &mut notes)?),
             Some(Input::World(_)) => {
                 return Err(Error::file(&spec.data, "its test part holds world-space tensors, not 8-bit images"));
             }
@@ -114,27 +114,55 @@ fn trained_on(work: &Work<'_>, notes: &mut Vec<String>) -> Result<(Dataset, Opti
     Ok((images, work.info.training.as_ref().map(|_| false)))
 }
 
-/// Images with the classes of the world, in its shape.
+/// Images with the classes of the world, in its shape. Classes find each other by their names; by numbers only where no name is in common.
 fn fitted(world: &World, images: Dataset, notes: &mut Vec<String>) -> Result<Dataset> {
     let names = world.class_names();
-    let known = |name: &String| images.class_names.contains(name);
-    let images = if images.labels.is_none() || images.class_names == names {
-        images
-    } else if names.iter().all(known) {
-        let left = images.class_names.len() - names.len();
-        notes.push(format!("{left} classes of the corpus are not the oracle's and were left out"));
-        images.of_classes(names)?
-    } else if images.class_names.len() <= names.len() {
-        notes.push("classes of the corpus have other names than the oracle's and were matched by number".into());
-        images
-    } else {
-        let (given, expected) = (images.class_names.join(", "), names.join(", "));
-        return Err(Error::input(format!(
-            "{}: its classes ({given}) are not those of the oracle ({expected})",
-            images.name
-        )));
+    if images.labels.is_none() || images.class_names == names {
+        return world.fit(images);
+    }
+    let common: Vec<usize> = (0..names.len()).filter(|&i| images.class_names.contains(&names[i])).collect();
+    let matched = match common.is_empty() {
+        true => by_number(&images, names, notes).map(|numbers| images.renumbered(&numbers, names)),
+        false => by_name(&images, (names, &common), notes),
     };
-    world.fit(images)
+    world.fit(matched?)
+}
+
+/// The images of the `common` ones of the classes `names`.
+fn by_name(images: &Dataset, (names, common): (&[String], &[usize]), notes: &mut Vec<String>) -> Result<Dataset> {
+    let (name, theirs) = (&images.name, &images.class_names);
+    let without = |of: &[String], known: &[String]| -> Vec<String> {
+        of.iter().filter(|name| !known.contains(name)).cloned().collect()
+    };
+    let (left_out, absent) = (without(theirs, names), without(names, theirs));
+    if !left_out.is_empty() && !absent.is_empty() && numerals(theirs).is_some() && numerals(names).is_some() {
+        // These are no names: one side counts from 0, the other from 1.
+        return Err(strangers(images, names));
+    }
+    if !left_out.is_empty() {
+        notes.push(format!("{name}: classes that are not the oracle's were left out: {}", listed(&left_out)));
+    }
+    if !absent.is_empty() {
+        notes.push(format!("{name}: of these classes of the oracle there is no image: {}", listed(&absent)));
+    }
+    let found: Vec<String> = common.iter().map(|&i| names[i].clone()).collect();
+    Ok(images.of_classes(&found)?.renumbered(common, names))
+}
+
+/// The number of each class of the images among `names`, none of which they have: what it is called, or in order where there are as many.
+fn by_number(images: &Dataset, names: &[String], notes: &mut Vec<String>) -> Result<Vec<usize>> {
+    let theirs = &images.class_names;
+    let in_order = || (theirs.len() == names.len()).then(|| (0..names.len()).collect());
+    let numbers: Option<Vec<usize>> = numerals(theirs).or_else(in_order);
+    let known = |numbers: &Vec<usize>| numbers.iter().all(|number| *number < names.len());
+    let numbers = numbers.filter(known).ok_or_else(|| strangers(images, names))?;
+    notes.push(format!("{}: classes have other names than the oracle's and were matched by number", images.name));
+    Ok(numbers)
+}
+
+fn strangers(images: &Dataset, names: &[String]) -> Error {
+    let (given, expected) = (listed(&images.class_names), listed(names));
+    Error::input(format!("{}: its classes ({given}) are not those of the oracle ({expected})", images.name))
 }
 
 /// A corpus cut in two at random.
@@ -143,4 +171,45 @@ fn set_apart(all: &Dataset, seed: Seed) -> Result<(Dataset, Dataset)> {
     order.shuffle(&mut seed.split("held out").rng(0));
     let (held_out, train) = order.split_at((HELD_OUT * all.len() as f64) as usize);
     Ok((all.subset(train.iter().copied())?, all.subset(held_out.iter().copied())?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::ImageShape;
+
+    fn names(text: &str) -> Vec<String> {
+        text.split_whitespace().map(str::to_owned).collect()
+    }
+
+    /// An image of each class.
+    fn images(classes: &str) -> Dataset {
+        let (class_names, n) = (names(classes), names(classes).len());
+        let shape = ImageShape { channels: 1, height: 1, width: 1 };
+        let (name, labels) = ("zoo".into(), Some((0..n).collect()));
+        Dataset { name, shape, pixels: vec![0; n], labels, ids: class_names.clone(), class_names }
+    }
+
+    #[test]
+    fn classes_in_common_find_each_other_by_name() {
+        let (world, mut notes) = (names("cat dog wild"), Vec::new());
+        let found = by_name(&images("fox wild cat"), (&world, &[0, 2]), &mut notes).unwrap();
+        assert_eq!((found.ids, found.labels, found.class_names), (names("wild cat"), Some(vec![2, 0]), world));
+        assert!(notes[0].ends_with("left out: fox") && notes[1].ends_with("no image: dog"), "{notes:?}");
+        // Counted from 1 there, from 0 here: nobody knows which class is which.
+        let refused = by_name(&images("0 1 2"), (&names("1 2 3"), &[0, 1]), &mut notes).unwrap_err().to_string();
+        assert!(refused.contains("(0, 1, 2)") && refused.contains("(1, 2, 3)"), "{refused}");
+    }
+
+    #[test]
+    fn numbers_count_where_names_say_nothing() {
+        let (world, mut notes) = (names("cat dog wild"), Vec::new());
+        let mut numbers = |classes: &str| by_number(&images(classes), &world, &mut notes).map_err(|e| e.to_string());
+        assert_eq!(numbers("0 2"), Ok(vec![0, 2]));
+        assert_eq!(numbers("Hund Katze Wild"), Ok(vec![0, 1, 2]));
+        for unknown in ["0 3", "Hund Katze", "a b c d"] {
+            assert!(numbers(unknown).unwrap_err().contains("not those of the oracle (cat, dog, wild)"));
+        }
+        assert_eq!(notes.len(), 2);
+    }
 }

@@ -136,6 +136,40 @@ fn a_corpus_that_changes_after_a_stop_is_not_mixed_with_what_it_was() {
 }
 
 #[test]
+fn a_test_part_without_a_class_keeps_the_numbers_of_the_others() {
+    let (oracle, place) = (mnist(), tempfile::tempdir().unwrap());
+    let own = place.path().join("own");
+    pictures(&oracle, &own, [100, 100], |p| p);
+    std::fs::remove_dir_all(own.join("test/4")).unwrap();
+    for images in [0, 60] {
+        let spec = spec(&own, images);
+        let kept = Kept::begin(None, &spec, "weights").unwrap();
+        let work = Work { spec: &spec, world: &oracle.world, info: &oracle.info, device: &Device::flex(), kept };
+        let real = Real::open(&work).unwrap();
+        let labels = real.held_out.labels.unwrap();
+        assert!(labels.contains(&9) && !labels.contains(&4));
+        for (id, label) in real.held_out.ids.iter().zip(labels) {
+            assert!(id.starts_with(&format!("{label}/")), "{id} has label {label}");
+        }
+        assert_eq!(real.corpus.notes, ["test: of these classes of the oracle there is no image: 4"]);
+    }
+}
+
+#[test]
+fn what_a_kill_leaves_in_the_first_moment_refuses_no_folder() {
+    let place = tempfile::tempdir().unwrap();
+    let spec = spec(place.path(), 60);
+    std::fs::write(place.path().join(".validate.json.here.7.Xy12Zq.part"), "{").unwrap();
+    for _ in 0..2 {
+        Kept::begin(Some(place.path()), &spec, "weights").unwrap();
+    }
+    let mine = place.path().join("mine");
+    std::fs::create_dir(&mine).unwrap();
+    std::fs::write(mine.join("notes.txt"), "mine").unwrap();
+    assert!(Kept::begin(Some(&mine), &spec, "weights").unwrap_err().to_string().contains("is not empty"));
+}
+
+#[test]
 fn what_cannot_be_compared_is_refused() {
     let (oracle, place) = (mnist(), tempfile::tempdir().unwrap());
     let own = place.path().join("own");

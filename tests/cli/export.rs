@@ -152,6 +152,38 @@ fn a_target_sets_the_temperature() {
     assert!(refused.contains("is not empty"), "{refused}");
     let nothing = fail(1, &["export", "mnist", "--train", "0", "--test", "0", "--out", text(&place.path().join("c"))]);
     assert!(nothing.contains("nothing to export"), "{nothing}");
+    let points = place.path().join("points");
+    for oracle in ["mnist", text(&tiny::gaussian_file(place.path()))] {
+        let refused = fail(1, &["export", oracle, "--tau", "0", "--out", text(&points), "--device", "cpu"]);
+        assert!(refused.contains("choose a τ above 0") && !points.exists(), "{refused}");
+    }
+}
+
+#[test]
+fn what_was_left_of_a_complete_dataset_goes_and_spoils_nothing() {
+    let place = tempfile::tempdir().unwrap();
+    let oracle = tiny::gaussian_file(place.path());
+    let out = place.path().join("data");
+    let make = || export(text(&oracle), &out, &["--train", "0", "--test", "20"]);
+    let manifest = make();
+    // By a process killed while it removed its pieces.
+    let parts = out.join(".parts");
+    std::fs::create_dir(&parts).unwrap();
+    std::fs::write(parts.join("test-000000000.npz"), "a piece").unwrap();
+    assert_eq!(make(), manifest);
+    assert!(!parts.exists());
+    // In a place where nothing can be locked or removed, it is still the complete dataset.
+    std::fs::write(&parts, "no folder").unwrap();
+    let again =
+        bayescope(&["export", text(&oracle), "--out", text(&out), "--train", "0", "--test", "20"]).output().unwrap();
+    let told = String::from_utf8_lossy(&again.stderr).into_owned();
+    assert!(again.status.success() && told.contains(".parts"), "{told}");
+    // Pieces that no file tells of are nobody's to go on with.
+    std::fs::remove_file(&parts).unwrap();
+    let strange = place.path().join("strange");
+    std::fs::create_dir_all(strange.join(".parts")).unwrap();
+    let refused = fail(1, &["export", text(&oracle), "--out", text(&strange), "--device", "cpu"]);
+    assert!(refused.contains("is not empty"), "{refused}");
 }
 
 #[test]

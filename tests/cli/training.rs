@@ -71,6 +71,64 @@ fn a_killed_run_goes_on_and_ends_in_the_same_oracle(model: &str) {
     assert_eq!(report["images"][0]["decision"], 0);
 }
 
+/// The second of three classes is missing in the test part: its images must not be taken for those of the second.
+#[test]
+fn a_test_part_that_lacks_a_class_is_scored_by_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    for (class, level) in
+        [("train/cat", 20), ("train/dog", 110), ("train/wild", 200), ("test/cat", 20), ("test/wild", 200)]
+    {
+        let class = data.join(class);
+        std::fs::create_dir_all(&class).unwrap();
+        for i in 0..30u32 {
+            let noisy = |x: u32, y: u32| image::Luma([level + ((i * 37 + x * 11 + y * 23 + x * y * 5) % 40) as u8]);
+            image::GrayImage::from_fn(8, 8, noisy).save(class.join(format!("{i:02}.png"))).unwrap();
+        }
+    }
+    let run = folder.path().join("run");
+    train(&spec(folder.path(), GLOW, 6), &run);
+    let oracle = run.join("oracle");
+    let tested = &json(&["oracle", "info", text(&oracle), "--json"])["training"]["test"];
+    assert_eq!(tested["images"], 60);
+    assert!(tested["accuracy"].as_f64().unwrap() > 0.95, "{tested}");
+    let asked = ["oracle", "validate", text(&oracle), "--data", text(&data), "--device", "cpu", "--json"];
+    let validated = json(&asked);
+    assert!(validated["accuracy"].as_f64().unwrap() > 0.95, "{validated}");
+    let notes = validated["corpus"]["notes"].to_string();
+    assert!(notes.contains("no image: dog") && !notes.contains("by number"), "{notes}");
+}
+
+#[test]
+fn a_run_goes_on_with_no_other_images() {
+    let folder = tempfile::tempdir().unwrap();
+    pictures(folder.path());
+    let (spec, out) = (spec(folder.path(), GLOW, 4), folder.path().join("run"));
+    let args = ["oracle", "train", text(&spec), "--out", text(&out), "--device", "cpu", "--json"];
+    let mut child = bayescope(&args).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().contains("\"epoch\",\"epoch\":1,")));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let [left, right, more] =
+        ["left/05.png", "right/05.png", "right/99.png"].map(|name| folder.path().join("data").join(name));
+    let (old, new) = (std::fs::read(&left).unwrap(), std::fs::read(&right).unwrap());
+    let refused = || {
+        let message = fail(1, &args);
+        assert!(message.contains("not what this training was begun with") && message.contains("data"), "{message}");
+    };
+    std::fs::write(&left, &new).unwrap();
+    refused();
+    std::fs::write(&left, &old).unwrap();
+    std::fs::write(&more, &new).unwrap();
+    refused();
+    std::fs::remove_file(&more).unwrap();
+    assert!(train(&spec, &out)[0]["resumed_at"].as_u64().unwrap() >= 1);
+    // Nor is a finished run told to be of images that came later.
+    std::fs::write(&left, &new).unwrap();
+    refused();
+}
+
 /// bfloat16 products, half-precision ones (whose gradients are scaled), and a batch in pieces one after the other follow the
 /// 32-bit run closely.
 #[test]

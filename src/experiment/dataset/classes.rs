@@ -2,10 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::data::{listed, numerals, places};
 use crate::units::ClassId;
-
-/// Names that a message lists.
-const LISTED: usize = 12;
 
 /// How classes found each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,44 +27,31 @@ pub fn numbers_of(
     world: &[String],
 ) -> Result<(Mapped, Vec<ClassId>), String> {
     let used = labels.iter().max().map_or(0, |last| last + 1);
-    let (numerals, theirs) = (numerals(names), if names.is_empty() { used } else { names.len() });
-    let named = !names.is_empty() && numerals.is_none();
+    let (said, theirs) = (numerals(names), if names.is_empty() { used } else { names.len() });
+    let named = !names.is_empty() && said.is_none();
     // Of numbered classes the last may just not occur; of named or counted ones it is known how many there are.
     let known = counted.or(named.then_some(theirs));
     if let Some(known) = known.filter(|known| *known != world.len()) {
-        let theirs = if named { format!(" ({})", list(names)) } else { String::new() };
-        return Err(format!("has {known} classes{theirs}, this world {} ({})", world.len(), list(world)));
+        let theirs = if named { format!(" ({})", listed(names)) } else { String::new() };
+        return Err(format!("has {known} classes{theirs}, this world {} ({})", world.len(), listed(world)));
     }
     if used > theirs {
         return Err(format!("has the label {}, but only {theirs} classes", used - 1));
     }
-    let place = |name: &String| world.iter().position(|class| class == name);
-    if let Some(numbers) = names.iter().map(place).collect::<Option<Vec<_>>>().filter(|numbers| !numbers.is_empty()) {
+    if let Some(numbers) = places(names, world) {
         return Ok((Mapped::ByName, numbers));
     }
-    if named && self::numerals(world).is_none() {
-        let strangers: Vec<String> = names.iter().filter(|name| place(name).is_none()).cloned().collect();
-        return Err(format!("has classes this world does not know ({}); it has {}", list(&strangers), list(world)));
+    if named && numerals(world).is_none() {
+        let strangers: Vec<String> = names.iter().filter(|name| !world.contains(name)).cloned().collect();
+        return Err(format!("has classes this world does not know ({}); it has {}", listed(&strangers), listed(world)));
     }
-    let numbers = numerals.unwrap_or_else(|| (0..theirs).collect());
+    let numbers = said.unwrap_or_else(|| (0..theirs).collect());
     match numbers.iter().max() {
         Some(last) if *last >= world.len() => {
             Err(format!("has a class {last}; this world's classes end at {}", world.len() - 1))
         }
         _ => Ok((Mapped::ByNumber, numbers)),
     }
-}
-
-/// What the names say where they are distinct numbers: folders of classes are sorted as words, 10 before 2.
-fn numerals(names: &[String]) -> Option<Vec<usize>> {
-    let numbers: Vec<usize> = names.iter().map(|name| name.parse().ok()).collect::<Option<_>>()?;
-    let twice = numbers.iter().enumerate().any(|(i, number)| numbers[..i].contains(number));
-    (!twice && !numbers.is_empty()).then_some(numbers)
-}
-
-fn list(names: &[String]) -> String {
-    let more = if names.len() > LISTED { ", …" } else { "" };
-    names[..names.len().min(LISTED)].join(", ") + more
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The result of a job: written once every shard is whole.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::ops::Range;
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use super::job::{InputRecord, Job};
 use super::log::{Log, blank};
 use super::{Computer, Images, Outcome, ScaleEvent, ScaleSpec, frame, shard_path};
-use crate::data::{Column, Stored, write_atomically, write_table};
+use crate::data::{Column, Stored, in_turn, sweep_parts, write_atomically, write_table};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::flow::{Precision, Scores};
@@ -97,13 +97,13 @@ pub fn finish(
     if !waiting_for.is_empty() {
         return Ok(Outcome { report: None, waiting_for });
     }
-    let lock = folder.join(LOCK);
-    let io = |e| Error::io(&lock, e);
-    let held = OpenOptions::new().write(true).create(true).truncate(false).open(&lock).map_err(io)?;
-    held.lock().map_err(io)?;
+    let held = in_turn(&folder.join(LOCK))?;
     let report = match finished(folder, job)? {
         Some(report) => report,
-        None => write(computer, images, spec, job, (folder, &logs), events)?,
+        None => {
+            sweep(folder, held.is_some())?;
+            write(computer, images, spec, job, (folder, &logs), events)?
+        }
     };
     Ok(Outcome { report: Some(report), waiting_for })
 }
@@ -116,7 +116,6 @@ fn write(
     (folder, logs): (&Path, &[Log]),
     events: &mut dyn Events<ScaleEvent>,
 ) -> Result<Report> {
-    sweep(folder)?;
     let path = folder.join(POSTERIORS);
     let mean_aleatoric_nats = write_posteriors(computer.world, job, logs, &path, events)?;
     let precision = match computer.precision {
@@ -160,8 +159,13 @@ fn exact_for(job: &Job) -> String {
     }
 }
 
-/// Removes what killed writers of the result left behind; the lock is held, and job.json is there.
-fn sweep(folder: &Path) -> Result<()> {
+/// Removes what killed writers of the result left behind: all of it where this one is `alone`, for job.json is there; otherwise another may
+/// be writing the same result.
+fn sweep(folder: &Path, alone: bool) -> Result<()> {
+    if !alone {
+        sweep_parts(folder);
+        return Ok(());
+    }
     let entries = std::fs::read_dir(folder).map_err(|e| Error::io(folder, e))?;
     for entry in entries {
         let path = entry.map_err(|e| Error::io(folder, e))?.path();
@@ -231,4 +235,20 @@ fn file_sha256(path: &Path) -> Result<String> {
     let mut file = File::open(path).map_err(|e| Error::io(path, e))?;
     std::io::copy(&mut file, &mut hash).map_err(|e| Error::io(path, e))?;
     Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_writer_is_left_in_peace_where_there_are_no_locks() {
+        let folder = tempfile::tempdir().unwrap();
+        let theirs = folder.path().join(".posteriors.npz.elsewhere.7.Xy12Zq.part");
+        File::create(&theirs).unwrap();
+        sweep(folder.path(), false).unwrap();
+        assert!(theirs.exists());
+        sweep(folder.path(), true).unwrap();
+        assert!(!theirs.exists());
+    }
 }

@@ -33,6 +33,31 @@ pub struct State {
     /// What the learning rate is multiplied by: halved whenever training diverged.
     #[serde(default = "one")]
     pub rate_scale: f64,
+    /// SHA-256 of the training images and their labels; empty in checkpoints of versions that did not write it down.
+    #[serde(default)]
+    pub images_sha256: String,
+}
+
+impl State {
+    /// Before the first epoch on these images.
+    pub fn new(images_sha256: String) -> Self {
+        Self { epoch: 0, best: None, seconds: 0.0, rate_scale: 1.0, images_sha256 }
+    }
+
+    /// After the epochs so far, before more of them on the images that lie in `data` now.
+    ///
+    /// # Errors
+    /// When these are others than before: some held-out ones would be images already trained on.
+    pub fn going_on(self, images_sha256: String, data: &Path) -> Result<Self> {
+        if !self.images_sha256.is_empty() && self.images_sha256 != images_sha256 {
+            return Err(Error::file(
+                data,
+                "is not what this training was begun with: its training images or their labels have changed. Bring them back as they \
+                 were, or begin anew in another folder",
+            ));
+        }
+        Ok(Self { images_sha256, ..self })
+    }
 }
 
 fn one() -> f64 {
@@ -109,4 +134,21 @@ pub fn save(run: &Path, checkpoint: &Checkpoint) -> Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_checkpoint_goes_on_with_its_own_images_alone() {
+        let begun = State::new("a".into());
+        assert_eq!(begun.clone().going_on("a".into(), Path::new("data")).unwrap(), begun);
+        let refused = begun.going_on("b".into(), Path::new("data")).unwrap_err().to_string();
+        assert!(refused.starts_with("data: ") && refused.contains("another folder"), "{refused}");
+        // Written by a version that kept no hash.
+        let old: State = serde_json::from_str(r#"{ "epoch": 3, "best": null, "seconds": 1.0 }"#).unwrap();
+        let going_on = old.going_on("b".into(), Path::new("data")).unwrap();
+        assert_eq!((going_on.epoch, going_on.images_sha256.as_str()), (3, "b"));
+    }
 }

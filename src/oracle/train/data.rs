@@ -1,30 +1,36 @@
 //! The images of a training run: opened, reduced to the wanted classes, padded, split.
 
+use std::path::Path;
+
 use rand::seq::SliceRandom;
 
 use super::spec::{DataSpec, TrainSpec};
-use crate::data::{Dataset, Input, Split, open_dataset_within, open_test_within};
+use crate::data::{Dataset, Input, Split, listed, open_dataset_within, open_test_within, places};
 use crate::error::{Error, Result};
+use crate::oracle::folder::sha256;
 
 /// One part of the corpus a spec describes. Where the corpus knows no parts, all of it, whichever part is asked for.
 ///
 /// # Errors
 /// When it cannot be read, or lacks a class that is asked for.
 pub fn corpus(spec: &DataSpec, split: Split) -> Result<Dataset> {
-    let all = fitted(spec, open_dataset_within(&spec.path, split, spec.resize)?)?;
+    let all = fitted(spec, &spec.classes, open_dataset_within(&spec.path, split, spec.resize)?)?;
     match spec.limit.filter(|limit| split == Split::Train && *limit < all.len()) {
         Some(limit) => first(&all, limit),
         None => Ok(all),
     }
 }
 
-/// The test part of the corpus a spec describes; `None` where it has none.
+/// The test part of the corpus a spec describes, with those of the wanted classes that it has; `None` where there is no such part.
 ///
 /// # Errors
-/// As [`corpus`].
+/// When it cannot be read, or has none of the classes that are asked for.
 pub fn test_corpus(spec: &DataSpec) -> Result<Option<Dataset>> {
     match open_test_within(&spec.path, spec.resize)? {
-        Some(Input::Pixels(all)) => fitted(spec, all).map(Some),
+        Some(Input::Pixels(all)) => {
+            let there: Vec<String> = spec.classes.iter().filter(|c| all.class_names.contains(c)).cloned().collect();
+            fitted(spec, if there.is_empty() { &spec.classes } else { &there }, all).map(Some)
+        }
         Some(Input::World(_)) => {
             Err(Error::file(&spec.path, "its test part holds world-space tensors, not 8-bit images"))
         }
@@ -32,9 +38,38 @@ pub fn test_corpus(spec: &DataSpec) -> Result<Option<Dataset>> {
     }
 }
 
-/// The wanted classes, padded.
-fn fitted(spec: &DataSpec, all: Dataset) -> Result<Dataset> {
-    let all = if spec.classes.is_empty() { all } else { all.of_classes(&spec.classes)? };
+/// The test part of the corpus a spec describes as images of the flow that is trained on `train`: of the same shape, with the same
+/// classes, found by their names. Not all of them need occur.
+///
+/// # Errors
+/// Names the corpus and what keeps its test part from being tested on: as [`test_corpus`], another shape, no labels, another class.
+pub fn test_like(spec: &DataSpec, train: &Dataset) -> Result<Option<Dataset>> {
+    let bad = |cause: String| {
+        Error::file(&spec.path, format!("{cause}; mend its test part, or give the training part alone as data.path"))
+    };
+    let found = test_corpus(spec).map_err(|error| match error {
+        Error::Input(why) => bad(why),
+        error => error,
+    });
+    let Some(test) = found? else { return Ok(None) };
+    if test.shape != train.shape {
+        return Err(bad(format!("test images are {}, training images {}", test.shape, train.shape)));
+    }
+    if test.labels.is_none() {
+        return Err(bad("test images have no labels".into()));
+    }
+    match places(&test.class_names, &train.class_names) {
+        Some(numbers) => Ok(Some(test.renumbered(&numbers, &train.class_names))),
+        None => {
+            let (theirs, known) = (listed(&test.class_names), listed(&train.class_names));
+            Err(bad(format!("test images have the classes {theirs}; training images {known}")))
+        }
+    }
+}
+
+/// The images of these classes (all where none is named), padded.
+fn fitted(spec: &DataSpec, classes: &[String], all: Dataset) -> Result<Dataset> {
+    let all = if classes.is_empty() { all } else { all.of_classes(classes)? };
     all.pad_to(spec.pad_to)
 }
 
@@ -66,6 +101,29 @@ pub fn split(all: &Dataset, spec: &TrainSpec) -> Result<(Dataset, Dataset)> {
         order.shuffle(&mut spec.training.seed.split("split").rng(0));
     }
     Ok((all.subset(order[..kept].iter().copied())?, all.subset(order[kept..].iter().copied())?))
+}
+
+/// The images that a run of this spec trains on where the corpus lies in `path`, and the SHA-256 by which an oracle's record knows them.
+///
+/// # Errors
+/// When the corpus cannot be read, or lacks what the spec asks for.
+pub fn training_images(spec: &TrainSpec, path: &Path) -> Result<(Dataset, String)> {
+    let spec = TrainSpec { data: DataSpec { path: path.to_owned(), ..spec.data.clone() }, ..spec.clone() };
+    let (train, held_out) = split(&corpus(&spec.data, Split::Train)?, &spec)?;
+    let hash = pixels_sha256(&train, &held_out);
+    Ok((train, hash))
+}
+
+/// Of the training part as padded, held-out images included.
+pub fn pixels_sha256(train: &Dataset, held_out: &Dataset) -> String {
+    sha256(&[&train.pixels[..], &held_out.pixels].concat())
+}
+
+/// Of pixels, by their own hash, and labels: what a run may not change its mind about while it goes on.
+pub fn images_sha256(pixels_sha256: &str, train: &Dataset, held_out: &Dataset) -> String {
+    let labels = [train, held_out].into_iter().flat_map(|part| part.labels.iter().flatten());
+    let labels = labels.flat_map(|&label| (label as u64).to_le_bytes());
+    sha256(&pixels_sha256.bytes().chain(labels).collect::<Vec<u8>>())
 }
 
 #[cfg(test)]
@@ -116,6 +174,66 @@ mod tests {
         std::fs::rename(folder.path().join("test-b"), folder.path().join("test/b")).unwrap();
         let test = test_corpus(&parts).unwrap().unwrap();
         assert_eq!((test.class_names, test.shape.width), (vec!["b".to_owned()], 32));
+    }
+
+    /// A picture in each of these folders of classes.
+    fn folders(root: &Path, classes: &[&str], channels: usize) -> DataSpec {
+        for class in classes {
+            std::fs::create_dir_all(root.join(class)).unwrap();
+            let shape = ImageShape { channels, height: 2, width: 2 };
+            crate::data::write_png(&root.join(class).join("0.png"), shape, &vec![9; shape.dims()]).unwrap();
+        }
+        toml::from_str(&format!("path = '{}'", root.display())).unwrap()
+    }
+
+    #[test]
+    fn test_images_have_the_classes_of_the_training_images_of_the_same_name() {
+        let place = tempfile::tempdir().unwrap();
+        let spec = folders(place.path(), &["train/cat", "train/dog", "train/wild", "test/cat", "test/wild"], 1);
+        let labels = |spec: &DataSpec| {
+            let train = corpus(spec, Split::Train).unwrap();
+            let test = test_like(spec, &train).unwrap().unwrap();
+            assert_eq!(test.class_names, train.class_names);
+            test.labels.unwrap()
+        };
+        assert_eq!(labels(&spec), [0, 2]);
+        let wanted = |names: &[&str]| DataSpec {
+            classes: names.iter().map(|name| (*name).to_owned()).collect(),
+            ..spec.clone()
+        };
+        assert_eq!(labels(&wanted(&["dog", "wild", "cat"])), [2, 1]);
+        let dogs = wanted(&["dog"]);
+        let why = test_like(&dogs, &corpus(&dogs, Split::Train).unwrap()).unwrap_err().to_string();
+        assert!(why.contains("'dog'") && why.contains(&place.path().display().to_string()), "{why}");
+    }
+
+    #[test]
+    fn what_cannot_be_tested_on_is_said_before_training() {
+        let complaint = |test: &[&str], channels| {
+            let place = tempfile::tempdir().unwrap();
+            let spec = folders(place.path(), &["train/cat", "train/dog"], 1);
+            folders(place.path(), test, channels);
+            let why = test_like(&spec, &corpus(&spec, Split::Train).unwrap()).unwrap_err().to_string();
+            assert!(why.contains(&place.path().display().to_string()) && why.contains("data.path"), "{why}");
+            why
+        };
+        assert!(complaint(&["test/cat", "test/wolf"], 1).contains("the classes cat, wolf; training images cat, dog"));
+        assert!(complaint(&["test/cat"], 3).contains("3×32×32, training images 1×32×32"));
+        assert!(complaint(&["test"], 1).contains("no labels"));
+    }
+
+    #[test]
+    fn other_pixels_and_other_labels_are_other_images() {
+        let hash = |all: &Dataset| {
+            let (train, held_out) = (all.subset(0..20).unwrap(), all.subset(20..30).unwrap());
+            images_sha256(&pixels_sha256(&train, &held_out), &train, &held_out)
+        };
+        let one = dataset();
+        let mut pixels = one.clone();
+        pixels.pixels[29] = 0;
+        let labels = Dataset { labels: Some((0..30).map(|i| usize::from(i != 29) * (i / 10)).collect()), ..dataset() };
+        assert_eq!(hash(&one), hash(&dataset()));
+        assert!(hash(&one) != hash(&pixels) && hash(&one) != hash(&labels));
     }
 
     #[test]

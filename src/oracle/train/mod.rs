@@ -26,13 +26,12 @@ use crate::flow::preprocess::Preprocessing;
 use crate::flow::weights::Weights;
 use crate::flow::{Architecture, Flow, Precision};
 use crate::oracle::evaluate::{Evaluation, evaluate};
-use crate::oracle::folder::sha256;
 use crate::units::Tau;
 
 pub use crate::device::Products;
 use batch::Draw;
 use checkpoint::{Best, Checkpoint, State};
-pub use data::{corpus, test_corpus};
+pub use data::{corpus, test_corpus, training_images};
 use learner::{Learner, architecture, learner};
 pub use presets::{PRESETS, Preset, SPEC};
 pub use publish::{ORACLE, train_oracle};
@@ -166,6 +165,7 @@ struct Run<'a> {
     train: Dataset,
     labels: Vec<usize>,
     held_out: Dataset,
+    test: Option<Dataset>,
     /// Of the training part as padded, held-out images included.
     pixels_sha256: String,
     learner: Box<dyn Learner>,
@@ -221,36 +221,36 @@ fn keep_spec(spec: &TrainSpec, folder: &Path) -> Result<()> {
     }
 }
 
-/// Of the training part as padded, held-out images included.
-fn pixels_sha256(train: &Dataset, held_out: &Dataset) -> String {
-    sha256(&[&train.pixels[..], &held_out.pixels].concat())
-}
-
-/// The images that a run of this spec trains on where the corpus lies in `path`, and the SHA-256 by which an oracle's record knows them.
-///
-/// # Errors
-/// When the corpus cannot be read, or lacks what the spec asks for.
-pub fn training_images(spec: &TrainSpec, path: &Path) -> Result<(Dataset, String)> {
-    let spec = TrainSpec { data: DataSpec { path: path.to_owned(), ..spec.data.clone() }, ..spec.clone() };
-    let (train, held_out) = data::split(&corpus(&spec.data, Split::Train)?, &spec)?;
-    let hash = pixels_sha256(&train, &held_out);
-    Ok((train, hash))
-}
-
 impl<'a> Run<'a> {
     fn open(spec: &'a TrainSpec, folder: &'a Path, device: &Device) -> Result<Self> {
         let all = corpus(&spec.data, Split::Train)?;
         let (train, held_out) = data::split(&all, spec)?;
         let labels = train.labels.clone().ok_or_else(|| Error::input(format!("{} has no labels", all.name)))?;
+        // Looked at now, so that hours of training do not end in a complaint about it.
+        let test = data::test_like(&spec.data, &train)?;
         let (architecture, pixels) = architecture(spec, &train);
+        let pixels_sha256 = data::pixels_sha256(&train, &held_out);
+        let images_sha256 = data::images_sha256(&pixels_sha256, &train, &held_out);
         let (saved, state) = match checkpoint::load(folder, &spec.training)? {
-            Some(Checkpoint { state, saved }) => (Some(saved), state),
-            None => (None, State { epoch: 0, best: None, seconds: 0.0, rate_scale: 1.0 }),
+            Some(Checkpoint { state, saved }) => (Some(saved), state.going_on(images_sha256, &spec.data.path)?),
+            None => (None, State::new(images_sha256)),
         };
         let learner = learner(spec, &train, saved, device)?;
         let device = device.clone();
-        let pixels_sha256 = pixels_sha256(&train, &held_out);
-        Ok(Self { spec, folder, device, architecture, pixels, train, labels, held_out, pixels_sha256, learner, state })
+        Ok(Self {
+            spec,
+            folder,
+            device,
+            architecture,
+            pixels,
+            train,
+            labels,
+            held_out,
+            test,
+            pixels_sha256,
+            learner,
+            state,
+        })
     }
 
     /// The last checkpoint again, with half the learning rate: the data come in the same order, so that the same rate would
@@ -368,10 +368,8 @@ impl<'a> Run<'a> {
         let flow = self.architecture.build(weights.clone(), self.pixels, &self.device, Precision::F32)?;
         let seed = self.spec.training.seed;
         let held_out = evaluate(flow.as_ref(), &self.held_out, seed.split("held-out"), &mut silent())?;
-        let test = match test_corpus(&self.spec.data) {
-            Ok(Some(test)) => Some(evaluate(flow.as_ref(), &test, seed.split("test"), &mut silent())?),
-            Ok(None) | Err(_) => None,
-        };
+        let tested = |test: &Dataset| evaluate(flow.as_ref(), test, seed.split("test"), &mut silent());
+        let test = self.test.as_ref().map(tested).transpose()?;
         Ok(Trained {
             architecture: self.architecture,
             pixels: self.pixels,
