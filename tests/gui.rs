@@ -31,6 +31,8 @@ mod ledger;
 mod looking;
 #[path = "gui/plots.rs"]
 mod plots;
+#[path = "gui/stale.rs"]
+mod stale;
 #[path = "gui/start.rs"]
 mod start;
 #[path = "gui/tables.rs"]
