@@ -31,6 +31,8 @@ mod ledger;
 mod looking;
 #[path = "gui/plots.rs"]
 mod plots;
+#[path = "gui/priors.rs"]
+mod priors;
 #[path = "gui/stale.rs"]
 mod stale;
 #[path = "gui/start.rs"]

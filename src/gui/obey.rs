@@ -5,7 +5,7 @@ use crate::device::DeviceChoice;
 use crate::events::silent;
 use crate::gui::session::ledger::of_figure;
 use crate::oracle::provenance::keep;
-use crate::provenance::{Badge, Made};
+use crate::provenance::Made;
 use std::path::PathBuf;
 
 use eframe::egui::{self, ViewportCommand};
@@ -249,20 +249,17 @@ impl App {
     }
 
     fn ask_where_to_save_curve(&mut self) {
-        if readout::curve_csv(&self.session).is_some() {
-            self.prompt = Some(Prompt::new(Kind::SaveCurve));
-        } else {
-            self.session.notify(Level::Warning, "There is no curve to save yet: show the panel Bayes error.");
+        match readout::curve_to_save(&self.session, &self.prefs) {
+            Ok(_) => self.prompt = Some(Prompt::new(Kind::SaveCurve)),
+            Err(why) => self.session.notify(Level::Warning, why),
         }
     }
 
     fn save_curve(&mut self, ctx: &egui::Context, path: PathBuf) {
-        let info = self.session.oracle.clone();
-        let Some((text, info)) = readout::curve_csv(&self.session).zip(info) else { return };
-        // Each point has its own method; the weakest badge stands for the curve.
-        let provenance = info
-            .provenance(Badge::Estimated, &self.prefs.settings())
-            .with("curve", "Bayes error over τ at T = 1, with a 95 % interval and the method for each point");
+        let (text, provenance) = match readout::curve_to_save(&self.session, &self.prefs) {
+            Ok(found) => found,
+            Err(why) => return self.session.notify(Level::Warning, why),
+        };
         let (what, place) = ("curve of Bayes errors".to_owned(), Some(path.display().to_string()));
         self.making = Some(Made { what: what.clone(), place, provenance: provenance.clone() });
         self.saving = background::save_with(ctx, path, move |path| {

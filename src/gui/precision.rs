@@ -1,14 +1,15 @@
 //! The page *Precision*: what 32-bit arithmetic on the present device costs, against 64 bits on the CPU.
 
-use eframe::egui::{self, Ui};
+use eframe::egui::{self, RichText, Ui};
 
 use super::command::Command;
 use super::figures::Drawings;
 use super::panels::Cx;
 use super::panels::experiments::findings::{grid, one};
-use super::widgets::{empty_state, hint, on_top};
+use super::theme::Theme;
+use super::widgets::{empty_state, hint, on_its_way, on_top};
 use crate::validate::IMAGES;
-use crate::worker::protocol::Job;
+use crate::worker::protocol::{Job, Outcome};
 
 /// The page, and its figure as it was painted last.
 #[derive(Default)]
@@ -31,33 +32,48 @@ fn content(ui: &mut Ui, drawings: &mut Drawings, cx: &mut Cx) {
         ui,
         "Posteriors are computed in 32 bits with sums over dimensions in 64. Here the very same images are scored once more in 64 bits on the CPU.",
     );
-    let running = cx.session.jobs.active().any(|job| Some(job.id) == cx.session.exchange.comparing);
-    let ready = cx.session.oracle.is_some() && cx.prefs.tau > 0.0 && !running;
+    let (session, comparing) = (cx.session, cx.session.exchange.comparing.as_ref());
+    let job = comparing.and_then(|(id, _)| session.jobs.active().find(|job| job.id == *id));
+    buttons(ui, cx, job.is_some());
+    match (job, comparing) {
+        (Some(job), _) => on_its_way(ui, job, "Pause and cancel below, in the list of jobs."),
+        (None, Some((_, Some(Outcome::Failed(why))))) => {
+            ui.add(egui::Label::new(RichText::new(why).color(Theme::of(ui).error())).wrap());
+        }
+        (None, Some((_, Some(Outcome::Cancelled)))) => {
+            hint(ui, format!("Stopped: press 'Compare {IMAGES} images' again."))
+        }
+        (None, _) if session.exchange.compared.is_none() => empty_state(
+            ui,
+            "Not compared yet",
+            "It takes seconds for a small oracle of few classes and grows with both: every class of every image is\nscored in 64 bits on the CPU. Cancel below, in the list of jobs.",
+        ),
+        (None, _) => {}
+    }
+    let Some((table, figure)) = &session.exchange.compared else { return };
+    egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
+        grid(ui, table);
+        one(ui, cx, figure, |ui| drawings.show(ui, 0, figure));
+    });
+}
+
+fn buttons(ui: &mut Ui, cx: &mut Cx, running: bool) {
+    let open = cx.session.oracle.is_some();
     ui.horizontal_wrapped(|ui| {
-        let compare = ui.add_enabled(ready, egui::Button::new(format!("Compare {IMAGES} images")));
+        let button = egui::Button::new(format!("Compare {IMAGES} images"));
+        let compare = ui.add_enabled(open && cx.prefs.tau > 0.0 && !running, button);
         let why = if running { "It is being compared." } else { "Open an oracle and choose a τ above 0 first." };
         if compare.on_disabled_hover_text(why).clicked() {
             let job = Job::ComparePrecision { images: IMAGES, settings: cx.prefs.settings() };
             cx.commands.push(Command::Submit(Box::new(job)));
         }
-        let copy = ui.add_enabled(cx.session.oracle.is_some(), egui::Button::new("Copy comparison as command"));
-        if copy.on_hover_text("The same on the command line").clicked() {
+        let copy = ui.add_enabled(open, egui::Button::new("Copy comparison as command"));
+        let copy = copy.on_hover_text("The same on the command line").on_disabled_hover_text("Open an oracle first.");
+        if copy.clicked() {
             let oracle = super::command::quote(&cx.session.oracle_name);
             let knobs = super::command::knobs(cx.prefs);
             let text = format!("bayescope oracle precision {oracle} --images {IMAGES}{knobs}");
             cx.commands.push(Command::CopyText(text));
         }
-    });
-    let session = cx.session;
-    let Some((table, figure)) = &session.exchange.compared else {
-        return empty_state(
-            ui,
-            "Not compared yet",
-            "It takes seconds for a small oracle of few classes and grows with both: every class of every image is\nscored in 64 bits on the CPU. Cancel below, in the list of jobs.",
-        );
-    };
-    egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
-        grid(ui, table);
-        one(ui, cx, figure, |ui| drawings.show(ui, 0, figure));
     });
 }

@@ -11,8 +11,11 @@ use super::prefs::Prefs;
 use super::session::Session;
 use super::session::bayes::Readout;
 use super::theme::{Badge, Theme};
-use super::widgets::{badge, fact, facts, hint};
+use super::widgets::{badge, complain, fact, facts, hint};
 use crate::bayes::{Estimate, Figure, Information, Z95};
+use crate::oracle::world::Settings;
+use crate::provenance::Provenance;
+use crate::units::Smoothing;
 
 /// Half the width of a 95 % interval.
 pub fn half_width(figure: &Figure) -> f64 {
@@ -158,6 +161,9 @@ pub fn target(ui: &mut Ui, cx: &mut Cx, name: &str) {
             ui.add(egui::Label::new(RichText::new(text).color(theme.weak()).small()).wrap()).on_hover_text(about);
         }
     }
+    if target.outcome.is_some() && target.prior != cx.prefs.settings().prior {
+        complain(ui, "π has moved since: press Enter in the field again.");
+    }
 }
 
 /// A Bayes error as typed: "5 %" or "0.05".
@@ -201,16 +207,43 @@ pub fn copied(session: &Session, prefs: &Prefs) -> Option<String> {
     Some(lines.join("\n") + "\n")
 }
 
-/// The curve as comma-separated values, if there is one.
+/// The curve as comma-separated values, if there is one. Comment lines say of which world and prior it is, and of a curve that is
+/// not complete, how far it is.
 pub fn curve_csv(session: &Session) -> Option<String> {
     let curve = &session.bayes.curve.value;
     curve.known().next()?;
-    let mut text = "tau,bayes_error,low_95,high_95,ln_bayes_error,method\n".to_owned();
+    let (oracle, prior) = session.oracle.as_ref().zip(curve.prior.as_ref())?;
+    let mut text = "# plot: Bayes error over base temperature tau, posterior smoothing 1\n".to_owned();
+    text += &format!("# world: {} (SHA-256 {})\n", oracle.name, oracle.weights_sha256);
+    text += &format!("# class prior: {}\n", prior.describe());
+    let (known, asked) = (curve.known().count(), curve.taus.len());
+    if known < asked {
+        text += &format!("# points: {known} of {asked}\n");
+    }
+    text += "tau,bayes_error,low_95,high_95,ln_bayes_error,method\n";
     for (tau, estimate) in curve.known() {
         let Figure { value, interval: (low, high), .. } = estimate.figure;
         text += &format!("{tau},{value:e},{low:e},{high:e},{},{}\n", estimate.log_value, estimate.method.name());
     }
     Some(text)
+}
+
+/// The curve for a file, and what is behind it: the world and the prior it was asked for, whatever the knobs are by now.
+///
+/// # Errors
+/// Why there is nothing to save yet.
+pub fn curve_to_save(session: &Session, prefs: &Prefs) -> Result<(String, Provenance), &'static str> {
+    let none = "There is no curve to save yet: show the panel Bayes error.";
+    let curve = &session.bayes.curve;
+    if curve.running {
+        return Err("The curve is not complete yet: show the panel Bayes error until it is.");
+    }
+    let text = curve_csv(session).ok_or(none)?;
+    let (oracle, prior) = session.oracle.as_ref().zip(curve.value.prior.clone()).ok_or(none)?;
+    let settings = Settings { prior, smoothing: Smoothing::ONE, ..prefs.settings() };
+    let about = "Bayes error over τ at T = 1, with a 95 % interval and the method for each point";
+    // Each point has its own method; the weakest badge stands for the curve.
+    Ok((text, oracle.provenance(Badge::Estimated, &settings).with("curve", about)))
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use eframe::egui::{self, RichText, Ui};
 use egui_plot::Plot;
 
 use super::glossary;
+use super::session::jobs::{JobView, State};
 use super::theme::{Badge, SECTION_GAP, Theme};
 
 /// The mark that says how far a number or picture can be trusted.
@@ -72,6 +73,20 @@ pub fn facts(ui: &mut Ui, name: &str, rows: impl FnOnce(&mut Ui)) {
 pub fn hint(ui: &mut Ui, text: impl Into<String>) {
     let weak = Theme::of(ui).weak();
     ui.add(egui::Label::new(RichText::new(text.into()).color(weak).small()).wrap());
+}
+
+/// Says that something must be done first.
+pub fn complain(ui: &mut Ui, text: &str) {
+    let colour = Theme::of(ui).warning();
+    ui.add(egui::Label::new(RichText::new(text).color(colour).small()).wrap());
+}
+
+/// How a job goes whose result is not there yet, and what more is to be known of it.
+pub fn on_its_way(ui: &mut Ui, job: &JobView, more: &str) {
+    heading(ui, "On its way", None);
+    let note = if job.state == State::Queued { "waiting" } else { job.note.as_str() };
+    ui.add(egui::ProgressBar::new(job.fraction().unwrap_or(0.0)).text(note));
+    hint(ui, more);
 }
 
 /// What an empty place says.

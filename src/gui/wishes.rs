@@ -152,7 +152,8 @@ impl Wishes {
             let taus = grid(prefs.tau_range);
             let largest = prior.probabilities().iter().fold(0.0, |a: f64, &b| a.max(b));
             let (points, guess) = (vec![None; taus.len()], 1.0 - largest);
-            let value = Curve { taus: taus.iter().map(|tau| tau.get()).collect(), points, guess };
+            let asked = taus.iter().map(|tau| tau.get()).collect();
+            let value = Curve { taus: asked, points, guess, prior: Some(prior.clone()) };
             session.bayes.expect_curve(generation, value);
             engine.ask(Question::Curve(CurveQuestion { generation, taus, prior: prior.clone() }));
         }
@@ -167,15 +168,17 @@ impl Wishes {
     /// Asks for the τ of a Bayes error.
     pub fn target(&mut self, engine: &dyn Engine, session: &mut Session, prefs: &Prefs, error: f64) {
         let generation = self.number();
-        session.bayes.expect_target(generation, error);
-        engine.ask(Question::Target(TargetQuestion { generation, error, prior: prefs.settings().prior }));
+        let prior = prefs.settings().prior;
+        session.bayes.expect_target(generation, error, prior.clone());
+        engine.ask(Question::Target(TargetQuestion { generation, error, prior }));
     }
 
     /// Asks for the comparison of methods at the present knobs.
     pub fn compare(&mut self, engine: &dyn Engine, session: &mut Session, prefs: &Prefs) {
         let generation = self.number();
         let Settings { tau, prior, .. } = prefs.settings();
-        session.bayes.comparison.expect(generation, Comparison { tau: tau.get(), rows: Vec::new() });
+        let value = Comparison { tau: tau.get(), prior: Some(prior.clone()), rows: Vec::new() };
+        session.bayes.comparison.expect(generation, value);
         engine.ask(Question::Compare(At { generation, tau, prior }));
     }
 

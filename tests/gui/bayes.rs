@@ -53,7 +53,7 @@ fn pairs(count: usize, tau: f64) -> Vec<f64> {
 }
 
 /// What the real lanes would answer.
-fn answers(question: Question) -> Vec<Answer> {
+pub fn answers(question: Question) -> Vec<Answer> {
     match question {
         Question::Readout(at) => {
             let (generation, tau) = (at.generation, at.tau.get());
@@ -124,7 +124,7 @@ pub fn answer_all(harness: &mut Harness<'_, App>, fake: &Fake) {
 }
 
 /// A window with a world, a gallery and a readout.
-fn ready() -> (Harness<'static, App>, Fake) {
+pub fn ready() -> (Harness<'static, App>, Fake) {
     let (mut harness, fake) = full();
     let world = WorldProblem { classes: 10, rank: 9, dims: 1024 };
     fake.send(Event::Bayes(Box::new(Answer::World(Ok(world)))));
@@ -132,7 +132,7 @@ fn ready() -> (Harness<'static, App>, Fake) {
     (harness, fake)
 }
 
-fn panel() -> (Harness<'static, App>, Fake) {
+pub fn panel() -> (Harness<'static, App>, Fake) {
     let (mut harness, fake) = ready();
     harness.get_by_role_and_label(Role::Button, "Bayes error").click();
     harness.run_steps(3);
@@ -167,7 +167,7 @@ fn the_readout_follows_the_slider_and_the_old_value_stays_until_the_new_one_is_t
     assert!(shows(&harness, &percent(2.0)) && !shows(&harness, &percent(1.0)));
 }
 
-fn type_target(harness: &mut Harness<'_, App>, field: &str, text: &str) {
+pub fn type_target(harness: &mut Harness<'_, App>, field: &str, text: &str) {
     harness.get_by_role_and_label(Role::TextInput, field).click();
     harness.run_steps(2);
     harness.get_by_role_and_label(Role::TextInput, field).type_text(text);

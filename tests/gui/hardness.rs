@@ -33,11 +33,15 @@ fn a_list_of_corpora_is_edited_and_ranked() {
     harness.get_by_label("Start ranking").click();
     harness.run_steps(3);
     let jobs = fake.jobs();
-    let Some((_, Job::Rank(request))) = jobs.last() else { panic!("{jobs:?}") };
+    let Some((id, Job::Rank(request))) = jobs.last() else { panic!("{jobs:?}") };
     let spec = request.spec.as_ref().unwrap();
     let names: Vec<&str> = spec.corpora.iter().map(|corpus| corpus.name.as_str()).collect();
     assert_eq!((names, request.folder.as_path()), (vec!["4 and 9", "3, 5 and 8", "mine"], Path::new("/runs/mine")));
     assert_eq!(spec.corpora[2].data, Path::new("/data/mine"));
+    assert!(shows(&harness, "Figures appear with the first finished corpus"));
+    fake.send(Event::JobEnded { id: *id, outcome: Outcome::Cancelled });
+    harness.run_steps(4);
+    assert!(shows(&harness, "Stopped: 'Resume ranking'") && !shows(&harness, "Figures appear"));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use bayescope::data::Split;
+use bayescope::events::Progress;
 use bayescope::judge::{Candidate, ReadOptions, assess};
 use bayescope::units::Seed;
 use bayescope::worker::judged_images::WorstBy;
@@ -106,4 +107,31 @@ fn rewrite_away(harness: &mut egui_kittest::Harness<'_, bayescope::gui::App>) {
     click(harness, "Add model");
     assert!(harness.query_by_label("Model 2").is_some() || shows(harness, "Model 2"));
     click(harness, "Remove model 2");
+}
+
+#[test]
+fn a_judgement_says_how_it_goes_and_how_it_ended() {
+    let (mut harness, fake) = full();
+    click(&mut harness, "My classifier");
+    rewrite(&mut harness, "Exported dataset", "/data/exported");
+    rewrite(&mut harness, "Model 1", "/models/mine.npz");
+    click(&mut harness, "Judge");
+    let (id, _) = fake.jobs().pop().unwrap();
+    assert!(shows(&harness, "On its way"), "{:?}", super::labels(&harness));
+    fake.send(Event::JobStarted { id });
+    let progress = Progress { done: 300, total: 2000 };
+    fake.send(Event::JobProgress { id, progress, note: "images: 300 of 2000".into() });
+    harness.run_steps(4);
+    assert!(shows(&harness, "On its way") && shows(&harness, "A judgement is on its way."));
+    harness.check_accessibility();
+    fake.send(Event::JobEnded { id, outcome: Outcome::Cancelled });
+    harness.run_steps(4);
+    assert!(shows(&harness, "Stopped: press 'Judge' again.") && !shows(&harness, "On its way"));
+    click(&mut harness, "Judge");
+    let (id, _) = fake.jobs().pop().unwrap();
+    assert!(!shows(&harness, "Stopped:") && shows(&harness, "On its way"));
+    fake.send(Event::JobEnded { id, outcome: Outcome::Failed("/models/mine.npz: not there".into()) });
+    harness.run_steps(4);
+    click(&mut harness, "Clear finished");
+    assert!(shows(&harness, "/models/mine.npz: not there") && !shows(&harness, "Stopped:"));
 }

@@ -30,6 +30,7 @@ fn precision_is_compared_on_a_page_of_its_own() {
     click(&mut harness, "Compare 256 images");
     let jobs = fake.jobs();
     let [.., (id, Job::ComparePrecision { images: 256, settings })] = jobs.as_slice() else { panic!("{jobs:?}") };
+    assert!(shows(&harness, "On its way") && !shows(&harness, "Not compared yet"));
     let oracle = folder::open("mnist", &Device::flex(), Precision::F32, 16).unwrap();
     let about = ("mnist", &oracle.info, "this CPU");
     let found = compare_precision(&oracle.world, about, (8, settings, Seed(0)), &mut silent()).unwrap();
@@ -39,7 +40,16 @@ fn precision_is_compared_on_a_page_of_its_own() {
     for text in ["log-likelihood log p(x|y)", "Bayes decisions changed", "Error of the posterior over the margin"] {
         assert!(shows(&harness, text), "'{text}' is not shown: {:?}", super::labels(&harness));
     }
+    assert!(!shows(&harness, "On its way"));
     harness.check_accessibility();
+    // What fails next is said above what was found before.
+    click(&mut harness, "Compare 256 images");
+    let (id, _) = fake.jobs().pop().unwrap();
+    fake.send(Event::JobEnded { id, outcome: Outcome::Failed("too little memory for 64 bits".into()) });
+    harness.run_steps(4);
+    harness.get_by_label("Clear finished").click();
+    harness.run_steps(4);
+    assert!(shows(&harness, "too little memory for 64 bits") && shows(&harness, "Bayes decisions changed"));
 }
 
 #[test]

@@ -35,6 +35,7 @@ fn a_run_is_started_from_a_preset_with_edited_numbers() {
     let jobs = fake.jobs();
     let [(_, Job::Train { spec, folder })] = jobs.as_slice() else { panic!("{jobs:?}") };
     assert!(spec.tarflow.is_some());
+    assert!(harness.query_by_label("waiting").is_some(), "{:?}", super::labels(&harness));
     assert_eq!((spec.data.path.as_path(), folder.as_path()), (Path::new("/data/mine"), Path::new("/runs/mine")));
 }
 
@@ -67,6 +68,29 @@ fn a_run_can_be_held_looked_back_at_and_used() {
     harness.run_steps(4);
     assert_eq!(harness.state().prefs().oracle, "/runs/mine/best-so-far");
     assert!(fake.jobs().iter().all(|(_, job)| !matches!(job, Job::OpenOracle(_))), "it is open already");
+}
+
+#[test]
+fn a_run_that_is_over_says_how_it_ended() {
+    let (mut harness, fake) = full();
+    harness.state_mut().show_panel("training");
+    harness.run_steps(2);
+    let end = |outcome| fake.send(Event::JobEnded { id: 900, outcome });
+    harness.state_mut().watch_training(900, 30, "/runs/mine".into());
+    end(Outcome::Failed("/data/mine: no such folder".into()));
+    harness.run_steps(4);
+    assert!(shows(&harness, "/data/mine: no such folder") && shows(&harness, "In /runs/mine"));
+    assert!(!shows(&harness, ". In /runs/mine") && !shows(&harness, "0.00 of 30"), "nothing has begun");
+    fake.train(&mut harness);
+    assert!(!shows(&harness, "no such folder"), "another run");
+    end(Outcome::Cancelled);
+    harness.run_steps(4);
+    assert!(shows(&harness, "Stopped: 'Continue a run' goes on from its last finished epoch."));
+    fake.train(&mut harness);
+    end(Outcome::Done("the best epoch is 3".into()));
+    harness.run_steps(4);
+    assert!(shows(&harness, "the best epoch is 3") && !shows(&harness, "Stopped"));
+    harness.check_accessibility();
 }
 
 /// Figures of images of this NLL.

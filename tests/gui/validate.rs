@@ -97,4 +97,8 @@ fn what_was_found_is_shown_with_its_figures_and_pairs() {
     click(&mut harness, "Held-out");
     assert!(harness.state().session().ledger.iter().any(|made| made.what == "validation"));
     harness.check_accessibility();
+    // Only the report could not be written: what was found stays.
+    fake.send(Event::JobEnded { id, outcome: Outcome::Failed("report.json: the disk is full".into()) });
+    harness.run_steps(4);
+    assert!(shows(&harness, "report.json: the disk is full") && shows(&harness, "Nearest pairs"));
 }

@@ -214,3 +214,21 @@ fn figure_1_of_ebo_is_drawn_and_its_integrators_hold_the_exact_curve() {
     let held = held.count();
     assert!(held * 100 >= marks.len() * 85, "only {held} of {} intervals hold the exact value", marks.len());
 }
+
+#[test]
+fn a_comparison_that_an_oracle_opened_anew_interrupts_ends() {
+    let mut bench = Bench::new();
+    bench.worker.ask(Question::Compare(at(7, 1.0)));
+    answer(&mut bench, |answer| matches!(answer, Answer::Compared { .. }).then_some(()));
+    let job = bench.worker.submit(Job::OpenOracle("mnist".into()));
+    let ended = |answer: &Answer| match answer {
+        Answer::Ended { generation: 7, study: Study::Compare, trouble } => Some(trouble.clone()),
+        _ => None,
+    };
+    let trouble = answered(&mut bench, ended);
+    assert!(trouble.is_some_and(|why| why.contains("opened anew")));
+    let over = |event: &Event| matches!(event, Event::JobEnded { id, .. } if *id == job);
+    if !bench.seen.iter().any(over) {
+        bench.outcome(job);
+    }
+}

@@ -14,7 +14,7 @@ use crate::gui::format;
 use crate::gui::session::export::ExportView;
 use crate::gui::start::start_button;
 use crate::gui::theme::{Badge, Theme};
-use crate::gui::widgets::{empty_state, fact, facts, heading, hint};
+use crate::gui::widgets::{empty_state, fact, facts, heading, hint, on_its_way};
 use crate::measure::Estimate;
 use crate::units::Seed;
 use crate::worker::protocol::Job;
@@ -201,11 +201,7 @@ fn result(ui: &mut Ui, cx: &mut Cx, view: &ExportView) {
                 cx.commands.push(Command::ShowPanel(super::judge::ID));
             }
         }
-        (None, Some(job)) if !job.ended() => {
-            heading(ui, "On its way", None);
-            ui.add(egui::ProgressBar::new(job.fraction().unwrap_or(0.0)).text(job.note.clone()));
-            hint(ui, place);
-        }
+        (None, Some(job)) if !job.ended() => on_its_way(ui, job, &place),
         _ => hint(ui, format!("{place} is not complete: start the same export again, and it goes on.")),
     }
 }

@@ -17,7 +17,7 @@ use crate::gui::glossary;
 use crate::gui::session::judge::JudgeView;
 use crate::gui::start::start_button;
 use crate::gui::theme::{Badge, Theme};
-use crate::gui::widgets::{empty_state, heading, hint};
+use crate::gui::widgets::{empty_state, heading, hint, on_its_way};
 use crate::judge::{Candidate, ReadOptions, Report};
 use crate::worker::judged_images::WorstBy;
 use crate::worker::protocol::{Job, JudgeRequest};
@@ -230,7 +230,13 @@ impl JudgePanel {
         if let Some(why) = &view.trouble {
             ui.add(Label::new(RichText::new(why).color(Theme::of(ui).error())).wrap());
         }
-        let Some(report) = &view.report else { return };
+        let Some(report) = &view.report else {
+            return match cx.session.jobs.get(view.job) {
+                Some(job) if !job.ended() => on_its_way(ui, job, "Pause and cancel below, in the list of jobs."),
+                _ if view.trouble.is_none() => hint(ui, "Stopped: press 'Judge' again."),
+                _ => {}
+            };
+        };
         let about = "Posteriors are exact; figures of the test images have 95 % intervals over these";
         heading(ui, "The Bayes gap", Some((Badge::Estimated, about)));
         alarms(ui, report);
@@ -238,8 +244,9 @@ impl JudgePanel {
         ui.horizontal_wrapped(|ui| {
             path(ui, cx, "Folder of the report", &mut self.report, Purpose::ReportFolder);
             let write = ui.add_enabled(!self.report.trim().is_empty(), Button::new("Write report"));
-            if write.on_hover_text("A page, every figure as SVG and CSV, every table, and everything as JSON").clicked()
-            {
+            let about = "A page, every figure as SVG and CSV, every table, and everything as JSON";
+            let write = write.on_hover_text(about).on_disabled_hover_text("Give the folder of the report first.");
+            if write.clicked() {
                 cx.commands.push(Command::WriteReport(PathBuf::from(self.report.trim())));
             }
         });

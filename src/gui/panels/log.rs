@@ -40,15 +40,16 @@ impl Panel for LogPanel {
             }
         });
         ui.separator();
-        if cx.session.log.iter().len() == 0 {
-            empty_state(ui, "Nothing has happened yet", "");
-            return;
+        let shown = cx.session.log.iter().filter(|entry| self.least.is_none_or(|least| entry.level >= least));
+        let mut last: Vec<_> = shown.rev().take(SHOWN).collect();
+        if last.is_empty() {
+            let nothing = cx.session.log.iter().len() == 0;
+            let title = if nothing { "Nothing has happened yet" } else { "No warnings and no errors" };
+            return empty_state(ui, title, "");
         }
+        last.reverse();
         let theme = Theme::of(ui);
         egui::ScrollArea::vertical().auto_shrink([false, false]).stick_to_bottom(true).show(ui, |ui| {
-            let shown = cx.session.log.iter().filter(|entry| self.least.is_none_or(|least| entry.level >= least));
-            let mut last: Vec<_> = shown.rev().take(SHOWN).collect();
-            last.reverse();
             for entry in last {
                 let colour = match entry.level {
                     Level::Info => theme.weak(),

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::bayes::{ClassHardness, Estimate, Information, Method, TauEstimate};
+use crate::oracle::posterior::Prior;
 use crate::worker::bayes::protocol::{Answer, Figure1Point, Study, WorldProblem};
 
 /// An old value is greyed when its successor takes longer than this: shorter gaps would only flicker.
@@ -84,6 +85,8 @@ pub struct Readout {
 pub struct Target {
     /// The Bayes error, a fraction.
     pub error: f64,
+    /// The class prior π it was asked for.
+    pub prior: Prior,
     /// Its τ, or why there is none; `None` while it is computed.
     pub outcome: Option<Result<TauEstimate, String>>,
 }
@@ -97,6 +100,8 @@ pub struct Curve {
     pub points: Vec<Option<Estimate>>,
     /// 1 − max π of the prior it belongs to.
     pub guess: f64,
+    /// The class prior π it belongs to; none before the first.
+    pub prior: Option<Prior>,
 }
 
 impl Curve {
@@ -127,6 +132,8 @@ pub struct Hardness {
 pub struct Comparison {
     /// Base temperature τ.
     pub tau: f64,
+    /// Class prior π; none before the first.
+    pub prior: Option<Prior>,
     /// What each found, or why it does not apply.
     pub rows: Vec<(Method, Result<Estimate, String>)>,
 }
@@ -195,9 +202,9 @@ pub struct BayesFigures {
 
 impl BayesFigures {
     /// A τ was asked for.
-    pub fn expect_target(&mut self, generation: u64, error: f64) {
+    pub fn expect_target(&mut self, generation: u64, error: f64, prior: Prior) {
         self.target_generation = generation;
-        self.target = Some(Target { error, outcome: None });
+        self.target = Some(Target { error, prior, outcome: None });
     }
 
     /// The τ that was found cannot be set.
@@ -263,10 +270,9 @@ impl BayesFigures {
             Answer::Information { generation, tau, information } => {
                 self.information.take(generation, (tau, information))
             }
-            Answer::Target { generation, error, outcome } if generation == self.target_generation => {
-                let tau = outcome.as_ref().ok().map(|found| found.tau.value);
-                self.target = Some(Target { error, outcome: Some(outcome) });
-                return tau;
+            Answer::Target { generation, outcome, .. } if generation == self.target_generation => {
+                let target = self.target.as_mut()?;
+                return target.outcome.insert(outcome).as_ref().ok().map(|found| found.tau.value);
             }
             Answer::Target { .. } => {}
             Answer::Curve { generation, index, estimate } => {

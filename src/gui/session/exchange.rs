@@ -24,8 +24,8 @@ pub struct Exchange {
     pub judge: Option<JudgeView>,
     /// The validation that was asked for last.
     pub validate: Option<ValidateView>,
-    /// The job that compares precision.
-    pub comparing: Option<JobId>,
+    /// The job that compared precision last, and how it ended.
+    pub comparing: Option<(JobId, Option<Outcome>)>,
     /// What came of it.
     pub compared: Option<(Table, Figure)>,
     /// The corpus that was asked for last.
@@ -66,9 +66,13 @@ impl Exchange {
     pub fn submitted(&mut self, id: JobId, job: &Job) {
         match job {
             Job::Export { folder, .. } => self.export = Some(ExportView::begin(id, folder.clone())),
-            Job::Judge(_) => self.judge = Some(JudgeView::begin(id)),
+            Job::Judge(_) => {
+                self.judge = Some(JudgeView::begin(id));
+                // What was said of them was of the report before.
+                self.images = None;
+            }
             Job::Validate { folder, .. } => self.validate = Some(ValidateView::begin(id, folder.clone())),
-            Job::ComparePrecision { .. } => self.comparing = Some(id),
+            Job::ComparePrecision { .. } => self.comparing = Some((id, None)),
             _ => {}
         }
     }
@@ -119,6 +123,12 @@ impl Exchange {
         }
     }
 
+    /// Another oracle: what was compared was compared with that before.
+    pub fn forget_world(&mut self) {
+        self.compared = None;
+        self.comparing.take_if(|(_, outcome)| outcome.is_some());
+    }
+
     /// A job ended, perhaps one of these.
     pub fn ended(&mut self, id: JobId, outcome: &Outcome) {
         if let Some(view) = self.export.as_mut().filter(|view| view.job == id) {
@@ -134,6 +144,9 @@ impl Exchange {
             (self.images.as_mut().filter(|(job, _)| *job == id), outcome)
         {
             *trouble = Some(why.clone());
+        }
+        if let Some((_, ended)) = self.comparing.as_mut().filter(|(job, _)| *job == id) {
+            *ended = Some(outcome.clone());
         }
         if let Some(view) = self.fetch.as_mut().filter(|view| view.job == id) {
             view.outcome = Some(outcome.clone());

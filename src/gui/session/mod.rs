@@ -275,7 +275,7 @@ impl Session {
             self.running = None;
             self.external = None;
             self.walk = None;
-            self.exchange.compared = None;
+            self.exchange.forget_world();
             self.bayes.forget_world();
         }
         // The engine keeps images from outside only as long as the oracle stays where it is.
@@ -312,6 +312,7 @@ impl Session {
             view.ended(&outcome);
         }
         self.exchange.ended(id, &outcome);
+        self.train.ended(id, &outcome);
         if let Some(walk) = self.walk.as_mut().filter(|walk| walk.job == id) {
             walk.outcome = Some(outcome.clone());
         }

@@ -1,7 +1,9 @@
 //! Jobs that fail, and an engine that starts again.
 
 use super::*;
+use crate::data::Split;
 use crate::device::{Candidate, DeviceChoice};
+use crate::worker::protocol::JudgeRequest;
 
 fn report() -> DeviceReport {
     let used = Candidate { choice: DeviceChoice::Cpu, name: "CPU".into(), driver: "flex".into(), software: false };
@@ -28,4 +30,16 @@ fn a_restart_asks_for_the_gallery_again() {
     let restarted = Event::Restarted { reason: "index out of bounds".into() };
     assert_eq!(session.take(restarted, Instant::now()), Effect::AskAgain);
     assert_eq!(session.take_notices()[0].level, Level::Error);
+}
+
+#[test]
+fn a_new_judgement_forgets_what_was_said_of_the_images_of_the_one_before() {
+    let mut session = Session::default();
+    session.asks_judged_images(5, "Worst images".into());
+    let outcome = Outcome::Failed("these images are of another world than mnist".into());
+    session.take(Event::JobEnded { id: 5, outcome }, Instant::now());
+    assert!(matches!(session.exchange.images, Some((5, Some(_)))));
+    let request = JudgeRequest { dataset: "/data".into(), split: Split::Test, candidates: Vec::new() };
+    session.submitted(6, &Job::Judge(Box::new(request)));
+    assert_eq!(session.exchange.images, None);
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::data::ImageShape;
 use crate::oracle::evaluate::Evaluation;
 use crate::oracle::train::TrainEvent;
-use crate::worker::protocol::JobId;
+use crate::worker::protocol::{JobId, Outcome};
 
 /// One finished epoch.
 #[derive(Debug, Clone)]
@@ -23,6 +23,8 @@ pub struct EpochPoint {
 pub struct FixedSamples {
     /// The epoch.
     pub epoch: usize,
+    /// Which sheet of the run, from 1: an epoch done again has another one.
+    pub stamp: u64,
     /// Shape of each.
     pub shape: ImageShape,
     /// 8-bit pictures, CHW.
@@ -52,6 +54,8 @@ pub struct TrainHistory {
     pub rate_scale: Option<f64>,
     /// Images of the fixed latents after the epochs that are kept, oldest first.
     pub sheets: Vec<FixedSamples>,
+    /// Sheets that have come so far.
+    stamps: u64,
     /// The newest epoch without a sheet, and why.
     pub sheetless: Option<(usize, String)>,
     /// Epochs finished in an earlier sitting.
@@ -60,6 +64,8 @@ pub struct TrainHistory {
     pub folder: PathBuf,
     /// Dimensions D of one image; 0 before the run has begun.
     pub dims: usize,
+    /// How its job ended.
+    pub outcome: Option<Outcome>,
 }
 
 /// Memory for sheets, bytes.
@@ -78,10 +84,12 @@ impl TrainHistory {
         nats / (self.dims.max(1) as f64 * std::f64::consts::LN_2)
     }
 
-    /// Keeps a sheet; where there is no room, every second of the older ones goes.
-    fn keep(&mut self, sheet: FixedSamples) {
-        self.sheets.retain(|old| old.epoch < sheet.epoch);
-        self.sheets.push(sheet);
+    /// Keeps a sheet, cut into images; where there is no room, every second of the older ones goes.
+    fn keep(&mut self, epoch: usize, shape: ImageShape, pixels: &[u8]) {
+        self.stamps += 1;
+        let pictures = pixels.chunks_exact(shape.dims()).map(<[u8]>::to_vec).collect();
+        self.sheets.retain(|old| old.epoch < epoch);
+        self.sheets.push(FixedSamples { epoch, stamp: self.stamps, shape, pictures });
         let bytes = |sheets: &[FixedSamples]| -> usize {
             sheets.iter().map(|sheet| sheet.pictures.iter().map(Vec::len).sum::<usize>()).sum()
         };
@@ -130,14 +138,26 @@ impl TrainHistory {
                 self.points.push(EpochPoint { epoch, train_nll, held_out });
             }
             TrainEvent::NoSamples { epoch, why } => self.sheetless = Some((epoch, why)),
-            TrainEvent::Samples { epoch, shape, pixels } => self.keep(pictures(epoch, shape, &pixels)),
+            TrainEvent::Samples { epoch, shape, pixels } => self.keep(epoch, shape, &pixels),
         }
     }
-}
 
-/// Cut into images.
-fn pictures(epoch: usize, shape: ImageShape, pixels: &[u8]) -> FixedSamples {
-    FixedSamples { epoch, shape, pictures: pixels.chunks_exact(shape.dims()).map(<[u8]>::to_vec).collect() }
+    /// A job ended, perhaps its own.
+    pub fn ended(&mut self, id: JobId, outcome: &Outcome) {
+        if self.job == Some(id) {
+            self.outcome = Some(outcome.clone());
+        }
+    }
+
+    /// Whether an epoch is over, in this sitting or an earlier one.
+    pub fn has_epoch(&self) -> bool {
+        self.resumed_at > 0 || !self.points.is_empty()
+    }
+
+    /// Whether there is anything to draw.
+    pub fn has_begun(&self) -> bool {
+        !self.steps.is_empty() || !self.points.is_empty()
+    }
 }
 
 #[cfg(test)]

@@ -40,6 +40,11 @@ pub fn sit(lane: &Lane) {
     let mut epoch = lane.epoch();
     while !lane.stopping() {
         if lane.epoch() != epoch {
+            // What follows the knobs is asked again; this was asked for by hand.
+            if let Some(comparison) = &desk.compare {
+                let why = "the oracle was opened anew: run again".to_owned();
+                end(lane, comparison.generation(), Study::Compare, Some(why));
+            }
             // Figure 1 is of no oracle.
             desk = Desk { figure1: desk.figure1.take(), ..Desk::default() };
             epoch = lane.epoch();

@@ -9,7 +9,7 @@ use crate::gui::glossary;
 use crate::gui::panels::Cx;
 use crate::gui::readout::{half_width, provenance};
 use crate::gui::theme::Theme;
-use crate::gui::widgets::{badge, heading, hint};
+use crate::gui::widgets::{badge, complain, heading, hint};
 
 /// The table.
 pub fn show(ui: &mut Ui, cx: &mut Cx) {
@@ -31,6 +31,9 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
     });
     if let Some(why) = &comparison.trouble {
         ui.colored_label(theme.error(), why);
+    }
+    if comparison.value.prior.as_ref().is_some_and(|prior| *prior != cx.prefs.settings().prior) {
+        complain(ui, "Of another class prior: π has moved since. Run again.");
     }
     if comparison.value.rows.is_empty() {
         return;

@@ -24,8 +24,11 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
     let hardness = cx.session.bayes.hardness_shown();
     let classes = cx.session.class_names().len();
     if hardness.pairs.len() != classes * classes || classes < 2 {
-        let text = if cx.prefs.tau > 0.0 { "Computing…" } else { "At τ = 0 no pair overlaps." };
-        hint(ui, text);
+        match &cx.session.bayes.hardness.trouble {
+            Some(why) => drop(ui.colored_label(Theme::of(ui).error(), why)),
+            None if cx.prefs.tau > 0.0 => hint(ui, "Computing…"),
+            None => hint(ui, "At τ = 0 no pair overlaps."),
+        }
         return;
     }
     let seen = || hardness.pairs.iter().copied().filter(|e| *e > 0.0).map(f64::log10);

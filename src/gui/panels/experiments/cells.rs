@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use eframe::egui::{self, Button, Color32, RichText, Ui};
 
 use super::super::Cx;
+use super::law_plot::bracketed;
 use crate::experiment::CellResult;
 use crate::gui::format;
 use crate::gui::glossary;
@@ -114,14 +115,20 @@ fn row(ui: &mut Ui, cx: &mut Cx, (run, found): (&RunView, &Found), (cell, name):
         Some(live) => live.eta_secs.filter(|_| !paused),
         None => status.filter(|status| running(status.state)).and_then(|status| status.eta_secs),
     };
-    let kl = result(found, id).map(|result| format::sig4(result.measured.epistemic.value));
+    let kl = result(found, id).map(|result| result.measured.epistemic);
+    let interval = kl.map(|kl| format!("KL = {} nats over the test images, with its 95 % interval", bracketed(kl)));
     let texts = [
-        steps.map(|(step, steps)| format!("{} of {}", format::count(step), format::count(steps))),
-        left.map(format::duration),
-        kl,
+        (steps.map(|(step, steps)| format!("{} of {}", format::count(step), format::count(steps))), None),
+        (left.map(format::duration), None),
+        (kl.map(|kl| format::sig4(kl.value)), interval),
     ];
-    for (text, width) in texts.into_iter().zip(&WIDTHS[1..]) {
-        column(ui, *width, |ui| drop(ui.add(egui::Label::new(text.unwrap_or_default()).truncate())));
+    for ((text, about), width) in texts.into_iter().zip(&WIDTHS[1..]) {
+        column(ui, *width, |ui| {
+            let shown = ui.add(egui::Label::new(text.unwrap_or_default()).truncate());
+            if let Some(about) = about {
+                shown.on_hover_text(about);
+            }
+        });
     }
 }
 

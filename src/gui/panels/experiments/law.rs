@@ -14,7 +14,7 @@ use crate::gui::runs::RunCommand;
 use crate::gui::session::runs::RunView;
 use crate::gui::theme::{Badge, Theme};
 use crate::gui::widgets::{heading, hint, swatch};
-use crate::measure::{Forecast, PowerLaw};
+use crate::measure::{Estimate, Forecast, PowerLaw};
 use crate::worker::cell_images::CellImages;
 
 /// The plot and the sentences, of the run that is shown and those compared with it.
@@ -84,11 +84,11 @@ fn series<'a>(ui: &Ui, runs: &[&'a RunView]) -> Vec<Series<'a>> {
 }
 
 /// The aleatoric part of each run's test images, by its name.
-fn floors(runs: &[&RunView]) -> Vec<(String, f64)> {
+fn floors(runs: &[&RunView]) -> Vec<(String, Estimate)> {
     let floor = |run: &&RunView| {
         let aleatoric = run.found()?.results.summary.aleatoric?;
         let of = if runs.len() > 1 { format!(" of {}", run.name()) } else { String::new() };
-        Some((of, aleatoric.value))
+        Some((of, aleatoric))
     };
     runs.iter().filter_map(floor).collect()
 }

@@ -74,6 +74,12 @@ pub struct Series<'a> {
     pub cells: Vec<&'a CellResult>,
 }
 
+/// A number and its 95 % interval.
+pub fn bracketed(Estimate { value, interval }: Estimate) -> String {
+    let [value, low, high] = [value, interval.low, interval.high].map(format::sig4);
+    format!("{value} [{low}, {high}]")
+}
+
 /// A point of the plot.
 struct Mark<'a> {
     /// Where it stands.
@@ -87,15 +93,11 @@ struct Mark<'a> {
 
 impl Mark<'_> {
     fn words(&self) -> String {
-        let Estimate { value, interval } = self.figure;
-        let [value, low, high] = [value, interval.low, interval.high].map(format::sig4);
+        let figure = bracketed(self.figure);
         let Self { part, series, cell, .. } = self;
         let Cell { train_size, seed, .. } = cell.cell;
         let n = format::count(train_size);
-        format!(
-            "{}\nN = {n}, seed {seed}\n{part} = {value} [{low}, {high}] nats\nClick for its worst images",
-            series.name
-        )
+        format!("{}\nN = {n}, seed {seed}\n{part} = {figure} nats\nClick for its worst images", series.name)
     }
 }
 
@@ -131,7 +133,7 @@ fn nearest<'a, 'b>(marks: &'b [Mark<'a>], to: egui::Pos2, transform: &PlotTransf
 pub fn show(
     ui: &mut Ui,
     series: &[Series<'_>],
-    floors: &[(String, f64)],
+    floors: &[(String, Estimate)],
     shown: Shown,
     chosen: Option<&str>,
 ) -> Option<(PathBuf, String)> {
@@ -164,11 +166,12 @@ pub fn show(
             let ring = Points::new("chosen cell", PlotPoints::from(vec![mark.at])).radius(7.0).filled(false);
             plot.points(ring.color(contrast).shape(MarkerShape::Circle).allow_hover(false));
         }
-        for (i, (of, floor)) in floors.iter().enumerate().filter(|(_, (_, floor))| shown.aleatoric && *floor > 0.0) {
-            let at = floor.log10();
+        let drawn = floors.iter().enumerate().filter(|(_, (_, floor))| shown.aleatoric && floor.value > 0.0);
+        for (i, (of, floor)) in drawn {
+            let at = floor.value.log10();
             let line = HLine::new(format!("aleatoric{of}"), at).color(theme.mismatch()).width(1.5);
             plot.hline(line.style(LineStyle::dashed_loose()).allow_hover(false));
-            let text = format!("aleatoric A{of} = {} nats", format::sig4(*floor));
+            let text = format!("aleatoric A{of} = {} nats", bracketed(*floor));
             // Names of floors close together would lie on each other.
             let (x, anchor) = match i % 2 {
                 0 => (bounds.max()[0], Align2::RIGHT_BOTTOM),
@@ -191,7 +194,7 @@ fn place(value: f64) -> f64 {
     value.max(LEAST).log10()
 }
 
-fn bounds(series: &[Series<'_>], floors: &[(String, f64)], shown: Shown) -> PlotBounds {
+fn bounds(series: &[Series<'_>], floors: &[(String, Estimate)], shown: Shown) -> PlotBounds {
     let cells = || series.iter().flat_map(|one| &one.cells);
     let mut heights: Vec<f64> = Vec::new();
     for cell in cells() {
@@ -204,7 +207,7 @@ fn bounds(series: &[Series<'_>], floors: &[(String, f64)], shown: Shown) -> Plot
         }
     }
     if shown.aleatoric {
-        heights.extend(floors.iter().map(|(_, floor)| *floor).filter(|floor| *floor > 0.0));
+        heights.extend(floors.iter().map(|(_, floor)| floor.value).filter(|floor| *floor > 0.0));
     }
     let range = |values: &mut dyn Iterator<Item = f64>| {
         let (low, high) = values.fold((f64::MAX, f64::MIN), |(low, high), v| (low.min(v), high.max(v)));

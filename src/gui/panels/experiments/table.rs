@@ -67,6 +67,7 @@ fn row(ui: &mut Ui, cx: &mut Cx, run: &RunView) {
     let mut compared = cx.view.compared.contains(&run.folder);
     let check = ui.add_enabled(!shown, egui::Checkbox::without_text(&mut compared));
     let check = check.on_hover_text("Draws its laws beside those of the run that is shown");
+    let check = check.on_disabled_hover_text("This is the run that is shown.");
     if check.accessible_name(format!("Compare with run {place}")).changed() {
         match compared {
             true => drop(cx.view.compared.insert(run.folder.clone())),
@@ -127,8 +128,12 @@ fn buttons(ui: &mut Ui, cx: &mut Cx, run: &RunView) -> Option<ExperimentSpec> {
                     Standing::Elsewhere(_) => "Another process works on it: both would train the same cells",
                     _ => "Trains what is not finished, from the last checkpoint",
                 };
-                let resume = resume.on_hover_text(about).on_disabled_hover_text("There is nothing left to train.");
-                if resume.clicked() {
+                let why = match &standing {
+                    Standing::Unknown => "Its folder is being looked at.",
+                    Standing::Unreadable(_) => "Its folder cannot be read.",
+                    _ => "There is nothing left to train.",
+                };
+                if resume.on_hover_text(about).on_disabled_hover_text(why).clicked() {
                     cx.commands.push(Command::Run(RunCommand::Resume(run.folder.clone())));
                 }
             }

@@ -67,8 +67,11 @@ impl HardnessPanel {
             ui.label(training(live));
         }
         let Some(found) = &view.found else {
-            hint(ui, "Figures appear with the first finished corpus. Pause and cancel below, in the list of jobs.");
-            return;
+            let text = match running {
+                true => "Figures appear with the first finished corpus. Pause and cancel below, in the list of jobs.",
+                false => "Stopped: 'Resume ranking' trains what is not finished.",
+            };
+            return hint(ui, text);
         };
         ui.label(format!("{} of {} corpora finished, easiest first:", found.corpora.len(), found.planned));
         for trouble in &found.troubles {
@@ -92,6 +95,7 @@ fn buttons(ui: &mut Ui, cx: &mut Cx, view: &RankingView, running: bool) {
     if ui
         .add_enabled(!running, egui::Button::new("Resume ranking"))
         .on_hover_text("Trains what is not finished")
+        .on_disabled_hover_text("It is under way.")
         .clicked()
     {
         let request = RankRequest { spec: None, folder: view.folder.clone() };
@@ -105,7 +109,8 @@ fn buttons(ui: &mut Ui, cx: &mut Cx, view: &RankingView, running: bool) {
         cx.commands.push(Command::Run(RunCommand::SaveFigures(view.folder.clone())));
     }
     let copy = ui.add_enabled(!view.figures.is_empty(), egui::Button::new("Copy figures command"));
-    if copy.on_hover_text("The same on the command line").clicked() {
+    let copy = copy.on_hover_text("The same on the command line");
+    if copy.on_disabled_hover_text("No corpus has finished yet.").clicked() {
         cx.commands.push(Command::CopyText(figures_command(&view.folder)));
     }
 }

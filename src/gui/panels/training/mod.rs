@@ -6,13 +6,16 @@ mod sheets;
 
 use std::time::Instant;
 
-use eframe::egui::{self, Ui};
+use eframe::egui::{self, RichText, Ui};
 
 use super::{Cx, Panel};
 use crate::gui::command::Command;
 use crate::gui::format;
-use crate::gui::session::jobs::State;
+use crate::gui::session::jobs::{JobView, State};
+use crate::gui::session::train::TrainHistory;
+use crate::gui::theme::Theme;
 use crate::gui::widgets::{empty_state, fact, facts, heading, hint};
+use crate::worker::protocol::Outcome;
 use form::Form;
 use sheets::Sheets;
 
@@ -52,6 +55,9 @@ impl Panel for TrainingPanel {
             header.show(ui, |ui| self.form.show(ui, cx));
             heading(ui, "Run", None);
             controls(ui, cx);
+            if cx.session.train.outcome.is_some() && !cx.session.train.has_begun() {
+                return;
+            }
             figures(ui, cx);
             curves::show(ui, cx.view, &cx.session.train, &mut self.bits);
             self.sheets.show(ui, &cx.session.train);
@@ -62,8 +68,10 @@ impl Panel for TrainingPanel {
 /// Pause, resume, cancel, and the world of the best epoch so far.
 fn controls(ui: &mut Ui, cx: &mut Cx) {
     let train = &cx.session.train;
-    hint(ui, format!("{}. In {}", train.headline, train.folder.display()));
+    let place = format!("In {}", train.folder.display());
+    hint(ui, if train.headline.is_empty() { place } else { format!("{}. {place}", train.headline) });
     let job = train.job.and_then(|job| cx.session.jobs.get(job)).filter(|job| !job.ended());
+    standing(ui, train, job);
     ui.horizontal_wrapped(|ui| {
         if let Some(job) = job {
             let paused = job.state == State::Paused;
@@ -87,6 +95,25 @@ fn controls(ui: &mut Ui, cx: &mut Cx) {
             cx.commands.push(Command::UseCheckpoint(train.folder.clone()));
         }
     });
+}
+
+/// Where the run stands, in a sentence.
+fn standing(ui: &mut Ui, train: &TrainHistory, job: Option<&JobView>) {
+    let theme = Theme::of(ui);
+    let (text, colour) = match (&train.outcome, job) {
+        (Some(Outcome::Failed(why)), _) => (why.as_str(), theme.error()),
+        (Some(Outcome::Cancelled), _) if train.has_epoch() => {
+            ("Stopped: 'Continue a run' goes on from its last finished epoch.", theme.warning())
+        }
+        (Some(Outcome::Cancelled), _) => ("Stopped before its first epoch was over: start it again.", theme.warning()),
+        (Some(Outcome::Done(text)), _) => (text.as_str(), theme.good()),
+        (None, Some(job)) if job.state == State::Queued => ("waiting", theme.weak()),
+        (None, Some(job)) => (job.note.as_str(), theme.weak()),
+        (None, None) => return,
+    };
+    if !text.is_empty() {
+        ui.add(egui::Label::new(RichText::new(text).color(colour)).wrap());
+    }
 }
 
 fn figures(ui: &mut Ui, cx: &Cx) {

@@ -6,18 +6,25 @@ use crate::gui::paint::{NEAREST, picture};
 use crate::gui::session::train::{FixedSamples, TrainHistory};
 use crate::gui::theme;
 use crate::gui::widgets::{heading, hint};
+use crate::worker::protocol::JobId;
 
 /// Which sheet is shown, and its texture.
 #[derive(Default)]
 pub struct Sheets {
+    /// Whose sheets they are.
+    job: Option<JobId>,
     /// The epoch the user went back to; the newest where nobody did.
     chosen: Option<usize>,
-    drawn: Option<(usize, TextureHandle)>,
+    /// By the stamp of its sheet.
+    drawn: Option<(u64, TextureHandle)>,
 }
 
 impl Sheets {
     /// Shows one of them, and a slider over all.
     pub fn show(&mut self, ui: &mut Ui, train: &TrainHistory) {
+        if self.job != train.job {
+            *self = Self { job: train.job, ..Self::default() };
+        }
         if let Some((epoch, why)) = &train.sheetless {
             hint(ui, format!("No samples after epoch {epoch}: {why}. The inverse of an unfinished flow can overflow."));
         }
@@ -46,9 +53,9 @@ impl Sheets {
             });
         }
         let sheet = &train.sheets[place.min(newest)];
-        if self.drawn.as_ref().is_none_or(|(epoch, _)| *epoch != sheet.epoch) {
+        if self.drawn.as_ref().is_none_or(|(stamp, _)| *stamp != sheet.stamp) {
             let texture = ui.ctx().load_texture("training samples", whole(sheet), NEAREST);
-            self.drawn = Some((sheet.epoch, texture));
+            self.drawn = Some((sheet.stamp, texture));
         }
         if let Some((_, texture)) = &self.drawn {
             let scale = (ui.available_width() / texture.size_vec2().x).clamp(0.5, 2.0);
@@ -74,4 +81,50 @@ fn whole(samples: &FixedSamples) -> ColorImage {
         }
     }
     sheet
+}
+
+#[cfg(test)]
+mod tests {
+    use eframe::egui::{Color32, Context, ImageData, RawInput};
+
+    use super::*;
+    use crate::data::ImageShape;
+    use crate::oracle::train::TrainEvent;
+
+    const SHAPE: ImageShape = ImageShape { channels: 1, height: 8, width: 8 };
+
+    /// A sheet of one picture, grey all over.
+    fn sample(train: &mut TrainHistory, epoch: usize, grey: u8) {
+        train.take(TrainEvent::Samples { epoch, shape: SHAPE, pixels: vec![grey; SHAPE.dims()] });
+    }
+
+    /// The greys of the sheets that go to the screen in a frame.
+    fn drawn(sheets: &mut Sheets, context: &Context, train: &TrainHistory) -> Vec<Color32> {
+        let mut output = context.run_ui(RawInput::default(), |ui| sheets.show(ui, train));
+        let images = output.textures_delta.set.values().flatten().map(|delta| {
+            let ImageData::Color(image) = &delta.image;
+            image
+        });
+        let greys = images.filter(|image| image.size == [9, 9]).map(|image| image.pixels[0]).collect();
+        output.textures_delta.clear();
+        greys
+    }
+
+    #[test]
+    fn a_sheet_is_that_of_its_run_and_of_its_last_pass() {
+        let (mut sheets, context) = (Sheets::default(), Context::default());
+        let mut train = TrainHistory::begin(1, 9, "/runs/first".into());
+        sample(&mut train, 1, 10);
+        assert_eq!(drawn(&mut sheets, &context, &train), [Color32::from_gray(10)]);
+        assert!(drawn(&mut sheets, &context, &train).is_empty());
+        // Training went back and has done the epoch again.
+        sample(&mut train, 1, 20);
+        assert_eq!(drawn(&mut sheets, &context, &train), [Color32::from_gray(20)]);
+        sheets.chosen = Some(1);
+        let mut train = TrainHistory::begin(2, 9, "/runs/second".into());
+        sample(&mut train, 1, 25);
+        sample(&mut train, 1, 30);
+        assert_eq!(drawn(&mut sheets, &context, &train), [Color32::from_gray(30)]);
+        assert_eq!(sheets.chosen, None, "nobody went back in this run");
+    }
 }

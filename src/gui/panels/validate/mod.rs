@@ -12,7 +12,7 @@ use crate::gui::figures::Drawings;
 use crate::gui::glossary;
 use crate::gui::session::validate::ValidateView;
 use crate::gui::theme::{Badge, Theme};
-use crate::gui::widgets::{empty_state, heading, hint};
+use crate::gui::widgets::{empty_state, heading, hint, on_its_way};
 use crate::validate::Validation;
 use form::Form;
 use pairs::PairViewer;
@@ -63,14 +63,15 @@ impl ValidatePanel {
     fn result(&mut self, ui: &mut Ui, cx: &mut Cx, view: &ValidateView) {
         if let Some(why) = &view.trouble {
             ui.add(Label::new(RichText::new(why).color(Theme::of(ui).error())).wrap());
-            return;
+            if view.found.is_none() {
+                return;
+            }
         }
         match (&view.found, cx.session.jobs.get(view.job)) {
             (Some(found), _) => self.found(ui, cx, view, found),
             (None, Some(job)) if !job.ended() => {
-                heading(ui, "On its way", None);
-                ui.add(egui::ProgressBar::new(job.fraction().unwrap_or(0.0)).text(job.note.clone()));
-                hint(ui, "Pause and cancel below, in the list of jobs; what is computed is kept in the folder.");
+                let more = "Pause and cancel below, in the list of jobs; what is computed is kept in the folder.";
+                on_its_way(ui, job, more);
             }
             _ => hint(
                 ui,

@@ -2,7 +2,6 @@
 
 use eframe::egui::{self, Button, ComboBox, DragValue, RichText, Ui};
 
-use super::complain;
 use crate::gui::command::Command;
 use crate::gui::panels::Cx;
 use crate::gui::prefs::MAX_SAMPLES;
@@ -10,7 +9,7 @@ use crate::gui::session::Session;
 use crate::gui::session::gallery::Slot;
 use crate::gui::start::start_button;
 use crate::gui::view::Source;
-use crate::gui::widgets::hint;
+use crate::gui::widgets::{complain, hint};
 use crate::oracle::evidence::leaders;
 use crate::oracle::posterior::Posterior;
 use crate::units::ClassId;
@@ -91,7 +90,11 @@ impl Form {
         let selected = cx.view.subject(cx.prefs);
         let here = ui.add_enabled(selected.is_some() && selected != self.pinned, Button::new("Start here"));
         let here = here.on_hover_text("Keeps the image selected in the gallery as the start while you select others");
-        if here.on_disabled_hover_text("Select an image in the gallery first").clicked() {
+        let why = match selected {
+            None => "Select an image in the gallery first.",
+            Some(_) => "The selected image is the start already.",
+        };
+        if here.on_disabled_hover_text(why).clicked() {
             self.pinned = selected;
         }
         if self.pinned.is_some() {
@@ -135,6 +138,7 @@ impl Form {
         let button = ui.add_enabled(selected.is_some(), Button::new("Goal is the selection"));
         let button =
             button.on_hover_text("Takes the sample selected in the gallery; press 'Start here' on another first");
+        let button = button.on_disabled_hover_text("Select a sample of the world in the gallery first.");
         if let Some(selected) = selected.filter(|_| button.clicked()) {
             self.sample = selected;
         }

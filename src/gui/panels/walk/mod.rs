@@ -5,7 +5,7 @@ mod plot;
 mod point;
 mod strip;
 
-use eframe::egui::{self, RichText, Ui};
+use eframe::egui::{self, Ui};
 
 use super::{Cx, Panel};
 use crate::data::ImageShape;
@@ -17,8 +17,8 @@ use crate::gui::paint::Sheet;
 use crate::gui::prefs::Prefs;
 use crate::gui::session::Session;
 use crate::gui::session::walk::{Mark, WalkHistory};
-use crate::gui::theme::{Badge, Theme};
-use crate::gui::widgets::{empty_state, heading};
+use crate::gui::theme::Badge;
+use crate::gui::widgets::{complain, empty_state, heading};
 use crate::oracle::walk::Way;
 use crate::worker::protocol::{JobId, Outcome, Subject};
 use crate::worker::walk::{Arrival, Destination, WalkRequest};
@@ -266,10 +266,4 @@ fn unit(walk: &WalkHistory) -> &'static str {
 /// A position and its unit.
 fn position(walk: &WalkHistory, at: f64) -> String {
     format!("{} {}", format::sig4(at), unit(walk)).trim_end().into()
-}
-
-/// Says that something must be done first.
-fn complain(ui: &mut Ui, text: &str) {
-    let colour = Theme::of(ui).warning();
-    ui.add(egui::Label::new(RichText::new(text).color(colour).small()).wrap());
 }

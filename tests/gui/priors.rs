@@ -1,0 +1,113 @@
+//! What was computed for another prior says so, on the screen and in files; what was interrupted does not claim to go on.
+
+use std::time::{Duration, Instant};
+
+use bayescope::gui::App;
+use bayescope::worker::bayes::protocol::{Answer, Question};
+use bayescope::worker::protocol::Event;
+use eframe::egui::{Key, Modifiers, Role};
+use egui_kittest::Harness;
+use egui_kittest::kittest::Queryable;
+
+use super::bayes::{answer_all, answers, panel, ready, type_target};
+use super::experiments::rewrite;
+use super::fake::Fake;
+use super::{labels, shows};
+
+/// Gives class 3 four tenths.
+fn move_prior(harness: &mut Harness<'_, App>) {
+    harness.get_by_label_contains("Class prior").click();
+    harness.run_steps(6);
+    harness.get_by_role_and_label(Role::Slider, "Prior of class 3").set_value_accesskit(40.0);
+    harness.run_steps(3);
+    assert!((harness.state().prefs().prior[3] - 0.4).abs() < 1e-9, "{:?}", harness.state().prefs().prior);
+}
+
+fn command(harness: &mut Harness<'_, App>, words: &str) {
+    harness.key_press_modifiers(Modifiers::COMMAND, Key::P);
+    harness.run_steps(3);
+    harness.get_by_label("Command").type_text(words);
+    harness.run_steps(2);
+    harness.key_press(Key::Enter);
+    harness.run_steps(3);
+}
+
+#[test]
+fn a_saved_curve_is_of_the_prior_it_was_computed_for() {
+    let (mut harness, fake) = panel();
+    harness.get_by_role_and_label(Role::Button, "Gallery").click();
+    harness.run_steps(3);
+    move_prior(&mut harness);
+    answer_all(&mut harness, &fake);
+    command(&mut harness, "save the curve");
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("curve.csv");
+    rewrite(&mut harness, "Path", &path.display().to_string());
+    harness.key_press(Key::Enter);
+    let patience = Instant::now() + Duration::from_secs(30);
+    let entered = |harness: &Harness<'_, App>| harness.state().session().ledger.iter().len() > 0;
+    while !entered(&harness) {
+        assert!(Instant::now() < patience, "nothing was saved");
+        harness.step();
+    }
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert!(text.contains("# class prior: uniform\n") && !text.contains("# points"), "{text}");
+    assert_eq!(text.lines().filter(|line| !line.starts_with('#')).count(), 1 + 81);
+    let made = harness.state().session().ledger.iter().next().unwrap();
+    let chain = made.provenance.lines();
+    for line in [("class prior π", "uniform"), ("T", "1")] {
+        assert!(chain.iter().any(|(name, value)| (name.as_str(), value.as_str()) == line), "{chain:?}");
+    }
+    let beside = std::fs::read_to_string(place.path().join("curve.csv.provenance.json")).unwrap();
+    assert!(beside.contains("uniform"), "{beside}");
+}
+
+/// Answers all but the last points of the curve, and not that it ended.
+fn answer_in_part(harness: &mut Harness<'_, App>, fake: &Fake) {
+    for question in fake.questions() {
+        let part = if matches!(question, Question::Curve(_)) { 40 } else { usize::MAX };
+        answers(question).into_iter().take(part).for_each(|answer| fake.send(Event::Bayes(Box::new(answer))));
+    }
+    harness.run_steps(3);
+}
+
+#[test]
+fn a_curve_that_is_not_complete_is_not_saved() {
+    let (mut harness, fake) = ready();
+    harness.get_by_role_and_label(Role::Button, "Bayes error").click();
+    harness.run_steps(3);
+    answer_in_part(&mut harness, &fake);
+    assert!(shows(&harness, "40 of 81 points"), "{:?}", labels(&harness));
+    command(&mut harness, "save the curve");
+    assert!(harness.query_by_role_and_label(Role::TextInput, "Path").is_none(), "it asks where to save");
+    assert!(harness.state().session().log.iter().any(|entry| entry.text.contains("not complete yet")));
+}
+
+#[test]
+fn methods_and_targets_of_another_prior_say_so() {
+    let (mut harness, fake) = panel();
+    command(&mut harness, "compare all");
+    answer_all(&mut harness, &fake);
+    type_target(&mut harness, "Target Bayes error", "5 %");
+    answer_all(&mut harness, &fake);
+    assert!(!shows(&harness, "π has moved since"));
+    move_prior(&mut harness);
+    answer_all(&mut harness, &fake);
+    for text in ["π has moved since. Run again.", "π has moved since: press Enter in the field again."] {
+        assert!(shows(&harness, text), "'{text}' is not shown: {:?}", labels(&harness));
+    }
+    command(&mut harness, "compare all");
+    answer_all(&mut harness, &fake);
+    assert!(!shows(&harness, "Run again."));
+}
+
+#[test]
+fn pairs_that_were_lost_are_not_said_to_be_computed() {
+    let (mut harness, fake) = ready();
+    harness.get_by_role_and_label(Role::Button, "Bayes error").click();
+    harness.run_steps(3);
+    assert!(shows(&harness, "Computing…"));
+    fake.send(Event::Bayes(Box::new(Answer::Lost { reason: "a bound was wrong".into() })));
+    harness.run_steps(3);
+    assert!(!shows(&harness, "Computing…") && shows(&harness, "a bound was wrong"), "{:?}", labels(&harness));
+}
