@@ -111,10 +111,10 @@ fn a_walk_between_two_samples_is_saved_and_its_images_are_inspected() {
 #[test]
 fn a_walk_stops_when_it_is_cancelled() {
     let mut bench = Bench::new();
-    let job = bench.worker.submit(ask(Destination::Sample(1), 50_000, settings(1.0)));
+    let job = bench.worker.submit(ask(Destination::Sample(1), 10_000, settings(1.0)));
     bench.until(|event| matches!(event, Event::Walk { .. }).then_some(()));
     bench.worker.cancel(job);
     assert_eq!(bench.outcome(job), Outcome::Cancelled);
     let (dots, arrival) = told(&bench, job);
-    assert!(!dots.is_empty() && dots.len() < 50_000 && arrival.is_none());
+    assert!(!dots.is_empty() && dots.len() < 10_000 && arrival.is_none());
 }
