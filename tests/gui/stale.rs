@@ -65,6 +65,13 @@ fn what_cannot_be_had_says_why_until_it_is_asked_for_again() {
     harness.state_mut().slide(1.7);
     harness.run_steps(3);
     assert!(!shows(&harness, "The samples cannot be drawn") && shows(&harness, "Drawing the first samples"));
+    // The word on an older request comes after the newer one was made, which is answered.
+    fake.send(Event::Unanswered { asked: Asked::Gallery, why: "the card had no room".into() });
+    harness.run_steps(3);
+    assert!(shows(&harness, "the samples cannot be drawn: see the log"));
+    fake.answer();
+    harness.run_steps(3);
+    assert!(harness.state().session().gallery_complete() && !shows(&harness, "cannot be drawn: see the log"));
 }
 
 #[test]

@@ -18,6 +18,8 @@ impl Session {
 
     /// New tiles.
     pub fn take_gallery(&mut self, update: GalleryUpdate) {
+        // What was said of an older request is no longer so.
+        self.unanswered.remove(&Asked::Gallery);
         self.gallery.take(update);
     }
 
@@ -30,6 +32,7 @@ impl Session {
     /// A new inspection.
     pub fn take_inspection(&mut self, inspection: Inspection) {
         if self.inspection.as_ref().is_none_or(|old| old.generation <= inspection.generation) {
+            self.unanswered.remove(&Asked::Inspection);
             self.inspection = Some(inspection);
         }
     }
@@ -49,6 +52,7 @@ impl Session {
     pub fn take_evidence(&mut self, map: EvidenceMap) {
         let newer = |old: &EvidenceMap| old.request.generation <= map.request.generation;
         if self.evidence.as_ref().is_none_or(newer) {
+            self.unanswered.remove(&Asked::Evidence);
             self.evidence = Some(map);
         }
     }
