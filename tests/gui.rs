@@ -99,6 +99,16 @@ fn until(harness: &mut Harness<'_, App>, holds: impl Fn(&Harness<'_, App>) -> bo
     panic!("it did not come to hold in 200 frames; the window shows:\n{harness:?}");
 }
 
+/// Has a command carried out that the palette finds by these words.
+fn by_palette(harness: &mut Harness<'_, App>, words: &str) {
+    harness.key_press_modifiers(Modifiers::COMMAND, Key::P);
+    harness.run_steps(3);
+    harness.get_by_label("Command").type_text(words);
+    harness.run_steps(2);
+    harness.key_press(Key::Enter);
+    harness.run_steps(4);
+}
+
 fn shows(harness: &Harness<'_, App>, text: &str) -> bool {
     harness.query_all_by_label_contains(text).next().is_some()
 }
@@ -176,12 +186,7 @@ fn jobs_can_be_paused_and_cancelled() {
     harness.state_mut().open(vec!["/data/second".into()]);
     harness.state_mut().open(vec!["/data/third".into()]);
     harness.run_steps(2);
-    harness.key_press_modifiers(Modifiers::COMMAND, Key::P);
-    harness.run_steps(3);
-    harness.get_by_label("Command").type_text("cancel all");
-    harness.run_steps(2);
-    harness.key_press(Key::Enter);
-    harness.run_steps(2);
+    by_palette(&mut harness, "cancel all");
     assert_eq!(fake.cancelled(), [1, 2, 3], "what has ended is not cancelled again");
 }
 
@@ -240,12 +245,7 @@ fn a_tooltip_makes_room_for_a_window_above_it() {
 #[test]
 fn the_palette_finds_commands_and_escape_closes_it() {
     let (mut harness, _) = full();
-    harness.key_press_modifiers(Modifiers::COMMAND, Key::P);
-    harness.run_steps(3);
-    harness.get_by_label("Command").type_text("new samp");
-    harness.run_steps(2);
-    harness.key_press(Key::Enter);
-    harness.run_steps(2);
+    by_palette(&mut harness, "new samp");
     assert_eq!(harness.state().prefs().seed, 1);
     harness.key_press_modifiers(Modifiers::COMMAND, Key::P);
     harness.run_steps(3);

@@ -82,7 +82,7 @@ const WORDS: &[(&[&str], &[&str])] = &[
 ];
 
 fn sources() -> Vec<(String, String)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = Path::new(".");
     let mut folders = vec![root.join("src")];
     let mut found = Vec::new();
     while let Some(folder) = folders.pop() {

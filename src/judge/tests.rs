@@ -1,7 +1,7 @@
 //! Against an independent computation with numpy (tests/reference/judge/make.py), and the folder of a report.
 
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use burn::tensor::Device;
 
@@ -14,7 +14,7 @@ use crate::data::Split;
 use crate::events::Progress;
 
 fn reference() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/reference/judge")
+    std::path::absolute("tests/reference/judge").unwrap()
 }
 
 pub(super) fn truth() -> Truth {

@@ -14,7 +14,7 @@ use super::fill::Filled;
 
 /// A file of the reference.
 pub fn path(name: &str) -> PathBuf {
-    let bundled = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/reference");
+    let bundled = || std::path::absolute("tests/reference").unwrap();
     std::env::var_os("BAYESCOPE_REFERENCE").map_or_else(bundled, PathBuf::from).join(name)
 }
 

@@ -18,7 +18,7 @@ use sha2::{Digest, Sha256};
 
 /// A file made by `fixtures/make.py`.
 fn fixture(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fetch/fixtures").join(name)
+    std::path::absolute(format!("tests/fetch/fixtures/{name}")).unwrap()
 }
 
 /// Catalogues are made of constants; a test's few live as long as it.

@@ -17,7 +17,7 @@ use serde_json::Value;
 
 /// A file of the reference: in `tests/reference`, or in the folder named by `BAYESCOPE_REFERENCE`.
 fn reference() -> Value {
-    let bundled = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/reference");
+    let bundled = || PathBuf::from("tests/reference");
     let folder = std::env::var_os("BAYESCOPE_REFERENCE").map_or_else(bundled, PathBuf::from);
     let text = std::fs::read_to_string(folder.join("fidelity/fidelity.json")).unwrap();
     serde_json::from_str(&text).unwrap()

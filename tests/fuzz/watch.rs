@@ -182,7 +182,7 @@ impl Reader<'_> {
 
     /// The inputs that were found once, by the whole file they were made of.
     fn found(&self) -> Vec<(String, Vec<u8>)> {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzz/found").join(self.name);
+        let folder = Path::new("tests/fuzz/found").join(self.name);
         let mut paths: Vec<PathBuf> =
             std::fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path()).collect();
         paths.sort();

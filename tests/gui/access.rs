@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use bayescope::gui::App;
 use eframe::egui::accesskit::{Action, NodeId};
-use eframe::egui::{Key, Modifiers, Role};
+use eframe::egui::{Key, Role};
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT, Queryable};
 
-use super::{bayes, full, shows};
+use super::{bayes, by_palette, full, shows};
 
 /// What a person works with.
 const CONTROLS: [Role; 9] = [
@@ -124,12 +124,7 @@ fn every_control_of_every_window_has_a_name_and_is_reached_by_tab() {
     ];
     let mut faults = Vec::new();
     for (command, sign) in windows {
-        harness.key_press_modifiers(Modifiers::COMMAND, Key::P);
-        harness.run_steps(3);
-        harness.get_by_label("Command").type_text(command);
-        harness.run_steps(2);
-        harness.key_press(Key::Enter);
-        harness.run_steps(4);
+        by_palette(&mut harness, command);
         assert!(shows(&harness, sign), "the window '{command}' did not open");
         faults.extend(check(&mut harness, command));
         for _ in 0..2 {

@@ -261,12 +261,7 @@ fn class_hardness_is_asked_for_only_while_the_panel_shows() {
 fn methods_are_compared_and_figure_1_is_drawn() {
     let (mut harness, fake) = panel();
     for command in ["compare all", "figure 1 of ebo"] {
-        harness.key_press_modifiers(Modifiers::COMMAND, Key::P);
-        harness.run_steps(3);
-        harness.get_by_label("Command").type_text(command);
-        harness.run_steps(2);
-        harness.key_press(Key::Enter);
-        harness.run_steps(2);
+        by_palette(&mut harness, command);
         answer_all(&mut harness, &fake);
     }
     for method in Method::ALL {
@@ -279,12 +274,7 @@ fn methods_are_compared_and_figure_1_is_drawn() {
 #[test]
 fn the_palette_opens_the_panel_and_values_are_copied_with_their_provenance() {
     let (mut harness, fake) = ready();
-    harness.key_press_modifiers(Modifiers::COMMAND, Key::P);
-    harness.run_steps(3);
-    harness.get_by_label("Command").type_text("panel: bayes");
-    harness.run_steps(2);
-    harness.key_press(Key::Enter);
-    harness.run_steps(3);
+    by_palette(&mut harness, "panel: bayes");
     answer_all(&mut harness, &fake);
     assert!(shows(&harness, "Bayes error over τ"));
     harness.get_by_role_and_label(Role::Button, "Copy value").click();

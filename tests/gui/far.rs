@@ -6,13 +6,13 @@ use bayescope::device::remote::candidate;
 use bayescope::device::{DeviceChoice, DeviceReport, Latency};
 use bayescope::gui::{App, Prefs};
 use bayescope::worker::protocol::{Event, FarNews, Job, JobId, Outcome};
-use eframe::egui::{Key, Modifiers, Role};
+use eframe::egui::{Key, Role};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 
 use super::experiments::{click, rewrite};
 use super::fake::Fake;
-use super::{full, shows};
+use super::{by_palette, full, shows};
 
 const THERE: &str = "ws://gpu-box:3000";
 
@@ -22,12 +22,7 @@ fn choice(text: &str) -> DeviceChoice {
 
 /// By the palette.
 fn opened(harness: &mut Harness<'_, App>) {
-    harness.key_press_modifiers(Modifiers::COMMAND, Key::P);
-    harness.run_steps(3);
-    harness.get_by_label("Command").type_text("Compute on another machine");
-    harness.run_steps(2);
-    harness.key_press(Key::Enter);
-    harness.run_steps(4);
+    by_palette(harness, "Compute on another machine");
 }
 
 /// The devices that were asked for.

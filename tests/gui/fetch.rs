@@ -4,28 +4,18 @@ use bayescope::data::fetch::{Fetched, corpus};
 use bayescope::events::Progress;
 use bayescope::gui::App;
 use bayescope::worker::protocol::{Event, Outcome};
-use eframe::egui::{Key, Modifiers, Role};
+use eframe::egui::Role;
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 
 use super::experiments::{click, rewrite};
-use super::{full, shows};
-
-/// By the palette.
-fn opened(harness: &mut Harness<'_, App>, name: &str) {
-    harness.key_press_modifiers(Modifiers::COMMAND, Key::P);
-    harness.run_steps(3);
-    harness.get_by_label("Command").type_text(name);
-    harness.run_steps(2);
-    harness.key_press(Key::Enter);
-    harness.run_steps(4);
-}
+use super::{by_palette, full, shows};
 
 #[test]
 fn nothing_is_fetched_without_a_click_and_a_failure_tells_the_way_out() {
     let (mut harness, fake) = full();
     let place = tempfile::tempdir().unwrap();
-    opened(&mut harness, "Fetch corpus: kmnist");
+    by_palette(&mut harness, "Fetch corpus: kmnist");
     let kmnist = corpus("kmnist").unwrap();
     for text in
         [kmnist.about, kmnist.terms, "Nothing is downloaded before you press Fetch", "emnist-letters", "codh.rois"]
@@ -75,7 +65,7 @@ fn what_was_fetched_is_put_to_use() {
     let (mut harness, fake) = full();
     let place = tempfile::tempdir().unwrap();
     let kmnist = corpus("kmnist").unwrap();
-    opened(&mut harness, "Fetch corpus: kmnist");
+    by_palette(&mut harness, "Fetch corpus: kmnist");
     rewrite(&mut harness, "Folder for corpora", &place.path().display().to_string());
     click(&mut harness, "Fetch");
     let (id, _) = fake.fetches().pop().unwrap();

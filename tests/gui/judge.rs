@@ -1,6 +1,6 @@
 //! The panel *My classifier*: what is asked, what is shown, what is written.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use bayescope::data::Split;
 use bayescope::events::Progress;
@@ -15,7 +15,7 @@ use super::experiments::{click, rewrite};
 use super::{full, shows, tables};
 
 fn reference(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/reference/judge").join(name)
+    std::path::absolute(format!("tests/reference/judge/{name}")).unwrap()
 }
 
 #[test]

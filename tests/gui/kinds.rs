@@ -4,11 +4,10 @@ use std::path::Path;
 
 use bayescope::experiment::{Experiment, ExperimentSpec};
 use bayescope::worker::protocol::Job;
-use eframe::egui::{Key, Modifiers};
-use egui_kittest::kittest::Queryable;
+use eframe::egui::Key;
 
 use super::experiments::{click, open, panel, rewrite, run_of};
-use super::{shows, tables};
+use super::{by_palette, shows, tables};
 
 fn sweep() -> ExperimentSpec {
     toml::from_str(
@@ -69,12 +68,7 @@ fn shifts_and_strategies_are_edited_in_place() {
 fn every_preset_is_in_the_palette_and_fills_the_form() {
     let (mut harness, fake) = panel();
     click(&mut harness, "Gallery");
-    harness.key_press_modifiers(Modifiers::COMMAND, Key::P);
-    harness.run_steps(2);
-    harness.get_by_label("Command").type_text("new experiment soft-labels-quick");
-    harness.run_steps(2);
-    harness.key_press(Key::Enter);
-    harness.run_steps(4);
+    by_palette(&mut harness, "new experiment soft-labels-quick");
     assert!(shows(&harness, "What is the whole exact posterior worth"), "{:?}", super::labels(&harness));
     rewrite(&mut harness, "Folder of the experiment", "/runs/soft");
     click(&mut harness, "Start experiment");

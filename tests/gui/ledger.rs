@@ -8,21 +8,15 @@ use bayescope::units::Seed;
 use bayescope::validate::compare_precision;
 use bayescope::worker::protocol::{Event, Job, Outcome};
 use burn::tensor::Device;
-use eframe::egui::{Key, Modifiers};
 use egui_kittest::kittest::Queryable;
 
 use super::experiments::click;
-use super::{full, shows};
+use super::{by_palette, full, shows};
 
 #[test]
 fn precision_is_compared_on_a_page_of_its_own() {
     let (mut harness, fake) = full();
-    harness.key_press_modifiers(Modifiers::COMMAND, Key::P);
-    harness.run_steps(3);
-    harness.get_by_label("Command").type_text("precision");
-    harness.run_steps(2);
-    harness.key_press(Key::Enter);
-    harness.run_steps(4);
+    by_palette(&mut harness, "precision");
     assert!(shows(&harness, "Not compared yet"));
     click(&mut harness, "Copy comparison as command");
     let command = "bayescope oracle precision mnist --images 256 --tau 1";
@@ -55,12 +49,7 @@ fn precision_is_compared_on_a_page_of_its_own() {
 #[test]
 fn everything_on_show_and_given_away_has_its_badge_and_chain() {
     let (mut harness, fake) = full();
-    harness.key_press_modifiers(Modifiers::COMMAND, Key::P);
-    harness.run_steps(3);
-    harness.get_by_label("Command").type_text("exactness");
-    harness.run_steps(2);
-    harness.key_press(Key::Enter);
-    harness.run_steps(4);
+    by_palette(&mut harness, "exactness");
     for text in
         ["Posteriors of the gallery and the inspector", "weights SHA-256", "Pictures of the gallery", "Nothing yet"]
     {

@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 use bayescope::gui::App;
 use bayescope::worker::bayes::protocol::{Answer, Question};
 use bayescope::worker::protocol::Event;
-use eframe::egui::{Key, Modifiers, Role};
+use eframe::egui::{Key, Role};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 
 use super::bayes::{answer_all, answers, panel, ready, type_target};
 use super::experiments::rewrite;
 use super::fake::Fake;
-use super::{labels, shows};
+use super::{by_palette, labels, shows};
 
 /// Gives class 3 four tenths.
 fn move_prior(harness: &mut Harness<'_, App>) {
@@ -23,15 +23,6 @@ fn move_prior(harness: &mut Harness<'_, App>) {
     assert!((harness.state().prefs().prior[3] - 0.4).abs() < 1e-9, "{:?}", harness.state().prefs().prior);
 }
 
-fn command(harness: &mut Harness<'_, App>, words: &str) {
-    harness.key_press_modifiers(Modifiers::COMMAND, Key::P);
-    harness.run_steps(3);
-    harness.get_by_label("Command").type_text(words);
-    harness.run_steps(2);
-    harness.key_press(Key::Enter);
-    harness.run_steps(3);
-}
-
 #[test]
 fn a_saved_curve_is_of_the_prior_it_was_computed_for() {
     let (mut harness, fake) = panel();
@@ -39,7 +30,7 @@ fn a_saved_curve_is_of_the_prior_it_was_computed_for() {
     harness.run_steps(3);
     move_prior(&mut harness);
     answer_all(&mut harness, &fake);
-    command(&mut harness, "save the curve");
+    by_palette(&mut harness, "save the curve");
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("curve.csv");
     rewrite(&mut harness, "Path", &path.display().to_string());
@@ -78,7 +69,7 @@ fn a_curve_that_is_not_complete_is_not_saved() {
     harness.run_steps(3);
     answer_in_part(&mut harness, &fake);
     assert!(shows(&harness, "40 of 81 points"), "{:?}", labels(&harness));
-    command(&mut harness, "save the curve");
+    by_palette(&mut harness, "save the curve");
     assert!(harness.query_by_role_and_label(Role::TextInput, "Path").is_none(), "it asks where to save");
     assert!(harness.state().session().log.iter().any(|entry| entry.text.contains("not complete yet")));
 }
@@ -86,7 +77,7 @@ fn a_curve_that_is_not_complete_is_not_saved() {
 #[test]
 fn methods_and_targets_of_another_prior_say_so() {
     let (mut harness, fake) = panel();
-    command(&mut harness, "compare all");
+    by_palette(&mut harness, "compare all");
     answer_all(&mut harness, &fake);
     type_target(&mut harness, "Target Bayes error", "5 %");
     answer_all(&mut harness, &fake);
@@ -96,7 +87,7 @@ fn methods_and_targets_of_another_prior_say_so() {
     for text in ["π has moved since. Run again.", "π has moved since: press Enter in the field again."] {
         assert!(shows(&harness, text), "'{text}' is not shown: {:?}", labels(&harness));
     }
-    command(&mut harness, "compare all");
+    by_palette(&mut harness, "compare all");
     answer_all(&mut harness, &fake);
     assert!(!shows(&harness, "Run again."));
 }

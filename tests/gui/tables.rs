@@ -132,9 +132,9 @@ fn sources(folder: &Path, out: &mut Vec<PathBuf>) {
 /// A plot is made in these words; its button stands in the same file, or in one beside or above it that calls it.
 #[test]
 fn no_plot_is_made_without_a_button_for_its_table() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/gui");
+    let root = Path::new("src/gui");
     let mut files = Vec::new();
-    sources(&root, &mut files);
+    sources(root, &mut files);
     let text = |path: &Path| std::fs::read_to_string(path).unwrap();
     let has_button = |path: &Path| text(path).contains("data_table::button(");
     let (mut plots, mut faults) = (0, Vec::new());

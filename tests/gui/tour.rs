@@ -7,7 +7,7 @@ use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT, Queryable};
 
 use super::fake::Fake;
-use super::{bayes, full, shows, until, window};
+use super::{bayes, by_palette, full, shows, until, window};
 
 fn press(harness: &mut Harness<'_, App>, button: &str) {
     harness.get_by_role_and_label(Role::Button, button).click();
@@ -94,12 +94,7 @@ fn escape_leaves_it_and_the_menu_and_the_palette_have_it_again() {
     assert!(shows(&harness, "A world in which the truth is known"));
     press(&mut harness, "Skip the tour");
     assert!(!shows(&harness, "Skip the tour"));
-    harness.key_press_modifiers(eframe::egui::Modifiers::COMMAND, Key::P);
-    harness.run_steps(3);
-    harness.get_by_label("Command").type_text("take the tour");
-    harness.run_steps(2);
-    harness.key_press(Key::Enter);
-    harness.run_steps(3);
+    by_palette(&mut harness, "take the tour");
     assert!(shows(&harness, "A world in which the truth is known"));
 }
 

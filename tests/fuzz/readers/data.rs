@@ -69,7 +69,7 @@ fn fuzz_cifar() {
 }
 
 fn fixture(name: &str) -> Vec<u8> {
-    std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fetch/fixtures").join(name)).unwrap()
+    std::fs::read(Path::new("tests/fetch/fixtures").join(name)).unwrap()
 }
 
 #[test]

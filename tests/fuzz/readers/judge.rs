@@ -12,8 +12,7 @@ use crate::forms::Form;
 use crate::watch::{Reader, Whole};
 
 fn truth() -> Truth {
-    let dataset = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/reference/judge/dataset");
-    Truth::open(&dataset, Split::Test).unwrap()
+    Truth::open(Path::new("tests/reference/judge/dataset"), Split::Test).unwrap()
 }
 
 fn whole(name: &str, form: Form) -> Whole {

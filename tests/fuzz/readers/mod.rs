@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 /// A file of the reference values of other programs.
 fn reference(name: &str) -> Vec<u8> {
-    std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/reference").join(name)).unwrap()
+    std::fs::read(Path::new("tests/reference").join(name)).unwrap()
 }
 
 /// What a writer that wants a path has written.

@@ -61,10 +61,8 @@ pub fn finished() -> Finished {
 #[test]
 fn fuzz_specs() {
     let mut wholes = Vec::new();
-    let mut presets: Vec<PathBuf> = std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/specs"))
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
+    let mut presets: Vec<PathBuf> =
+        std::fs::read_dir("assets/specs").unwrap().map(|entry| entry.unwrap().path()).collect();
     presets.sort();
     for preset in presets {
         let text = std::fs::read(preset).unwrap();
