@@ -33,6 +33,7 @@ mod products;
 mod read;
 #[cfg_attr(not(feature = "remote"), path = "remote_none.rs")]
 pub mod remote;
+pub mod software;
 mod table;
 #[cfg(feature = "wgpu")]
 mod window;

@@ -80,6 +80,8 @@ pub struct Line {
     pub device: Device,
     /// What has befallen it.
     pub faults: Arc<Faults>,
+    /// Whether it is a graphics device that the processor plays, for which there are kernels of its own.
+    pub software: bool,
     /// The handles beneath, where there are any.
     #[cfg(feature = "wgpu")]
     pub wgpu: Option<burn::tensor::wgpu::WgpuSetup>,
@@ -90,6 +92,7 @@ impl From<Device> for Line {
         Self {
             device,
             faults: Arc::default(),
+            software: false,
             #[cfg(feature = "wgpu")]
             wgpu: None,
         }

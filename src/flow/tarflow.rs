@@ -22,6 +22,7 @@ pub mod cpu;
 pub mod engine;
 mod frozen;
 mod map;
+mod mask;
 mod parameters;
 mod patches;
 pub mod plan;
@@ -30,17 +31,19 @@ mod solve;
 mod tensors;
 
 use burn::module::{Module, Param};
-use burn::tensor::activation::{gelu, softmax};
-use burn::tensor::module::{layer_norm, linear};
+use burn::tensor::activation::softmax;
+use burn::tensor::module::linear;
 use burn::tensor::{DType, Tensor};
 use serde::{Deserialize, Serialize};
 
 use crate::data::ImageShape;
 use crate::device::bounded;
+use crate::device::software::{self, Past, Then};
 use crate::error::{Error, Result};
 use crate::units::ClassId;
 
 pub use frozen::{Look, TarFlowOracle};
+use mask::Mask;
 pub use tensors::TensorTarFlow;
 
 /// Channels of one attention head; fixed in the paper's code.
@@ -140,7 +143,7 @@ pub struct Norm {
 
 impl Norm {
     fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        layer_norm(x, self.weight.val(), Some(self.bias.val()), NORM_EPS)
+        software::layer_norm(x, self.weight.val(), self.bias.val(), NORM_EPS)
     }
 }
 
@@ -155,12 +158,17 @@ pub struct Linear {
 
 impl Linear {
     fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        let (wide, weight) = (x.dtype(), self.weight.val().transpose());
+        self.forward_then(x, Then::Stays)
+    }
+
+    fn forward_then(&self, x: Tensor<3>, then: Then<'_>) -> Tensor<3> {
+        let (wide, weight) = (x.dtype(), self.weight.val());
         let narrow = weight.dtype();
         if narrow == wide {
-            return bounded(linear(x, weight, Some(self.bias.val())));
+            return software::linear(x, weight, self.bias.val(), then);
         }
-        bounded(linear(x.cast(narrow), weight, None).cast(wide)) + self.bias.val().unsqueeze()
+        let product = bounded(linear(x.cast(narrow), weight.transpose(), None).cast(wide));
+        then.of(product + self.bias.val().unsqueeze())
     }
 
     /// The same map with its product in another format; gradients still reach the weight.
@@ -183,8 +191,7 @@ pub struct Context<'a> {
     first: usize,
     /// One for each layer; without, the tokens of the pass are all there are.
     caches: Option<&'a mut [Cache]>,
-    /// 0 where a token may look and −∞ elsewhere, [1, 1, tokens of the pass, keys].
-    mask: Tensor<4>,
+    mask: &'a Mask,
     /// Softmax temperature of the attention.
     temperature: f64,
 }
@@ -198,24 +205,30 @@ pub struct Attention {
 }
 
 impl Attention {
-    /// x [N, M, C] → [N, M, C].
+    /// x [N, M, C] → x + attention, [N, M, C].
     fn forward(&self, x: Tensor<3>, layer: usize, context: &mut Context<'_>) -> Tensor<3> {
         let [n, m, c] = x.dims();
         let heads = c / HEAD;
+        let scale = 1.0 / ((HEAD as f64).sqrt() * context.temperature);
+        let qkv = self.qkv.forward(self.norm.forward(x.clone()));
+        let mut cache = context.caches.as_mut().and_then(|caches| caches.get_mut(layer));
+        let past = cache.as_ref().map(|c| Past { keys: &c.keys, values: &c.values, first: context.first });
+        if let Some(read) = software::attention(&qkv, heads, past.as_ref(), scale) {
+            return self.proj.forward_then(read, Then::Added(&x));
+        }
         // [N, M, 3C] → [3·heads, …] → q, k, v [N, heads, M, 64]
-        let qkv = self.qkv.forward(self.norm.forward(x)).reshape([n, m, 3 * heads, HEAD]).swap_dims(1, 2);
+        let qkv = qkv.reshape([n, m, 3 * heads, HEAD]).swap_dims(1, 2);
         let part = |i: usize| qkv.clone().narrow(1, i * heads, heads);
         let (q, mut k, mut v) = (part(0), part(1), part(2));
-        if let Some(cache) = context.caches.as_mut().and_then(|caches| caches.get_mut(layer)) {
+        if let Some(cache) = &mut cache {
             let here = [0..n, 0..heads, context.first..context.first + m, 0..HEAD];
             cache.keys = cache.keys.clone().slice_assign(here.clone(), k);
             cache.values = cache.values.clone().slice_assign(here, v);
             (k, v) = (cache.keys.clone(), cache.values.clone());
         }
-        let scale = 1.0 / ((HEAD as f64).sqrt() * context.temperature);
-        let scores = bounded(q.matmul(k.swap_dims(2, 3))) * scale + context.mask.clone();
+        let scores = bounded(q.matmul(k.swap_dims(2, 3))) * scale + context.mask.like(&x);
         let read = softmax(scores, 3).matmul(v);
-        self.proj.forward(read.swap_dims(1, 2).reshape([n, m, c]))
+        self.proj.forward_then(read.swap_dims(1, 2).reshape([n, m, c]), Then::Added(&x))
     }
 }
 
@@ -228,8 +241,10 @@ pub struct Mlp {
 }
 
 impl Mlp {
+    /// x [N, M, C] → x + MLP, [N, M, C].
     fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        self.down.forward(gelu(self.up.forward(self.norm.forward(x))))
+        let hidden = self.up.forward_then(self.norm.forward(x.clone()), Then::Gelu);
+        self.down.forward_then(hidden, Then::Added(&x))
     }
 }
 
@@ -254,28 +269,27 @@ pub struct Block {
 }
 
 impl Block {
-    /// Log-scale a (none in VP) and shift b, [N, M, P] each, that the block predicts for the token after each of `x`
-    /// [N, M, P]. `embedding` [N, 1, C] is that of the class, `positions` [T, C] in the block's own order.
-    fn predict(
-        &self,
-        x: Tensor<3>,
-        embedding: Option<&Tensor<3>>,
-        positions: &Tensor<2>,
-        context: &mut Context<'_>,
-    ) -> (Option<Tensor<3>>, Tensor<3>) {
-        let [_, m, p] = x.dims();
-        let mut h = self.proj_in.forward(x) + positions.clone().narrow(0, context.first, m).unsqueeze();
-        if let Some(embedding) = embedding {
-            h = h + embedding.clone();
-        }
+    /// What the block predicts for the token after each of `x` [N, M, P]: [N, M, outputs], see [`parts`]. `places` [N or 1, T, C] are
+    /// positions and class ([`Self::places`]).
+    fn predict(&self, x: Tensor<3>, places: &Tensor<3>, context: &mut Context<'_>) -> Tensor<3> {
+        let m = x.dims()[1];
+        let mut h = self.proj_in.forward_then(x, Then::Added(&places.clone().narrow(1, context.first, m)));
         for (l, layer) in self.attn_blocks.iter().enumerate() {
-            h = h.clone() + layer.attention.forward(h, l, context);
-            h = h.clone() + layer.mlp.forward(h);
+            h = layer.attention.forward(h, l, context);
+            h = layer.mlp.forward(h);
         }
-        let out = self.proj_out.forward(h);
-        let width = out.dims()[2];
-        let scale = (width == 2 * p).then(|| out.clone().narrow(2, 0, p));
-        (scale, out.narrow(2, width - p, p))
+        self.proj_out.forward(h)
+    }
+
+    /// What is added to every token's embedding: its position, in the order in which the block reads, and the class. [1, T, C], or
+    /// [N, T, C] with classes given as mixing weights [N, K].
+    fn places(&self, classes: Option<&Tensor<2>>, flipped: bool) -> Tensor<3> {
+        let positions = self.pos_embed.val();
+        let positions = if flipped { positions.flip([0]) } else { positions }.unsqueeze();
+        match self.embedding(classes) {
+            Some(embedding) => positions + embedding,
+            None => positions,
+        }
     }
 
     /// Embedding [N, 1, C] of classes given as mixing weights [N, K].
@@ -285,18 +299,12 @@ impl Block {
         Some(classes.clone().matmul(embed.reshape([k, c])).unsqueeze_dim(1))
     }
 
-    /// Positions [T, C] in the order in which the block reads.
-    fn positions(&self, flipped: bool) -> Tensor<2> {
-        let positions = self.pos_embed.val();
-        if flipped { positions.flip([0]) } else { positions }
-    }
-
     /// Log-scale a (none in VP) and shift b of every token of x [N, T, P], both in the block's own order.
     fn parameters(&self, x: &Tensor<3>, classes: Option<&Tensor<2>>, flipped: bool) -> (Option<Tensor<3>>, Tensor<3>) {
-        let t = x.dims()[1];
-        let mut context = Context { first: 0, caches: None, mask: causal_mask(x, 0..t, t), temperature: 1.0 };
-        let embedding = self.embedding(classes);
-        let (a, b) = self.predict(x.clone(), embedding.as_ref(), &self.positions(flipped), &mut context);
+        let [_, t, p] = x.dims();
+        let mask = Mask::new(0..t, t);
+        let mut context = Context { first: 0, caches: None, mask: &mask, temperature: 1.0 };
+        let (a, b) = parts(self.predict(x.clone(), &self.places(classes, flipped), &mut context), p);
         // The prediction made at token t is for token t + 1; token 0 stays as it is.
         let later = |v: Tensor<3>| Tensor::cat(vec![v.zeros_like().narrow(1, 0, 1), v.narrow(1, 0, t - 1)], 1);
         (a.map(later), later(b))
@@ -376,11 +384,9 @@ impl TarFlow {
     }
 }
 
-/// 0 where a token of `rows` may look (itself and what came before), −∞ elsewhere: [1, 1, rows, keys].
-fn causal_mask(like: &Tensor<3>, rows: std::ops::Range<usize>, keys: usize) -> Tensor<4> {
-    let m = rows.len();
-    let values: Vec<f32> =
-        rows.flat_map(|row| (0..keys).map(move |key| if key <= row { 0.0 } else { f32::NEG_INFINITY })).collect();
-    let data = burn::tensor::TensorData::new(values, [1, 1, m, keys]);
-    Tensor::from_data(data, (&like.device(), like.dtype()))
+/// Log-scale a (none in VP) and shift b, [N, M, P] each, of what a block predicts.
+fn parts(predicted: Tensor<3>, p: usize) -> (Option<Tensor<3>>, Tensor<3>) {
+    let width = predicted.dims()[2];
+    let scale = (width == 2 * p).then(|| predicted.clone().narrow(2, 0, p));
+    (scale, predicted.narrow(2, width - p, p))
 }

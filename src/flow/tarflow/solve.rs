@@ -6,19 +6,17 @@
 //! only. The module slides: first tokens that are exact, or move no more, leave it with their keys and values, and others
 //! enter at its end. The loop is the case of a module of one token.
 
-use std::ops::Range;
-
 use burn::tensor::{DType, Tensor};
 
 use super::engine::{Guess, Guidance, Strategy, Tick};
-use super::{Block, Cache, Context, HEAD, causal_mask};
+use super::{Block, Cache, Context, HEAD, Mask, parts};
+use crate::device::software::{self, Bounds};
 use crate::error::Result;
 use crate::flow::parameters::to_host;
 
 /// Bounds of log-scales and values while a guess is still far off: tokens that are not solved yet may hold anything, but
 /// nothing that is infinite. Solved tokens never come near.
-const LOG_SCALE_BOUND: f64 = 60.0;
-const VALUE_BOUND: f64 = 1e6;
+const BOUNDS: Bounds = Bounds { log_scale: 60.0, value: 1e6 };
 
 /// A module slides in so many portions: every length is another shape to prepare for on a device.
 const PORTIONS: usize = 8;
@@ -48,18 +46,17 @@ pub struct Mixing {
 /// One network pass over a module: with the class, or without.
 struct Pass<'a> {
     block: &'a Block,
-    embedding: Option<Tensor<3>>,
-    positions: &'a Tensor<2>,
+    /// [N or 1, T, C].
+    places: Tensor<3>,
     caches: Vec<Cache>,
     temperature: f64,
 }
 
 impl Pass<'_> {
-    /// Log-scale and shift after each of the tokens `x` at places `first` ….
-    fn predict(&mut self, x: Tensor<3>, first: usize, mask: &Tensor<4>) -> (Option<Tensor<3>>, Tensor<3>) {
-        let (caches, mask, temperature) = (Some(&mut self.caches[..]), mask.clone(), self.temperature);
-        let mut context = Context { first, caches, mask, temperature };
-        self.block.predict(x, self.embedding.as_ref(), self.positions, &mut context)
+    /// What follows each of the tokens `x` at places `first` …, [N, M, outputs].
+    fn predict(&mut self, x: Tensor<3>, first: usize, mask: &Mask) -> Tensor<3> {
+        let (caches, temperature) = (Some(&mut self.caches[..]), self.temperature);
+        self.block.predict(x, &self.places, &mut Context { first, caches, mask, temperature })
     }
 }
 
@@ -75,11 +72,9 @@ impl Block {
         tick: Tick<'_>,
     ) -> Result<Solved> {
         let z = if flipped { z.flip([1]) } else { z };
-        let positions = self.positions(flipped);
         let pass = |classes, temperature| Pass {
             block: self,
-            embedding: self.embedding(classes),
-            positions: &positions,
+            places: self.places(classes, flipped),
             caches: self.caches(&z),
             temperature,
         };
@@ -99,12 +94,13 @@ impl Block {
     fn caches(&self, z: &Tensor<3>) -> Vec<Cache> {
         let [n, t, _] = z.dims();
         let heads = self.pos_embed.dims()[1] / HEAD;
-        let empty = Tensor::zeros([n, heads, t, HEAD], (&z.device(), z.dtype()));
-        self.attn_blocks.iter().map(|_| Cache { keys: empty.clone(), values: empty.clone() }).collect()
+        // Each its own: they are written in place.
+        let empty = || Tensor::zeros([n, heads, t, HEAD], (&z.device(), z.dtype()));
+        self.attn_blocks.iter().map(|_| Cache { keys: empty(), values: empty() }).collect()
     }
 }
 
-/// The first guess; its first token is always right.
+/// The first guess, in memory of its own, for it is advanced in place; its first token is always right.
 fn start(z: &Tensor<3>, strategy: Strategy) -> Tensor<3> {
     match strategy {
         Strategy::Jacobi { guess: Guess::Zero, .. } => {
@@ -112,7 +108,7 @@ fn start(z: &Tensor<3>, strategy: Strategy) -> Tensor<3> {
             let zeros = z.zeros_like().narrow(1, 1, t - 1);
             Tensor::cat(vec![z.clone().narrow(1, 0, 1), zeros], 1)
         }
-        _ => z.clone(),
+        _ => z.clone() * 1.0,
     }
 }
 
@@ -137,20 +133,18 @@ impl Solver<'_> {
         // Tokens up to `solved` are exact or within the tolerance; the module begins at or before the last of them. Of a module
         // that does not move, every round makes one token more exact, whatever it is told about changes.
         let (mut exact, mut solved) = (0, 0);
-        let mut window: Option<(Range<usize>, Tensor<4>)> = None;
+        let mut mask = Mask::new(0..0, 0);
         while solved < unknown {
             let from = solved / portion * portion;
             let end = unknown.min(from + length);
-            let mask = match &window {
-                Some((tokens, mask)) if *tokens == (from..end) => mask.clone(),
-                _ => causal_mask(&self.z, from..end, unknown + 1),
-            };
-            window = Some((from..end, mask.clone()));
-            let (before, next) = self.round(from, end, &mask);
+            if mask.rows != (from..end) {
+                mask = Mask::new(from..end, unknown + 1);
+            }
+            let changes = self.round(from, end, &mask);
             self.rounds += 1;
             exact = (exact.max(from) + 1).min(end);
             if exact < end {
-                let changes = to_host((next - before).abs().max_dim(2).max_dim(0).cast(DType::F32))?;
+                let changes = largest(&to_host(changes.cast(DType::F32))?, end - from);
                 // Written so that a NaN moves.
                 let still = |limit: f64| changes.iter().take_while(|change| **change <= limit).count();
                 let all_still = still(tolerance) == changes.len();
@@ -166,26 +160,37 @@ impl Solver<'_> {
         Ok(())
     }
 
-    /// Tokens `from + 1 ..= end` before and after they are predicted from the present `from .. end`.
-    fn round(&mut self, from: usize, end: usize, mask: &Tensor<4>) -> (Tensor<3>, Tensor<3>) {
+    /// Predicts tokens `from + 1 ..= end` from the present `from .. end`; by how much each moves, [N or 1, tokens].
+    fn round(&mut self, from: usize, end: usize, mask: &Mask) -> Tensor<2> {
         let [n, _, p] = self.z.dims();
         let length = end - from;
+        let bounds = (length > 1).then_some(BOUNDS);
+        let predicted = self.conditional.predict(self.x.clone().narrow(1, from, length), from, mask);
+        if self.guide.is_none()
+            && let Some(changes) = software::advance(&predicted, &self.z, &self.x, from + 1, bounds)
+        {
+            return changes;
+        }
+        let (a, b) = self.guided(parts(predicted, p), from, mask);
         let z = self.z.clone().narrow(1, from + 1, length);
-        let (a, b) = self.predict(from, length, mask);
-        let a = a.map(|a| if length > 1 { a.clamp(-LOG_SCALE_BOUND, LOG_SCALE_BOUND) } else { a });
+        let a = a.map(|a| bounds.map_or(a.clone(), |by| a.clamp(-by.log_scale, by.log_scale)));
         let next = a.map_or_else(|| z.clone(), |a| z.clone() * a.exp()) + b;
-        let next = if length > 1 { next.clamp(-VALUE_BOUND, VALUE_BOUND) } else { next };
+        let next = bounds.map_or(next.clone(), |by| next.clamp(-by.value, by.value));
         let before = self.x.clone().narrow(1, from + 1, length);
         self.x = self.x.clone().slice_assign([0..n, from + 1..end + 1, 0..p], next.clone());
-        (before, next)
+        (next - before).abs().max_dim(2).max_dim(0).reshape([1, length])
     }
 
     /// Log-scales and shifts after tokens `first ..`, guided where asked.
-    fn predict(&mut self, first: usize, length: usize, mask: &Tensor<4>) -> (Option<Tensor<3>>, Tensor<3>) {
-        let x = self.x.clone().narrow(1, first, length);
-        let (a, b) = self.conditional.predict(x.clone(), first, mask);
+    fn guided(
+        &mut self,
+        (a, b): (Option<Tensor<3>>, Tensor<3>),
+        first: usize,
+        mask: &Mask,
+    ) -> (Option<Tensor<3>>, Tensor<3>) {
         let Some((guidance, pass)) = &mut self.guide else { return (a, b) };
-        let (a_none, b_none) = pass.predict(x, first, mask);
+        let [_, length, p] = b.dims();
+        let (a_none, b_none) = parts(pass.predict(self.x.clone().narrow(1, first, length), first, mask), p);
         let last = (self.z.dims()[1] - 1) as f64;
         let strength =
             |t: usize| if guidance.annealed { (t + 1) as f64 / last * guidance.scale } else { guidance.scale };
@@ -199,4 +204,14 @@ impl Solver<'_> {
         };
         (a, if guidance.what.shift() { move_away(b, b_none) } else { b })
     }
+}
+
+/// The largest change of each token over the images of `changes` [N, tokens]; NaN where one is.
+fn largest(changes: &[f64], tokens: usize) -> Vec<f64> {
+    let larger = |a: f64, b: f64| if a.is_nan() { a } else { if b <= a { a } else { b } };
+    let mut all = vec![0.0; tokens];
+    for image in changes.chunks(tokens) {
+        all.iter_mut().zip(image).for_each(|(all, &change)| *all = larger(*all, change));
+    }
+    all
 }
