@@ -4,6 +4,7 @@
 use serde::Serialize;
 
 use super::estimate::{Figure, Z95};
+use super::monte_carlo::DOUBT;
 use super::rqmc::mean_and_error;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
@@ -29,7 +30,7 @@ pub struct Sampled {
 
 /// The mean over samples of a world of what lies in [0, `most`], with its 95 % interval; `doubts` are 1 − max p of the same samples.
 pub fn of_samples(values: &[f64], doubts: &[f64], most: f64) -> Figure {
-    let doubtful = doubts.iter().filter(|d| **d > 1e-3).count();
+    let doubtful = doubts.iter().filter(|d| **d > DOUBT).count();
     // Hardly any doubt seen: the rule of three for what was not.
     let unseen = if doubtful < ENOUGH { 3.0 / doubts.len() as f64 } else { 0.0 };
     let (mean, error) = mean_and_error(values);

@@ -54,5 +54,11 @@ fn by_difference(classes: &GaussianClasses, tau: Tau, spec: &Spec) -> Result<Sca
     // d log E / d log τ by a central difference, whose own error is of the order STEP².
     let (slope, error) = mean_and_error(&above.log_ratios(&below).map(|ratio| ratio / (2.0 * STEP)));
     let half_width = student_95(REPLICATES - 1) * error + STEP * STEP * slope.abs();
-    Ok(Scaled { log_scale: now.log_scale, value: now.value * slope, half_width: now.value * half_width })
+    // The sum is that of the lower temperature; E at τ itself lies half the way to the higher one.
+    let middle = (STEP * slope).exp();
+    Ok(Scaled {
+        log_scale: now.log_scale,
+        value: middle * now.value * slope,
+        half_width: middle * (now.value * half_width + slope.abs() * now.half_width),
+    })
 }

@@ -10,6 +10,7 @@
 //! | `address`, `remote`, `latency`, `lend` | devices of other machines, and lending ours |
 //! | `products` | the number format of matrix products, in training and in drawing images |
 //! | `read`, `picture` | the one door through which values come back; pictures that need not |
+//! | `software` | kernels for graphics devices that are software |
 //! | `memory` | memory of the host, given back |
 //! | `drill` | faults on purpose, for tests |
 

@@ -61,6 +61,16 @@ impl Finding {
         figures
     }
 
+    /// Leaves out how far classifiers are from the Bayes error of the world: their test images are not of it.
+    pub fn forget_gaps_to_the_world(&mut self) {
+        let beside = match self {
+            Self::SelfValidation(found) => found.classifiers.iter_mut().collect(),
+            Self::Temperature(found) => found.worlds.iter_mut().flat_map(|world| &mut world.classifiers).collect(),
+            _ => Vec::new(),
+        };
+        beside.into_iter().for_each(|beside| beside.gap = None);
+    }
+
     /// Its tables.
     pub fn tables(&self) -> Vec<Table> {
         match self {

@@ -211,9 +211,11 @@ impl Nearness {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
-    use crate::experiment::Finding;
     use crate::experiment::hand_made::{measured, near, result, spec, truth};
+    use crate::experiment::{DataRecord, Finding, Mapped, PartRecord, Summary};
 
     const SPEC: &str = "[world]\noracle = 'mnist'\n[grid]\narchitectures = ['convnet', 'resnet-18']\ntrain_sizes = [100]\n\
                         seeds = [0, 1]\n[experiment]\nkind = 'self-validation'\n";
@@ -255,6 +257,27 @@ mod tests {
         let table = &found.tables()[0];
         assert_eq!(table.shown()[1][10..], ["97.73", "2.05"]);
         assert_eq!(table.shown()[0][10..], ["–", "–"]);
+    }
+
+    #[test]
+    fn images_of_another_origin_are_told_everywhere_and_are_in_no_gap_to_the_world() {
+        let spec = spec(SPEC);
+        let part = |of_this_world| {
+            let (path, sha256, classes) = ("photographs".into(), String::new(), Mapped::ByName);
+            PartRecord { path, images: 20, sha256, dequantisation: None, classes, of_this_world }
+        };
+        for of_this_world in [true, false] {
+            let data = DataRecord { train: part(true), test: Some(part(of_this_world)) };
+            let summary = Summary::of(&spec, results(&spec), &[truth(1.0, 0.04)]).unwrap();
+            let summary = summary.with_images(Some(data), BTreeMap::new());
+            let Some(Finding::SelfValidation(found)) = &summary.finding else { panic!("another kind") };
+            assert!(found.classifiers.iter().all(|beside| beside.gap.is_some() == of_this_world));
+            let said = |text: &str| text.contains("photographs") && text.contains("not of nature") != of_this_world;
+            assert!(summary.tables().iter().all(|table| said(&table.caption)));
+            for figure in summary.figures() {
+                assert!(figure.provenance.iter().any(|(name, text)| name == "images" && said(text)), "{}", figure.id);
+            }
+        }
     }
 
     #[test]

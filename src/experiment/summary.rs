@@ -104,6 +104,17 @@ impl Summary {
         })
     }
 
+    /// With what is known of its images. A gap between errors on images of another origin and the Bayes error of the world is none: it
+    /// is left out.
+    #[must_use]
+    pub fn with_images(mut self, data: Option<DataRecord>, rounding: BTreeMap<String, Rounding>) -> Self {
+        let foreign = data.as_ref().and_then(|data| data.test.as_ref()).is_some_and(|test| !test.of_this_world);
+        if let Some(finding) = self.finding.as_mut().filter(|_| foreign) {
+            finding.forget_gaps_to_the_world();
+        }
+        Self { data, rounding, ..self }
+    }
+
     /// What has to be said about the images, where they are not the world's own or do not carry their posterior.
     pub fn caveats(&self) -> Vec<String> {
         let counted = |(name, rounding): (&String, &Rounding)| {
@@ -128,14 +139,24 @@ impl Summary {
         self.data.iter().flat_map(DataRecord::sentences).chain(rounded).collect()
     }
 
-    /// Its figures, those first that answer the question.
+    /// Its figures, those first that answer the question. Where something has to be said about the images, each says it.
     pub fn figures(&self) -> Vec<Figure> {
-        self.finding.as_ref().map_or_else(|| scaling::figures(self), Finding::figures)
+        let mut figures = self.finding.as_ref().map_or_else(|| scaling::figures(self), Finding::figures);
+        let said = self.caveats();
+        if !said.is_empty() {
+            figures.iter_mut().for_each(|figure| figure.provenance.push(("images".into(), said.join(". "))));
+        }
+        figures
     }
 
-    /// Its tables.
+    /// Its tables, likewise.
     pub fn tables(&self) -> Vec<Table> {
-        self.finding.as_ref().map_or_else(|| scaling::tables(self), Finding::tables)
+        let mut tables = self.finding.as_ref().map_or_else(|| scaling::tables(self), Finding::tables);
+        let said = self.caveats();
+        if !said.is_empty() {
+            tables.iter_mut().for_each(|table| table.caption += &format!(" Images: {}.", said.join(". ")));
+        }
+        tables
     }
 
     /// One line a cell.

@@ -191,6 +191,7 @@ pub struct Context<'a> {
     first: usize,
     /// One for each layer; without, the tokens of the pass are all there are.
     caches: Option<&'a mut [Cache]>,
+    /// Where its tokens may look.
     mask: &'a Mask,
     /// Softmax temperature of the attention.
     temperature: f64,

@@ -111,9 +111,38 @@ pub fn write_figures(figures: &[Figure], tables: &[Table], folder: &Path, title:
         page += &format!("\n_{}_\n", said.collect::<Vec<_>>().join(" · "));
     }
     for table in tables {
-        written.push(write_named(folder, &format!("{}.csv", table.id), table.csv().as_bytes())?);
+        // A figure of the same name has it.
+        let taken = figures.iter().any(|figure| figure.id == table.id);
+        let name = if taken { format!("{}-table.csv", table.id) } else { format!("{}.csv", table.id) };
+        written.push(write_named(folder, &name, table.csv().as_bytes())?);
         page += &format!("\n{}", table.markdown());
     }
     written.push(write_named(folder, "figures.md", page.as_bytes())?);
     Ok(written)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figure::{Axis, Column};
+
+    #[test]
+    fn a_table_leaves_the_figure_of_its_name_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let figure = Figure { id: "gain".into(), x: Axis::linear("n"), y: Axis::linear("gain"), ..Figure::default() };
+        let table = |id: &str| Table {
+            id: id.into(),
+            title: "Gains".into(),
+            caption: "of a table".into(),
+            columns: vec![Column::new("n", 0)],
+            rows: Vec::new(),
+        };
+        let written = write_figures(&[figure], &[table("gain"), table("laws")], folder.path(), "run").unwrap();
+        let mut names: Vec<String> =
+            written.iter().map(|path| path.file_name().unwrap().to_string_lossy().into_owned()).collect();
+        names.sort();
+        assert_eq!(names, ["figures.md", "gain-table.csv", "gain.csv", "gain.png", "gain.svg", "laws.csv"]);
+        let text = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
+        assert!(text("gain-table.csv").contains("of a table") && !text("gain.csv").contains("of a table"));
+    }
 }

@@ -263,7 +263,7 @@ impl RunFolder {
         let conditions = 0..self.spec.experiment.conditions().len().max(1);
         let truths = conditions.map(|condition| self.truth(condition)).collect::<Result<Vec<_>>>()?;
         let found = Summary::of(&self.spec, results.into_iter().flatten().collect(), &truths)?;
-        Ok(Summary { data: self.data.clone(), rounding, ..found })
+        Ok(found.with_images(self.data.clone(), rounding))
     }
 
     /// Writes the summary of what is finished as JSON and CSV.

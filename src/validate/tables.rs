@@ -32,10 +32,15 @@ fn beside(f: &Fidelity) -> Table {
         id: "validate-beside".into(),
         title: "Generated images beside held-out real ones".into(),
         caption: format!(
-            "{generated} generated and {held_out} held-out images against {train} training images; FID against {}. Features: {} ({} of \
+            "{generated} generated and {held_out} held-out images against {train} training images; FID against {}. FID, inception score, \
+             precision, recall, density and coverage, which change with the number of images, are of {} of each. Features: {} ({} of \
              each image). The column of held-out images is what a perfect generator would get. Threshold of a copy: {}. 95 % intervals \
              over images.",
-            f.fid_against, f.features.name, f.features.dims, f.threshold_from
+            f.fid_against,
+            generated.min(held_out),
+            f.features.name,
+            f.features.dims,
+            f.threshold_from
         ),
         columns: vec![
             Column::new("figure", 0),
@@ -217,8 +222,13 @@ fn closest(f: &Fidelity) -> Table {
     Table {
         id: "validate-closest".into(),
         title: "Nearest pairs".into(),
-        caption: "The generated images nearest to a training image, and how near the nearest held-out images come."
-            .into(),
+        caption: {
+            let [_, held_out, generated] = f.n;
+            format!(
+                "The generated images nearest to a training image, and how near the nearest held-out images come. The nearest of more \
+                 images is nearer: these are of {generated} generated and {held_out} held-out ones."
+            )
+        },
         columns: vec![
             Column::new("rank", 0),
             Column::new("distance", 4),

@@ -15,7 +15,7 @@ use crate::measure::fidelity::{
     BLOCK, Beside, ClassDiversity, Close, Coverage, DataCopying, Features, GROUPS, Gaussian, Histogram, InCells,
     InceptionScore, K_COVERAGE, K_PRECISION, Kid, LEVEL, Manifold, Memorisation, Neighbours, SPLITS, Unbiased, WINDOW,
     coverage, data_copying, diversity, expected_coverage, frechet_unbiased, histogram, inception_score, kid,
-    manifolds_beside, memorisation, percentile, texture, texture_ratios,
+    manifolds_beside, memorisation, percentile, texture, texture_ratios, thinned,
 };
 use crate::units::{ClassId, Seed};
 
@@ -137,14 +137,16 @@ pub fn measure(
     let near = Near::of(work, &sets)?;
     tick(1)?;
     let (against, fid_against) = real_gaussian(work, &sets, d)?;
-    let fid = Beside {
-        generated: frechet_unbiased(&against, &sets.generated, GROUPS, seed)?,
-        held_out: frechet_unbiased(&against, &sets.held_out, GROUPS, seed)?,
+    // Both change with the number of images: what held-out images get says what is best only in equal number.
+    let equal = sets.held_out.n().min(sets.generated.n());
+    let fid = |set: &Features<'_, f32>| {
+        frechet_unbiased(&against, &Features::new(&thinned(set, equal, seed), d)?, GROUPS, seed)
     };
+    let fid = Beside { generated: fid(&sets.generated)?, held_out: fid(&sets.held_out)? };
     tick(2)?;
     let kid = kids(&sets, seed)?;
     tick(3)?;
-    let score = |set: &[f64]| inception_score(set, k, SPLITS, Some(seed));
+    let score = |set: &[f64]| inception_score(&thinned(&Features::new(set, k)?, equal, seed), k, SPLITS, Some(seed));
     let inception = Beside { generated: score(&embedded.generated.log_p)?, held_out: score(&embedded.held_out.log_p)? };
     let coverage = coverage(&sets.train, &sets.held_out, &sets.generated, (1, LEVEL), seed)?;
     tick(4)?;

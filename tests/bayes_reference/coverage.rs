@@ -38,3 +38,13 @@ fn intervals_cover_as_often_as_they_say() {
         }
     }
 }
+
+#[test]
+fn errors_of_a_class_that_shows_none_yet_are_allowed_for() {
+    // The rare class is often in doubt and soon known; half of the error is of the other one, which hardly ever is.
+    for (rare, distance) in [(0.01, 6.0), (0.1, 5.5)] {
+        let classes = GaussianClasses::new(vec![vec![0.0], vec![distance]], vec![1.0 - rare, rare]).unwrap();
+        let covered = coverage(&classes, Spec { method: Some(Method::Mc), tolerance: 0.2, ..Spec::default() });
+        assert!(covered >= 90.0, "priors {rare} at {distance}: {covered} %");
+    }
+}

@@ -78,6 +78,31 @@ fn the_derivative_is_the_difference() {
 }
 
 #[test]
+fn the_derivative_of_very_many_classes_is_that_of_the_closed_form() {
+    // All at one distance there is a closed form; moved by a millionth there is none, and 104 classes are too many for faces.
+    let classes = |moved: f64| {
+        let side = |k: usize| {
+            numbers(k as u64, 104)
+                .into_iter()
+                .enumerate()
+                .map(move |(d, u)| moved * u + f64::from(u8::from(d == k)) * 3.0)
+        };
+        GaussianClasses::new((0..104).map(|k| side(k).collect()).collect(), vec![1.0 / 104.0; 104]).unwrap()
+    };
+    for tau in [0.6, 1.0] {
+        let at = |moved, tolerance| {
+            derivative(&classes(moved), Tau::new(tau).unwrap(), &Spec { tolerance, ..Spec::default() }).unwrap()
+        };
+        let (closed, found) = (at(0.0, 1e-3), at(1e-6, 1e-3));
+        assert!(found.std_error < 0.01 * found.value, "{found:?}");
+        assert!(
+            (found.value - closed.value).abs() <= 3.0 * found.std_error + 1e-3 * closed.value,
+            "{found:?}, {closed:?}"
+        );
+    }
+}
+
+#[test]
 fn tau_inverts_the_error() {
     for (seed, count, dims) in [(21, 2, 3), (22, 5, 2), (23, 6, 6), (24, 12, 12)] {
         let classes = random(seed, count, dims, 4.0);

@@ -1,6 +1,6 @@
 //! Figures and tables of the grades.
 
-use super::super::repeats::{SeedGain, cell, distinct};
+use super::super::repeats::{SeedGain, SeedMean, cell, distinct};
 use super::grades::{Asked, Grades, Marked, Rated};
 use crate::bayes::Z95;
 use crate::figure::{Axis, Column, Figure, Point, Rule, Series, Style, Table, Value, Way};
@@ -157,7 +157,7 @@ struct Rating {
     id: &'static str,
     title: &'static str,
     axis: &'static str,
-    part: fn(&Rated) -> Option<SeedGain>,
+    part: fn(&Rated) -> Option<SeedMean>,
 }
 
 const RATINGS: [Rating; 3] = [
@@ -259,8 +259,8 @@ fn estimator_table(grades: &Grades) -> Table {
         id: "graders-estimators".into(),
         title: "Estimators of the Bayes error".into(),
         caption: format!(
-            "Means over seeds beside the Bayes error of the world; 'encloses' counts the draws whose bounds hold the truth. {} After: \
-             {cited}.",
+            "Means over seeds beside the Bayes error of the world; 'encloses' counts the draws whose bounds hold the truth. {} Those of \
+             the bounds are over seeds alone. After: {cited}.",
             one_seed(grades)
         ),
         columns: vec![
@@ -280,7 +280,7 @@ fn estimator_table(grades: &Grades) -> Table {
 }
 
 fn score_table(grades: &Grades) -> Table {
-    let show = |number: Option<SeedGain>| number.map_or(Value::Nothing, |number| number.cell(1.0));
+    let show = |number: Option<SeedMean>| number.map_or(Value::Nothing, |number| number.cell(1.0));
     let row = |r: &Rated| -> Vec<Value> {
         let (tau, n) = (r.tau.into(), (r.n as f64).into());
         vec![name(r).into(), tau, n, show(r.aleatoric), show(r.epistemic), show(r.auroc), show(r.signed_error)]

@@ -93,13 +93,13 @@ pub struct Rated {
     /// Training images.
     pub n: usize,
     /// Spearman's correlation with the true H(p).
-    pub aleatoric: Option<SeedGain>,
+    pub aleatoric: Option<SeedMean>,
     /// Spearman's correlation with the true KL(p‖q).
-    pub epistemic: Option<SeedGain>,
+    pub epistemic: Option<SeedMean>,
     /// Area under the ROC curve for finding the images of largest KL.
-    pub auroc: Option<SeedGain>,
+    pub auroc: Option<SeedMean>,
     /// Mean error as an estimate of what it is said to be, nats.
-    pub signed_error: Option<SeedGain>,
+    pub signed_error: Option<SeedMean>,
 }
 
 impl Grades {
@@ -147,6 +147,9 @@ impl Grades {
 /// The one estimator that is formed on what a classifier believes. The others see images and labels, which a seed, a temperature and N
 /// decide, whatever is trained on them.
 const BELIEF: Estimator = Estimator::PlugIn;
+
+/// Range of a rank correlation.
+const CORRELATION: [f64; 2] = [-1.0, 1.0];
 
 /// Where and of whom something is graded.
 #[derive(Clone, Copy)]
@@ -200,8 +203,8 @@ fn rated(Place { asked, tau, n }: Place, found: &[&Grading]) -> Vec<Rated> {
     let Some(first) = found.first() else { return Vec::new() };
     let one = |i: usize| {
         let of: Vec<&Scored> = found.iter().filter_map(|grading| grading.scores.get(i)).collect();
-        let over = |part: fn(&Scored) -> Option<f64>| {
-            SeedGain::of(&of.iter().filter_map(|scored| part(scored)).collect::<Vec<_>>())
+        let over = |part: fn(&Scored) -> Option<Estimate>, range| {
+            SeedMean::of(&of.iter().filter_map(|scored| part(scored)).collect::<Vec<_>>(), range)
         };
         Rated {
             score: first.scores[i].score,
@@ -209,10 +212,10 @@ fn rated(Place { asked, tau, n }: Place, found: &[&Grading]) -> Vec<Rated> {
             asked,
             tau,
             n,
-            aleatoric: over(|scored| Some(scored.aleatoric.spearman?.value)),
-            epistemic: over(|scored| Some(scored.epistemic.spearman?.value)),
-            auroc: over(|scored| Some(scored.auroc?.value)),
-            signed_error: over(|scored| Some(scored.signed_error?.value)),
+            aleatoric: over(|scored| scored.aleatoric.spearman, CORRELATION),
+            epistemic: over(|scored| scored.epistemic.spearman, CORRELATION),
+            auroc: over(|scored| scored.auroc, SHARE),
+            signed_error: over(|scored| scored.signed_error, [f64::NEG_INFINITY, f64::INFINITY]),
         }
     };
     (0..first.scores.len()).map(one).collect()

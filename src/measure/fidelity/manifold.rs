@@ -142,8 +142,8 @@ pub fn manifolds_beside<A: Real, B: Real, C: Real>(
     })
 }
 
-/// `n` of the images, drawn without replacement, in their order.
-pub(super) fn thinned<T: Real>(features: &Features<'_, T>, n: usize, seed: Seed) -> Vec<T> {
+/// `n` of the images, drawn without replacement, in their order, [n, D]: the same of sets of the same size, whatever D.
+pub fn thinned<T: Real>(features: &Features<'_, T>, n: usize, seed: Seed) -> Vec<T> {
     let mut kept = sample(&mut seed.split("thinned to equal numbers").rng(0), features.n(), n).into_vec();
     kept.sort_unstable();
     features.gather(&kept)

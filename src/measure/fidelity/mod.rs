@@ -45,7 +45,7 @@ pub use features::{Features, Real, by_class};
 pub use frechet::{Frechet, GROUPS, Unbiased, frechet, frechet_unbiased};
 pub use inception::{InceptionScore, SPLITS, inception_score};
 pub use kernel::{BLOCK, Kid, kid, mmd2};
-pub use manifold::{Beside, K_COVERAGE, K_PRECISION, Manifold, expected_coverage, manifold, manifolds_beside};
+pub use manifold::{Beside, K_COVERAGE, K_PRECISION, Manifold, expected_coverage, manifold, manifolds_beside, thinned};
 pub use memory::{Cell, DataCopying, Histogram, InCells, Memorisation, Ranks, data_copying, histogram, memorisation};
 pub use moments::{Gaussian, Moments};
 pub use neighbours::{Close, Neighbours};
