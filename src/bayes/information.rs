@@ -115,7 +115,8 @@ impl Claims {
     /// # Errors
     /// When there are no priors.
     pub fn contradictions(&self) -> Result<Vec<String>> {
-        let label = entropy_of(&self.priors);
+        // Of a single class it is −0.
+        let label = entropy_of(&self.priors) + 0.0;
         if self.priors.is_empty() {
             return Err(Error::input("priors: needed to know H(Y)"));
         }

@@ -64,10 +64,11 @@ pub fn tau_of_error(
     let (low, high) = reachable(classes);
     if !(target > low && target < high) {
         let classes = classes.classes();
-        let within = format!("{} and {}", percent(low), percent(high));
+        let within = format!("strictly between {} and {}", percent(low), percent(high));
+        let meant = if target > 1.0 { format!(" (or is {target} % meant: {target}%?)") } else { String::new() };
         return Err(Error::input(if high > low {
             format!(
-                "no τ gives a Bayes error of {}: with these {classes} classes it lies between {within}",
+                "no τ gives a Bayes error of {}: with these {classes} classes it lies {within}{meant}",
                 percent(target)
             )
         } else {

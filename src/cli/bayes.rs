@@ -28,9 +28,8 @@ struct Given {
 
 /// Reads PROBLEM.json, or takes the base distribution of an oracle.
 fn given(args: &ProblemArgs) -> Result<Given> {
-    let path = Path::new(&args.problem);
-    let mut given = if path.extension().is_some_and(|e| e.eq_ignore_ascii_case("json")) {
-        let problem = Problem::read(path)?;
+    let mut given = if is_problem(&args.problem) {
+        let problem = Problem::read(Path::new(&args.problem))?;
         Given { classes: problem.classes()?, names: problem.class_names(), world: None }
     } else {
         let device = DeviceArg { device: DeviceChoice::Cpu };
@@ -38,24 +37,37 @@ fn given(args: &ProblemArgs) -> Result<Given> {
         let names = opened.world.class_names().to_vec();
         let base = opened.world.flow().shared_base().ok_or_else(|| {
             Error::input(format!(
-                "{}: its map depends on the class, so its Bayes error is no Gaussian integral; use bayes-error --samples N",
+                "{}: its map depends on the class, so its Bayes error is no Gaussian integral: bayes-error --samples N --tau T estimates \
+                 it at a τ; nothing gives its hardness by pairs or the τ of an error",
                 args.problem
             ))
         })?;
         let classes = GaussianClasses::of_base(base, &Prior::uniform(names.len()))?;
         Given { classes, names, world: Some(opened.info.weights_sha256) }
     };
-    if let Some(weights) = &args.prior {
-        if weights.len() != given.names.len() {
-            let (entries, classes) = (weights.len(), given.names.len());
-            return Err(Error::input(format!("--prior has {entries} entries, this problem {classes} classes")));
-        }
-        given.classes = given.classes.with_priors(Prior::new(weights)?.probabilities())?;
+    if let Some(prior) = args.prior(given.names.len())? {
+        given.classes = given.classes.with_priors(prior.probabilities())?;
     }
     Ok(given)
 }
 
+/// Whether it names a file with a problem, not an oracle.
+fn is_problem(name: &str) -> bool {
+    Path::new(name).extension().is_some_and(|e| e.eq_ignore_ascii_case("json"))
+}
+
 impl ProblemArgs {
+    /// The prior that was asked for.
+    fn prior(&self, classes: usize) -> Result<Option<Prior>> {
+        match &self.prior {
+            Some(weights) if weights.len() != classes => {
+                let entries = weights.len();
+                Err(Error::input(format!("--prior has {entries} entries, this problem {classes} classes")))
+            }
+            weights => weights.as_deref().map(Prior::new).transpose(),
+        }
+    }
+
     fn spec(&self) -> Result<Spec> {
         let spec = Spec { tolerance: self.tolerance, seed: Seed(self.seed), ..Spec::default() };
         spec.check().map(|()| spec)
@@ -163,16 +175,19 @@ struct SampledReport<'a> {
 
 /// `bayes-error --samples N`.
 fn sampled(args: &BayesErrorArgs, n: usize) -> Result<()> {
+    if is_problem(&args.problem.problem) {
+        let problem = &args.problem.problem;
+        return Err(Error::input(format!(
+            "{problem}: --samples draws images of an oracle; for a problem leave it out, or choose --method mc"
+        )));
+    }
     let compute = Compute { device: args.device.clone(), precision: PrecisionArg::F32 };
     with_oracle(&args.problem.problem, &compute, |opened, _| sampled_in(opened, args, n))
 }
 
 fn sampled_in(opened: &Opened, args: &BayesErrorArgs, n: usize) -> Result<()> {
     let classes = opened.world.class_names().len();
-    let prior = match &args.problem.prior {
-        None => Prior::uniform(classes),
-        Some(weights) => Prior::new(weights)?,
-    };
+    let prior = args.problem.prior(classes)?.unwrap_or_else(|| Prior::uniform(classes));
     let tau = Tau::new(args.tau)?;
     let settings = Settings { tau, smoothing: Smoothing::ONE, prior };
     let seed = Seed(args.problem.seed);

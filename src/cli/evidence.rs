@@ -7,17 +7,19 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 
-use super::args::{Compute, WorldArgs};
+use super::args::Compute;
 use super::progress::Bar;
 use super::sample::class_of;
 use super::{Opened, print_json, with_oracle};
 use crate::data::write_png;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
 use crate::flow::Evidence;
 use crate::flow::preprocess::Dequantisation;
 use crate::oracle::classify::read_input;
-use crate::units::Seed;
+use crate::oracle::posterior::Prior;
+use crate::oracle::world::Settings;
+use crate::units::{Seed, Smoothing, Tau};
 
 /// Arguments of `evidence`.
 #[derive(Debug, Args)]
@@ -33,8 +35,9 @@ pub struct EvidenceArgs {
     /// The class b it speaks against: its name or number.
     #[arg(long = "against", value_name = "CLASS")]
     pub b: String,
-    #[command(flatten)]
-    pub world: WorldArgs,
+    /// Base temperature τ: the base covariance is multiplied by τ².
+    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
+    pub tau: f64,
     #[command(flatten)]
     pub compute: Compute,
     /// Dequantise 8-bit images with noise of this seed instead of the world's default.
@@ -72,14 +75,24 @@ struct Image<'a> {
 
 /// Computes and prints.
 pub fn run(args: &EvidenceArgs) -> Result<()> {
+    if let Some(path) =
+        args.out.as_ref().filter(|path| !path.extension().is_some_and(|e| e.eq_ignore_ascii_case("png")))
+    {
+        return Err(Error::input(format!("{}: maps are drawn into a .png", path.display())));
+    }
     with_oracle(&args.oracle, &args.compute, |opened, _| explain(opened, args))
 }
 
 fn explain(opened: &Opened, args: &EvidenceArgs) -> Result<()> {
     let world = &opened.world;
-    let settings = args.world.settings(world.class_names().len())?;
+    // Likelihoods know of no prior, and T smooths posteriors.
+    let prior = Prior::uniform(world.class_names().len());
+    let settings = Settings { tau: Tau::new(args.tau)?, smoothing: Smoothing::ONE, prior };
     let (a, b) =
         (class_of("--for ", &args.a, world.class_names())?, class_of("--against ", &args.b, world.class_names())?);
+    if a == b {
+        return Err(Error::input(format!("--for and --against are both {}: evidence is between two classes", args.a)));
+    }
     let how = args.dequantise.map(|seed| Dequantisation::Seeded(Seed(seed)));
     let read = world.read(read_input(&args.input)?, how)?;
     let mut bar = Bar::new("explaining");

@@ -19,6 +19,8 @@ struct Report<'a> {
     classes: &'a [String],
     tau: f64,
     smoothing: f64,
+    #[serde(skip)]
+    settings: String,
     /// Difference of this 32-bit pass from a 64-bit one; absent where the pass was 64-bit.
     precision: Option<PrecisionReport>,
     images: Vec<Image<'a>>,
@@ -68,6 +70,7 @@ fn carry_out(args: &PosteriorArgs, opened: &Opened) -> Result<()> {
         classes: opened.world.class_names(),
         tau: args.world.tau,
         smoothing: args.world.smoothing,
+        settings: settings.describe(),
         precision,
         images: (0..classified.ids.len()).map(image).collect::<Result<_>>()?,
     };
@@ -89,6 +92,7 @@ fn print(report: &Report<'_>) -> Result<()> {
         let (probability, bits) = (p.probabilities[p.decision], image.bits_per_dim);
         println!("{:24} {class:12} {probability:9.6} {:13.4e} {:14.2} {bits:9.4}", image.id, p.entropy_nats, p.log_px);
     }
+    println!("posteriors at {}", report.settings);
     if let Some(precision) = &report.precision {
         println!("{precision}");
     }

@@ -132,8 +132,14 @@ fn print(report: &Report<'_>) {
         return;
     };
     println!(
-        "{}/{POSTERIORS}: {} images × {} classes of {}, mean entropy {:.4e} nats; exact for {}",
-        report.folder, result.input.images, result.classes, result.oracle, result.mean_aleatoric_nats, result.exact_for
+        "{}/{POSTERIORS}: {} images × {} classes of {} at {}, mean entropy {:.4e} nats; exact for {}",
+        report.folder,
+        result.input.images,
+        result.classes,
+        result.oracle,
+        result.settings.describe(),
+        result.mean_aleatoric_nats,
+        result.exact_for
     );
     if let Some(precision) = &result.precision {
         println!("{precision}");

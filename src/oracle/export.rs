@@ -70,6 +70,10 @@ pub fn save_latents(
     Ok(saved)
 }
 
+/// Endings by which somebody means a file that is none of ours, not a folder.
+const FILES: [&str; 14] =
+    ["jpg", "jpeg", "webp", "gif", "bmp", "tif", "tiff", "npy", "csv", "json", "parquet", "zip", "pt", "safetensors"];
+
 fn write_samples(
     world: &World,
     spec: &SampleSpec,
@@ -83,6 +87,10 @@ fn write_samples(
         return Err(Error::input("no samples to write: n is 0"));
     }
     match path.extension().and_then(|e| e.to_str()).map(str::to_ascii_lowercase).as_deref() {
+        Some("npz") if settings.tau.get() == 0.0 => Err(Error::input(format!(
+            "{}: at τ = 0 every image of a class is the same and has no density: draw pictures (.png or a folder), or choose a τ above 0",
+            path.display()
+        ))),
         Some("npz") => write_npz_in_pieces(path, world.shape(), total, |sink| {
             in_batches(world, spec, indices, settings, written, &mut |samples| {
                 sink(&to_world_batch(world.shape(), world.class_names().len(), samples))
@@ -98,6 +106,10 @@ fn write_samples(
             let (shape, sheet) = contact_sheet(world.shape(), &pixels, columns, scale(world.shape()))?;
             write_png(path, shape, &sheet)
         }
+        Some(other) if FILES.contains(&other) => Err(Error::input(format!(
+            "{}: samples are saved as .npz, as one .png, or as pictures in a folder",
+            path.display()
+        ))),
         _ => in_batches(world, spec, indices, settings, written, &mut |samples| save_pictures(world, samples, path)),
     }
 }

@@ -50,3 +50,30 @@ fn looks_write_pictures_and_no_numbers() {
     assert!(fail(1, &words("mnist", &png, &look)).contains("TarFlow"));
     assert!(fail(2, &["sample", "mnist", "--annealed", "--out", text(&png)]).contains("--guidance"));
 }
+
+#[test]
+fn what_is_written_is_what_the_name_says_and_nothing_else_is_touched() {
+    let folder = tempfile::tempdir().unwrap();
+    let [npz, jpg, zero] = ["x.npz", "digits.jpg", "zero.npz"].map(|name| folder.path().join(name));
+    succeed(&["sample", "mnist", "--n", "2", "--out", text(&npz), "--device", "cpu"]);
+    let before = std::fs::read(&npz).unwrap();
+    let evidence =
+        |a, out| ["evidence", "mnist", text(&npz), "--for", a, "--against", "9", "--device", "cpu", "--out", out];
+    let message = fail(1, &evidence("4", text(&npz)));
+    assert!(message.contains("x.npz") && message.contains(".png"), "{message}");
+    assert_eq!(std::fs::read(&npz).unwrap(), before);
+    assert!(fail(1, &evidence("9", "map.png")).contains("two classes"));
+    let sample = |tau, out| ["sample", "mnist", "--n", "2", "--device", "cpu", "--tau", tau, "--out", out];
+    let message = fail(1, &sample("1", text(&jpg)));
+    assert!(message.contains("digits.jpg") && message.contains(".npz"), "{message}");
+    let message = fail(1, &sample("0", text(&zero)));
+    assert!(message.contains("zero.npz") && message.contains("no density"), "{message}");
+    assert!(!jpg.exists() && !zero.exists());
+    let said = succeed(&["posterior", "mnist", text(&npz), "--device", "cpu", "--tau", "1.25"]);
+    assert!(said.contains("τ = 1.25, T = 1, class prior uniform"), "{said}");
+    let problem = folder.path().join("problem.json");
+    let message = fail(1, &["bayes-error", text(&problem), "--samples", "100"]);
+    assert!(message.contains("--method mc"), "{message}");
+    let message = fail(1, &["bayes-error", "mnist", "--samples", "100", "--device", "cpu", "--prior", "1,2"]);
+    assert!(message.contains("2 entries"), "{message}");
+}

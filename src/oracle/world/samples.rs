@@ -24,6 +24,11 @@ impl Settings {
     pub fn default_for(classes: usize) -> Self {
         Self { tau: Tau::ONE, smoothing: Smoothing::ONE, prior: Prior::uniform(classes) }
     }
+
+    /// In words.
+    pub fn describe(&self) -> String {
+        format!("τ = {}, T = {}, class prior {}", self.tau.get(), self.smoothing.get(), self.prior.describe())
+    }
 }
 
 /// Which samples: counter-based, so that sample i is the same image in every batch and for every n.
