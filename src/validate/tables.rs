@@ -32,7 +32,7 @@ fn beside(f: &Fidelity) -> Table {
         id: "validate-beside".into(),
         title: "Generated images beside held-out real ones".into(),
         caption: format!(
-            "{generated} generated and {held_out} held-out images against {train} training images; FID against {}. FID, inception score, \
+            "{generated} generated and {held_out} held-out images against {train} training images; FID against {}. FID with its bias, inception score, \
              precision, recall, density and coverage, which change with the number of images, are of {} of each. Features: {} ({} of \
              each image). The column of held-out images is what a perfect generator would get. Threshold of a copy: {}. 95 % intervals \
              over images.",
@@ -59,7 +59,7 @@ fn percent(e: &Estimate) -> Value {
 /// FID, KID, inception score.
 fn distances(f: &Fidelity) -> Vec<Vec<Value>> {
     let mut rows = vec![
-        row("FID", both(&f.fid, |u| u.plain.value.into()), "0 is best; grows as images get fewer"),
+        row("FID", both(&f.plain_fid, |value| (*value).into()), "0 is best; grows as images get fewer"),
         row("FID without its bias in 1/n", both(&f.fid, |u| Value::of(u.estimate, 1.0)), "0 is best"),
     ];
     if let Some(kid) = &f.kid {

@@ -14,7 +14,7 @@ use crate::measure::Estimate;
 use crate::measure::fidelity::{
     BLOCK, Beside, ClassDiversity, Close, Coverage, DataCopying, Features, GROUPS, Gaussian, Histogram, InCells,
     InceptionScore, K_COVERAGE, K_PRECISION, Kid, LEVEL, Manifold, Memorisation, Neighbours, SPLITS, Unbiased, WINDOW,
-    coverage, data_copying, diversity, expected_coverage, frechet_unbiased, histogram, inception_score, kid,
+    coverage, data_copying, diversity, expected_coverage, frechet, frechet_unbiased, histogram, inception_score, kid,
     manifolds_beside, memorisation, percentile, texture, texture_ratios, thinned,
 };
 use crate::units::{ClassId, Seed};
@@ -39,6 +39,8 @@ pub struct Fidelity {
     pub features: FeatureRecord,
     /// Training, held-out and generated images.
     pub n: [usize; 3],
+    /// FID of equal numbers of generated and of held-out images.
+    pub plain_fid: Beside<f64>,
     /// FID against the training images, or against the statistics that were given.
     pub fid: Beside<Unbiased>,
     /// What FID is against.
@@ -139,10 +141,14 @@ pub fn measure(
     let (against, fid_against) = real_gaussian(work, &sets, d)?;
     // Both change with the number of images: what held-out images get says what is best only in equal number.
     let equal = sets.held_out.n().min(sets.generated.n());
-    let fid = |set: &Features<'_, f32>| {
-        frechet_unbiased(&against, &Features::new(&thinned(set, equal, seed), d)?, GROUPS, seed)
+    let plain = |set: &Features<'_, f32>| {
+        frechet(&against, &Gaussian::of(&Features::new(&thinned(set, equal, seed), d)?)?).map(|found| found.value)
     };
-    let fid = Beside { generated: fid(&sets.generated)?, held_out: fid(&sets.held_out)? };
+    let plain_fid = Beside { generated: plain(&sets.generated)?, held_out: plain(&sets.held_out)? };
+    let fid = Beside {
+        generated: frechet_unbiased(&against, &sets.generated, GROUPS, seed)?,
+        held_out: frechet_unbiased(&against, &sets.held_out, GROUPS, seed)?,
+    };
     tick(2)?;
     let kid = kids(&sets, seed)?;
     tick(3)?;
@@ -161,6 +167,7 @@ pub fn measure(
     let fidelity = Fidelity {
         features: embedded.record.clone(),
         n: [sets.train.n(), sets.held_out.n(), sets.generated.n()],
+        plain_fid,
         fid,
         fid_against,
         kid,
