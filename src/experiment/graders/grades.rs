@@ -300,6 +300,10 @@ mod tests {
                 (found.value - mean).abs() < 1e-15 && found.seeds == 2 && score.asked == Some(asked[i]),
                 "{score:?}"
             );
+            // The same test images under every seed: their uncertainty stays, beside that of the seeds.
+            assert!((found.over_images.high - mean - 0.02).abs() < 1e-12, "{score:?}");
+            let (both, seeds) = (found.interval.unwrap().high - mean, found.over_seeds.unwrap().high - mean);
+            assert!((both - seeds.hypot(0.02)).abs() < 1e-12, "{score:?}");
         }
         assert_eq!((beliefs.len(), grades.scores.len()), (4, 4));
         let truth = grades.figures().into_iter().find(|figure| figure.id == "graders-truth").unwrap();
@@ -308,7 +312,7 @@ mod tests {
     }
 
     fn scored(auroc: f64) -> Scored {
-        let at = Interval { low: auroc, high: auroc };
+        let at = Interval { low: auroc - 0.02, high: auroc + 0.02 };
         let none = Agreement { spearman: None, kendall: None };
         Scored {
             score: Score::SoftmaxEntropy,
