@@ -32,9 +32,15 @@ pub fn empty<const D: usize>(like: &CubeTensor, shape: [usize; D]) -> CubeTensor
     empty_device_dtype(like.client.clone(), like.device.clone(), shape.into(), like.dtype)
 }
 
-/// Cubes for so many units, `more` times.
-pub fn cubes(units: usize, more: usize) -> CubeCount {
-    CubeCount::Static(units.div_ceil(LANES as usize) as u32, more as u32, 1)
+/// The tensor beneath, to be written in place: none where its numbers are not in order, for then a copy would be written.
+pub fn in_place<const D: usize>(x: &Tensor<D>) -> Option<CubeTensor> {
+    let tensor = beneath(x)?;
+    x.clone().try_into_primitive::<Cube>().is_ok_and(|x| x.is_contiguous()).then_some(tensor)
+}
+
+/// Cubes for so many units, in as many dimensions as it takes.
+pub fn cubes(like: &CubeTensor, units: usize) -> CubeCount {
+    cubecl::calculate_cube_count_elemwise(&like.client, units, CubeDim::new_1d(LANES))
 }
 
 /// [`super::in_order`].
@@ -59,10 +65,13 @@ pub fn linear(x: &Tensor<3>, weight: &Tensor<2>, bias: &Tensor<1>, then: Then<'_
         2..=FEW => FEW,
         _ => MANY,
     };
+    // No dimension of a launch takes more cubes than that.
+    let down = u32::from(u16::try_from((n * m).div_ceil(block)).ok()?);
     let (client, out) = (x.client.clone(), empty(&x, [n, m, columns]));
+    let across = (columns / 4).div_ceil(LANES as usize) as u32;
     product::launch(
         &client,
-        cubes(columns / 4, (n * m).div_ceil(block)),
+        CubeCount::Static(across, down, 1),
         CubeDim::new_1d(LANES),
         x.into_buffer_arg(),
         weight.into_buffer_arg(),
@@ -148,7 +157,7 @@ pub fn layer_norm(x: &Tensor<3>, weight: &Tensor<1>, bias: &Tensor<1>, epsilon: 
     let (client, out) = (x.client.clone(), empty(&x, [n, m, c]));
     normalise::launch(
         &client,
-        cubes(n * m, 1),
+        cubes(&out, n * m),
         CubeDim::new_1d(LANES),
         x.into_buffer_arg(),
         weight.into_buffer_arg(),

@@ -139,3 +139,32 @@ fn a_nan_moves_by_nan_and_stays() {
     assert_eq!(x.iter().position(|v| v.is_nan()), Some(8 + 5));
     assert!(x.iter().all(|v| v.is_nan() || v.abs() <= 1e6));
 }
+
+#[test]
+fn more_units_than_one_dimension_of_a_launch_takes() {
+    let Some(device) = software() else { return };
+    // 65,535 cubes of eight units are 524,280; as many of sixteen rows 1,048,560.
+    let x = pair(&device, 1, [1, 600_000, 4]);
+    let (weight, bias) = (pair(&device, 2, [4]), pair(&device, 3, [4]));
+    let norm = |i: usize| layer_norm(x[i].clone(), weight[i].clone(), bias[i].clone(), 1e-2);
+    assert_same("norm", norm(0), norm(1));
+    let x = pair(&device, 4, [1, 1_050_000, 4]);
+    let weight = pair(&device, 5, [4, 4]);
+    let map = |i: usize| linear(x[i].clone(), in_order(weight[i].clone()), bias[i].clone(), Then::Stays);
+    assert_same("map", map(0), map(1));
+    // A head for each of 150,000 × 4 tokens that look at four.
+    let [qkv, plain] = pair(&device, 6, [150_000, 4, 12]);
+    let expected = plain_attention(&plain, 1, 1.0);
+    assert_same("attention", attention(&qkv, 1, None, 1.0).unwrap(), expected.clone());
+    let [keys, values] = [7, 8].map(|salt| pair(&device, salt, [150_000, 1, 4, 4])[0].clone());
+    let past = Past { keys: &keys, values: &values, first: 0 };
+    assert_same("with a past", attention(&qkv, 1, Some(&past), 1.0).unwrap(), expected);
+}
+
+#[test]
+fn what_is_not_in_order_is_not_written_in_place() {
+    let Some(device) = software() else { return };
+    let [z, predicted, x] = [1, 2, 3].map(|salt| pair(&device, salt, [4, 4, 4])[0].clone());
+    assert!(advance(&predicted, &z, &x.clone().swap_dims(0, 1), 0, None).is_none());
+    assert!(advance(&predicted, &z, &x, 0, None).is_some());
+}

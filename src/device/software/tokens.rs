@@ -5,7 +5,7 @@ use burn_cubecl::Cube;
 use burn_cubecl::cubecl;
 use burn_cubecl::cubecl::prelude::*;
 
-use super::kernels::{Four, LANES, beneath, cubes, empty, total};
+use super::kernels::{Four, LANES, beneath, cubes, empty, in_place, total};
 use super::{Bounds, Past};
 
 /// [`super::attention`].
@@ -23,10 +23,10 @@ pub fn attention(qkv: &Tensor<3>, heads: usize, past: Option<&Past<'_>>, scale: 
         None => (qkv.clone(), qkv.clone(), [3 * c, head, 3 * m * c], [c, 2 * c]),
         Some(past) => {
             let tokens = past.keys.dims()[2];
-            let (keys, values) = (beneath(past.keys)?, beneath(past.values)?);
+            let (keys, values) = (in_place(past.keys)?, in_place(past.values)?);
             remember::launch(
                 &client,
-                cubes(n * m * c / 4, 1),
+                cubes(&out, n * m * c / 4),
                 CubeDim::new_1d(LANES),
                 qkv.clone().into_buffer_arg(),
                 keys.clone().into_buffer_arg(),
@@ -43,7 +43,7 @@ pub fn attention(qkv: &Tensor<3>, heads: usize, past: Option<&Past<'_>>, scale: 
     let steps = [token / 4, of_head / 4, image / 4].map(|step| step as u32);
     attend::launch(
         &client,
-        cubes(n * m * heads, 1),
+        cubes(&out, n * m * heads),
         CubeDim::new_1d(LANES),
         qkv.into_buffer_arg(),
         keys.into_buffer_arg(),
@@ -159,12 +159,12 @@ pub fn advance(
     if p % 4 != 0 {
         return None;
     }
-    let (of_tokens, z, x) = (beneath(of_tokens)?, beneath(z)?, beneath(x)?);
+    let (of_tokens, z, x) = (beneath(of_tokens)?, beneath(z)?, in_place(x)?);
     let (client, changes) = (z.client.clone(), empty(&z, [n, m]));
     let most = |bound: fn(Bounds) -> f64| bounds.map_or(0.0, bound) as f32;
     move_tokens::launch(
         &client,
-        cubes(n * m, 1),
+        cubes(&changes, n * m),
         CubeDim::new_1d(LANES),
         of_tokens.into_buffer_arg(),
         z.into_buffer_arg(),
