@@ -80,7 +80,7 @@ pub struct Past<'a> {
     pub first: usize,
 }
 
-/// Causal attention of the tokens of a pass, queries, keys and values [N, M, 3C] of so many heads, in one launch: [N, M, C]. They look
+/// Causal attention of the tokens of a pass, queries, keys and values [N, M, 3C] of so many heads: [N, M, C]. They look
 /// at themselves and what came before, in the pass or in the past, to which they are added. `None` where burn computes it.
 pub fn attention(qkv: &Tensor<3>, heads: usize, past: Option<&Past<'_>>, scale: f64) -> Option<Tensor<3>> {
     #[cfg(feature = "wgpu")]

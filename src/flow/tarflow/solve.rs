@@ -140,10 +140,10 @@ impl Solver<'_> {
             if mask.rows != (from..end) {
                 mask = Mask::new(from..end, unknown + 1);
             }
-            let changes = self.round(from, end, &mask);
-            self.rounds += 1;
             exact = (exact.max(from) + 1).min(end);
-            if exact < end {
+            let changes = self.round(from, end, &mask, exact < end);
+            self.rounds += 1;
+            if let Some(changes) = changes {
                 let changes = largest(&to_host(changes.cast(DType::F32))?, end - from);
                 // Written so that a NaN moves.
                 let still = |limit: f64| changes.iter().take_while(|change| **change <= limit).count();
@@ -160,8 +160,8 @@ impl Solver<'_> {
         Ok(())
     }
 
-    /// Predicts tokens `from + 1 ..= end` from the present `from .. end`; by how much each moves, [N or 1, tokens].
-    fn round(&mut self, from: usize, end: usize, mask: &Mask) -> Tensor<2> {
+    /// Predicts tokens `from + 1 ..= end` from the present `from .. end`; where it is `asked`, by how much each moves, [N or 1, tokens].
+    fn round(&mut self, from: usize, end: usize, mask: &Mask, asked: bool) -> Option<Tensor<2>> {
         let [n, _, p] = self.z.dims();
         let length = end - from;
         let bounds = (length > 1).then_some(BOUNDS);
@@ -169,7 +169,7 @@ impl Solver<'_> {
         if self.guide.is_none()
             && let Some(changes) = software::advance(&predicted, &self.z, &self.x, from + 1, bounds)
         {
-            return changes;
+            return asked.then_some(changes);
         }
         let (a, b) = self.guided(parts(predicted, p), from, mask);
         let z = self.z.clone().narrow(1, from + 1, length);
@@ -178,7 +178,7 @@ impl Solver<'_> {
         let next = bounds.map_or(next.clone(), |by| next.clamp(-by.value, by.value));
         let before = self.x.clone().narrow(1, from + 1, length);
         self.x = self.x.clone().slice_assign([0..n, from + 1..end + 1, 0..p], next.clone());
-        (next - before).abs().max_dim(2).max_dim(0).reshape([1, length])
+        asked.then(|| (next - before).abs().max_dim(2).max_dim(0).reshape([1, length]))
     }
 
     /// Log-scales and shifts after tokens `first ..`, guided where asked.
