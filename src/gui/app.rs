@@ -368,6 +368,7 @@ impl eframe::App for App {
             self.history.settle(&self.prefs);
         }
         self.ask(&ctx);
+        Canvas::of(&ctx).fill(&ctx);
         self.times.painted(frame.info().cpu_usage);
         self.times.frame(began);
     }

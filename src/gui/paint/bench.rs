@@ -54,12 +54,12 @@ pub fn bench(oracle: &str, asked: DeviceChoice, runs: usize) -> Result<(Chosen, 
         made.ok_or_else(|| Error::Device(format!("{asked} computes on the host: nothing to paint in place")))?.levels;
     let shape = world.shape();
     let side = SHEET.max(shape.width).max(shape.height);
-    let mut sheet = Own::new(&Arc::new(Gpu::new(&state)), "bench", [side, side]);
+    let gpu = Arc::new(Gpu::new(&state));
+    let mut sheet = Own::new(&gpu, "bench", [side, side]);
     let mut paint = |sources: &[ImageSource]| -> Result<()> {
         let places: Vec<_> = sources.iter().enumerate().map(|(i, source)| (corner(shape, side, i), source)).collect();
         sheet.put(shape, &places);
-        // What is uploaded waits for a submission.
-        state.queue.submit([]);
+        gpu.submit();
         state.device.poll(wgpu::PollType::wait_indefinitely()).map_err(|e| Error::Device(e.to_string()))?;
         Ok(())
     };

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use eframe::egui::TextureId;
 use eframe::egui::mutex::{Mutex, RwLock};
-use eframe::egui_wgpu::{RenderState, Renderer};
+use eframe::egui::{ColorImage, PaintCallbackInfo, TextureId};
+use eframe::egui_wgpu::{CallbackResources, CallbackTrait, RenderState, Renderer, ScreenDescriptor};
 use wgpu::util::DeviceExt;
 
 use super::picture;
@@ -22,6 +22,17 @@ pub struct Gpu {
     pipeline: wgpu::RenderPipeline,
     /// Textures that were dropped: the frame under way may still show them.
     dropped: Mutex<Vec<TextureId>>,
+    /// What textures are still to be given.
+    errands: Mutex<Vec<Errand>>,
+}
+
+/// What becomes of a texture before the frame that shows it is painted. Laying out a frame touches neither queue nor buffers: those
+/// wait for whoever computes on the device.
+enum Errand {
+    /// A picture at its upper left corner.
+    Upload { texture: wgpu::Texture, corner: [usize; 2], picture: ColorImage },
+    /// Pictures of one batch, each at its upper left corner, on a sheet of so many pixels.
+    Paint { view: wgpu::TextureView, sheet: [u32; 2], shape: ImageShape, pictures: Vec<([usize; 2], DevicePicture)> },
 }
 
 impl Gpu {
@@ -29,7 +40,86 @@ impl Gpu {
     pub fn new(state: &RenderState) -> Self {
         let (device, queue) = (state.device.clone(), state.queue.clone());
         let (renderer, pipeline) = (state.renderer.clone(), pipeline(&device));
-        Self { device, queue, renderer, pipeline, dropped: Mutex::default() }
+        Self { device, queue, renderer, pipeline, dropped: Mutex::default(), errands: Mutex::default() }
+    }
+
+    /// Whether something is to be done before the next frame is painted.
+    pub fn is_wanted(&self) -> bool {
+        !self.errands.lock().is_empty()
+    }
+
+    /// Does what is to be done, in commands of their own.
+    pub fn submit(&self) {
+        let mut encoder = self.device.create_command_encoder(&Default::default());
+        self.perform(&mut encoder);
+        self.queue.submit([encoder.finish()]);
+    }
+
+    /// Does what is to be done. What is uploaded is there before what is painted.
+    fn perform(&self, encoder: &mut wgpu::CommandEncoder) {
+        let errands = std::mem::take(&mut *self.errands.lock());
+        for errand in &errands {
+            match errand {
+                Errand::Upload { texture, corner, picture } => self.upload(texture, *corner, picture),
+                Errand::Paint { view, sheet, shape, pictures } => self.paint(encoder, view, *sheet, *shape, pictures),
+            }
+        }
+    }
+
+    fn upload(&self, texture: &wgpu::Texture, [x, y]: [usize; 2], picture: &ColorImage) {
+        let origin = wgpu::Origin3d { x: x as u32, y: y as u32, z: 0 };
+        let [width, height] = picture.size;
+        self.queue.write_texture(
+            wgpu::TexelCopyTextureInfo { origin, ..texture.as_image_copy() },
+            picture.as_raw(),
+            wgpu::TexelCopyBufferLayout { offset: 0, bytes_per_row: Some(4 * width as u32), rows_per_image: None },
+            extent(width, height),
+        );
+    }
+
+    /// Pictures of one batch, one draw call.
+    fn paint(
+        &self,
+        encoder: &mut wgpu::CommandEncoder,
+        view: &wgpu::TextureView,
+        sheet: [u32; 2],
+        shape: ImageShape,
+        pictures: &[([usize; 2], DevicePicture)],
+    ) {
+        let Some((_, first)) = pictures.first() else { return };
+        let buffer = |label, words: &[u32], usage| {
+            let contents: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+            let init = wgpu::util::BufferInitDescriptor { label: Some(label), contents: &contents, usage };
+            self.device.create_buffer_init(&init)
+        };
+        // As `Tile` and `Sheet` of the shader lie in memory.
+        let tile = |([x, y], levels): &([usize; 2], DevicePicture)| [*x as u32, *y as u32, levels.first() as u32, 0];
+        let tiles: Vec<u32> = pictures.iter().flat_map(tile).collect();
+        let tiles = buffer("tiles", &tiles, wgpu::BufferUsages::STORAGE);
+        let [width, height, channels] = [shape.width, shape.height, shape.channels].map(|n| n as u32);
+        let sheet = buffer("sheet", &[width, height, sheet[0], sheet[1], channels, 0], wgpu::BufferUsages::UNIFORM);
+        let bind = self.device.create_bind_group(&wgpu::BindGroupDescriptor {
+            label: Some("tiles"),
+            layout: &self.pipeline.get_bind_group_layout(0),
+            entries: &[
+                wgpu::BindGroupEntry { binding: 0, resource: first.binding() },
+                wgpu::BindGroupEntry { binding: 1, resource: tiles.as_entire_binding() },
+                wgpu::BindGroupEntry { binding: 2, resource: sheet.as_entire_binding() },
+            ],
+        });
+        let mut pass = encoder.begin_render_pass(&wgpu::RenderPassDescriptor {
+            label: Some("tiles"),
+            color_attachments: &[Some(wgpu::RenderPassColorAttachment {
+                view,
+                depth_slice: None,
+                resolve_target: None,
+                ops: wgpu::Operations { load: wgpu::LoadOp::Load, store: wgpu::StoreOp::Store },
+            })],
+            ..Default::default()
+        });
+        pass.set_pipeline(&self.pipeline);
+        pass.set_bind_group(0, &bind, &[]);
+        pass.draw(0..4, 0..pictures.len() as u32);
     }
 
     /// Gives back the textures that were dropped before this frame.
@@ -113,79 +203,47 @@ impl Own {
         &self.texture
     }
 
-    /// Puts pictures at their upper left corners, pixels: bytes are uploaded, levels painted where they are.
+    /// Puts pictures at their upper left corners, pixels, before the next frame is painted: bytes are uploaded, levels painted
+    /// where they are.
     pub fn put(&mut self, shape: ImageShape, pictures: &[([usize; 2], &ImageSource)]) {
         let mut resident: Vec<([usize; 2], &DevicePicture)> = Vec::new();
+        let mut errands = self.gpu.errands.lock();
         for &(corner, source) in pictures {
             match source {
-                ImageSource::Host(bytes) => self.upload(shape, corner, bytes),
+                ImageSource::Host(bytes) => {
+                    let (texture, picture) = (self.texture.clone(), picture(shape, bytes));
+                    errands.push(Errand::Upload { texture, corner, picture });
+                }
                 ImageSource::Device(levels) => resident.push((corner, levels)),
             }
         }
         while let Some((_, first)) = resident.first().copied() {
             let (batch, rest): (Vec<_>, Vec<_>) = resident.into_iter().partition(|(_, other)| other.same_batch(first));
-            self.paint(shape, &batch);
+            let pictures = batch.into_iter().map(|(corner, levels)| (corner, levels.clone())).collect();
+            let (view, sheet) = (self.view.clone(), [self.texture.width(), self.texture.height()]);
+            errands.push(Errand::Paint { view, sheet, shape, pictures });
             resident = rest;
         }
     }
+}
 
-    fn upload(&self, shape: ImageShape, [x, y]: [usize; 2], bytes: &[u8]) {
-        let image = picture(shape, bytes);
-        let origin = wgpu::Origin3d { x: x as u32, y: y as u32, z: 0 };
-        self.gpu.queue.write_texture(
-            wgpu::TexelCopyTextureInfo { origin, ..self.texture.as_image_copy() },
-            image.as_raw(),
-            wgpu::TexelCopyBufferLayout {
-                offset: 0,
-                bytes_per_row: Some(4 * shape.width as u32),
-                rows_per_image: None,
-            },
-            extent(shape.width, shape.height),
-        );
+/// Among the shapes of a frame: what is to be done before that is painted, in the commands that paint it.
+pub struct Before(pub Arc<Gpu>);
+
+impl CallbackTrait for Before {
+    fn prepare(
+        &self,
+        _: &wgpu::Device,
+        _: &wgpu::Queue,
+        _: &ScreenDescriptor,
+        encoder: &mut wgpu::CommandEncoder,
+        _: &mut CallbackResources,
+    ) -> Vec<wgpu::CommandBuffer> {
+        self.0.perform(encoder);
+        Vec::new()
     }
 
-    /// Pictures of one batch, one draw call.
-    fn paint(&self, shape: ImageShape, pictures: &[([usize; 2], &DevicePicture)]) {
-        let Some((_, first)) = pictures.first() else { return };
-        let Gpu { device, queue, pipeline, .. } = &*self.gpu;
-        let buffer = |label, words: &[u32], usage| {
-            let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-            device.create_buffer_init(&wgpu::util::BufferInitDescriptor { label: Some(label), contents: &bytes, usage })
-        };
-        // As `Tile` and `Sheet` of the shader lie in memory.
-        let tile = |([x, y], levels): &([usize; 2], &DevicePicture)| [*x as u32, *y as u32, levels.first() as u32, 0];
-        let tiles: Vec<u32> = pictures.iter().flat_map(tile).collect();
-        let tiles = buffer("tiles", &tiles, wgpu::BufferUsages::STORAGE);
-        let [width, height, channels] = [shape.width, shape.height, shape.channels].map(|n| n as u32);
-        let sheet = [width, height, self.texture.width(), self.texture.height(), channels, 0];
-        let sheet = buffer("sheet", &sheet, wgpu::BufferUsages::UNIFORM);
-        let bind = device.create_bind_group(&wgpu::BindGroupDescriptor {
-            label: Some("tiles"),
-            layout: &pipeline.get_bind_group_layout(0),
-            entries: &[
-                wgpu::BindGroupEntry { binding: 0, resource: first.binding() },
-                wgpu::BindGroupEntry { binding: 1, resource: tiles.as_entire_binding() },
-                wgpu::BindGroupEntry { binding: 2, resource: sheet.as_entire_binding() },
-            ],
-        });
-        let mut encoder = device.create_command_encoder(&Default::default());
-        {
-            let mut pass = encoder.begin_render_pass(&wgpu::RenderPassDescriptor {
-                label: Some("tiles"),
-                color_attachments: &[Some(wgpu::RenderPassColorAttachment {
-                    view: &self.view,
-                    depth_slice: None,
-                    resolve_target: None,
-                    ops: wgpu::Operations { load: wgpu::LoadOp::Load, store: wgpu::StoreOp::Store },
-                })],
-                ..Default::default()
-            });
-            pass.set_pipeline(pipeline);
-            pass.set_bind_group(0, &bind, &[]);
-            pass.draw(0..4, 0..pictures.len() as u32);
-        }
-        queue.submit([encoder.finish()]);
-    }
+    fn paint(&self, _: PaintCallbackInfo, _: &mut wgpu::RenderPass<'static>, _: &CallbackResources) {}
 }
 
 fn extent(width: usize, height: usize) -> wgpu::Extent3d {

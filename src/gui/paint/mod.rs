@@ -14,7 +14,11 @@ use crate::data::ImageShape;
 use crate::device::ImageSource;
 
 #[cfg(feature = "wgpu")]
-use gpu::{Gpu, Own};
+use eframe::egui::LayerId;
+#[cfg(feature = "wgpu")]
+use eframe::egui_wgpu::Callback;
+#[cfg(feature = "wgpu")]
+use gpu::{Before, Gpu, Own};
 
 /// Pixels are squares, not smears.
 pub const NEAREST: TextureOptions = TextureOptions::NEAREST;
@@ -37,6 +41,17 @@ impl Canvas {
     /// The one of this window.
     pub fn of(ctx: &egui::Context) -> Self {
         ctx.data(|data| data.get_temp(Id::NULL)).unwrap_or_default()
+    }
+
+    /// Has textures filled before this frame is painted. To be called when it is laid out.
+    pub fn fill(&self, ctx: &egui::Context) {
+        #[cfg(feature = "wgpu")]
+        if let Some(gpu) = self.gpu.as_ref().filter(|gpu| gpu.is_wanted()) {
+            let before = Callback::new_paint_callback(ctx.content_rect(), Before(gpu.clone()));
+            ctx.layer_painter(LayerId::background()).add(before);
+        }
+        #[cfg(not(feature = "wgpu"))]
+        let _ = ctx;
     }
 
     /// Gives back the textures that nobody has shown since the last frame.
