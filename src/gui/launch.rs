@@ -12,6 +12,7 @@ use super::prefs::Look;
 use crate::data::write_atomically;
 use crate::device::DeviceChoice;
 use crate::error::{Caught, Error, Result, catch};
+use crate::worker::priority::give_way;
 
 /// Names the window to the desktop and its folder of saved state.
 const APP_ID: &str = "bayescope";
@@ -58,6 +59,8 @@ pub fn run(mut options: Options) -> Result<()> {
             return Err(Error::input(NO_DISPLAY));
         }
     }
+    // What computes in parallel does so on these threads. Where there are some already, they stay.
+    _ = rayon::ThreadPoolBuilder::new().start_handler(|_| give_way()).build_global();
     let mut lost = None;
     let mut windows = 0;
     let outcome = loop {

@@ -12,6 +12,7 @@ use crossbeam_channel::{Receiver, Sender};
 use super::Shared;
 use super::far::{Held, Pulse, instead};
 use super::interactive::{FIRST_PIECE, Interactive};
+use super::priority::give_way;
 use super::protocol::{Event, Job, JobId, Outcome};
 use crate::device::{Chosen, DeviceChoice, Losses, Moved, choose, explain, guarded};
 use crate::error::{Error, Result, panic_message};
@@ -237,6 +238,7 @@ pub fn open_so_far(line: &Line, chosen: &Chosen, interactive: &Interactive) -> O
 
 /// Runs until the handle is dropped. A panic ends the desk, not the thread: a new desk opens the same oracle.
 pub fn work(line: &Line, device: DeviceChoice, oracle: String) {
+    give_way();
     let mut again = (device, oracle);
     survive(line, |running| sit(line, &mut again, running));
 }

@@ -9,6 +9,7 @@
 //! | `desk`, `jobs`, `interactive` | the thread: its loop; jobs in a queue; what follows the sliders, between jobs and within them |
 //! | `bayes` | Bayes errors, on threads of their own |
 //! | `runs`, `cell_images`, `judged_images`, `fetch` | run folders, images read from files, downloads |
+//! | `priority` | what computes gives way to the window |
 //! | `far` | another machine's device, while nothing is asked of it |
 //! | `hardness`, `walk` | what is said about rankings and walks |
 
@@ -21,6 +22,7 @@ pub mod hardness;
 mod interactive;
 mod jobs;
 pub mod judged_images;
+pub mod priority;
 pub mod protocol;
 pub mod runs;
 mod slot;

@@ -20,6 +20,7 @@ use rayon::ThreadPool;
 
 use self::protocol::{Answer, At, CurveQuestion, Question, TargetQuestion, WorldProblem};
 use super::Shared;
+use super::priority::give_way;
 use super::protocol::Event;
 use super::slot::Slot;
 use crate::bayes::{Estimate, GaussianClasses, Spec, bayes_error, limit_at_zero};
@@ -150,9 +151,12 @@ fn start_one(
     events: Sender<Event>,
 ) -> std::result::Result<(), String> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).thread_name(move |i| format!("{name} {i}"));
-    let pool = pool.build().map_err(|error| error.to_string())?;
+    let pool = pool.start_handler(|_| give_way()).build().map_err(|error| error.to_string())?;
     let lane = Lane { shared, ringing, events, pool };
-    let work = move || survive(&lane, || sit(&lane));
+    let work = move || {
+        give_way();
+        survive(&lane, || sit(&lane));
+    };
     std::thread::Builder::new().name(name.into()).spawn(work).map_err(|error| error.to_string())?;
     Ok(())
 }

@@ -1,0 +1,32 @@
+//! What computes gives way to the window.
+
+/// Of 19: a thread at rest beside others that compute gets three quarters of a core they all want.
+#[cfg(target_os = "linux")]
+const NICENESS: i32 = 5;
+
+/// Lets the window's thread go before this one and those it starts: there is more to compute than there are cores, and a frame
+/// waits for nobody. On Linux, where niceness belongs to threads; elsewhere it is the system's business.
+pub fn give_way() {
+    #[cfg(target_os = "linux")]
+    if let Err(error) = rustix::process::nice(NICENESS) {
+        tracing::debug!("a computing thread keeps its priority: {error}");
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use rustix::process::getpriority_process;
+
+    #[test]
+    fn a_thread_gives_way_with_those_it_starts_and_no_other_does() {
+        let own = || getpriority_process(None).unwrap();
+        let before = own();
+        let niced = std::thread::spawn(move || {
+            super::give_way();
+            [own(), std::thread::spawn(own).join().unwrap()]
+        });
+        let wanted = (before + super::NICENESS).min(19);
+        assert_eq!(niced.join().unwrap(), [wanted; 2]);
+        assert_eq!(own(), before);
+    }
+}
