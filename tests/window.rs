@@ -145,3 +145,95 @@ fn a_window_whose_graphics_device_is_lost_is_opened_again() {
         assert!(digits >= 60, "{device}: only {digits} squares look like digits");
     }
 }
+
+/// The window on a display, as its server sees it.
+#[cfg(target_os = "linux")]
+mod server {
+    use std::time::{Duration, Instant};
+
+    use x11rb::connection::Connection;
+    use x11rb::protocol::xproto::{ConfigureWindowAux, ConnectionExt, ImageFormat, Window};
+    use x11rb::rust_connection::RustConnection;
+
+    use super::Display;
+
+    /// Longer than anything takes here.
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    pub struct Server {
+        connection: RustConnection,
+        root: Window,
+    }
+
+    impl Server {
+        pub fn of(display: &Display) -> Self {
+            let (connection, screen) = x11rb::connect(Some(&display.name)).unwrap();
+            let root = connection.setup().roots[screen].root;
+            Self { connection, root }
+        }
+
+        /// Waits for the explorer's window: no other is that wide.
+        pub fn explorer(&self) -> Window {
+            wait("a window", || {
+                let children = self.connection.query_tree(self.root).unwrap().reply().unwrap().children;
+                let width = |window: &Window| Some(self.connection.get_geometry(*window).ok()?.reply().ok()?.width);
+                children.into_iter().find(|window| width(window).is_some_and(|width| width > 900))
+            })
+        }
+
+        /// Makes a window of another size, which nobody hinders: no window manager is there.
+        pub fn resize(&self, window: Window, [width, height]: [u16; 2]) {
+            let size = ConfigureWindowAux::new().x(0).y(0).width(u32::from(width)).height(u32::from(height));
+            self.connection.configure_window(window, &size).unwrap().check().unwrap();
+        }
+
+        /// Waits until the screen is bright within `corner` and black beyond it.
+        pub fn painted_up_to(&self, corner: [u16; 2]) {
+            wait(&format!("a window painted up to {corner:?}"), || {
+                let bright = |at: [u16; 2]| {
+                    let [x, y] = at.map(|at| at as i16);
+                    let image = self.connection.get_image(ImageFormat::Z_PIXMAP, self.root, x, y, 1, 1, !0);
+                    image.unwrap().reply().unwrap().data[..3].iter().all(|&level| level > 150)
+                };
+                let [x, y] = corner;
+                (bright([x - 3, y - 3]) && !bright([x + 3, y + 3])).then_some(())
+            });
+        }
+    }
+
+    fn wait<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+        let began = Instant::now();
+        loop {
+            if let Some(seen) = look() {
+                return seen;
+            }
+            assert!(began.elapsed() < PATIENCE, "not seen: {what}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+/// On a shared device wgpu refuses a window its size while the engine computes: the engine stands aside, and no frame is lost for
+/// longer than that takes.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_window_that_changes_its_size_while_the_engine_computes_is_painted() {
+    let Some(display) = display() else { return };
+    let home = tempfile::tempdir().unwrap();
+    let mut command = explorer_on("wgpu", &display, home.path());
+    command.args(["--theme", "light", "--oracle", "animals", "--no-tour"]).stderr(Stdio::piped());
+    let mut explorer = command.spawn().unwrap();
+    let server = server::Server::of(&display);
+    let window = server.explorer();
+    server.painted_up_to([1280, 800]);
+    // Four hundred samples take a minute here.
+    std::thread::sleep(Duration::from_secs(3));
+    for size in [[1000, 600], [1240, 700], [1100, 650], [1278, 790], [1010, 720], [1300, 640]] {
+        server.resize(window, size);
+        server.painted_up_to(size);
+    }
+    explorer.kill().unwrap();
+    let stderr = explorer.wait_with_output().unwrap().stderr;
+    let stderr = String::from_utf8_lossy(&stderr);
+    assert!(!stderr.contains("painting:") && !stderr.contains("panicked"), "{stderr}");
+}

@@ -4,7 +4,7 @@
 //! | file | what |
 //! |---|---|
 //! | `probe`, `adapters`, `cuda` | whether a device computes; those of wgpu and of CUDA |
-//! | `table`, `window` | the devices brought up so far; the window's own |
+//! | `table`, `window`, `turns` | the devices brought up so far; the window's own, and whose turn it is there |
 //! | `faults`, `persevere`, `batches` | what a failing device looks like; work begun again on the next; halving where memory is short |
 //! | `many` | several devices of one machine |
 //! | `address`, `remote`, `latency`, `lend` | devices of other machines, and lending ours |
@@ -37,6 +37,8 @@ pub mod remote;
 pub mod software;
 mod table;
 #[cfg(feature = "wgpu")]
+pub mod turns;
+#[cfg(feature = "wgpu")]
 mod window;
 
 use std::fmt;
@@ -61,6 +63,15 @@ pub use products::Products;
 pub use read::{to_host, values_read};
 #[cfg(feature = "wgpu")]
 pub use window::{keep_apart, lend_window, lose_window, paints, window_lost};
+
+/// For whoever computes on `device`, between two pieces of work: lets a window that shares it go first while that has to
+/// (`turns`).
+pub fn stand_aside(device: &Device) {
+    #[cfg(feature = "wgpu")]
+    turns::stand_aside(device);
+    #[cfg(not(feature = "wgpu"))]
+    let _ = device;
+}
 
 /// What the user asks for: `auto`, `wgpu`, `wgpu:N`, `cuda:N`, `cpu`, or another machine's device at `ws://host:port/N`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use burn::tensor::Tensor;
 
 use super::faults::{failure, whole};
+use super::stand_aside;
 use crate::error::Result;
 
 static VALUES: AtomicU64 = AtomicU64::new(0);
@@ -18,7 +19,9 @@ pub fn to_host<const D: usize>(tensor: Tensor<D>) -> Result<Vec<f64>> {
     let values = tensor.dims().iter().product::<usize>();
     VALUES.fetch_add(values as u64, Ordering::Relaxed);
     let device = tensor.device();
-    match tensor.try_into_vec_as::<f64>() {
+    let read = tensor.try_into_vec_as::<f64>();
+    stand_aside(&device);
+    match read {
         Ok(values) => whole(&device).map(|()| values),
         Err(error) => Err(failure(&device, &error.to_string())),
     }

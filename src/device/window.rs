@@ -7,7 +7,7 @@ use burn::tensor::Device;
 use burn::tensor::wgpu::WgpuSetup;
 
 use super::table::{self, Place};
-use super::{Candidate, Result, adapters};
+use super::{Candidate, Result, adapters, turns};
 
 /// Kernels gathered into one submission: few, so that the window's next frame need not wait behind many.
 pub const TASKS: usize = 8;
@@ -56,9 +56,20 @@ pub fn lend_window(
     lent(|lent| *lent = Some(Lent { setup, device: None, apart, lost: None, probe }));
 }
 
+/// What wgpu says where the engine's work kept it from giving a window its size.
+const BUSY: &str = "reconfiguring the Surface";
+
 /// A call of the window's own failed. Nothing is painted any more where the device is lost; other errors cost a picture.
 pub fn painting_failed(why: &str) {
-    tracing::error!("painting: {why}");
+    if why.contains(BUSY) {
+        turns::take();
+    }
+    if turns::is_taken() {
+        // A frame of another size than the window's; those that follow are not.
+        tracing::debug!("painting: {why}");
+    } else {
+        tracing::error!("painting: {why}");
+    }
     if why.to_lowercase().contains("lost") {
         lent(|lent| lent.iter_mut().for_each(|lent| _ = lent.lost.get_or_insert_with(|| why.to_owned())));
     }

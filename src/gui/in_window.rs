@@ -18,6 +18,8 @@ use super::prefs::Prefs;
 use super::session::Session;
 use super::wishes::Wishes;
 use crate::device::DeviceChoice;
+#[cfg(feature = "wgpu")]
+use crate::device::turns;
 use crate::error::{Error, Result};
 use crate::oracle::library;
 use crate::worker::Worker;
@@ -108,6 +110,9 @@ pub struct Running {
     measurement: Measurement,
     engine: Rc<dyn Engine>,
     bell: Arc<Bell>,
+    /// Pixels of the last frame.
+    #[cfg_attr(not(feature = "wgpu"), expect(dead_code, reason = "only a shared device has turns"))]
+    size: Option<egui::Vec2>,
 }
 
 impl Running {
@@ -154,7 +159,7 @@ impl Running {
         }
         let shot = if options.screenshot.is_some() { Shot::Waiting(0) } else { Shot::No };
         let measurement = if options.measure_frames { Measurement::Waiting } else { Measurement::No };
-        Self { app, options, outcome, started, shot, measurement, engine, bell }
+        Self { app, options, outcome, started, shot, measurement, engine, bell, size: None }
     }
 
     /// Whether this window is closing because its graphics device is lost.
@@ -179,6 +184,18 @@ impl Running {
             let (engine, bell) = (self.engine.clone(), self.bell.clone());
             outcome.lost = Some(Lost { why, left: Some(Left { engine, bell, known: self.app.retire() }) });
             ctx.send_viewport_cmd(ViewportCommand::Close);
+        }
+    }
+
+    /// Has the engine stand aside on a shared device while the window changes its size, and painted at once while it does.
+    #[cfg(feature = "wgpu")]
+    fn take_turns(&mut self, ctx: &egui::Context) {
+        let size = ctx.content_rect().size() * ctx.pixels_per_point();
+        if self.size.replace(size).is_some_and(|before| before != size) {
+            turns::take();
+        }
+        if turns::frame() {
+            ctx.request_repaint();
         }
     }
 
@@ -276,8 +293,10 @@ impl eframe::App for Running {
         if self.is_left() {
             return;
         }
-        self.app.ui(ui, frame);
         let ctx = ui.ctx().clone();
+        #[cfg(feature = "wgpu")]
+        self.take_turns(&ctx);
+        self.app.ui(ui, frame);
         self.photograph(&ctx);
         self.measure(&ctx);
         if let Some(secs) = self.options.quit_after_secs {

@@ -11,6 +11,7 @@ use burn::tensor::{DType, Tensor};
 use super::engine::{Guess, Guidance, Strategy, Tick};
 use super::{Block, Cache, Context, HEAD, Mask, parts};
 use crate::device::software::{self, Bounds};
+use crate::device::stand_aside;
 use crate::error::Result;
 use crate::flow::parameters::to_host;
 
@@ -155,6 +156,7 @@ impl Solver<'_> {
             } else {
                 solved = end;
             }
+            stand_aside(&self.z.device());
             tick(solved + 1)?;
         }
         Ok(())
