@@ -42,7 +42,7 @@ pub struct Cli {
 /// Opening the explorer.
 #[derive(Debug, Args)]
 pub struct Explore {
-    /// An oracle folder or checkpoint, images, or a folder of images.
+    /// An oracle by its bundled name, its folder or its checkpoint; images, or a folder of images.
     pub files: Vec<PathBuf>,
     /// Oracle to open: a bundled name, an oracle folder, or a public checkpoint file.
     #[arg(long)]

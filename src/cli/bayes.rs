@@ -313,6 +313,15 @@ fn published(name: &str, text: &Option<String>) -> Result<Option<(f64, f64)>> {
     Ok(Some((value, 0.5 * 10f64.powi(exponent - digits as i32))))
 }
 
+/// The same of a fraction, which may have been published in percents.
+fn published_fraction(name: &str, text: &Option<String>) -> Result<Option<(f64, f64)>> {
+    let Some(percents) = text.as_deref().and_then(|text| text.trim().strip_suffix('%')) else {
+        return published(name, text);
+    };
+    let number = published(name, &Some(percents.trim().to_owned()))?;
+    Ok(number.map(|(value, half_unit)| (value / 100.0, half_unit / 100.0)))
+}
+
 /// `check`.
 pub fn check(args: &CheckArgs) -> Result<()> {
     let prior = match (&args.prior, args.classes) {
@@ -324,7 +333,7 @@ pub fn check(args: &CheckArgs) -> Result<()> {
         priors: prior.probabilities().to_vec(),
         aleatoric_nats: published("--aleatoric", &args.aleatoric)?,
         mutual_information_bits: published("--mutual-information", &args.mutual_information)?,
-        bayes_error: published("--bayes-error", &args.bayes_error)?,
+        bayes_error: published_fraction("--bayes-error", &args.bayes_error)?,
     };
     let contradictions = claims.contradictions()?;
     if args.json {

@@ -134,10 +134,17 @@ fn explore(_: Explore) -> Result<()> {
 }
 
 #[cfg(feature = "gui")]
-fn explore(args: Explore) -> Result<()> {
+fn explore(mut args: Explore) -> Result<()> {
+    // `bayescope animals` means the world of that name, where no file has it.
+    let mut named = None;
+    args.files.retain(|file| {
+        let bundled = file.to_str().and_then(crate::oracle::library::find).filter(|_| !file.exists());
+        named = named.or(bundled.map(|bundled| bundled.name));
+        bundled.is_none()
+    });
     crate::gui::run(crate::gui::Options {
         device: args.device.device,
-        oracle: args.oracle.unwrap_or_default(),
+        oracle: args.oracle.unwrap_or_else(|| named.unwrap_or_default().into()),
         open: args.files,
         screenshot: args.screenshot,
         frame_log: args.frame_log,

@@ -5,7 +5,9 @@ use serde::Serialize;
 use super::args::{Compute, DeviceArg, PosteriorArgs, PrecisionArg};
 use super::progress::Bar;
 use super::{Opened, print_json, scale, with_oracle};
+use crate::data::Split;
 use crate::error::{Error, Result};
+use crate::experiment::Manifest;
 use crate::flow::preprocess::Dequantisation;
 use crate::oracle::classify::{Classified, read_input};
 use crate::oracle::folder;
@@ -74,7 +76,17 @@ fn carry_out(args: &PosteriorArgs, opened: &Opened) -> Result<()> {
         precision,
         images: (0..classified.ids.len()).map(image).collect::<Result<_>>()?,
     };
-    if args.json { print_json(&report) } else { print(&report) }
+    if args.json {
+        print_json(&report)?
+    } else {
+        print(&report)?
+    }
+    for manifest in args.input.iter().filter_map(|path| Manifest::beside(path, Split::Test)) {
+        if let Some(otherwise) = manifest.drawn_otherwise(&opened.info.weights_sha256, &settings) {
+            eprintln!("note: {otherwise}");
+        }
+    }
+    Ok(())
 }
 
 fn precision(opened: &Opened, classified: &Classified, settings: &Settings) -> Result<PrecisionReport> {

@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 pub use self::classes::Mapped;
 use self::classes::numbers_of;
-use self::manifest::Manifest;
+pub use self::manifest::Manifest;
 use super::images::{Batch, Source};
 use super::spec::ExperimentSpec;
 use crate::data::{Dataset, ImageShape, Input, Split, WorldBatch, open_split, open_test};

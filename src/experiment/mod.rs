@@ -47,7 +47,7 @@ pub use active::{ActiveSpec, Bargains, Bought, Purchase, Round, Strategy};
 pub use bench::{TrainBench, TrainTask, bench_training};
 pub use beside::{Beside, Gap};
 pub use cell::{Cell, CellResult, Files};
-pub use dataset::{Data, DataRecord, Mapped, Part, PartRecord};
+pub use dataset::{Data, DataRecord, Manifest, Mapped, Part, PartRecord};
 pub use finding::Finding;
 pub use graders::{Estimated, GradersSpec, Grading};
 pub use hardness::{HardnessSpec, PRESETS as HARDNESS_PRESETS};

@@ -115,6 +115,12 @@ fn impossible_figures_are_flagged() {
     assert!(report["contradictions"][0].as_str().unwrap().contains("1.5677"), "{report}");
     let fine = succeed(&["check", "--classes", "10", "--aleatoric", "0.15", "--bayes-error", "0.05"]);
     assert!(fine.starts_with("possible"), "{fine}");
+    // Fano: ten classes of 0.15 nats are mistaken 2.1 % of the time or more. Percents are fractions.
+    let published =
+        |error| json(&["check", "--classes", "10", "--aleatoric", "0.15", "--bayes-error", error, "--json"]);
+    assert_eq!(published("5%")["possible"], true);
+    assert_eq!(published("0.5 %")["possible"], false);
+    assert_eq!(published("0.5 %"), published("0.005"));
 }
 
 #[test]

@@ -100,6 +100,23 @@ fn chi_square_over_ten_bins(images: &[Value], filled_at_least: usize) {
 }
 
 #[test]
+fn posteriors_of_another_world_than_the_images_were_drawn_in_say_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let export = ["export", "mnist", "--train", "0", "--test", "4", "--tau", "0.8", "--out", text(&data)];
+    succeed(&[&export[..], &CPU].concat());
+    let images = data.join("test.npz");
+    let told = |extra: &[&str]| {
+        let output = bayescope(&[&["posterior", "mnist", text(&images)], &CPU[..], extra].concat()).output().unwrap();
+        assert!(output.status.success());
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let note = told(&[]);
+    assert!(note.contains("test.npz are samples of this world at τ = 0.8") && note.contains("τ = 1"), "{note}");
+    assert!(!told(&["--tau", "0.8"]).contains("note"));
+}
+
+#[test]
 fn a_posterior_has_the_promised_fields_and_follows_its_knobs() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.npz");

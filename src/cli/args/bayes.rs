@@ -115,7 +115,7 @@ pub struct CheckArgs {
     /// Mutual information I(X;Y), bits.
     #[arg(long, value_name = "BITS")]
     pub mutual_information: Option<String>,
-    /// Bayes error, a fraction.
+    /// Bayes error, a fraction (0.03) or percents (3%).
     #[arg(long, value_name = "E")]
     pub bayes_error: Option<String>,
     /// Print one JSON document.

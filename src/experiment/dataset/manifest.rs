@@ -80,4 +80,23 @@ impl Manifest {
         };
         self.smoothing.is_none_or(|own| own == smoothing.get()) && self.prior.as_ref().is_none_or(same)
     }
+
+    /// What to say of posteriors of these images by `settings`, where they are samples of the flow of given weights that were drawn
+    /// otherwise.
+    pub fn drawn_otherwise(&self, weights_sha256: &str, settings: &Settings) -> Option<String> {
+        let same = self.tau == settings.tau.get() && self.has_labels_of(settings);
+        (!weights_sha256.is_empty() && self.weights_sha256 == weights_sha256 && !same).then(|| {
+            let mut knobs = vec![format!("τ = {}", self.tau)];
+            knobs.extend(self.smoothing.map(|smoothing| format!("T = {smoothing}")));
+            knobs.extend(
+                self.prior.as_ref().filter(|prior| !prior.is_empty()).map(|prior| format!("class prior {prior:?}")),
+            );
+            format!(
+                "{} are samples of this world at {}; these posteriors are of {}",
+                self.archive.display(),
+                knobs.join(", "),
+                settings.describe()
+            )
+        })
+    }
 }
