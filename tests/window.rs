@@ -149,6 +149,8 @@ fn a_window_whose_graphics_device_is_lost_is_opened_again() {
 /// The window on a display, as its server sees it.
 #[cfg(target_os = "linux")]
 mod server {
+    use std::io::Read;
+    use std::process::Child;
     use std::time::{Duration, Instant};
 
     use x11rb::connection::Connection;
@@ -156,6 +158,27 @@ mod server {
     use x11rb::rust_connection::RustConnection;
 
     use super::Display;
+
+    /// The explorer; ends when dropped.
+    pub struct Explorer(pub Child);
+
+    impl Explorer {
+        /// Ends it: what it said.
+        pub fn end(&mut self) -> String {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+            let mut said = String::new();
+            self.0.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+            said
+        }
+    }
+
+    impl Drop for Explorer {
+        fn drop(&mut self) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
 
     /// Longer than anything takes here.
     const PATIENCE: Duration = Duration::from_secs(60);
@@ -222,7 +245,7 @@ fn a_window_that_changes_its_size_while_the_engine_computes_is_painted() {
     let home = tempfile::tempdir().unwrap();
     let mut command = explorer_on("wgpu", &display, home.path());
     command.args(["--theme", "light", "--oracle", "animals", "--no-tour"]).stderr(Stdio::piped());
-    let mut explorer = command.spawn().unwrap();
+    let mut explorer = server::Explorer(command.spawn().unwrap());
     let server = server::Server::of(&display);
     let window = server.explorer();
     server.painted_up_to([1280, 800]);
@@ -232,8 +255,6 @@ fn a_window_that_changes_its_size_while_the_engine_computes_is_painted() {
         server.resize(window, size);
         server.painted_up_to(size);
     }
-    explorer.kill().unwrap();
-    let stderr = explorer.wait_with_output().unwrap().stderr;
-    let stderr = String::from_utf8_lossy(&stderr);
+    let stderr = explorer.end();
     assert!(!stderr.contains("painting:") && !stderr.contains("panicked"), "{stderr}");
 }

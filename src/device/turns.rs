@@ -2,8 +2,8 @@
 //! otherwise, and the frame is lost. An engine that computes without pause never leaves it empty; so it is asked to stand aside for a
 //! few frames.
 
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use burn::tensor::Device;
@@ -11,20 +11,39 @@ use burn::tensor::Device;
 use super::window::paints;
 use crate::error::caught;
 
-/// In the first the driver says that the surface is not of the window's size, in the second egui asks for one that is, and whoever
-/// draws a window larger goes on with it.
+/// In the first the window asks again for its size, in the second for the latency it had ([`take_refusal`]), and whoever draws a window
+/// larger goes on with it.
 const FRAMES: u32 = 6;
-/// A window that nobody paints takes no turn.
+/// A window that has not been painted for so long takes no turn.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Frames that are the window's alone.
 static FRAMES_LEFT: AtomicU32 = AtomicU32::new(0);
-static TURN: Mutex<()> = Mutex::new(());
+/// Whether the window was refused its size since somebody asked.
+static REFUSED: AtomicBool = AtomicBool::new(false);
+/// When the last frame of a turn began, or the turn.
+static LAST: Mutex<Option<Instant>> = Mutex::new(None);
 static OVER: Condvar = Condvar::new();
+
+fn last() -> MutexGuard<'static, Option<Instant>> {
+    LAST.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// The next few frames are the window's alone.
 pub fn take() {
+    *last() = Some(Instant::now());
     FRAMES_LEFT.store(FRAMES, Ordering::Relaxed);
+}
+
+/// The same, for a window that was refused its size.
+pub fn refused() {
+    REFUSED.store(true, Ordering::Relaxed);
+    take();
+}
+
+/// Whether the window was refused its size since the last question.
+pub fn take_refusal() -> bool {
+    REFUSED.swap(false, Ordering::Relaxed)
 }
 
 /// Whether frames are the window's alone.
@@ -32,12 +51,13 @@ pub fn is_taken() -> bool {
     FRAMES_LEFT.load(Ordering::Relaxed) > 0
 }
 
-/// A frame of the window begins: whether another one should follow soon, so that the engine need not wait long.
+/// A frame of the window begins: whether it is the window's alone, and another one should follow soon, so that the engine need not
+/// wait long.
 pub fn frame() -> bool {
     let one_less = |left: u32| left.checked_sub(1);
     let left = FRAMES_LEFT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less);
-    if left == Ok(1) {
-        let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    if left.is_ok() {
+        *last() = Some(Instant::now());
         OVER.notify_all();
     }
     left.is_ok()
@@ -51,14 +71,15 @@ pub fn stand_aside(device: &Device) {
     }
     // What fails here is told by whoever reads next.
     _ = caught(|| device.sync());
-    let began = Instant::now();
-    let mut turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut last = last();
     while is_taken() {
-        let Some(left) = PATIENCE.checked_sub(began.elapsed()) else {
+        let since = last.map_or(PATIENCE, |last| last.elapsed());
+        let Some(left) = PATIENCE.checked_sub(since).filter(|left| !left.is_zero()) else {
             FRAMES_LEFT.store(0, Ordering::Relaxed);
+            OVER.notify_all();
             break;
         };
-        turn = OVER.wait_timeout(turn, left).unwrap_or_else(PoisonError::into_inner).0;
+        last = OVER.wait_timeout(last, left).unwrap_or_else(PoisonError::into_inner).0;
     }
 }
 

@@ -56,16 +56,16 @@ pub fn lend_window(
     lent(|lent| *lent = Some(Lent { setup, device: None, apart, lost: None, probe }));
 }
 
-/// What wgpu says where the engine's work kept it from giving a window its size.
+/// What wgpu says where the engine's work kept it from giving a window its size, and of frames of that size until it has it.
 const BUSY: &str = "reconfiguring the Surface";
+const WRONG_SIZE: [&str; 2] = ["Scissor Rect", "Viewport"];
 
 /// A call of the window's own failed. Nothing is painted any more where the device is lost; other errors cost a picture.
 pub fn painting_failed(why: &str) {
     if why.contains(BUSY) {
-        turns::take();
-    }
-    if turns::is_taken() {
-        // A frame of another size than the window's; those that follow are not.
+        turns::refused();
+        tracing::debug!("painting: {why}");
+    } else if turns::is_taken() && WRONG_SIZE.iter().any(|what| why.contains(what)) {
         tracing::debug!("painting: {why}");
     } else {
         tracing::error!("painting: {why}");

@@ -7,6 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use eframe::egui::{self, ColorImage, Ui, ViewportCommand};
+#[cfg(feature = "wgpu")]
+use eframe::egui_wgpu::SurfaceConfig;
 
 use super::app::App;
 use super::engine::Engine;
@@ -113,6 +115,9 @@ pub struct Running {
     /// Pixels of the last frame.
     #[cfg_attr(not(feature = "wgpu"), expect(dead_code, reason = "only a shared device has turns"))]
     size: Option<egui::Vec2>,
+    /// How the window's surface was set up.
+    #[cfg(feature = "wgpu")]
+    surface: Option<SurfaceConfig>,
 }
 
 impl Running {
@@ -159,7 +164,19 @@ impl Running {
         }
         let shot = if options.screenshot.is_some() { Shot::Waiting(0) } else { Shot::No };
         let measurement = if options.measure_frames { Measurement::Waiting } else { Measurement::No };
-        Self { app, options, outcome, started, shot, measurement, engine, bell, size: None }
+        Self {
+            app,
+            options,
+            outcome,
+            started,
+            shot,
+            measurement,
+            engine,
+            bell,
+            size: None,
+            #[cfg(feature = "wgpu")]
+            surface: None,
+        }
     }
 
     /// Whether this window is closing because its graphics device is lost.
@@ -189,14 +206,25 @@ impl Running {
 
     /// Has the engine stand aside on a shared device while the window changes its size, and painted at once while it does.
     #[cfg(feature = "wgpu")]
-    fn take_turns(&mut self, ctx: &egui::Context) {
+    fn take_turns(&mut self, ctx: &egui::Context, frame: &mut eframe::Frame) {
+        // A frame may be laid out twice.
+        if ctx.current_pass_index() > 0 {
+            return;
+        }
         let size = ctx.content_rect().size() * ctx.pixels_per_point();
         if self.size.replace(size).is_some_and(|before| before != size) {
             turns::take();
         }
-        if turns::frame() {
-            ctx.request_repaint();
+        if !turns::frame() {
+            return;
         }
+        ctx.request_repaint();
+        // A surface is given another size when something about it changes: a latency that it has for a frame does.
+        let Some(now) = frame.wgpu_surface_config() else { return };
+        let own = *self.surface.get_or_insert(now);
+        let latency = if own.desired_maximum_frame_latency == Some(2) { 1 } else { 2 };
+        let other = SurfaceConfig { desired_maximum_frame_latency: Some(latency), ..own };
+        frame.set_wgpu_surface_config(if turns::take_refusal() && now == own { other } else { own });
     }
 
     fn measure(&mut self, ctx: &egui::Context) {
@@ -295,7 +323,7 @@ impl eframe::App for Running {
         }
         let ctx = ui.ctx().clone();
         #[cfg(feature = "wgpu")]
-        self.take_turns(&ctx);
+        self.take_turns(&ctx, frame);
         self.app.ui(ui, frame);
         self.photograph(&ctx);
         self.measure(&ctx);

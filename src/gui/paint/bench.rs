@@ -59,7 +59,7 @@ pub fn bench(oracle: &str, asked: DeviceChoice, runs: usize) -> Result<(Chosen, 
     let mut paint = |sources: &[ImageSource]| -> Result<()> {
         let places: Vec<_> = sources.iter().enumerate().map(|(i, source)| (corner(shape, side, i), source)).collect();
         sheet.put(shape, &places);
-        gpu.submit();
+        gpu.perform();
         state.device.poll(wgpu::PollType::wait_indefinitely()).map_err(|e| Error::Device(e.to_string()))?;
         Ok(())
     };

@@ -26,11 +26,11 @@ pub struct Gpu {
     errands: Mutex<Vec<Errand>>,
 }
 
-/// What becomes of a texture before the frame that shows it is painted. Laying out a frame touches neither queue nor buffers: those
+/// What becomes of a texture before the frame that shows it is painted. Laying out widgets touches neither queue nor buffers: those
 /// wait for whoever computes on the device.
 enum Errand {
     /// A picture at its upper left corner.
-    Upload { texture: wgpu::Texture, corner: [usize; 2], picture: ColorImage },
+    Upload { texture: wgpu::Texture, corner: [usize; 2], shape: ImageShape, bytes: Vec<u8> },
     /// Pictures of one batch, each at its upper left corner, on a sheet of so many pixels.
     Paint { view: wgpu::TextureView, sheet: [u32; 2], shape: ImageShape, pictures: Vec<([usize; 2], DevicePicture)> },
 }
@@ -48,22 +48,22 @@ impl Gpu {
         !self.errands.lock().is_empty()
     }
 
-    /// Does what is to be done, in commands of their own.
-    pub fn submit(&self) {
-        let mut encoder = self.device.create_command_encoder(&Default::default());
-        self.perform(&mut encoder);
-        self.queue.submit([encoder.finish()]);
-    }
-
-    /// Does what is to be done. What is uploaded is there before what is painted.
-    fn perform(&self, encoder: &mut wgpu::CommandEncoder) {
+    /// Does what is to be done, in commands of its own: a frame may be dropped, and its commands with it. What is uploaded is there
+    /// before what is painted.
+    pub fn perform(&self) {
         let errands = std::mem::take(&mut *self.errands.lock());
+        let mut encoder = self.device.create_command_encoder(&Default::default());
         for errand in &errands {
             match errand {
-                Errand::Upload { texture, corner, picture } => self.upload(texture, *corner, picture),
-                Errand::Paint { view, sheet, shape, pictures } => self.paint(encoder, view, *sheet, *shape, pictures),
+                Errand::Upload { texture, corner, shape, bytes } => {
+                    self.upload(texture, *corner, &picture(*shape, bytes));
+                }
+                Errand::Paint { view, sheet, shape, pictures } => {
+                    self.paint(&mut encoder, view, *sheet, *shape, pictures);
+                }
             }
         }
+        self.queue.submit([encoder.finish()]);
     }
 
     fn upload(&self, texture: &wgpu::Texture, [x, y]: [usize; 2], picture: &ColorImage) {
@@ -211,8 +211,8 @@ impl Own {
         for &(corner, source) in pictures {
             match source {
                 ImageSource::Host(bytes) => {
-                    let (texture, picture) = (self.texture.clone(), picture(shape, bytes));
-                    errands.push(Errand::Upload { texture, corner, picture });
+                    let (texture, bytes) = (self.texture.clone(), bytes.clone());
+                    errands.push(Errand::Upload { texture, corner, shape, bytes });
                 }
                 ImageSource::Device(levels) => resident.push((corner, levels)),
             }
@@ -227,7 +227,7 @@ impl Own {
     }
 }
 
-/// Among the shapes of a frame: what is to be done before that is painted, in the commands that paint it.
+/// Among the shapes of a frame: what is to be done before that is painted.
 pub struct Before(pub Arc<Gpu>);
 
 impl CallbackTrait for Before {
@@ -236,10 +236,10 @@ impl CallbackTrait for Before {
         _: &wgpu::Device,
         _: &wgpu::Queue,
         _: &ScreenDescriptor,
-        encoder: &mut wgpu::CommandEncoder,
+        _: &mut wgpu::CommandEncoder,
         _: &mut CallbackResources,
     ) -> Vec<wgpu::CommandBuffer> {
-        self.0.perform(encoder);
+        self.0.perform();
         Vec::new()
     }
 

@@ -80,7 +80,7 @@ fn sheets(state: &RenderState, shape: ImageShape, sources: &[ImageSource], bytes
         let mut sheet = Own::new(&gpu, "sheet", [128, 64]);
         let pictures: Vec<_> = sources.iter().enumerate().map(|(i, source)| (corner(i), source)).collect();
         sheet.put(shape, &pictures);
-        gpu.submit();
+        gpu.perform();
         pixels(state, &sheet)
     })
 }
