@@ -78,8 +78,13 @@ fn print(report: &Report, latency: Option<&Latency>) -> Result<()> {
         let software = if candidate.software { " [software rasteriser]" } else { "" };
         println!("  {:8} {}{software} — {}", candidate.choice.to_string(), candidate.name, candidate.driver);
     }
-    if !report.devices.iter().any(|candidate| matches!(candidate.choice, DeviceChoice::Wgpu(_))) {
+    let adapters = report.devices.iter().any(|candidate| matches!(candidate.choice, DeviceChoice::Wgpu(_)));
+    if cfg!(feature = "gui") && !adapters {
         println!("  no graphics adapter: the window needs one (on Debian: apt install mesa-vulkan-drivers)");
+    }
+    #[cfg(feature = "cuda")]
+    if !report.devices.iter().any(|candidate| matches!(candidate.choice, DeviceChoice::Cuda(_))) {
+        println!("  no card through CUDA: {}", crate::device::cuda::missing());
     }
     match (&report.used, &report.problem) {
         (Some(used), _) => println!("\nwill use {}: {} ({})", used.used.choice, used.used.name, used.reason),

@@ -9,7 +9,8 @@
 //! | `many` | several devices of one machine |
 //! | `address`, `remote`, `latency`, `lend` | devices of other machines, and lending ours |
 //! | `products` | the number format of matrix products, in training and in drawing images |
-//! | `read`, `picture` | the one door through which values come back; pictures that need not |
+//! | `wide` | products whose factors keep their 32 bits, whatever a card's tensor cores would do |
+//! | `read`, `wait`, `picture` | the one door through which values come back, and waiting for them; pictures that need not |
 //! | `software` | kernels for graphics devices that are software |
 //! | `memory` | memory of the host, given back |
 //! | `drill` | faults on purpose, for tests |
@@ -19,7 +20,7 @@ mod adapters;
 mod address;
 mod batches;
 #[cfg(feature = "cuda")]
-mod cuda;
+pub mod cuda;
 pub mod drill;
 mod faults;
 mod latency;
@@ -38,6 +39,9 @@ pub mod software;
 mod table;
 #[cfg(feature = "wgpu")]
 pub mod turns;
+#[cfg(any(feature = "wgpu", feature = "remote"))]
+mod wait;
+pub mod wide;
 #[cfg(feature = "wgpu")]
 mod window;
 
@@ -235,7 +239,7 @@ pub fn choose(asked: DeviceChoice) -> Result<Chosen> {
             Err(error) => refused.push(format!("{} does not work ({error})", used.name)),
         }
     }
-    let why = if refused.is_empty() { missing(asked).to_owned() } else { refused.join("; ") };
+    let why = if refused.is_empty() { missing(asked) } else { refused.join("; ") };
     Err(Error::Device(format!("{asked} cannot be used: {why}. `bayescope doctor` lists what can")))
 }
 
@@ -243,7 +247,8 @@ pub fn choose(asked: DeviceChoice) -> Result<Chosen> {
 fn lent(address: Address) -> Result<Chosen> {
     let asked = DeviceChoice::Remote(address);
     let device = remote::connect(address)?;
-    probe::probe(&device).map_err(|error| Error::Device(format!("{asked} cannot be used: {error}")))?;
+    let tried = wide::learn(&device).and_then(|()| probe::probe(&device));
+    tried.map_err(|error| Error::Device(format!("{asked} cannot be used: {error}")))?;
     Ok(chosen(asked, remote::candidate(address), device, &[]))
 }
 
@@ -261,12 +266,19 @@ pub fn explain(error: Error, on: Option<DeviceChoice>) -> Error {
     }
 }
 
-fn missing(asked: DeviceChoice) -> &'static str {
+fn missing(asked: DeviceChoice) -> String {
     match asked {
-        DeviceChoice::Cuda(_) if cfg!(not(feature = "cuda")) => "this build has no CUDA (build with --features cuda)",
-        DeviceChoice::Wgpu(_) if cfg!(not(feature = "wgpu")) => "this build has no wgpu (build with --features wgpu)",
-        DeviceChoice::Wgpu(_) => "no such adapter (on Linux, Vulkan drivers such as mesa-vulkan-drivers provide them)",
-        _ => "no such device",
+        #[cfg(feature = "cuda")]
+        DeviceChoice::Cuda(_) => cuda::missing(),
+        #[cfg(not(feature = "cuda"))]
+        DeviceChoice::Cuda(_) => "this build has no CUDA (build with --features cuda)".into(),
+        DeviceChoice::Wgpu(_) if cfg!(not(feature = "wgpu")) => {
+            "this build has no wgpu (build with --features wgpu)".into()
+        }
+        DeviceChoice::Wgpu(_) => {
+            "no such adapter (on Linux, Vulkan drivers such as mesa-vulkan-drivers provide them)".into()
+        }
+        _ => "no such device".into(),
     }
 }
 
@@ -329,7 +341,7 @@ fn connect(used: &Candidate) -> Result<Device> {
             DeviceChoice::Wgpu(Some(index)) => adapters::connect(index)?,
             #[cfg(feature = "cuda")]
             DeviceChoice::Cuda(index) => Device::cuda(index).into(),
-            other => return Err(Error::Device(missing(other).into())),
+            other => return Err(Error::Device(missing(other))),
         })
     })
 }
