@@ -31,7 +31,7 @@ fn list() -> Option<(wgpu::Instance, Vec<wgpu::Adapter>)> {
     None
 }
 
-/// Real GPUs before software, otherwise in the driver's order; the number is the driver's.
+/// Cards before graphics units of the processor, software last, otherwise in the driver's order; the number is the driver's.
 pub fn candidates() -> Vec<Candidate> {
     let found = list().map_or_else(Vec::new, |(_, found)| found);
     let candidate = |(i, adapter): (usize, &wgpu::Adapter)| {
@@ -43,9 +43,21 @@ pub fn candidates() -> Vec<Candidate> {
             software: info.device_type == wgpu::DeviceType::Cpu,
         }
     };
-    let mut all: Vec<Candidate> = found.iter().enumerate().map(candidate).collect();
-    all.sort_by_key(|candidate| candidate.software);
-    all
+    let mut all: Vec<(u8, Candidate)> =
+        found.iter().enumerate().map(|one| (rank(one.1.get_info().device_type), candidate(one))).collect();
+    all.sort_by_key(|(rank, _)| *rank);
+    all.into_iter().map(|(_, candidate)| candidate).collect()
+}
+
+/// The window takes the fastest adapter there is, and the engine should be on the same.
+fn rank(kind: wgpu::DeviceType) -> u8 {
+    match kind {
+        wgpu::DeviceType::DiscreteGpu => 0,
+        wgpu::DeviceType::IntegratedGpu => 1,
+        wgpu::DeviceType::VirtualGpu => 2,
+        wgpu::DeviceType::Other => 3,
+        wgpu::DeviceType::Cpu => 4,
+    }
 }
 
 /// What the engine needs of a device on this adapter: everything it can do and hold (the default storage binding of 128 MiB is
@@ -75,7 +87,7 @@ pub fn open_adapter(asked: DeviceChoice) -> Result<WgpuSetup> {
     let first = || candidates().first().map(|candidate| candidate.choice);
     let chosen = if let DeviceChoice::Wgpu(Some(_)) = asked { Some(asked) } else { first() };
     let Some(DeviceChoice::Wgpu(Some(index))) = chosen else {
-        return Err(Error::Device(super::missing(DeviceChoice::Wgpu(None)).into()));
+        return Err(Error::Device(super::missing(DeviceChoice::Wgpu(None))));
     };
     let (instance, mut all) = list().ok_or_else(|| Error::Device("there is no adapter".into()))?;
     if index >= all.len() {
@@ -128,8 +140,20 @@ pub fn register(setup: WgpuSetup, place: Place) -> Result<Line> {
     let faults = Arc::new(Faults::default());
     watch(&setup.device, &faults, place);
     let takes = setup.device.limits().max_storage_buffers_per_shader_stage >= software::BUFFERS;
-    let software = takes && setup.adapter.get_info().device_type == wgpu::DeviceType::Cpu;
-    Ok(Line { device, faults, software, wgpu: Some(setup) })
+    let software = takes && setup.adapter.get_info().device_type == wgpu::DeviceType::Cpu && !drill::are_cards();
+    let probe = Some(probe(&setup.device));
+    Ok(Line { device, faults, software, wgpu: Some(setup), probe })
+}
+
+/// A few bytes to write to.
+pub fn probe(device: &wgpu::Device) -> wgpu::Buffer {
+    let (label, usage) = (Some("probe"), wgpu::BufferUsages::COPY_DST);
+    device.create_buffer(&wgpu::BufferDescriptor { label, size: 16, usage, mapped_at_creation: false })
+}
+
+/// Whether a device still carries out what it is told. Nobody need have told: one that is lost takes no bytes.
+pub fn takes_work(queue: &wgpu::Queue, probe: &wgpu::Buffer) -> bool {
+    wgpu::BufferSize::new(probe.size()).is_none_or(|size| queue.write_buffer_with(probe, 0, size).is_some())
 }
 
 /// Notes what the driver refuses. Burn has just put its own watch on the device: the one for a lost device stays (its reads fail by

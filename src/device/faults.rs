@@ -5,8 +5,9 @@ use std::cell::RefCell;
 
 use burn::tensor::Device;
 
+use super::read::settled;
 use super::table::{self, Refusal};
-use crate::error::{Error, Result, catch, caught};
+use crate::error::{Error, Result, catch};
 
 /// Sentences kept for a listener, at most.
 const NOTES: usize = 64;
@@ -73,6 +74,8 @@ pub fn failure(device: &Device, said: &str) -> Error {
 }
 
 /// Burn's word for a device that its driver has given up.
+pub const POISONED: &str = "The device is poisoned";
+
 fn is_loss(said: &str) -> bool {
     said.contains("poisoned")
 }
@@ -85,7 +88,7 @@ fn is_memory(said: &str) -> bool {
 /// The cause in one line: without headings and traces of the stack.
 fn cause(said: &str) -> String {
     const HEADINGS: [&str; 6] = [
-        "The device is poisoned",
+        POISONED,
         "An error happened during execution",
         "failed to materialize bytes",
         "Caused by",
@@ -110,11 +113,7 @@ pub fn lost(device: &Device) -> Option<String> {
     if let Some(why) = faults.lost() {
         return Some(why);
     }
-    let said = match caught(|| device.sync()) {
-        Ok(Ok(())) => return None,
-        Ok(Err(error)) => error.to_string(),
-        Err(said) => said,
-    };
+    let said = settled(device).err()?;
     is_loss(&said).then(|| {
         faults.lose(&cause(&said));
         cause(&said)
@@ -133,7 +132,7 @@ pub fn guarded<T>(device: &Device, work: impl FnOnce() -> Result<T>) -> Result<T
     let said = panic.message();
     let known = table::of(device).filter(|_| *device != Device::flex());
     if known.is_some() && (is_loss(&said) || is_memory(&said) || lost(device).is_some()) {
-        let why = lost(device).map_or(said, |why| format!("The device is poisoned: {why}"));
+        let why = lost(device).map_or(said, |why| format!("{POISONED}: {why}"));
         return Err(failure(device, &why));
     }
     match (whole(device), super::remote::gone_of(device)) {
@@ -145,6 +144,7 @@ pub fn guarded<T>(device: &Device, work: impl FnOnce() -> Result<T>) -> Result<T
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::caught;
 
     #[test]
     fn what_burn_says_is_told_in_one_line() {

@@ -6,18 +6,17 @@
 //! is part of burn's key and reaches nobody.
 
 use std::collections::BTreeMap;
-use std::future::Future;
 use std::io::ErrorKind;
 use std::net::{TcpStream, ToSocketAddrs};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Wake, Waker};
-use std::thread::Thread;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use burn::remote::{ConnectError, RemoteHost};
 use burn::tensor::{Device, Tensor};
 
+use super::wait::within;
 use super::{Address, Candidate, DeviceChoice};
 use crate::error::{Error, Result, caught};
 
@@ -271,28 +270,4 @@ pub fn gone_of(device: &Device) -> Option<Error> {
     let device = device.clone().inner();
     let of = known().sessions.iter().find(|(_, session)| session.device == device).map(|(address, _)| *address);
     gone(Some(of?))
-}
-
-struct Unpark(Thread);
-
-impl Wake for Unpark {
-    fn wake(self: Arc<Self>) {
-        self.0.unpark();
-    }
-}
-
-/// Waits for a future no longer than `limit`; what it does goes on without us.
-fn within<F: Future>(limit: Duration, future: F) -> Option<F::Output> {
-    let mut future = std::pin::pin!(future);
-    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
-    let end = Instant::now() + limit;
-    loop {
-        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
-            Poll::Ready(output) => return Some(output),
-            Poll::Pending => match end.checked_duration_since(Instant::now()) {
-                Some(left) if !left.is_zero() => std::thread::park_timeout(left),
-                _ => return None,
-            },
-        }
-    }
 }

@@ -15,7 +15,7 @@ use burn::tensor::Tensor;
 use burn::tensor::activation::gelu;
 use burn::tensor::module;
 
-use super::bounded;
+use super::{bounded, wide};
 
 /// Arrays that a kernel reads and writes, and its numbers.
 #[cfg(feature = "wgpu")]
@@ -58,7 +58,12 @@ pub fn linear(x: Tensor<3>, weight: Tensor<2>, bias: Tensor<1>, then: Then<'_>) 
     if let Some(y) = kernels::linear(&x, &weight, &bias, then) {
         return bounded(y);
     }
-    then.of(bounded(module::linear(x, weight.transpose(), Some(bias))))
+    if x.device().is_autodiff() {
+        return then.of(bounded(module::linear(x, weight.transpose(), Some(bias))));
+    }
+    let ([n, m, inner], [out, _]) = (x.dims(), weight.dims());
+    let product = bounded(wide::matmul(x.reshape([n * m, inner]), weight.transpose()));
+    then.of((product + bias.unsqueeze()).reshape([n, m, out]))
 }
 
 /// Layer normalisation of x [N, M, C] over C, weight and bias [C].

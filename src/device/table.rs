@@ -85,6 +85,9 @@ pub struct Line {
     /// The handles beneath, where there are any.
     #[cfg(feature = "wgpu")]
     pub wgpu: Option<burn::tensor::wgpu::WgpuSetup>,
+    /// A few bytes to write to, to see whether it still takes work.
+    #[cfg(feature = "wgpu")]
+    pub probe: Option<wgpu::Buffer>,
 }
 
 impl From<Device> for Line {
@@ -95,11 +98,20 @@ impl From<Device> for Line {
             software: false,
             #[cfg(feature = "wgpu")]
             wgpu: None,
+            #[cfg(feature = "wgpu")]
+            probe: None,
         }
     }
 }
 
 impl Line {
+    /// Whether the driver still carries out what it is told, where that can be asked.
+    #[cfg(feature = "wgpu")]
+    pub fn takes_work(&self) -> bool {
+        let beneath = self.wgpu.as_ref().zip(self.probe.as_ref());
+        beneath.is_none_or(|(setup, probe)| super::adapters::takes_work(&setup.queue, probe))
+    }
+
     /// Takes the device away from whoever computes on it, and gives back what its driver holds for it.
     pub fn destroy(&self) {
         #[cfg(feature = "wgpu")]
@@ -187,6 +199,12 @@ pub fn each(choice: DeviceChoice, question: impl Fn(&Line)) -> usize {
         let lines = connected.used.iter().filter(|((of, _), _)| *of == choice);
         lines.inspect(|(_, named)| question(&named.line)).count()
     })
+}
+
+/// Whether it is a graphics adapter's, opened here.
+#[cfg(feature = "wgpu")]
+pub fn is_adapter(device: &Device) -> bool {
+    ask_of(device, |line| line.wgpu.is_some()).unwrap_or(false)
 }
 
 /// Asks something of the device that burn knows.

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use burn::tensor::Device;
 
+use super::read::settled;
 use super::window::paints;
-use crate::error::caught;
 
 /// In the first the window asks again for its size, in the second for the latency it had ([`take_refusal`]), and whoever draws a window
 /// larger goes on with it.
@@ -70,7 +70,7 @@ pub fn stand_aside(device: &Device) {
         return;
     }
     // What fails here is told by whoever reads next.
-    _ = caught(|| device.sync());
+    _ = settled(device);
     let mut last = last();
     while is_taken() {
         let since = last.map_or(PATIENCE, |last| last.elapsed());

@@ -24,9 +24,6 @@ struct Lent {
     probe: wgpu::Buffer,
 }
 
-/// Bytes of the probe.
-const PROBE: u64 = 16;
-
 static LENT: Mutex<Option<Lent>> = Mutex::new(None);
 
 fn lent<T>(look: impl FnOnce(&mut Option<Lent>) -> T) -> T {
@@ -51,8 +48,7 @@ pub fn lend_window(
     // Burn puts its own watch in place of these once it computes there.
     device.set_device_lost_callback(|reason, why| painting_failed(&format!("{reason:?}: {why}, device lost")));
     device.on_uncaptured_error(std::sync::Arc::new(|error: wgpu::Error| painting_failed(&error.to_string())));
-    let (label, usage) = (Some("probe"), wgpu::BufferUsages::COPY_DST);
-    let probe = device.create_buffer(&wgpu::BufferDescriptor { label, size: PROBE, usage, mapped_at_creation: false });
+    let probe = adapters::probe(device);
     lent(|lent| *lent = Some(Lent { setup, device: None, apart, lost: None, probe }));
 }
 
@@ -75,8 +71,7 @@ pub fn painting_failed(why: &str) {
     }
 }
 
-/// Why the window's device paints no more, if it is lost. Nobody need have told: a lost device takes no bytes, and painting on it
-/// ends in a panic of egui's.
+/// Why the window's device paints no more, if it is lost: painting on it ends in a panic of egui's.
 pub fn window_lost() -> Option<String> {
     let known = |lent: &mut Option<Lent>| {
         let lent = lent.as_ref()?;
@@ -84,12 +79,7 @@ pub fn window_lost() -> Option<String> {
     };
     let (device, lost, queue, probe) = lent(known)?;
     let told = || lost.or_else(|| table::of(&device?)?.1.lost());
-    let takes = || queue.write_buffer_with(&probe, 0, wgpu::BufferSize::new(PROBE)?).map(drop);
-    match (told(), takes()) {
-        (Some(why), _) => Some(why),
-        (None, Some(())) => None,
-        (None, None) => Some("its driver takes no more work".into()),
-    }
+    told().or_else(|| (!adapters::takes_work(&queue, &probe)).then(|| "its driver takes no more work".into()))
 }
 
 /// Takes the window's device away, as a driver that resets does: a drill.

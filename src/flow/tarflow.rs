@@ -30,6 +30,8 @@ mod resident;
 mod solve;
 mod tensors;
 
+use std::ops::Range;
+
 use burn::module::{Module, Param};
 use burn::tensor::activation::softmax;
 use burn::tensor::module::linear;
@@ -39,6 +41,7 @@ use serde::{Deserialize, Serialize};
 use crate::data::ImageShape;
 use crate::device::bounded;
 use crate::device::software::{self, Past, Then};
+use crate::device::wide;
 use crate::error::{Error, Result};
 use crate::units::ClassId;
 
@@ -185,6 +188,13 @@ pub struct Cache {
     values: Tensor<4>,
 }
 
+/// Writes values at their places in a tensor, into its own memory where nobody else looks at it.
+fn assign<const D: usize>(whole: &mut Tensor<D>, places: [Range<usize>; D], values: Tensor<D>) {
+    // Moved out: a second handle would have burn copy all of it.
+    let own = std::mem::replace(whole, values.clone());
+    *whole = own.slice_assign(places, values);
+}
+
 /// What the tokens of a pass look back to.
 pub struct Context<'a> {
     /// Place of the pass's first token.
@@ -223,12 +233,12 @@ impl Attention {
         let (q, mut k, mut v) = (part(0), part(1), part(2));
         if let Some(cache) = &mut cache {
             let here = [0..n, 0..heads, context.first..context.first + m, 0..HEAD];
-            cache.keys = cache.keys.clone().slice_assign(here.clone(), k);
-            cache.values = cache.values.clone().slice_assign(here, v);
+            assign(&mut cache.keys, here.clone(), k);
+            assign(&mut cache.values, here, v);
             (k, v) = (cache.keys.clone(), cache.values.clone());
         }
-        let scores = bounded(q.matmul(k.swap_dims(2, 3))) * scale + context.mask.like(&x);
-        let read = softmax(scores, 3).matmul(v);
+        let scores = bounded(wide::matmul(q, k.swap_dims(2, 3))) * scale + context.mask.like(&x);
+        let read = wide::matmul(softmax(scores, 3), v);
         self.proj.forward_then(read.swap_dims(1, 2).reshape([n, m, c]), Then::Added(&x))
     }
 }
@@ -297,7 +307,7 @@ impl Block {
     fn embedding(&self, classes: Option<&Tensor<2>>) -> Option<Tensor<3>> {
         let (embed, classes) = (self.class_embed.as_ref()?.val(), classes?);
         let [k, _, c] = embed.dims();
-        Some(classes.clone().matmul(embed.reshape([k, c])).unsqueeze_dim(1))
+        Some(wide::matmul(classes.clone(), embed.reshape([k, c])).unsqueeze_dim(1))
     }
 
     /// Log-scale a (none in VP) and shift b of every token of x [N, T, P], both in the block's own order.

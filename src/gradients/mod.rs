@@ -209,7 +209,8 @@ impl ModuleVisitor for SquaredNorm<'_> {
             };
             return self.grads.register(param.id, Tensor::<D>::from_data(data, (&place.0, place.1)));
         }
-        let square = grad.clone().square().sum();
+        // A sum of everything at once is added up as threads happen to end, where a card can: no two runs would be the same.
+        let square = (0..D).rev().fold(grad.clone().square(), Tensor::sum_dim).reshape([1]);
         self.grads.register(param.id, grad);
         self.total = Some(match self.total.take() {
             Some(total) => total + square,

@@ -8,7 +8,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::device::Chosen;
+use crate::device::{Chosen, to_host, wide};
 use crate::error::{Error, Result};
 use crate::events::silent;
 use crate::flow::base::latents;
@@ -20,6 +20,12 @@ use crate::units::{Seed, Tau};
 const IMAGES: usize = 64;
 /// Side of the matrices whose product stands for the most a device can do.
 const SIDE: usize = 1024;
+/// The same on devices that are fast.
+const LARGE: usize = 4096;
+/// Milliseconds that are measured at once on a device, of products one after the other.
+const LONG: f64 = 100.0;
+/// Most of them.
+const MOST: usize = 1024;
 
 /// All figures of one device.
 #[derive(Debug, Serialize)]
@@ -157,8 +163,8 @@ pub fn matmul_gflops(chosen: &Chosen, runs: usize) -> Result<f64> {
     Ok(burn_gflops(chosen, runs)?.max(own))
 }
 
-fn gflops(timing: &Timing) -> f64 {
-    2.0 * (SIDE as f64).powi(3) / (timing.median / 1e3) / 1e9
+fn gflops(side: usize, products: usize, timing: &Timing) -> f64 {
+    2.0 * (side as f64).powi(3) * products as f64 / (timing.median / 1e3) / 1e9
 }
 
 /// Our own kernels, every thread with some rows of the same product.
@@ -170,28 +176,63 @@ fn own_gflops(runs: usize) -> Result<f64> {
     let timing = Timing::measure(String::new(), 1, runs, || {
         let pieces = out.par_chunks_mut(rows * SIDE).zip(values.par_chunks(rows * SIDE));
         pieces.for_each(|(out, rows)| packed.apply(rows, out));
-        check_corner(&values, out[0])
+        check_corner(SIDE, &values, f64::from(out[0]))
     })?;
-    Ok(gflops(&timing))
+    Ok(gflops(SIDE, 1, &timing))
 }
 
-/// burn's. The product is read back.
+/// burn's, those that densities are computed with. On a card one such product is over before it is told so: there it is a larger one,
+/// and as many of them as take [`LONG`].
 fn burn_gflops(chosen: &Chosen, runs: usize) -> Result<f64> {
-    let values = latents(Seed(1), 0, SIDE, SIDE);
-    let a = Tensor::<2>::from_data(TensorData::new(values.clone(), [SIDE, SIDE]), &chosen.device);
-    let timing = Timing::measure(String::new(), 1, runs, || {
-        let product = a.clone().matmul(a.clone()).try_into_vec_as::<f32>();
-        let product = product.map_err(|e| Error::Device(e.to_string()))?;
-        check_corner(&values, product.first().copied().unwrap_or(f32::NAN))
-    })?;
-    Ok(gflops(&timing))
+    let mut square = Square::new(SIDE, chosen);
+    square.products(1)?;
+    if square.timed(1)? < LONG / 10.0 {
+        square = Square::new(LARGE, chosen);
+        square.products(1)?;
+    }
+    let mut products = 1;
+    while products < MOST && square.timed(products)? < LONG {
+        products *= 2;
+    }
+    let timing = Timing::measure(String::new(), 0, runs, || square.products(products))?;
+    Ok(gflops(square.side, products, &timing))
+}
+
+/// A matrix to be multiplied by itself.
+struct Square {
+    side: usize,
+    values: Vec<f32>,
+    there: Tensor<2>,
+}
+
+impl Square {
+    fn new(side: usize, chosen: &Chosen) -> Self {
+        let values = latents(Seed(1), 0, side, side);
+        let there = Tensor::from_data(TensorData::new(values.clone(), [side, side]), &chosen.device);
+        Self { side, values, there }
+    }
+
+    /// So many products, of the last of which one entry is read back.
+    fn products(&self, many: usize) -> Result<()> {
+        let product = || wide::matmul(self.there.clone(), self.there.clone());
+        let last = (1..many).fold(product(), |_, _| product());
+        let corner = to_host(last.narrow(0, 0, 1).narrow(1, 0, 1))?;
+        check_corner(self.side, &self.values, corner.first().copied().unwrap_or(f64::NAN))
+    }
+
+    /// Milliseconds they take.
+    fn timed(&self, many: usize) -> Result<f64> {
+        let begun = Instant::now();
+        self.products(many)?;
+        Ok(begun.elapsed().as_secs_f64() * 1e3)
+    }
 }
 
 /// Whether the first entry of the square of a matrix is right: a device that skips the work has no peak.
-fn check_corner(values: &[f32], corner: f32) -> Result<()> {
-    let column = values.iter().step_by(SIDE);
-    let expected: f64 = values.iter().zip(column).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum();
-    if (f64::from(corner) - expected).abs() < 1e-2 {
+fn check_corner(side: usize, values: &[f32], corner: f64) -> Result<()> {
+    let terms = values.iter().zip(values.iter().step_by(side)).map(|(a, b)| f64::from(*a) * f64::from(*b));
+    let (expected, scale) = (terms.clone().sum::<f64>(), terms.map(f64::abs).sum::<f64>());
+    if (corner - expected).abs() <= 1e-5 * scale {
         return Ok(());
     }
     Err(Error::Device(format!("a matrix product came out as {corner}, not {expected}: its figures mean nothing")))

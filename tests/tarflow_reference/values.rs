@@ -1,6 +1,6 @@
 //! Forward pass, densities, and inverse passes of the three reference configurations.
 
-use bayescope::device::{DeviceChoice, choose};
+use bayescope::device::{DeviceChoice, choose, drill};
 use bayescope::flow::Precision;
 use bayescope::flow::tarflow::TensorTarFlow;
 use bayescope::flow::tarflow::cpu::{CpuTarFlow, Real};
@@ -121,8 +121,8 @@ fn on_cpu<T: Real>(precision: Precision) {
 
 const CONFIGS: [&str; 3] = ["config1", "config2", "config3"];
 
-fn on_tensors(device: &Device, label: &str, precision: Precision, every_strategy: bool) {
-    for name in CONFIGS {
+fn on_tensors(names: &[&str], device: &Device, label: &str, precision: Precision, every_strategy: bool) {
+    for name in names {
         let reference = TarFlowReference::read(name);
         let engine = TensorTarFlow::new(&reference.config, reference.weights(), device, precision).unwrap();
         let all = strategies(reference.config.tokens(), precision);
@@ -143,12 +143,12 @@ fn f32_kernels_on_the_cpu() {
 
 #[test]
 fn f64_tensors_on_the_cpu() {
-    on_tensors(&Device::flex(), "cpu tensors", Precision::F64, true);
+    on_tensors(&CONFIGS, &Device::flex(), "cpu tensors", Precision::F64, true);
 }
 
 #[test]
 fn f32_tensors_on_the_cpu() {
-    on_tensors(&Device::flex(), "cpu tensors", Precision::F32, true);
+    on_tensors(&CONFIGS, &Device::flex(), "cpu tensors", Precision::F32, true);
 }
 
 #[test]
@@ -156,8 +156,20 @@ fn f32_on_a_graphics_adapter() {
     match choose(DeviceChoice::Wgpu(None)) {
         Ok(chosen) => {
             let label = chosen.report.used.name.split(' ').next().unwrap_or("wgpu").to_owned();
-            on_tensors(&chosen.device, &label, Precision::F32, false);
+            on_tensors(&CONFIGS, &chosen.device, &label, Precision::F32, false);
+            if chosen.report.used.software {
+                as_a_card(chosen.report.used.choice);
+            }
         }
         Err(error) => println!("skipped: {error}"),
     }
+}
+
+/// A software device computes with kernels of our own, cards with burn's: those too.
+fn as_a_card(choice: DeviceChoice) {
+    drill::take_for_cards(true);
+    assert!(drill::lose(choice));
+    let card = choose(choice).unwrap();
+    on_tensors(&CONFIGS[..1], &card.device, "burn's kernels", Precision::F32, false);
+    drill::take_for_cards(false);
 }

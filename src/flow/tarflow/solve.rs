@@ -9,7 +9,7 @@
 use burn::tensor::{DType, Tensor};
 
 use super::engine::{Guess, Guidance, Strategy, Tick};
-use super::{Block, Cache, Context, HEAD, Mask, parts};
+use super::{Block, Cache, Context, HEAD, Mask, assign, parts};
 use crate::device::software::{self, Bounds};
 use crate::device::stand_aside;
 use crate::error::Result;
@@ -178,9 +178,12 @@ impl Solver<'_> {
         let a = a.map(|a| bounds.map_or(a.clone(), |by| a.clamp(-by.log_scale, by.log_scale)));
         let next = a.map_or_else(|| z.clone(), |a| z.clone() * a.exp()) + b;
         let next = bounds.map_or(next.clone(), |by| next.clamp(-by.value, by.value));
-        let before = self.x.clone().narrow(1, from + 1, length);
-        self.x = self.x.clone().slice_assign([0..n, from + 1..end + 1, 0..p], next.clone());
-        asked.then(|| (next - before).abs().max_dim(2).max_dim(0).reshape([1, length]))
+        let changes = asked.then(|| {
+            let before = self.x.clone().narrow(1, from + 1, length);
+            (next.clone() - before).abs().max_dim(2).max_dim(0).reshape([1, length])
+        });
+        assign(&mut self.x, [0..n, from + 1..end + 1, 0..p], next);
+        changes
     }
 
     /// Log-scales and shifts after tokens `first ..`, guided where asked.

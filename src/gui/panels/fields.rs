@@ -17,11 +17,13 @@ pub fn path(ui: &mut Ui, cx: &mut Cx, name: &str, value: &mut String, purpose: P
     }
 }
 
-/// Breaks the row where less than `width` points are left of it, so that a label is not parted from its field.
-pub fn together(ui: &mut Ui, width: f32) {
-    if ui.available_size_before_wrap().x < width {
+/// Breaks the row where less than `width` points are left of it, so that a label is not parted from its field; whether it did.
+pub fn together(ui: &mut Ui, width: f32) -> bool {
+    let breaks = ui.available_size_before_wrap().x < width;
+    if breaks {
         ui.end_row();
     }
+    breaks
 }
 
 /// What something is called. Label and field stay together where a row is broken.

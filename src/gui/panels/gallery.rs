@@ -67,9 +67,11 @@ fn controls(ui: &mut Ui, cx: &mut Cx) {
                 cx.commands.push(Command::ShowSource(source));
             }
         }
-        ui.separator();
+        if !together(ui, 150.0) {
+            ui.separator();
+        }
         class_filter(ui, cx);
-        together(ui, 175.0);
+        together(ui, 250.0);
         let label = ui.label("Sort by");
         let combo = ComboBox::from_id_salt("sort").width(100.0).selected_text(cx.prefs.sort.name());
         let response = combo.show_ui(ui, |ui| {
