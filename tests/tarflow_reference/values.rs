@@ -121,7 +121,7 @@ fn on_cpu<T: Real>(precision: Precision) {
 
 const CONFIGS: [&str; 3] = ["config1", "config2", "config3"];
 
-fn on_tensors(names: &[&str], device: &Device, label: &str, precision: Precision, every_strategy: bool) {
+fn on_tensors(names: &[&'static str], device: &Device, label: &str, precision: Precision, every_strategy: bool) {
     for name in names {
         let reference = TarFlowReference::read(name);
         let engine = TensorTarFlow::new(&reference.config, reference.weights(), device, precision).unwrap();

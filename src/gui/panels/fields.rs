@@ -1,6 +1,6 @@
 //! Fields that several forms have.
 
-use eframe::egui::{Button, ComboBox, DragValue, TextEdit, Ui, emath::Numeric};
+use eframe::egui::{Button, ComboBox, DragValue, TextEdit, TextStyle, Ui, emath::Numeric};
 
 use super::Cx;
 use crate::gui::background::Purpose;
@@ -22,6 +22,9 @@ pub fn together(ui: &mut Ui, width: f32) -> bool {
     let breaks = ui.available_size_before_wrap().x < width;
     if breaks {
         ui.end_row();
+        // A row begins without a height, and its label would lie at the top of what the field makes of it.
+        let field = ui.text_style_height(&TextStyle::Button) + 2.0 * ui.spacing().button_padding.y;
+        ui.set_row_height(field.max(ui.spacing().interact_size.y));
     }
     breaks
 }
