@@ -86,7 +86,7 @@ fn is_memory(said: &str) -> bool {
 }
 
 /// The cause in one line: without headings and traces of the stack.
-fn cause(said: &str) -> String {
+pub fn cause(said: &str) -> String {
     const HEADINGS: [&str; 6] = [
         POISONED,
         "An error happened during execution",

@@ -51,7 +51,7 @@ use std::str::FromStr;
 use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, caught};
 #[cfg(feature = "wgpu")]
 pub use adapters::{descriptor, open_adapter};
 pub use address::{Address, PORT};
@@ -312,17 +312,18 @@ fn keep_kernels() {
     CubeClRuntimeConfig::try_set(config);
 }
 
-/// A device that computes. One that was lost while nobody used it is replaced.
+/// A device that computes. One that was lost while nobody used it is replaced. A driver may be anything: whatever burn makes of it
+/// while it is tried is its failure.
 fn tried(used: &Candidate) -> Result<Device> {
-    let device = connect(used)?;
-    match probe::probe(&device) {
-        Ok(()) => Ok(device),
-        Err(Error::DeviceLost { .. }) => {
-            let device = connect(used)?;
-            probe::probe(&device).map(|()| device)
-        }
-        Err(error) => Err(error),
-    }
+    let once = || {
+        let device = connect(used)?;
+        probe::probe(&device).map(|()| device)
+    };
+    let tried = caught(|| match once() {
+        Err(Error::DeviceLost { .. }) => once(),
+        other => other,
+    });
+    tried.unwrap_or_else(|said| Err(Error::Device(format!("its driver fails: {}", faults::cause(&said)))))
 }
 
 fn connect(used: &Candidate) -> Result<Device> {
