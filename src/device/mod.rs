@@ -62,7 +62,7 @@ pub use many::{Devices, Hand, spread};
 pub use persevere::{Losses, Moved, on_device, persevere};
 #[cfg(feature = "wgpu")]
 pub use picture::DevicePicture;
-pub use picture::{ImageSource, pictures};
+pub use picture::{ImageSource, in_place, pictures};
 pub use products::Products;
 pub use read::{to_host, values_read};
 #[cfg(feature = "wgpu")]

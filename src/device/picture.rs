@@ -9,7 +9,7 @@ use crate::error::Result;
 pub enum ImageSource {
     /// CHW bytes on the host.
     Host(Vec<u8>),
-    /// Levels on the window's device, painted without ever leaving it.
+    /// Levels, or the values of a heat map, on the window's device: painted without ever leaving it.
     #[cfg(feature = "wgpu")]
     Device(DevicePicture),
 }
@@ -46,6 +46,19 @@ pub fn pictures(levels: Tensor<4>) -> Result<Vec<ImageSource>> {
     Ok(bytes.chunks(c * h * w).take(n).map(|image| ImageSource::Host(image.to_vec())).collect())
 }
 
+/// The values [rows, columns] of a heat map, if the window can paint them where they are.
+///
+/// # Errors
+/// When the device fails.
+pub fn in_place(values: Tensor<2>) -> Result<Option<ImageSource>> {
+    #[cfg(feature = "wgpu")]
+    if super::window::paints(&values.device()) {
+        return Ok(on_device::hold(values.unsqueeze())?.into_iter().next().map(ImageSource::Device));
+    }
+    let _ = values;
+    Ok(None)
+}
+
 #[cfg(feature = "wgpu")]
 pub use on_device::DevicePicture;
 
@@ -73,7 +86,7 @@ mod on_device {
         _hold: Box<dyn Any + Send + Sync>,
     }
 
-    /// One picture of a batch on the window's device: f32 levels 0 … 255, CHW.
+    /// One picture of a batch on the window's device: f32 levels 0 … 255, CHW, or the values of a heat map.
     #[derive(Clone)]
     pub struct DevicePicture {
         batch: Arc<Batch>,

@@ -157,6 +157,12 @@ pub trait ResidentFlow {
         events: &mut dyn Events<Decoding>,
     ) -> Result<Resident>;
 
+    /// [`Flow::evidence`], and for the eye the cells once more where the map computed them: nats, [rows, columns], f32.
+    ///
+    /// # Errors
+    /// As [`Flow::evidence`].
+    fn evidence_resident(&self, x: &[f32], a: ClassId, b: ClassId, tau: Tau) -> Result<(Evidence, Tensor<2>)>;
+
     /// World-space images (NCHW) of [`Resident::images`]: the same bits as those of [`Flow::decode`].
     ///
     /// # Errors

@@ -20,6 +20,7 @@
 
 pub mod cpu;
 pub mod engine;
+mod evidence;
 mod frozen;
 mod map;
 mod mask;

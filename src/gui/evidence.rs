@@ -1,12 +1,12 @@
 //! The inspector's evidence map: which part of the image speaks for one class and against another.
 
-use eframe::egui::{self, ColorImage, ComboBox, Rect, Role, Sense, Slider, TextureHandle, Ui, WidgetInfo, pos2, vec2};
+use eframe::egui::{self, ComboBox, Rect, Role, Sense, Slider, Ui, WidgetInfo, pos2, vec2};
 
 use super::data_table;
 use super::format;
 use super::glossary;
 use super::inspector::waiting;
-use super::paint::{NEAREST, picture};
+use super::paint::{HeatMap, Ramp, Sheet};
 use super::panels::Cx;
 use super::session::Session;
 use super::theme::{Badge, Theme, UNTINTED};
@@ -22,19 +22,26 @@ use crate::worker::protocol::{Asked, EvidenceMap};
 /// Steps of the colour scale.
 const SCALE: usize = 64;
 
-/// What the textures were made of.
+/// What colours a map.
 #[derive(Clone, Copy, PartialEq)]
-struct Key {
-    generation: u64,
+struct Look {
     theme: Theme,
     overlay: bool,
     strength: f32,
 }
 
+/// The map on show: which one, as what, its picture and its cells.
+struct Drawn {
+    generation: u64,
+    look: Look,
+    picture: Sheet,
+    cells: Sheet,
+}
+
 /// The textures of the map on show.
 #[derive(Default)]
 pub struct EvidenceSection {
-    drawn: Option<(Key, TextureHandle, TextureHandle)>,
+    drawn: Option<Drawn>,
 }
 
 impl EvidenceSection {
@@ -69,14 +76,8 @@ impl EvidenceSection {
     /// Picture and map, and the scale below.
     fn paint(&mut self, ui: &mut Ui, cx: &Cx, map: &EvidenceMap) {
         let (overlay, strength) = (cx.prefs.evidence_overlay, cx.prefs.evidence_strength);
-        let theme = Theme::of(ui);
-        let key = Key { generation: map.request.generation, theme, overlay, strength };
-        if self.drawn.as_ref().is_none_or(|(drawn, ..)| *drawn != key) {
-            let large = ui.ctx().load_texture("evidence picture", picture(map.shape, &map.pixels), NEAREST);
-            let cells = ui.ctx().load_texture("evidence cells", cells(map, key), NEAREST);
-            self.drawn = Some((key, large, cells));
-        }
-        let Some((_, large, cells)) = &self.drawn else { return };
+        let look = Look { theme: Theme::of(ui), overlay, strength };
+        let Drawn { picture, cells, .. } = self.drawn(ui, map, look);
         let gap = 8.0;
         let room = if overlay { ui.available_width() } else { (ui.available_width() - gap) / 2.0 };
         let aspect = map.shape.height as f32 / map.shape.width as f32;
@@ -86,7 +87,7 @@ impl EvidenceSection {
         let uv = Rect::from_min_max(pos2(0.0, 0.0), pos2(1.0, 1.0));
         let left = Rect::from_min_size(rect.min, size);
         let place = if overlay { left } else { left.translate(vec2(size.x + gap, 0.0)) };
-        ui.painter().image(large.id(), left, uv, UNTINTED);
+        ui.painter().image(picture.id(), left, uv, UNTINTED);
         ui.painter().image(cells.id(), place, uv, UNTINTED);
         let about = format!("Evidence map, total {} nats", signed(map.evidence.total));
         response.widget_info(|| WidgetInfo::labeled(Role::Image, true, &about));
@@ -101,6 +102,25 @@ impl EvidenceSection {
             });
         }
         legend(ui, cx, map, whole.x);
+    }
+
+    /// The map on show; where only its look changed, it is coloured anew.
+    fn drawn(&mut self, ui: &Ui, map: &EvidenceMap, look: Look) -> &Drawn {
+        let generation = map.request.generation;
+        let drawn = match self.drawn.take().filter(|drawn| drawn.generation == generation) {
+            Some(drawn) if drawn.look == look => drawn,
+            Some(mut drawn) => {
+                drawn.cells.heat(&heat_map(map, look));
+                Drawn { look, ..drawn }
+            }
+            None => {
+                let picture = Sheet::of(ui.ctx(), "evidence picture", map.shape, &map.pixels);
+                let mut cells = Sheet::new(ui.ctx(), "evidence cells", [map.evidence.columns, map.evidence.rows]);
+                cells.heat(&heat_map(map, look));
+                Drawn { generation, look, picture, cells }
+            }
+        };
+        self.drawn.insert(drawn)
     }
 }
 
@@ -131,14 +151,15 @@ fn csv(session: &Session, map: &EvidenceMap) -> String {
     about + &records(std::iter::once(head.into()).chain(map.evidence.cells.iter().enumerate().map(cell)))
 }
 
-/// One pixel a cell.
-fn cells(map: &EvidenceMap, key: Key) -> ColorImage {
-    let extent = map.evidence.extent().max(f64::MIN_POSITIVE);
-    let colour = |nats: &f64| {
-        let share = (nats / extent) as f32;
-        if key.overlay { key.theme.veil(share, key.strength) } else { key.theme.diverging(share) }
-    };
-    ColorImage::new([map.evidence.columns, map.evidence.rows], map.evidence.cells.iter().map(colour).collect())
+fn heat_map(map: &EvidenceMap, Look { theme, overlay, strength }: Look) -> HeatMap<'_> {
+    let colour = |share| if overlay { theme.veil(share, strength) } else { theme.diverging(share) };
+    HeatMap {
+        size: [map.evidence.columns, map.evidence.rows],
+        values: &map.evidence.cells,
+        in_place: map.cells.as_ref(),
+        extent: map.evidence.extent(),
+        ramp: Ramp::new(colour),
+    }
 }
 
 fn meaning(cx: &Cx) -> String {
@@ -278,7 +299,7 @@ mod tests {
         let request = EvidenceRequest { generation: 1, subject, settings: Settings::default_for(2), a: 0, b: 1 };
         let shape = ImageShape { channels: 1, height: 4, width: 8 };
         let evidence = Evidence { rows: 2, columns: 4, cells: vec![0.0; 8], total: 0.0 };
-        let map = EvidenceMap { request, shape, pixels: vec![0; 32], evidence };
+        let map = EvidenceMap { request, shape, pixels: vec![0; 32].into(), evidence, cells: None };
         let place = Rect::from_min_size(pos2(10.0, 20.0), vec2(80.0, 40.0));
         assert_eq!(cell(&map, place, pos2(10.0, 20.0)), Some((0, 0)));
         assert_eq!(cell(&map, place, pos2(89.0, 41.0)), Some((1, 3)));

@@ -1,6 +1,7 @@
 //! Where in an image the evidence lies: log p(x|a) − log p(x|b) as a sum over places (theory §2), checked and drawn.
 
 use crate::data::{ImageShape, contact_sheet};
+use crate::device::{ImageSource, in_place};
 use crate::error::{Error, Result};
 use crate::flow::Evidence;
 use crate::oracle::posterior::Posterior;
@@ -43,6 +44,32 @@ impl World {
     /// # Errors
     /// When a class is not of this world, at τ = 0 (there is no density), when the image has none, or the device fails.
     pub fn evidence(&self, x: &[f32], a: ClassId, b: ClassId, tau: Tau) -> Result<Evidence> {
+        self.explains(a, b, tau)?;
+        self.flow().evidence(x, a, b, tau)
+    }
+
+    /// [`Self::evidence`], and its cells where a window paints them, if they were computed there.
+    ///
+    /// # Errors
+    /// As [`Self::evidence`].
+    pub fn evidence_painted(
+        &self,
+        x: &[f32],
+        (a, b): (ClassId, ClassId),
+        tau: Tau,
+    ) -> Result<(Evidence, Option<ImageSource>)> {
+        self.explains(a, b, tau)?;
+        match self.flow().resident() {
+            Some(flow) => {
+                let (evidence, cells) = flow.evidence_resident(x, a, b, tau)?;
+                Ok((evidence, in_place(cells)?))
+            }
+            None => Ok((self.flow().evidence(x, a, b, tau)?, None)),
+        }
+    }
+
+    /// Whether there is such evidence.
+    fn explains(&self, a: ClassId, b: ClassId, tau: Tau) -> Result<()> {
         let classes = self.class_names().len();
         if let Some(class) = [a, b].into_iter().find(|class| *class >= classes) {
             return Err(Error::input(format!("class {class} is not among the {classes} of this world")));
@@ -50,7 +77,7 @@ impl World {
         if tau.get() == 0.0 {
             return Err(Error::input("at τ = 0 there is no density, and so no evidence map: set τ > 0"));
         }
-        self.flow().evidence(x, a, b, tau)
+        Ok(())
     }
 
     /// Pictures beside their evidence maps, a row each, as RGB: blue speaks for b, orange for a, each map scaled to its own

@@ -203,10 +203,13 @@ impl Interactive {
     fn explain(&self, place: &Place<'_>) -> Result<()> {
         let Some(request) = self.explaining.borrow().clone() else { return Ok(()) };
         let (line, world) = (place.line, place.world);
+        let mut painted = None;
         let x = match &request.subject {
             Subject::Sample { spec, index } => {
                 let sample = self.sample(place, spec, &request.settings, *index)?;
                 self.remember(spec, &request.settings, &sample);
+                let kept = self.kept.borrow();
+                painted = kept.resident(spec, &request.settings, *index).map(|resident| resident.picture.clone());
                 sample.x.clone()
             }
             Subject::External(index) => {
@@ -215,9 +218,9 @@ impl Interactive {
                 classified.x[index * dims..(index + 1) * dims].to_vec()
             }
         };
-        let evidence = world.evidence(&x, request.a, request.b, request.settings.tau)?;
-        let pixels = world.flow().pixels().picture(&x);
-        put(line, &line.shared.evidence, EvidenceMap { request, shape: world.shape(), pixels, evidence });
+        let (evidence, cells) = world.evidence_painted(&x, (request.a, request.b), request.settings.tau)?;
+        let pixels = painted.unwrap_or_else(|| world.flow().pixels().picture(&x).into());
+        put(line, &line.shared.evidence, EvidenceMap { request, shape: world.shape(), pixels, evidence, cells });
         *self.explaining.borrow_mut() = None;
         Ok(())
     }

@@ -200,10 +200,12 @@ pub struct EvidenceMap {
     pub request: EvidenceRequest,
     /// Shape of the picture.
     pub shape: ImageShape,
-    /// The picture, CHW bytes.
-    pub pixels: Vec<u8>,
+    /// The picture, CHW bytes or levels.
+    pub pixels: ImageSource,
     /// Its cells and their total.
     pub evidence: Evidence,
+    /// The cells once more where the window paints them, if they were computed there: nats.
+    pub cells: Option<ImageSource>,
 }
 
 /// Identifies a job while the program runs.

@@ -148,8 +148,8 @@ impl Fake {
         if let Some(request) = state.explain.take() {
             let cells = (0..16).map(|cell| if cell == 5 { 3.25 } else { -0.125 }).collect();
             let evidence = Evidence { rows: 4, columns: 4, cells, total: 1.375 };
-            let pixels = bytes(&tile(0, 1.0));
-            state.evidence = Some(EvidenceMap { request, shape: SHAPE, pixels, evidence });
+            let pixels = tile(0, 1.0).pixels;
+            state.evidence = Some(EvidenceMap { request, shape: SHAPE, pixels, evidence, cells: None });
         }
     }
 

@@ -1,5 +1,6 @@
 //! A Glow that no longer changes, as the shared-map flow of a world.
 
+use std::cell::RefCell;
 use std::ops::Range;
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
@@ -116,6 +117,11 @@ impl GlowFlow {
     /// # Errors
     /// When an image is outside the support of the logit map, the numbers leave the finite range, or the device fails.
     pub fn encode<T: Copy + Into<f64> + Sync>(&self, x: &[T]) -> Result<Encoded> {
+        self.encode_seen(x, |_| ())
+    }
+
+    /// [`Self::encode`]; `see` is shown z [N, C, H, W] of each pass where it was computed.
+    fn encode_seen<T: Copy + Into<f64> + Sync>(&self, x: &[T], see: impl Fn(&Tensor<4>)) -> Result<Encoded> {
         let dims = self.config.shape.dims();
         let (y, mut log_det) = self.logit.forward(x, dims);
         if let Some(i) = y.chunks(dims).position(|y| y.iter().any(|v| !v.is_finite())) {
@@ -125,7 +131,11 @@ impl GlowFlow {
                 0.5 + 0.5 / self.logit.bounds
             )));
         }
-        let z = self.passes(y, &mut log_det, |y| encode(&self.levels, y))?;
+        let z = self.passes(y, &mut log_det, |y| {
+            let (z, partial) = encode(&self.levels, y);
+            see(&z);
+            (z, partial)
+        })?;
         self.finite(&z, &log_det)?;
         Ok(Encoded { z, log_det })
     }
@@ -214,6 +224,29 @@ impl GlowFlow {
     }
 }
 
+/// Where the evidence lies. The map is shared, so only the base terms differ: one for each position of z, which the unsqueezed
+/// latent keeps at the place of the pixels it came from.
+impl GlowFlow {
+    fn evidence_of(&self, encoded: &Encoded, a: ClassId, b: ClassId, tau: Tau) -> Evidence {
+        let ImageShape { height, width, .. } = self.config.shape;
+        let (slopes, centres) = self.slopes(a, b, tau);
+        let mut cells = vec![0f64; height * width];
+        for (d, ((z, slope), centre)) in encoded.z.iter().zip(&slopes).zip(&centres).enumerate() {
+            cells[d % (height * width)] += slope * (z - centre);
+        }
+        let log_likelihoods = self.scores(&encoded.z, encoded.log_det.clone()).log_likelihoods(0, tau);
+        Evidence { rows: height, columns: width, cells, total: log_likelihoods[a] - log_likelihoods[b] }
+    }
+
+    /// (μ_a − μ_b)/(τσ)² and ½ (μ_a + μ_b), [D] each: log N(z; μ_a, τ²σ²) − log N(z; μ_b, τ²σ²) is linear in z, with this
+    /// slope, and 0 at this centre.
+    fn slopes(&self, a: ClassId, b: ClassId, tau: Tau) -> (Vec<f64>, Vec<f64>) {
+        let means = self.base.mean(a).iter().zip(self.base.mean(b));
+        let of = |((a, b), std): ((&f64, &f64), &f64)| ((a - b) / (tau.get() * std).powi(2), 0.5 * (a + b));
+        means.zip(self.base.std()).map(of).unzip()
+    }
+}
+
 impl Flow for GlowFlow {
     fn shared_base(&self) -> Option<&GaussianBase> {
         Some(&self.base)
@@ -257,20 +290,8 @@ impl Flow for GlowFlow {
         Ok(self.base.unplace(&self.encode(x)?.z, classes, tau))
     }
 
-    /// The map is shared, so only the base terms differ: one for each position of z, which the unsqueezed latent keeps at
-    /// the place of the pixels it came from.
     fn evidence(&self, x: &[f32], a: ClassId, b: ClassId, tau: Tau) -> Result<Evidence> {
-        let ImageShape { channels, height, width } = self.config.shape;
-        let encoded = self.encode(x)?;
-        let log_likelihoods = self.scores(&encoded.z, encoded.log_det).log_likelihoods(0, tau);
-        let half_precision = 0.5 / (tau.get() * tau.get());
-        let mut cells = vec![0f64; height * width];
-        let (mean_a, mean_b, std) = (self.base.mean(a), self.base.mean(b), self.base.std());
-        for (d, z) in encoded.z.iter().take(channels * height * width).enumerate() {
-            let distance = |mean: &[f64]| ((z - mean[d]) / std[d]).powi(2);
-            cells[d % (height * width)] += half_precision * (distance(mean_b) - distance(mean_a));
-        }
-        Ok(Evidence { rows: height, columns: width, cells, total: log_likelihoods[a] - log_likelihoods[b] })
+        Ok(self.evidence_of(&self.encode(x)?, a, b, tau))
     }
 }
 
@@ -296,6 +317,18 @@ impl ResidentFlow for GlowFlow {
         log_det.iter_mut().zip(sums).for_each(|(total, more)| *total += more);
         self.finite(&z, &log_det)?;
         Ok(Resident { images: y, levels: self.pixels().levels(v), scores: self.scores(&z, log_det) })
+    }
+
+    fn evidence_resident(&self, x: &[f32], a: ClassId, b: ClassId, tau: Tau) -> Result<(Evidence, Tensor<2>)> {
+        let ImageShape { height, width, .. } = self.config.shape;
+        let (slopes, centres) = self.slopes(a, b, tau);
+        let cells = RefCell::new(None);
+        let encoded = self.encode_seen(x, |z| {
+            let terms = (z.clone() - self.upload(&centres)) * self.upload(&slopes);
+            *cells.borrow_mut() = Some(terms.sum_dim(1).reshape([height, width]));
+        })?;
+        let cells = cells.take().ok_or_else(|| Error::input("there is no image to explain"))?;
+        Ok((self.evidence_of(&encoded, a, b, tau), cells))
     }
 
     fn fetch(&self, images: Tensor<4>) -> Result<Vec<f32>> {

@@ -6,6 +6,7 @@ use std::ops::Range;
 use burn::tensor::Device;
 
 use super::engine::{Engine, Guidance, Strategy};
+use super::evidence::distances;
 use super::map::Map;
 use super::plan::{BlockPlan, measure};
 use super::{Condition, TarFlowConfig, TensorTarFlow};
@@ -114,7 +115,7 @@ impl TarFlowOracle {
     }
 
     /// The map of a class, and what its passes are conditioned on.
-    fn map_of(&self, class: ClassId) -> (&Map, Condition) {
+    pub(super) fn map_of(&self, class: ClassId) -> (&Map, Condition) {
         match &self.maps[..] {
             [map] => (map, (self.config.classes > 0).then_some(class)),
             maps => (&maps[class], None),
@@ -127,7 +128,7 @@ impl TarFlowOracle {
         (map.engine.as_ref(), condition)
     }
 
-    fn tokens(&self, x: &[f32]) -> Vec<f64> {
+    pub(super) fn tokens(&self, x: &[f32]) -> Vec<f64> {
         self.config.patchify(&x.iter().map(|&v| f64::from(v)).collect::<Vec<_>>())
     }
 
@@ -269,9 +270,7 @@ impl TarFlowOracle {
             for ((i, column), (z, log_dets)) in run.iter().zip(found) {
                 let at = (i * k + column) * t;
                 log_det[at..at + t].copy_from_slice(log_dets);
-                for (quad, (z, var)) in quad[at..at + t].iter_mut().zip(z.chunks(p).zip(map.var.chunks(p))) {
-                    *quad = z.iter().zip(var).map(|(z, var)| z * z / var).sum();
-                }
+                quad[at..at + t].copy_from_slice(&distances(z, &map.var, p));
             }
         }
         Ok((quad, log_det))
@@ -364,25 +363,11 @@ impl Flow for TarFlowOracle {
         Ok(all)
     }
 
-    /// A token's base term and its log-determinants, at the place of its patch.
     fn evidence(&self, x: &[f32], a: ClassId, b: ClassId, tau: Tau) -> Result<Evidence> {
-        let side = self.config.shape.width / self.config.patch;
-        let tokens = self.tokens(x);
-        let term = |class: ClassId| -> Result<Vec<f64>> {
-            let (quad, log_det) = self.token_terms(&tokens, class..class + 1)?;
-            let (var, p) = (&self.map_of(class).0.var, self.config.token_dims());
-            let norms =
-                var.chunks(p).map(|v| v.iter().map(|v| 0.5 * (2.0 * std::f64::consts::PI * v).ln()).sum::<f64>());
-            let scale = 0.5 / (tau.get() * tau.get());
-            Ok(quad.iter().zip(&log_det).zip(norms).map(|((q, l), norm)| l - scale * q - norm).collect())
-        };
-        let cells = term(a)?.into_iter().zip(term(b)?).map(|(a, b)| a - b).collect();
-        let of = |class: ClassId| Ok::<f64, Error>(self.score_classes(x, class..class + 1)?.log_likelihoods(0, tau)[0]);
-        Ok(Evidence {
-            rows: tokens.len() / self.config.token_dims() / side,
-            columns: side,
-            cells,
-            total: of(a)? - of(b)?,
-        })
+        let (evidence, ..) = self.evidence_of(x, (a, b), tau, |tokens, class| {
+            let (engine, condition) = self.engine_of(class);
+            Ok((engine.encode(tokens, &[condition])?, ()))
+        })?;
+        Ok(evidence)
     }
 }

@@ -7,7 +7,7 @@ use super::{Condition, TarFlowOracle, TensorTarFlow};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::flow::parameters::to_host;
-use crate::flow::{Decoding, Flow, Resident, ResidentFlow, Scores, Unfinished};
+use crate::flow::{Decoding, Evidence, Flow, Resident, ResidentFlow, Scores, Unfinished};
 use crate::units::{ClassId, Tau};
 
 /// Of a world of one flow for all classes that computes with tensors in 32 bits.
@@ -23,8 +23,7 @@ impl ResidentFlow for TarFlowOracle {
         tau: Tau,
         events: &mut dyn Events<Decoding>,
     ) -> Result<Resident> {
-        let here = self.maps().first().and_then(|map| Some((map, map.engine.tensors()?)));
-        let (map, engine) = here.ok_or_else(|| Error::input("the images of this flow are on the host"))?;
+        let (map, engine) = self.here()?;
         let conditions: Vec<Condition> = classes.iter().map(|&class| self.engine_of(class).1).collect();
         let (blocks, tokens) = (self.config().blocks, self.config().tokens());
         let strategies = self.strategies();
@@ -41,12 +40,23 @@ impl ResidentFlow for TarFlowOracle {
         Ok(Resident { levels: self.pixels().levels(images.clone()), images, scores })
     }
 
+    fn evidence_resident(&self, x: &[f32], a: ClassId, b: ClassId, tau: Tau) -> Result<(Evidence, Tensor<2>)> {
+        let (_, engine) = self.here()?;
+        self.evidence_there(engine, x, (a, b), tau)
+    }
+
     fn fetch(&self, images: Tensor<4>) -> Result<Vec<f32>> {
         Ok(to_host(images)?.into_iter().map(|v| v as f32).collect())
     }
 }
 
 impl TarFlowOracle {
+    /// The map whose tensors stay on a device, and what computes it there.
+    fn here(&self) -> Result<(&Map, &TensorTarFlow)> {
+        let here = self.maps().first().and_then(|map| Some((map, map.engine.tensors()?)));
+        here.ok_or_else(|| Error::input("the images of this flow are on the host"))
+    }
+
     /// Statistics under every class of tokens `x` [N, T, P] where they are; up to [`Flow::images_per_pass`] pairs of image and
     /// class pass together, as in [`Flow::score_classes`].
     fn score_resident(

@@ -179,11 +179,36 @@ impl TensorTarFlow {
         Ok(answers)
     }
 
-    fn encode_at_once(&self, x: &[f64], conditions: &[Condition]) -> Result<Encoded> {
+    /// [`Engine::encode`] of one image's tokens `x` [T, P], and where they were computed log det − Σ_p weight·z² of every token,
+    /// [T]; `weight` is [T, P].
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn encode_weighed(&self, x: &[f64], condition: Condition, weight: &[f64]) -> Result<(Encoded, Tensor<1>)> {
+        self.check(&[condition])?;
+        let (t, p) = (self.config.tokens(), self.config.token_dims());
+        let (z, log_dets) = self.passed(x, &[condition]);
+        let weight: Tensor<3> = tensor(weight, [1, t, p], &self.device, self.dtype);
+        let distances: Tensor<1> = (z.clone().square() * weight).sum_dim(2).reshape([t]);
+        let log_det = log_dets.iter().fold(-distances, |sum, of_block| sum + of_block.clone().reshape([t]));
+        Ok((self.read(z, log_dets, 1)?, log_det))
+    }
+
+    /// z [N, T, P], and of every block its part of the log-determinants [N, T].
+    fn passed(&self, x: &[f64], conditions: &[Condition]) -> (Tensor<3>, Vec<Tensor<2>>) {
         let classes = self.classes(&self.device, conditions);
-        let (z, log_dets) = self.flow.encode_by_blocks(self.upload(&self.device, x), classes.as_ref());
+        self.flow.encode_by_blocks(self.upload(&self.device, x), classes.as_ref())
+    }
+
+    fn encode_at_once(&self, x: &[f64], conditions: &[Condition]) -> Result<Encoded> {
+        let (z, log_dets) = self.passed(x, conditions);
+        self.read(z, log_dets, conditions.len())
+    }
+
+    /// What was found for `n` images.
+    fn read(&self, z: Tensor<3>, log_dets: Vec<Tensor<2>>, n: usize) -> Result<Encoded> {
         // Differences of sums over blocks decide posteriors: they are added in f64, after one transfer.
-        let mut log_det = vec![0.0; conditions.len() * self.config.tokens()];
+        let mut log_det = vec![0.0; n * self.config.tokens()];
         if !log_dets.is_empty() {
             let of_blocks = to_host(Tensor::cat(log_dets, 0))?;
             for of_block in of_blocks.chunks_exact(log_det.len().max(1)) {

@@ -7,6 +7,7 @@ use eframe::egui::{ColorImage, PaintCallbackInfo, TextureId};
 use eframe::egui_wgpu::{CallbackResources, CallbackTrait, RenderState, Renderer, ScreenDescriptor};
 use wgpu::util::DeviceExt;
 
+use super::heat::{HeatMap, Ramp};
 use super::picture;
 use crate::data::ImageShape;
 use crate::device::{DevicePicture, ImageSource};
@@ -14,12 +15,13 @@ use crate::device::{DevicePicture, ImageSource};
 /// What egui asks of textures that are not its own.
 const FORMAT: wgpu::TextureFormat = wgpu::TextureFormat::Rgba8Unorm;
 
-/// The window's device and the shader that paints levels.
+/// The window's device and the shaders that paint what lies there.
 pub struct Gpu {
     device: wgpu::Device,
     queue: wgpu::Queue,
     renderer: Arc<RwLock<Renderer>>,
-    pipeline: wgpu::RenderPipeline,
+    tiles: wgpu::RenderPipeline,
+    heat: wgpu::RenderPipeline,
     /// Textures that were dropped: the frame under way may still show them.
     dropped: Mutex<Vec<TextureId>>,
     /// What textures are still to be given.
@@ -31,16 +33,22 @@ pub struct Gpu {
 enum Errand {
     /// A picture at its upper left corner.
     Upload { texture: wgpu::Texture, corner: [usize; 2], shape: ImageShape, bytes: Vec<u8> },
+    /// Colours of a whole texture.
+    Colours { texture: wgpu::Texture, picture: ColorImage },
     /// Pictures of one batch, each at its upper left corner, on a sheet of so many pixels.
     Paint { view: wgpu::TextureView, sheet: [u32; 2], shape: ImageShape, pictures: Vec<([usize; 2], DevicePicture)> },
+    /// A heat map of a whole texture: its values, columns and rows, the upper end of its colours, and those.
+    Heat { view: wgpu::TextureView, values: DevicePicture, size: [usize; 2], end: f32, ramp: Ramp },
 }
 
 impl Gpu {
     /// On the device that paints the window.
     pub fn new(state: &RenderState) -> Self {
         let (device, queue) = (state.device.clone(), state.queue.clone());
-        let (renderer, pipeline) = (state.renderer.clone(), pipeline(&device));
-        Self { device, queue, renderer, pipeline, dropped: Mutex::default(), errands: Mutex::default() }
+        let tiles = pipeline(&device, wgpu::include_wgsl!("../../../shaders/tiles.wgsl"));
+        let heat = pipeline(&device, wgpu::include_wgsl!("../../../shaders/heat.wgsl"));
+        let renderer = state.renderer.clone();
+        Self { device, queue, renderer, tiles, heat, dropped: Mutex::default(), errands: Mutex::default() }
     }
 
     /// Whether something is to be done before the next frame is painted.
@@ -58,8 +66,12 @@ impl Gpu {
                 Errand::Upload { texture, corner, shape, bytes } => {
                     self.upload(texture, *corner, &picture(*shape, bytes));
                 }
+                Errand::Colours { texture, picture } => self.upload(texture, [0, 0], picture),
                 Errand::Paint { view, sheet, shape, pictures } => {
                     self.paint(&mut encoder, view, *sheet, *shape, pictures);
+                }
+                Errand::Heat { view, values, size, end, ramp } => {
+                    self.heat(&mut encoder, view, (values, *size), (*end, ramp));
                 }
             }
         }
@@ -87,28 +99,55 @@ impl Gpu {
         pictures: &[([usize; 2], DevicePicture)],
     ) {
         let Some((_, first)) = pictures.first() else { return };
-        let buffer = |label, words: &[u32], usage| {
-            let contents: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-            let init = wgpu::util::BufferInitDescriptor { label: Some(label), contents: &contents, usage };
-            self.device.create_buffer_init(&init)
-        };
         // As `Tile` and `Sheet` of the shader lie in memory.
         let tile = |([x, y], levels): &([usize; 2], DevicePicture)| [*x as u32, *y as u32, levels.first() as u32, 0];
         let tiles: Vec<u32> = pictures.iter().flat_map(tile).collect();
-        let tiles = buffer("tiles", &tiles, wgpu::BufferUsages::STORAGE);
         let [width, height, channels] = [shape.width, shape.height, shape.channels].map(|n| n as u32);
-        let sheet = buffer("sheet", &[width, height, sheet[0], sheet[1], channels, 0], wgpu::BufferUsages::UNIFORM);
+        let sheet = [width, height, sheet[0], sheet[1], channels, 0];
+        self.draw(encoder, view, &self.tiles, (first, &tiles, &sheet), pictures.len() as u32);
+    }
+
+    /// A heat map, over a whole texture.
+    fn heat(
+        &self,
+        encoder: &mut wgpu::CommandEncoder,
+        view: &wgpu::TextureView,
+        (values, [columns, rows]): (&DevicePicture, [usize; 2]),
+        (end, ramp): (f32, &Ramp),
+    ) {
+        let colours: Vec<u32> = ramp.0.iter().map(|colour| u32::from_le_bytes(colour.to_array())).collect();
+        // As `Map` of the shader lies in memory.
+        let map = [columns as u32, rows as u32, values.first() as u32, end.to_bits()];
+        self.draw(encoder, view, &self.heat, (values, &colours, &map), 1);
+    }
+
+    /// Rectangles of a shader's: what it paints lies on the device, a list and its settings come with it.
+    fn draw(
+        &self,
+        encoder: &mut wgpu::CommandEncoder,
+        view: &wgpu::TextureView,
+        pipeline: &wgpu::RenderPipeline,
+        (painted, list, settings): (&DevicePicture, &[u32], &[u32]),
+        rectangles: u32,
+    ) {
+        let buffer = |words: &[u32], usage| {
+            let contents: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+            let init = wgpu::util::BufferInitDescriptor { label: None, contents: &contents, usage };
+            self.device.create_buffer_init(&init)
+        };
+        let list = buffer(list, wgpu::BufferUsages::STORAGE);
+        let settings = buffer(settings, wgpu::BufferUsages::UNIFORM);
         let bind = self.device.create_bind_group(&wgpu::BindGroupDescriptor {
-            label: Some("tiles"),
-            layout: &self.pipeline.get_bind_group_layout(0),
+            label: None,
+            layout: &pipeline.get_bind_group_layout(0),
             entries: &[
-                wgpu::BindGroupEntry { binding: 0, resource: first.binding() },
-                wgpu::BindGroupEntry { binding: 1, resource: tiles.as_entire_binding() },
-                wgpu::BindGroupEntry { binding: 2, resource: sheet.as_entire_binding() },
+                wgpu::BindGroupEntry { binding: 0, resource: painted.binding() },
+                wgpu::BindGroupEntry { binding: 1, resource: list.as_entire_binding() },
+                wgpu::BindGroupEntry { binding: 2, resource: settings.as_entire_binding() },
             ],
         });
         let mut pass = encoder.begin_render_pass(&wgpu::RenderPassDescriptor {
-            label: Some("tiles"),
+            label: None,
             color_attachments: &[Some(wgpu::RenderPassColorAttachment {
                 view,
                 depth_slice: None,
@@ -117,9 +156,9 @@ impl Gpu {
             })],
             ..Default::default()
         });
-        pass.set_pipeline(&self.pipeline);
+        pass.set_pipeline(pipeline);
         pass.set_bind_group(0, &bind, &[]);
-        pass.draw(0..4, 0..pictures.len() as u32);
+        pass.draw(0..4, 0..rectangles);
     }
 
     /// Gives back the textures that were dropped before this frame.
@@ -132,10 +171,12 @@ impl Gpu {
     }
 }
 
-fn pipeline(device: &wgpu::Device) -> wgpu::RenderPipeline {
-    let module = device.create_shader_module(wgpu::include_wgsl!("../../../shaders/tiles.wgsl"));
+/// Rectangles that a shader places and paints.
+fn pipeline(device: &wgpu::Device, shader: wgpu::ShaderModuleDescriptor<'_>) -> wgpu::RenderPipeline {
+    let label = shader.label;
+    let module = device.create_shader_module(shader);
     device.create_render_pipeline(&wgpu::RenderPipelineDescriptor {
-        label: Some("tiles"),
+        label,
         layout: None,
         vertex: wgpu::VertexState {
             module: &module,
@@ -224,6 +265,18 @@ impl Own {
             errands.push(Errand::Paint { view, sheet, shape, pictures });
             resident = rest;
         }
+    }
+
+    /// Becomes a heat map before the next frame is painted, a pixel for each value.
+    pub fn heat(&mut self, map: &HeatMap<'_>) {
+        let errand = match map.in_place {
+            Some(ImageSource::Device(values)) => {
+                let (view, values, ramp) = (self.view.clone(), values.clone(), map.ramp.clone());
+                Errand::Heat { view, values, size: map.size, end: map.end(), ramp }
+            }
+            _ => Errand::Colours { texture: self.texture.clone(), picture: map.picture() },
+        };
+        self.gpu.errands.lock().push(errand);
     }
 }
 

@@ -4,6 +4,7 @@
 pub mod bench;
 #[cfg(feature = "wgpu")]
 mod gpu;
+mod heat;
 #[cfg(all(test, feature = "wgpu"))]
 mod tests;
 
@@ -17,6 +18,8 @@ use crate::device::ImageSource;
 use eframe::egui::LayerId;
 #[cfg(feature = "wgpu")]
 use eframe::egui_wgpu::Callback;
+pub use heat::{HeatMap, Ramp};
+
 #[cfg(feature = "wgpu")]
 use gpu::{Before, Gpu, Own};
 
@@ -109,6 +112,15 @@ impl Sheet {
             }
             #[cfg(feature = "wgpu")]
             Self::Own(own) => own.put(shape, pictures),
+        }
+    }
+
+    /// Becomes a heat map, a pixel for each value.
+    pub fn heat(&mut self, map: &HeatMap<'_>) {
+        match self {
+            Self::Egui(texture) => texture.set(map.picture(), NEAREST),
+            #[cfg(feature = "wgpu")]
+            Self::Own(own) => own.heat(map),
         }
     }
 }

@@ -8,14 +8,16 @@ use eframe::egui::mutex::RwLock;
 use eframe::egui_wgpu::{RenderState, Renderer, RendererOptions};
 
 use super::gpu::{Gpu, Own};
+use super::{HeatMap, Ramp};
 use crate::data::ImageShape;
 use crate::device::{
-    DeviceChoice, ImageSource, choose, descriptor, lend_window, paints, pictures, to_host, values_read,
+    DeviceChoice, ImageSource, choose, descriptor, in_place, lend_window, paints, pictures, to_host, values_read,
 };
 use crate::flow::Precision;
+use crate::gui::theme::pixel;
 use crate::oracle::folder;
 use crate::oracle::world::{SampleSpec, Settings};
-use crate::units::Seed;
+use crate::units::{Seed, Tau};
 
 /// What a window has, without one.
 fn window() -> Option<RenderState> {
@@ -48,15 +50,15 @@ fn shared() -> Option<(RenderState, Device)> {
 fn pixels(state: &RenderState, sheet: &Own) -> Vec<u8> {
     let texture = sheet.texture();
     let (width, height) = (texture.width(), texture.height());
-    assert_eq!(4 * width % wgpu::COPY_BYTES_PER_ROW_ALIGNMENT, 0);
+    let stride = (4 * width).next_multiple_of(wgpu::COPY_BYTES_PER_ROW_ALIGNMENT);
     let buffer = state.device.create_buffer(&wgpu::BufferDescriptor {
         label: None,
-        size: u64::from(4 * width * height),
+        size: u64::from(stride * height),
         usage: wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::MAP_READ,
         mapped_at_creation: false,
     });
     let mut encoder = state.device.create_command_encoder(&Default::default());
-    let layout = wgpu::TexelCopyBufferLayout { offset: 0, bytes_per_row: Some(4 * width), rows_per_image: None };
+    let layout = wgpu::TexelCopyBufferLayout { offset: 0, bytes_per_row: Some(stride), rows_per_image: None };
     encoder.copy_texture_to_buffer(
         texture.as_image_copy(),
         wgpu::TexelCopyBufferInfo { buffer: &buffer, layout },
@@ -65,7 +67,8 @@ fn pixels(state: &RenderState, sheet: &Own) -> Vec<u8> {
     state.queue.submit([encoder.finish()]);
     buffer.slice(..).map_async(wgpu::MapMode::Read, |mapped| mapped.unwrap());
     state.device.poll(wgpu::PollType::wait_indefinitely()).unwrap();
-    buffer.slice(..).get_mapped_range().unwrap().to_vec()
+    let bytes = buffer.slice(..).get_mapped_range().unwrap().to_vec();
+    bytes.chunks(stride as usize).flat_map(|row| &row[..4 * width as usize]).copied().collect()
 }
 
 /// Sheets of 128 × 64 pixels, one painted from `sources` where they are and one uploaded from `bytes`, at the same places.
@@ -112,4 +115,40 @@ fn what_is_painted_in_place_is_what_is_uploaded_byte_for_byte() {
     assert!(sources.iter().all(|source| matches!(source, ImageSource::Device(_))));
     let [painted, uploaded] = sheets(&state, world.shape(), &sources, &bytes);
     assert_eq!(painted, uploaded);
+    heat_maps_are_painted_where_their_cells_are(&state, &device);
+}
+
+/// Of both families.
+fn heat_maps_are_painted_where_their_cells_are(state: &RenderState, device: &Device) {
+    let gpu = Arc::new(Gpu::new(state));
+    for oracle in ["mnist", "animals"] {
+        let world = folder::open(oracle, device, Precision::F32, 16).unwrap().world;
+        let classes = world.class_names().len();
+        let spec = SampleSpec::new(1, Seed(3));
+        let sample = world.sample_indices(&spec, &Settings::default_for(classes), &[0]).unwrap().remove(0);
+        let tau = Tau::new(0.9).unwrap();
+        let (evidence, cells) = world.flow().resident().unwrap().evidence_resident(&sample.x, 0, 2, tau).unwrap();
+        assert_eq!(evidence, world.evidence(&sample.x, 0, 2, tau).unwrap(), "{oracle}");
+        let before = values_read();
+        let in_place = in_place(cells.clone()).unwrap();
+        assert!(matches!(in_place, Some(ImageSource::Device(_))));
+        assert_eq!(values_read(), before, "painting reads nothing back");
+        let there: Vec<f64> = to_host(cells).unwrap();
+        let extent = evidence.extent();
+        assert_eq!(there.len(), evidence.cells.len());
+        let apart = there.iter().zip(&evidence.cells).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        assert!(apart <= 1e-4 * (1.0 + extent), "{oracle}: cells ±{extent} differ by {apart}");
+        // The same values, and colours for which a share that is off by a step would show.
+        let ramp = Ramp::new(|share| pixel((127.0 + 127.0 * share) as u8, (share.abs() * 255.0) as u8, 77));
+        let size = [evidence.columns, evidence.rows];
+        let painted = |in_place| {
+            let mut sheet = Own::new(&gpu, "heat", size);
+            sheet.heat(&HeatMap { size, values: &there, in_place, extent, ramp: ramp.clone() });
+            gpu.perform();
+            pixels(state, &sheet)
+        };
+        let (shaded, uploaded) = (painted(in_place.as_ref()), painted(None));
+        assert!(shaded.iter().any(|&byte| byte > 0));
+        assert_eq!(shaded, uploaded, "{oracle}");
+    }
 }
