@@ -55,8 +55,26 @@ pub fn halving<T>(device: &Device, what: &str, n: usize, mut work: impl FnMut(us
                 }
                 return Ok(done);
             }
-            Err(error) => return Err(error),
+            Err(error) => {
+                lost_for_memory(&error, what, images);
+                return Err(error);
+            }
         }
+    }
+}
+
+/// wgpu gives up a device that has no memory left for something small, a list of bindings or of commands: whoever does this work on
+/// the next device of that name begins with half as many images.
+fn lost_for_memory(error: &Error, what: &str, images: usize) {
+    if let Error::DeviceLost { device: name, why } = error
+        && why.to_lowercase().contains("out of memory")
+        && images > 1
+    {
+        let fewer = images.div_ceil(2);
+        keep(name, what, fewer);
+        note(format!(
+            "{name} was given up for lack of memory with {images} images at once ({what}); the next try takes {fewer}"
+        ));
     }
 }
 
@@ -136,6 +154,18 @@ mod tests {
             assert_eq!(images, (0..n).collect::<Vec<_>>());
             assert!(found.iter().all(|range| range.len() <= most));
         }
+    }
+
+    #[test]
+    fn the_next_device_takes_half_of_what_one_was_lost_for() {
+        let kept = |what: &str| FITTING.lock().unwrap().get(&("a card".to_owned(), what.to_owned())).copied();
+        let lost = |why: &str| Error::DeviceLost { device: "a card".into(), why: why.into() };
+        lost_for_memory(&lost("Unknown: Out of memory"), "passes of a test", 9);
+        assert_eq!(kept("passes of a test"), Some(5));
+        lost_for_memory(&lost("Unknown: the GPU was reset"), "another test", 9);
+        lost_for_memory(&lost("Unknown: Out of memory"), "another test", 1);
+        assert_eq!(kept("another test"), None);
+        assert!(super::super::faults::notes().iter().any(|told| told.contains("the next try takes 5")));
     }
 
     #[test]

@@ -207,6 +207,11 @@ pub fn is_adapter(device: &Device) -> bool {
     ask_of(device, |line| line.wgpu.is_some()).unwrap_or(false)
 }
 
+/// Whether it is more than a processor: a card, or what another machine lends.
+pub fn is_card(device: &Device) -> bool {
+    *device != Device::flex() && ask_of(device, |line| !line.software).unwrap_or(false)
+}
+
 /// Asks something of the device that burn knows.
 pub fn ask_of<T>(device: &Device, question: impl FnOnce(&Line) -> T) -> Option<T> {
     connected(|connected| {

@@ -280,7 +280,7 @@ impl World {
         let total = x.len() / dims;
         // Where every class is a pass of its own, the caller may stop between them.
         let slow = self.flow.class_map().is_some();
-        let images = if slow { self.batch.min(self.flow.images_per_pass()) } else { self.batch };
+        let images = self.flow.class_map().map_or(self.batch, |flow| self.batch.min(flow.pairs_per_pass()));
         let mut all: Option<Scores> = None;
         let mut done = 0;
         for chunk in x.chunks(images * dims) {

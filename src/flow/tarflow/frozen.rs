@@ -20,6 +20,11 @@ use crate::flow::weights::Weights;
 use crate::flow::{Decoded, Decoding, Evidence, Flow, Precision, ResidentFlow, Scores, Unfinished};
 use crate::units::{ClassId, Seed, Tau};
 
+/// Arithmetic of a pass on a card: tenths of a second of a slow one, so that nobody waits long for a pass to end.
+const CARD_FLOP: f64 = 3e11;
+/// Times [`Flow::images_per_pass`] at most.
+const CROWD: usize = 8;
+
 /// How samples are drawn where they need not be samples of the world.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Look {
@@ -247,8 +252,17 @@ impl TarFlowOracle {
         Ok(all)
     }
 
+    /// Pairs of image and class that pass an engine together. A small flow leaves a card idle between one launch and the next: there
+    /// they are more than on a processor, which has the same to do for each.
+    pub fn pairs_per_pass(&self) -> usize {
+        let few = self.images_per_pass();
+        let on_card = self.maps.first().and_then(|map| map.engine.tensors()).is_some_and(TensorTarFlow::is_on_card);
+        let busy = if on_card { (CARD_FLOP / self.config.flop_per_image()) as usize } else { few };
+        busy.clamp(few, CROWD * few)
+    }
+
     /// Σ_d z²/var and log-det of every token of each image under each class of a range: [N, K, T] each. Up to
-    /// [`Flow::images_per_pass`] images under a class pass an engine together.
+    /// [`Self::pairs_per_pass`] images under a class pass an engine together.
     fn token_terms(&self, x: &[f64], classes: Range<ClassId>) -> Result<(Vec<f64>, Vec<f64>)> {
         let (dims, t, p, k) = (self.config.shape.dims(), self.config.tokens(), self.config.token_dims(), classes.len());
         let n = x.len() / dims;
@@ -259,7 +273,7 @@ impl TarFlowOracle {
             _ => (0..k).flat_map(|column| (0..n).map(move |i| (i, column))).collect(),
         };
         for run in
-            cells.chunk_by(|a, b| self.maps.len() == 1 || a.1 == b.1).flat_map(|run| run.chunks(self.images_per_pass()))
+            cells.chunk_by(|a, b| self.maps.len() == 1 || a.1 == b.1).flat_map(|run| run.chunks(self.pairs_per_pass()))
         {
             let (map, _) = self.map_of(classes.start + run[0].1);
             let conditions: Vec<Condition> =

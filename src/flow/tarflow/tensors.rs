@@ -7,7 +7,7 @@ use super::engine::{Encoded, Engine, Guidance, Inverted, Strategy, Tick};
 use super::solve::{Mixing, Solved};
 use super::{Block, Condition, TarFlow, TarFlowConfig};
 use crate::data::ImageShape;
-use crate::device::{Products, at_most, in_batches};
+use crate::device::{Products, at_most, in_batches, is_card};
 use crate::error::{Error, Result};
 use crate::flow::Precision;
 use crate::flow::parameters::to_host;
@@ -95,6 +95,11 @@ impl TensorTarFlow {
     /// Whether it computes in 32 bits.
     pub fn is_single(&self) -> bool {
         self.dtype == DType::F32
+    }
+
+    /// Whether it computes on more than a processor.
+    pub fn is_on_card(&self) -> bool {
+        is_card(&self.device)
     }
 
     /// Images whose largest array fits into a buffer of the device.
