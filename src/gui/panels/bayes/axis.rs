@@ -52,6 +52,12 @@ impl Scale {
     }
 }
 
+/// Grid lines of an axis that counts: at whole numbers from 0 on, however little of it is in sight.
+pub fn counted(input: &GridInput) -> Vec<GridMark> {
+    let whole = |mark: &GridMark| mark.value > -0.5 && (mark.value - mark.value.round()).abs() < 1e-6;
+    linear(input).into_iter().filter(whole).collect()
+}
+
 /// Step size of logarithmic marks that get no label.
 const MINOR: f64 = 0.01;
 
@@ -128,5 +134,15 @@ mod tests {
         let input = GridInput { bounds: (0.0, 94.0), base_step_size: 1.0 };
         let values: Vec<f64> = Scale::Linear.marks(&input).iter().map(|mark| mark.value).collect();
         assert_eq!(values, [0.0, 20.0, 40.0, 60.0, 80.0]);
+    }
+
+    #[test]
+    fn what_is_counted_is_marked_at_whole_numbers() {
+        let values = |bounds| -> Vec<f64> {
+            counted(&GridInput { bounds, base_step_size: 1.0 }).iter().map(|mark| mark.value).collect()
+        };
+        assert_eq!(values((-0.3, 0.3)), [0.0]);
+        assert_eq!(values((-1.2, 2.4)), [0.0, 1.0, 2.0]);
+        assert_eq!(values((0.0, 470.0)), [0.0, 100.0, 200.0, 300.0, 400.0]);
     }
 }

@@ -6,7 +6,7 @@ use eframe::egui::{self, Align2, Color32, Ui};
 use egui_plot::{FilledArea, HLine, HoverPosition, Line, LineStyle, PlotPoint, PlotPoints, PlotUi, Points, Text};
 
 use super::super::Cx;
-use super::super::bayes::axis::Scale;
+use super::super::bayes::axis::{Scale, counted};
 use super::csv;
 use super::decimate::decimate;
 use crate::classifier::Labels;
@@ -87,14 +87,15 @@ impl Course {
                 cx.commands.push(Command::Run(RunCommand::SavePoints(text, "training.csv")));
             }
             data_table::button(ui, cx.view, "training of one cell", "training.csv", || csv::course(run, course));
-            if course.train.is_empty() {
-                hint(ui, "No step has been written down yet.");
-            }
         });
-        let of_run = run.found().and_then(|found| found.results.summary.aleatoric);
-        let of_run = of_run.map(|Estimate { value, interval }| (value, Some([interval.low, interval.high])));
-        let floor = course.watched.last().map(Watched::aleatoric).or(of_run);
-        plot(ui, kept, floor, Scale::new(log));
+        if course.train.is_empty() && course.watched.is_empty() {
+            hint(ui, "No step has been written down yet.");
+        } else {
+            let of_run = run.found().and_then(|found| found.results.summary.aleatoric);
+            let of_run = of_run.map(|Estimate { value, interval }| (value, Some([interval.low, interval.high])));
+            let floor = course.watched.last().map(Watched::aleatoric).or(of_run);
+            plot(ui, kept, floor, Scale::new(log));
+        }
         self.log = log;
     }
 }
@@ -127,8 +128,8 @@ fn plot(ui: &mut Ui, Kept { course, train, .. }: &Kept, floor: Option<Figure>, y
         .height(210.0)
         .x_axis_label("optimisation step")
         .y_axis_label("nats per image")
-        .x_grid_spacer(|input| Scale::Linear.marks(&input))
-        .x_axis_formatter(|mark, _| format::count(mark.value.max(0.0) as usize))
+        .x_grid_spacer(|input| counted(&input))
+        .x_axis_formatter(|mark, _| format::count(mark.value as usize))
         .y_grid_spacer(move |input| y.marks(&input))
         .y_axis_formatter(move |mark, _| y.label(&mark))
         .label_formatter(label);
