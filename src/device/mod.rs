@@ -65,7 +65,7 @@ pub use picture::DevicePicture;
 pub use picture::{ImageSource, in_place, pictures};
 pub use products::Products;
 pub use read::{to_host, values_read};
-pub use table::is_card;
+pub use table::{is_card, paints_in_software};
 #[cfg(feature = "wgpu")]
 pub use window::{keep_apart, lend_window, lose_window, paints, window_lost};
 

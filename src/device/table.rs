@@ -212,6 +212,17 @@ pub fn is_card(device: &Device) -> bool {
     *device != Device::flex() && ask_of(device, |line| !line.software).unwrap_or(false)
 }
 
+/// Whether a processor both computes there and paints the window: a frame waits until the kernels before it are done.
+pub fn paints_in_software(device: &Device) -> bool {
+    #[cfg(feature = "wgpu")]
+    return super::paints(device) && !is_card(device);
+    #[cfg(not(feature = "wgpu"))]
+    {
+        let _ = device;
+        false
+    }
+}
+
 /// Asks something of the device that burn knows.
 pub fn ask_of<T>(device: &Device, question: impl FnOnce(&Line) -> T) -> Option<T> {
     connected(|connected| {

@@ -58,7 +58,7 @@ impl TarFlowOracle {
     }
 
     /// Statistics under every class of tokens `x` [N, T, P] where they are; up to [`Self::pairs_per_pass`] of them pass together, as in
-    /// [`Flow::score_classes`].
+    /// [`Flow::score_classes`], and few where they keep a frame waiting.
     fn score_resident(
         &self,
         engine: &TensorTarFlow,
@@ -69,7 +69,7 @@ impl TarFlowOracle {
         let ([n, t, _], k) = (x.dims(), self.classes());
         let cells: Vec<(usize, ClassId)> = (0..n).flat_map(|i| (0..k).map(move |class| (i, class))).collect();
         let (mut quad, mut log_det) = (Vec::with_capacity(n * k), Vec::with_capacity(n * k));
-        for run in cells.chunks(self.pairs_per_pass().min(engine.at_once())) {
+        for run in cells.chunks(self.pairs_per_pass().min(engine.together())) {
             let rows: Vec<i32> = run.iter().map(|(i, _)| *i as i32).collect();
             let rows = Tensor::<1, Int>::from_data(TensorData::new(rows, [run.len()]), &x.device());
             let conditions: Vec<Condition> = run.iter().map(|&(_, class)| self.engine_of(class).1).collect();

@@ -7,11 +7,14 @@ use super::engine::{Encoded, Engine, Guidance, Inverted, Strategy, Tick};
 use super::solve::{Mixing, Solved};
 use super::{Block, Condition, TarFlow, TarFlowConfig};
 use crate::data::ImageShape;
-use crate::device::{Products, at_most, in_batches, is_card};
+use crate::device::{Products, at_most, in_batches, is_card, paints_in_software};
 use crate::error::{Error, Result};
 use crate::flow::Precision;
 use crate::flow::parameters::to_host;
 use crate::flow::weights::Weights;
+
+/// Arithmetic of a pass on a software device that paints the window, too: kernels of a few milliseconds each.
+const WINDOW_FLOP: f64 = 4e9;
 
 /// A frozen TarFlow in burn's tensors.
 #[derive(Debug)]
@@ -107,6 +110,13 @@ impl TensorTarFlow {
         at_most(&self.device, self.config.bytes_per_image())
     }
 
+    /// Images that pass together: as many as fit, but few where the window's next frame waits behind the kernels of the pass.
+    pub fn together(&self) -> usize {
+        let few = (WINDOW_FLOP / self.config.flop_per_image()) as usize;
+        let most = if paints_in_software(&self.device) { few.max(1) } else { usize::MAX };
+        self.at_once().min(most)
+    }
+
     /// Tokens [N, T, P] from the host.
     pub fn tokens(&self, tokens: &[f64]) -> Tensor<3> {
         self.upload(&self.device, tokens)
@@ -164,17 +174,17 @@ impl TensorTarFlow {
         Ok((quad.to_vec(), log_det))
     }
 
-    /// Answers about images, as many at once as the device takes: `pass` is told their tokens and conditions.
+    /// Answers about images, at most so many at once, and no more than the device takes: `pass` is told their tokens and conditions.
     fn in_batches<T>(
         &self,
         what: &str,
+        most: usize,
         tokens: &[f64],
         conditions: &[Condition],
         mut pass: impl FnMut(&[f64], &[Condition]) -> Result<T>,
     ) -> Result<Vec<T>> {
         let dims = self.config.shape.dims();
         let what = format!("{what} of a TarFlow of {} images", self.config.shape);
-        let most = self.at_once();
         let mut answers = Vec::new();
         for (tokens, conditions) in tokens.chunks(most.saturating_mul(dims)).zip(conditions.chunks(most)) {
             answers.extend(in_batches(&self.device, &what, conditions.len(), |range| {
@@ -265,7 +275,8 @@ impl Engine for TensorTarFlow {
 
     fn encode(&self, x: &[f64], conditions: &[Condition]) -> Result<Encoded> {
         self.check(conditions)?;
-        self.in_batches("passes", x, conditions, |x, conditions| self.encode_at_once(x, conditions)).map(joined)
+        self.in_batches("passes", self.together(), x, conditions, |x, conditions| self.encode_at_once(x, conditions))
+            .map(joined)
     }
 
     fn invert(
@@ -277,7 +288,7 @@ impl Engine for TensorTarFlow {
         guidance: Option<&Guidance>,
         tick: Tick<'_>,
     ) -> Result<Inverted> {
-        let parts = self.in_batches("inverse passes", z, conditions, |z, conditions| {
+        let parts = self.in_batches("inverse passes", self.at_once(), z, conditions, |z, conditions| {
             let solved = self.solve(block, self.tokens(z), conditions, strategy, guidance, tick)?;
             Ok(Inverted { x: to_host(solved.x)?, rounds: solved.rounds, residual: solved.residual })
         })?;
@@ -290,7 +301,7 @@ impl Engine for TensorTarFlow {
 
     fn log_scales(&self, block: usize, x: &[f64], conditions: &[Condition]) -> Result<Vec<f64>> {
         let (flipped, block) = (self.config.flipped(block), self.block(block)?);
-        let parts = self.in_batches("passes", x, conditions, |x, conditions| {
+        let parts = self.in_batches("passes", self.together(), x, conditions, |x, conditions| {
             let classes = self.classes(&self.device, conditions);
             to_host(block.log_scales(self.upload(&self.device, x), classes.as_ref(), flipped))
         })?;
@@ -298,8 +309,9 @@ impl Engine for TensorTarFlow {
     }
 
     fn gradient(&self, x: &[f64], conditions: &[Condition], weight: &[f64]) -> Result<(Vec<f64>, Encoded)> {
-        let parts =
-            self.in_batches("gradients", x, conditions, |x, conditions| self.gradient_at_once(x, conditions, weight))?;
+        let parts = self.in_batches("gradients", self.together(), x, conditions, |x, conditions| {
+            self.gradient_at_once(x, conditions, weight)
+        })?;
         let (gradients, encoded): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
         Ok((gradients.concat(), joined(encoded)))
     }
