@@ -166,8 +166,10 @@ impl State {
             Way::Page => send(stream, b"<html>Please log in</html>", None, usize::MAX),
             Way::Endless => {
                 write!(stream, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")?;
-                stream.write_all(bytes)?;
-                stream.write_all(&[7; 100_000])
+                // The end of the file and what follows in one piece: who has read the file to its end looks no further.
+                let (most, end) = bytes.split_at(bytes.len() - 1);
+                stream.write_all(most)?;
+                stream.write_all(&[end, &[7; 100_000]].concat())
             }
             Way::Moved(to) => write!(
                 stream,
