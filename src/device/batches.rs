@@ -32,7 +32,18 @@ fn keep(name: &str, what: &str, images: usize) {
 ///
 /// # Errors
 /// Those of `work`; [`Error::OutOfMemory`], with the way out, where one image is too much.
-pub fn halving<T>(device: &Device, what: &str, n: usize, mut work: impl FnMut(usize) -> Result<T>) -> Result<T> {
+pub fn halving<T>(device: &Device, what: &str, n: usize, work: impl FnMut(usize) -> Result<T>) -> Result<T> {
+    halving_after(device, what, n, 0, work)
+}
+
+/// [`halving`] in the midst of more of the same work, of which `most` images at once were the most so far.
+fn halving_after<T>(
+    device: &Device,
+    what: &str,
+    n: usize,
+    most: usize,
+    mut work: impl FnMut(usize) -> Result<T>,
+) -> Result<T> {
     let asked = fitting(device, what).unwrap_or(n).clamp(1, n.max(1));
     let mut images = asked;
     loop {
@@ -56,18 +67,27 @@ pub fn halving<T>(device: &Device, what: &str, n: usize, mut work: impl FnMut(us
                 return Ok(done);
             }
             Err(error) => {
-                lost_for_memory(&error, what, images);
+                lost_for_memory(&error, what, images.max(most));
                 return Err(error);
             }
         }
     }
 }
 
-/// wgpu gives up a device that has no memory left for something small, a list of bindings or of commands: whoever does this work on
-/// the next device of that name begins with half as many images.
+/// What wgpu says of a device that it gives up because there is no memory left for something small, a list of bindings or of commands
+/// (hal::DeviceError). Our own words about memory begin with a small letter.
+const OUT_OF_MEMORY: &str = "Out of memory";
+
+/// Whether a device was lost for lack of memory.
+pub fn is_for_memory(error: &Error) -> bool {
+    matches!(error, Error::DeviceLost { why, .. } if why.contains(OUT_OF_MEMORY))
+}
+
+/// Whoever does work for which its device was [given up](OUT_OF_MEMORY) begins with half as many images on the next device of that
+/// name. Which pass took the memory is not known, for it is lost after the fact: `images` are the most of any.
 fn lost_for_memory(error: &Error, what: &str, images: usize) {
-    if let Error::DeviceLost { device: name, why } = error
-        && why.to_lowercase().contains("out of memory")
+    if let Error::DeviceLost { device: name, .. } = error
+        && is_for_memory(error)
         && images > 1
     {
         let fewer = images.div_ceil(2);
@@ -122,13 +142,14 @@ pub fn in_batches<T>(
     n: usize,
     mut pass: impl FnMut(Range<usize>) -> Result<T>,
 ) -> Result<Vec<T>> {
-    let (mut answers, mut at) = (Vec::new(), 0);
+    let (mut answers, mut at, mut most) = (Vec::new(), 0, 0);
     while at < n {
-        let (end, answer) = halving(device, what, n - at, |images| {
+        let (end, answer) = halving_after(device, what, n - at, most, |images| {
             let end = (at + images).min(n);
             pass(at..end).map(|answer| (end, answer))
         })?;
         answers.push(answer);
+        most = most.max(end - at);
         at = end;
     }
     Ok(answers)
@@ -163,9 +184,21 @@ mod tests {
         lost_for_memory(&lost("Unknown: Out of memory"), "passes of a test", 9);
         assert_eq!(kept("passes of a test"), Some(5));
         lost_for_memory(&lost("Unknown: the GPU was reset"), "another test", 9);
+        lost_for_memory(&lost("it had run out of memory before: no results"), "another test", 9);
         lost_for_memory(&lost("Unknown: Out of memory"), "another test", 1);
         assert_eq!(kept("another test"), None);
         assert!(super::super::faults::notes().iter().any(|told| told.contains("the next try takes 5")));
+    }
+
+    #[test]
+    fn a_device_given_up_during_the_rest_of_a_batch_is_not_asked_for_less_than_half_of_the_batch() {
+        let device = Device::flex();
+        let lost = || Error::DeviceLost { device: "a device of four".into(), why: "Unknown: Out of memory".into() };
+        let rest = |images| if images < 4 { Err(lost()) } else { Ok(images) };
+        assert!(halving_after(&device, "a test of rests", 4, 0, rest).is_ok());
+        assert!(halving_after(&device, "a test of rests", 1, 4, rest).is_err());
+        let kept = FITTING.lock().unwrap().get(&("a device of four".to_owned(), "a test of rests".to_owned())).copied();
+        assert_eq!(kept, Some(2));
     }
 
     #[test]

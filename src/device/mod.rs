@@ -55,19 +55,19 @@ use crate::error::{Error, Result, caught};
 #[cfg(feature = "wgpu")]
 pub use adapters::{descriptor, open_adapter};
 pub use address::{Address, PORT};
-pub use batches::{at_most, bounded, fitting, halving, in_batches};
+pub use batches::{at_most, bounded, fitting, halving, in_batches, is_for_memory};
 pub use faults::{guarded, lost, note, notes};
 pub use latency::Latency;
 pub use many::{Devices, Hand, spread};
 pub use persevere::{Losses, Moved, on_device, persevere};
 #[cfg(feature = "wgpu")]
 pub use picture::DevicePicture;
-pub use picture::{ImageSource, in_place, pictures};
+pub use picture::{ImageSource, in_place, paints, pictures};
 pub use products::Products;
 pub use read::{to_host, values_read};
 pub use table::{is_card, paints_in_software};
 #[cfg(feature = "wgpu")]
-pub use window::{keep_apart, lend_window, lose_window, paints, window_lost};
+pub use window::{Lender, keep_apart, lend_window, lose_window, window_lost};
 
 /// For whoever computes on `device`, between two pieces of work: lets a window that shares it go first while that has to
 /// (`turns`).
@@ -289,8 +289,7 @@ fn chosen(asked: DeviceChoice, used: Candidate, device: Device, refused: &[Strin
         DeviceChoice::Auto => "the first GPU that works".to_owned(),
         _ => "asked for".to_owned(),
     };
-    #[cfg(feature = "wgpu")]
-    if window::paints(&device) {
+    if paints(&device) {
         reason += "; shared with the window, which paints its pictures where they are made";
     }
     if !refused.is_empty() {

@@ -1,6 +1,6 @@
 //! Pictures for the eye: bytes on the host, or levels that stay on the window's own graphics device until they are painted.
 
-use burn::tensor::Tensor;
+use burn::tensor::{Device, Tensor};
 
 use crate::error::Result;
 
@@ -31,6 +31,17 @@ impl From<Vec<u8>> for ImageSource {
     }
 }
 
+/// Whether what lies on `device` can be painted by the window where it is.
+pub fn paints(device: &Device) -> bool {
+    #[cfg(feature = "wgpu")]
+    return super::window::painter(device).is_some();
+    #[cfg(not(feature = "wgpu"))]
+    {
+        let _ = device;
+        false
+    }
+}
+
 /// Pictures of `levels` [N, C, H, W] (0 … 255, whole numbers in f32): where they are, if the window can paint them there,
 /// otherwise read back.
 ///
@@ -38,8 +49,8 @@ impl From<Vec<u8>> for ImageSource {
 /// When the device fails.
 pub fn pictures(levels: Tensor<4>) -> Result<Vec<ImageSource>> {
     #[cfg(feature = "wgpu")]
-    if super::window::paints(&levels.device()) {
-        return Ok(on_device::hold(levels)?.into_iter().map(ImageSource::Device).collect());
+    if let Some(lender) = super::window::painter(&levels.device()) {
+        return Ok(on_device::hold(levels, lender)?.into_iter().map(ImageSource::Device).collect());
     }
     let [n, c, h, w] = levels.dims();
     let bytes: Vec<u8> = super::to_host(levels)?.into_iter().map(|level| level as u8).collect();
@@ -52,8 +63,8 @@ pub fn pictures(levels: Tensor<4>) -> Result<Vec<ImageSource>> {
 /// When the device fails.
 pub fn in_place(values: Tensor<2>) -> Result<Option<ImageSource>> {
     #[cfg(feature = "wgpu")]
-    if super::window::paints(&values.device()) {
-        return Ok(on_device::hold(values.unsqueeze())?.into_iter().next().map(ImageSource::Device));
+    if let Some(lender) = super::window::painter(&values.device()) {
+        return Ok(on_device::hold(values.unsqueeze(), lender)?.into_iter().next().map(ImageSource::Device));
     }
     let _ = values;
     Ok(None)
@@ -74,10 +85,12 @@ mod on_device {
     use burn_cubecl::cubecl::wgpu::{AutoCompiler, WgpuServer};
     use burn_cubecl::kernel::into_contiguous;
 
+    use super::super::window::Lender;
     use crate::error::{Error, Result};
 
     /// The levels of a batch.
     struct Batch {
+        lender: Lender,
         buffer: wgpu::Buffer,
         offset: u64,
         size: Option<NonZeroU64>,
@@ -105,6 +118,12 @@ mod on_device {
             self.row * self.batch.dims
         }
 
+        /// Whether that window can paint it. Another one has another device, which may know this buffer by no name, or by that of
+        /// something else.
+        pub fn is_on(&self, window: Lender) -> bool {
+            self.batch.lender == window
+        }
+
         /// Whether two pictures are bound together.
         pub fn same_batch(&self, other: &Self) -> bool {
             Arc::ptr_eq(&self.batch, &other.batch)
@@ -123,8 +142,9 @@ mod on_device {
         }
     }
 
-    /// The pictures of `levels` [N, C, H, W], all work on them submitted: whoever submits after this sees them finished.
-    pub fn hold(levels: Tensor<4>) -> Result<Vec<DevicePicture>> {
+    /// The pictures of `levels` [N, C, H, W] for a window, all work on them submitted: whoever submits after this sees them
+    /// finished.
+    pub fn hold(levels: Tensor<4>, lender: Lender) -> Result<Vec<DevicePicture>> {
         let [n, c, h, w] = levels.dims();
         let failed = |what: String| Error::Device(format!("pictures could not stay on the window's device: {what}"));
         let tensor = levels.try_into_primitive::<Cube>().map_err(|e| failed(format!("{e:?}")))?;
@@ -134,8 +154,8 @@ mod on_device {
         client.flush().map_err(|e| failed(e.to_string()))?;
         let resource = held.resource();
         let (buffer, offset, size) = (resource.buffer.clone(), resource.offset, resource.size.next_multiple_of(4));
-        let batch = Batch { buffer, offset, size: NonZeroU64::new(size), dims: c * h * w, _hold: Box::new(held) };
-        let batch = Arc::new(batch);
+        let (size, dims, _hold) = (NonZeroU64::new(size), c * h * w, Box::new(held));
+        let batch = Arc::new(Batch { lender, buffer, offset, size, dims, _hold });
         Ok((0..n).map(|row| DevicePicture { batch: batch.clone(), row }).collect())
     }
 }

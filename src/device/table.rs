@@ -207,20 +207,14 @@ pub fn is_adapter(device: &Device) -> bool {
     ask_of(device, |line| line.wgpu.is_some()).unwrap_or(false)
 }
 
-/// Whether it is more than a processor: a card, or what another machine lends.
+/// Whether it is a card of this machine.
 pub fn is_card(device: &Device) -> bool {
     *device != Device::flex() && ask_of(device, |line| !line.software).unwrap_or(false)
 }
 
 /// Whether a processor both computes there and paints the window: a frame waits until the kernels before it are done.
 pub fn paints_in_software(device: &Device) -> bool {
-    #[cfg(feature = "wgpu")]
-    return super::paints(device) && !is_card(device);
-    #[cfg(not(feature = "wgpu"))]
-    {
-        let _ = device;
-        false
-    }
+    super::paints(device) && !is_card(device)
 }
 
 /// Asks something of the device that burn knows.

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use burn::tensor::Device;
 
+use super::picture::paints;
 use super::read::settled;
-use super::window::paints;
 
 /// In the first the window asks again for its size, in the second for the latency it had ([`take_refusal`]), and whoever draws a window
 /// larger goes on with it.

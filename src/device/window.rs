@@ -1,7 +1,7 @@
 //! The window's own graphics device, lent to the engine: tensors lie where they are painted.
 
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use burn::tensor::Device;
 use burn::tensor::wgpu::WgpuSetup;
@@ -12,7 +12,14 @@ use super::{Candidate, Result, adapters, turns};
 /// Kernels gathered into one submission: few, so that the window's next frame need not wait behind many.
 pub const TASKS: usize = 8;
 
+/// A window of this program that lent its device. wgpu tells devices apart within an instance, and every window has its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lender(u64);
+
+static LENDERS: AtomicU64 = AtomicU64::new(0);
+
 struct Lent {
+    lender: Lender,
     setup: WgpuSetup,
     /// Burn's name for it, once somebody computes there.
     device: Option<Device>,
@@ -31,13 +38,13 @@ fn lent<T>(look: impl FnOnce(&mut Option<Lent>) -> T) -> T {
 }
 
 /// Lends the device a window paints with: from now on whoever computes on its adapter computes there. With `apart` nobody
-/// does, and pictures travel over the host.
+/// does, and pictures travel over the host. Returns whose pictures that window can paint.
 pub fn lend_window(
     instance: &wgpu::Instance,
     adapter: &wgpu::Adapter,
     (device, queue): (&wgpu::Device, &wgpu::Queue),
     apart: bool,
-) {
+) -> Lender {
     let setup = WgpuSetup {
         instance: instance.clone(),
         adapter: adapter.clone(),
@@ -49,7 +56,9 @@ pub fn lend_window(
     device.set_device_lost_callback(|reason, why| painting_failed(&format!("{reason:?}: {why}, device lost")));
     device.on_uncaptured_error(std::sync::Arc::new(|error: wgpu::Error| painting_failed(&error.to_string())));
     let probe = adapters::probe(device);
-    lent(|lent| *lent = Some(Lent { setup, device: None, apart, lost: None, probe }));
+    let lender = Lender(LENDERS.fetch_add(1, Ordering::Relaxed));
+    lent(|lent| *lent = Some(Lent { lender, setup, device: None, apart, lost: None, probe }));
+    lender
 }
 
 /// What wgpu says where the engine's work kept it from giving a window its size, and of frames of that size until it has it.
@@ -120,7 +129,7 @@ pub fn connect(used: &Candidate, index: usize) -> Result<Option<Device>> {
     })
 }
 
-/// Whether what lies on `device` can be painted where it is.
-pub fn paints(device: &Device) -> bool {
-    lent(|lent| lent.as_ref().is_some_and(|lent| lent.device.as_ref() == Some(device)))
+/// The window that can paint what lies on `device` where it is, if one can.
+pub fn painter(device: &Device) -> Option<Lender> {
+    lent(|lent| lent.as_ref().filter(|lent| lent.device.as_ref() == Some(device)).map(|lent| lent.lender))
 }

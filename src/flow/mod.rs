@@ -157,6 +157,9 @@ pub trait ResidentFlow {
         events: &mut dyn Events<Decoding>,
     ) -> Result<Resident>;
 
+    /// Whether what it computes can be painted by the window where it is.
+    fn is_painted(&self) -> bool;
+
     /// [`Flow::evidence`], and for the eye the cells once more where the map computed them: nats, [rows, columns], f32.
     ///
     /// # Errors

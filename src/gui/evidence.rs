@@ -1,6 +1,6 @@
 //! The inspector's evidence map: which part of the image speaks for one class and against another.
 
-use eframe::egui::{self, ComboBox, Rect, Role, Sense, Slider, Ui, WidgetInfo, pos2, vec2};
+use eframe::egui::{self, Color32, ComboBox, Rect, Role, Sense, Slider, Ui, WidgetInfo, pos2, vec2};
 
 use super::data_table;
 use super::format;
@@ -28,6 +28,13 @@ struct Look {
     theme: Theme,
     overlay: bool,
     strength: f32,
+}
+
+impl Look {
+    /// The colour of a share of the scale, −1 to 1.
+    fn colour(self, share: f32) -> Color32 {
+        if self.overlay { self.theme.veil(share, self.strength) } else { self.theme.diverging(share) }
+    }
 }
 
 /// The map on show: which one, as what, its picture and its cells.
@@ -101,7 +108,7 @@ impl EvidenceSection {
                 ui.label(format!("for {a} against {b}, row {} column {}", row + 1, column + 1));
             });
         }
-        legend(ui, cx, map, whole.x);
+        legend(ui, cx, map, (look, whole.x));
     }
 
     /// The map on show; where only its look changed, it is coloured anew.
@@ -151,14 +158,13 @@ fn csv(session: &Session, map: &EvidenceMap) -> String {
     about + &records(std::iter::once(head.into()).chain(map.evidence.cells.iter().enumerate().map(cell)))
 }
 
-fn heat_map(map: &EvidenceMap, Look { theme, overlay, strength }: Look) -> HeatMap<'_> {
-    let colour = |share| if overlay { theme.veil(share, strength) } else { theme.diverging(share) };
+fn heat_map(map: &EvidenceMap, look: Look) -> HeatMap<'_> {
     HeatMap {
         size: [map.evidence.columns, map.evidence.rows],
         values: &map.evidence.cells,
         in_place: map.cells.as_ref(),
         extent: map.evidence.extent(),
-        ramp: Ramp::new(colour),
+        ramp: Ramp::new(|share| look.colour(share)),
     }
 }
 
@@ -222,19 +228,17 @@ fn mode(ui: &mut Ui, cx: &mut Cx) {
 }
 
 /// The colour scale: what speaks for b on the left, for a on the right.
-fn legend(ui: &mut Ui, cx: &Cx, map: &EvidenceMap, width: f32) {
-    let theme = Theme::of(ui);
-    let (overlay, strength) = (cx.prefs.evidence_overlay, cx.prefs.evidence_strength);
+fn legend(ui: &mut Ui, cx: &Cx, map: &EvidenceMap, (look, width): (Look, f32)) {
+    let theme = look.theme;
     let (rect, response) = ui.allocate_exact_size(vec2(width, 10.0), Sense::hover());
     let step = rect.width() / SCALE as f32;
-    if overlay {
+    if look.overlay {
         ui.painter().rect_filled(rect, 0.0, theme.trough());
     }
     for i in 0..SCALE {
         let share = 2.0 * (i as f32 + 0.5) / SCALE as f32 - 1.0;
-        let colour = if overlay { theme.veil(share, strength) } else { theme.diverging(share) };
         let corner = pos2(rect.min.x + i as f32 * step, rect.min.y);
-        ui.painter().rect_filled(Rect::from_min_size(corner, vec2(step, rect.height())), 0.0, colour);
+        ui.painter().rect_filled(Rect::from_min_size(corner, vec2(step, rect.height())), 0.0, look.colour(share));
     }
     let extent = format::sig4(map.evidence.extent());
     response.widget_info(|| {

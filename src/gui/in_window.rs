@@ -72,8 +72,9 @@ impl Bell {
 #[cfg(feature = "wgpu")]
 fn share(cc: &eframe::CreationContext<'_>, apart: bool) {
     if let Some(state) = &cc.wgpu_render_state {
-        crate::device::lend_window(&state.instance, &state.adapter, (&state.device, &state.queue), apart);
-        Canvas::install(&cc.egui_ctx, state);
+        let own = (&state.device, &state.queue);
+        let window = crate::device::lend_window(&state.instance, &state.adapter, own, apart);
+        Canvas::install(&cc.egui_ctx, state, window);
     }
 }
 
@@ -254,7 +255,8 @@ impl Running {
         match &mut self.shot {
             Shot::No => {}
             Shot::Waiting(frames) => {
-                if self.app.settled() {
+                // The picture of a drill is of the window after it.
+                if self.app.settled() && self.options.lose_device_after_secs.is_none() {
                     *frames += 1;
                     ctx.request_repaint();
                 }

@@ -48,7 +48,8 @@ impl World {
         self.flow().evidence(x, a, b, tau)
     }
 
-    /// [`Self::evidence`], and its cells where a window paints them, if they were computed there.
+    /// [`Self::evidence`], and its cells where a window paints them, if they were computed there. A window paints as well from the
+    /// host's: that they could not stay is no reason to do without.
     ///
     /// # Errors
     /// As [`Self::evidence`].
@@ -59,13 +60,15 @@ impl World {
         tau: Tau,
     ) -> Result<(Evidence, Option<ImageSource>)> {
         self.explains(a, b, tau)?;
-        match self.flow().resident() {
-            Some(flow) => {
-                let (evidence, cells) = flow.evidence_resident(x, a, b, tau)?;
-                Ok((evidence, in_place(cells)?))
-            }
-            None => Ok((self.flow().evidence(x, a, b, tau)?, None)),
-        }
+        let Some(flow) = self.flow().resident().filter(|flow| flow.is_painted()) else {
+            return Ok((self.flow().evidence(x, a, b, tau)?, None));
+        };
+        let (evidence, cells) = flow.evidence_resident(x, a, b, tau)?;
+        let cells = in_place(cells).unwrap_or_else(|error| {
+            tracing::debug!("an evidence map is painted from the host: {error}");
+            None
+        });
+        Ok((evidence, cells))
     }
 
     /// Whether there is such evidence.

@@ -16,7 +16,7 @@ use crate::flow::base::latents;
 use crate::flow::preprocess::Dequantisation;
 use crate::flow::{Decoded, Decoding, Flow, Resident, Scores};
 use crate::oracle::posterior::{Posterior, draw};
-use crate::oracle::running::score_by_classes;
+use crate::oracle::running::{CLASS_BATCH, score_by_classes};
 use crate::units::{ClassId, Seed, Smoothing, Tau};
 
 pub use samples::{Figures, ResidentSamples, Sample, SampleSpec, Settings, to_world_batch};
@@ -280,7 +280,10 @@ impl World {
         let total = x.len() / dims;
         // Where every class is a pass of its own, the caller may stop between them.
         let slow = self.flow.class_map().is_some();
-        let images = self.flow.class_map().map_or(self.batch, |flow| self.batch.min(flow.pairs_per_pass()));
+        let images = self.flow.class_map().map_or(self.batch, |flow| {
+            let filling = flow.pairs_per_pass() / CLASS_BATCH.min(flow.classes());
+            self.batch.min(filling.max(flow.images_per_pass()))
+        });
         let mut all: Option<Scores> = None;
         let mut done = 0;
         for chunk in x.chunks(images * dims) {

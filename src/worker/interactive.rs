@@ -110,6 +110,10 @@ fn unless(stop: bool) -> ControlFlow<()> {
 impl Interactive {
     /// Forgets what belonged to another world, or to this one on another device; the one of these weights is open now, on this device.
     pub fn enter(&self, weights_sha256: &str, device: DeviceChoice) {
+        // What did not fit into the memory of a device that was lost does not fit into that of the next of its kind.
+        if self.device.get() != device || *self.world.borrow() != weights_sha256 {
+            self.largest.set(LARGEST_PIECE);
+        }
         self.device.set(device);
         *self.world.borrow_mut() = weights_sha256.to_owned();
         *self.gallery.borrow_mut() = None;
@@ -118,8 +122,7 @@ impl Interactive {
         *self.external.borrow_mut() = None;
         *self.walk.borrow_mut() = None;
         *self.kept.borrow_mut() = Kept::default();
-        self.piece.set(FIRST_PIECE);
-        self.largest.set(LARGEST_PIECE);
+        self.piece.set(FIRST_PIECE.min(self.largest.get()));
         self.cost.set(Duration::ZERO);
         self.floor.set(Duration::MAX);
         self.served.set(false);
@@ -327,6 +330,18 @@ fn tile(world: &World, sample: &Sample) -> Tile {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_did_not_fit_is_remembered_where_the_world_is_opened_again() {
+        let interactive = Interactive::default();
+        let card = DeviceChoice::Wgpu(Some(0));
+        interactive.enter("weights", card);
+        interactive.largest.set(4);
+        interactive.enter("weights", card);
+        assert_eq!((interactive.largest.get(), interactive.piece.get()), (4, 4));
+        interactive.enter("weights", DeviceChoice::Cpu);
+        assert_eq!((interactive.largest.get(), interactive.piece.get()), (LARGEST_PIECE, FIRST_PIECE));
+    }
 
     #[test]
     fn what_is_stopped_stays_and_what_fails_goes() {

@@ -9,7 +9,7 @@ use nalgebra::{DMatrix, DVector};
 use super::matrix::{from_matrix, invert, to_matrix};
 use super::{Affine, FlowStep, Glow, GlowConfig, Step, decode, encode};
 use crate::data::ImageShape;
-use crate::device::{at_most, in_batches};
+use crate::device::{at_most, in_batches, paints};
 use crate::error::{Error, Result};
 use crate::events::Events;
 use crate::flow::base::GaussianBase;
@@ -317,6 +317,10 @@ impl ResidentFlow for GlowFlow {
         log_det.iter_mut().zip(sums).for_each(|(total, more)| *total += more);
         self.finite(&z, &log_det)?;
         Ok(Resident { images: y, levels: self.pixels().levels(v), scores: self.scores(&z, log_det) })
+    }
+
+    fn is_painted(&self) -> bool {
+        paints(&self.device)
     }
 
     fn evidence_resident(&self, x: &[f32], a: ClassId, b: ClassId, tau: Tau) -> Result<(Evidence, Tensor<2>)> {

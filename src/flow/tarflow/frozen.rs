@@ -20,7 +20,7 @@ use crate::flow::weights::Weights;
 use crate::flow::{Decoded, Decoding, Evidence, Flow, Precision, ResidentFlow, Scores, Unfinished};
 use crate::units::{ClassId, Seed, Tau};
 
-/// Arithmetic of a pass on a card: tenths of a second of a slow one, so that nobody waits long for a pass to end.
+/// Arithmetic of a pass on a card that paints nothing: tenths of a second of a slow one, so that nobody waits long for it to end.
 const CARD_FLOP: f64 = 3e11;
 /// Times [`Flow::images_per_pass`] at most.
 const CROWD: usize = 8;
@@ -252,12 +252,13 @@ impl TarFlowOracle {
         Ok(all)
     }
 
-    /// Pairs of image and class that pass an engine together. A small flow leaves a card idle between one launch and the next: there
-    /// they are more than on a processor, which has the same to do for each.
+    /// Pairs of image and class that pass an engine together. A small flow leaves a card idle between one launch and the next: where
+    /// no frame waits for the end of a pass they are more than on a processor, which has the same to do for each.
     pub fn pairs_per_pass(&self) -> usize {
         let few = self.images_per_pass();
-        let on_card = self.maps.first().and_then(|map| map.engine.tensors()).is_some_and(TensorTarFlow::is_on_card);
-        let busy = if on_card { (CARD_FLOP / self.config.flop_per_image()) as usize } else { few };
+        let idle =
+            self.maps.first().and_then(|map| map.engine.tensors()).is_some_and(TensorTarFlow::has_a_card_to_itself);
+        let busy = if idle { (CARD_FLOP / self.config.flop_per_image()) as usize } else { few };
         busy.clamp(few, CROWD * few)
     }
 

@@ -40,6 +40,10 @@ impl ResidentFlow for TarFlowOracle {
         Ok(Resident { levels: self.pixels().levels(images.clone()), images, scores })
     }
 
+    fn is_painted(&self) -> bool {
+        self.here().is_ok_and(|(_, engine)| engine.is_painted())
+    }
+
     fn evidence_resident(&self, x: &[f32], a: ClassId, b: ClassId, tau: Tau) -> Result<(Evidence, Tensor<2>)> {
         let (_, engine) = self.here()?;
         self.evidence_there(engine, x, (a, b), tau)
@@ -73,7 +77,7 @@ impl TarFlowOracle {
             let rows: Vec<i32> = run.iter().map(|(i, _)| *i as i32).collect();
             let rows = Tensor::<1, Int>::from_data(TensorData::new(rows, [run.len()]), &x.device());
             let conditions: Vec<Condition> = run.iter().map(|&(_, class)| self.engine_of(class).1).collect();
-            let (of_quad, of_log_det) = engine.terms(x.clone().select(0, rows), &conditions, &map.var)?;
+            let (of_quad, of_log_det) = engine.terms(&x.clone().select(0, rows), &conditions, &map.var)?;
             let sums = |terms: Vec<f64>| terms.chunks(t).map(|tokens| tokens.iter().sum()).collect::<Vec<f64>>();
             quad.extend(sums(of_quad));
             log_det.extend(sums(of_log_det));

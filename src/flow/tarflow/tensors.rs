@@ -7,13 +7,14 @@ use super::engine::{Encoded, Engine, Guidance, Inverted, Strategy, Tick};
 use super::solve::{Mixing, Solved};
 use super::{Block, Condition, TarFlow, TarFlowConfig};
 use crate::data::ImageShape;
-use crate::device::{Products, at_most, in_batches, is_card, paints_in_software};
+use crate::device::{Products, at_most, guarded, in_batches, is_card, paints, paints_in_software};
 use crate::error::{Error, Result};
 use crate::flow::Precision;
 use crate::flow::parameters::to_host;
 use crate::flow::weights::Weights;
 
-/// Arithmetic of a pass on a software device that paints the window, too: kernels of a few milliseconds each.
+/// Arithmetic of a pass on a software device that paints the window, too: about a tenth of a second, for which a frame may have to
+/// wait.
 const WINDOW_FLOP: f64 = 4e9;
 
 /// A frozen TarFlow in burn's tensors.
@@ -100,9 +101,14 @@ impl TensorTarFlow {
         self.dtype == DType::F32
     }
 
-    /// Whether it computes on more than a processor.
-    pub fn is_on_card(&self) -> bool {
-        is_card(&self.device)
+    /// Whether it computes on a card that has nothing to paint: no frame waits there until a pass is over.
+    pub fn has_a_card_to_itself(&self) -> bool {
+        is_card(&self.device) && !paints(&self.device)
+    }
+
+    /// Whether what it computes can be painted where it is.
+    pub fn is_painted(&self) -> bool {
+        paints(&self.device)
     }
 
     /// Images whose largest array fits into a buffer of the device.
@@ -152,13 +158,22 @@ impl TensorTarFlow {
         self.block(block)?.invert(z, &mixing, self.config.flipped(block), strategy, guidance, tick)
     }
 
-    /// Σ_p z²/var and log-determinant of every token of tokens `x` [N, T, P] under one condition per image, [N, T] each; `var` is
-    /// that of the base distribution, [T, P]. Of a token the device sums P terms; blocks are added in f64.
+    /// Σ_p z²/var and log-determinant of every token of tokens `x` [N, T, P] under one condition per image, [N, T] each, where they
+    /// are and as many at once as the device takes; `var` is that of the base distribution, [T, P]. Of a token the device sums P
+    /// terms; blocks are added in f64.
     ///
     /// # Errors
     /// When the device fails.
-    pub fn terms(&self, x: Tensor<3>, conditions: &[Condition], var: &[f64]) -> Result<(Vec<f64>, Vec<f64>)> {
+    pub fn terms(&self, x: &Tensor<3>, conditions: &[Condition], var: &[f64]) -> Result<(Vec<f64>, Vec<f64>)> {
         self.check(conditions)?;
+        let parts = in_batches(&self.device, &self.work("passes"), conditions.len(), |range| {
+            self.terms_at_once(x.clone().slice(range.clone()), &conditions[range], var)
+        })?;
+        let (quad, log_det): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
+        Ok((quad.concat(), log_det.concat()))
+    }
+
+    fn terms_at_once(&self, x: Tensor<3>, conditions: &[Condition], var: &[f64]) -> Result<(Vec<f64>, Vec<f64>)> {
         let [n, t, p] = x.dims();
         let classes = self.classes(&self.device, conditions);
         let (z, log_dets) = self.flow.encode_by_blocks(x, classes.as_ref());
@@ -174,6 +189,11 @@ impl TensorTarFlow {
         Ok((quad.to_vec(), log_det))
     }
 
+    /// What a device that has no memory for it calls this work.
+    fn work(&self, what: &str) -> String {
+        format!("{what} of a TarFlow of {} images", self.config.shape)
+    }
+
     /// Answers about images, at most so many at once, and no more than the device takes: `pass` is told their tokens and conditions.
     fn in_batches<T>(
         &self,
@@ -184,7 +204,7 @@ impl TensorTarFlow {
         mut pass: impl FnMut(&[f64], &[Condition]) -> Result<T>,
     ) -> Result<Vec<T>> {
         let dims = self.config.shape.dims();
-        let what = format!("{what} of a TarFlow of {} images", self.config.shape);
+        let what = self.work(what);
         let mut answers = Vec::new();
         for (tokens, conditions) in tokens.chunks(most.saturating_mul(dims)).zip(conditions.chunks(most)) {
             answers.extend(in_batches(&self.device, &what, conditions.len(), |range| {
@@ -202,11 +222,13 @@ impl TensorTarFlow {
     pub fn encode_weighed(&self, x: &[f64], condition: Condition, weight: &[f64]) -> Result<(Encoded, Tensor<1>)> {
         self.check(&[condition])?;
         let (t, p) = (self.config.tokens(), self.config.token_dims());
-        let (z, log_dets) = self.passed(x, &[condition]);
-        let weight: Tensor<3> = tensor(weight, [1, t, p], &self.device, self.dtype);
-        let distances: Tensor<1> = (z.clone().square() * weight).sum_dim(2).reshape([t]);
-        let log_det = log_dets.iter().fold(-distances, |sum, of_block| sum + of_block.clone().reshape([t]));
-        Ok((self.read(z, log_dets, 1)?, log_det))
+        guarded(&self.device, || {
+            let (z, log_dets) = self.passed(x, &[condition]);
+            let weight: Tensor<3> = tensor(weight, [1, t, p], &self.device, self.dtype);
+            let distances: Tensor<1> = (z.clone().square() * weight).sum_dim(2).reshape([t]);
+            let log_det = log_dets.iter().fold(-distances, |sum, of_block| sum + of_block.clone().reshape([t]));
+            Ok((self.read(z, log_dets, 1)?, log_det))
+        })
     }
 
     /// z [N, T, P], and of every block its part of the log-determinants [N, T].

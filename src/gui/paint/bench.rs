@@ -39,7 +39,7 @@ fn headless(asked: DeviceChoice) -> Result<RenderState> {
 /// When `asked` is no adapter that works, the oracle cannot be read, or its images are on the host.
 pub fn bench(oracle: &str, asked: DeviceChoice, runs: usize) -> Result<(Chosen, Vec<Timing>)> {
     let state = headless(asked)?;
-    lend_window(&state.instance, &state.adapter, (&state.device, &state.queue), false);
+    let window = lend_window(&state.instance, &state.adapter, (&state.device, &state.queue), false);
     let chosen = choose(asked)?;
     let opened = folder::open(oracle, &chosen.device, Precision::F32, chosen.batch)?;
     let world = opened.world;
@@ -54,7 +54,7 @@ pub fn bench(oracle: &str, asked: DeviceChoice, runs: usize) -> Result<(Chosen, 
         made.ok_or_else(|| Error::Device(format!("{asked} computes on the host: nothing to paint in place")))?.levels;
     let shape = world.shape();
     let side = SHEET.max(shape.width).max(shape.height);
-    let gpu = Arc::new(Gpu::new(&state));
+    let gpu = Arc::new(Gpu::new(&state, window));
     let mut sheet = Own::new(&gpu, "bench", [side, side]);
     let mut paint = |sources: &[ImageSource]| -> Result<()> {
         let places: Vec<_> = sources.iter().enumerate().map(|(i, source)| (corner(shape, side, i), source)).collect();

@@ -10,13 +10,14 @@ use wgpu::util::DeviceExt;
 use super::heat::{HeatMap, Ramp};
 use super::picture;
 use crate::data::ImageShape;
-use crate::device::{DevicePicture, ImageSource};
+use crate::device::{DevicePicture, ImageSource, Lender};
 
 /// What egui asks of textures that are not its own.
 const FORMAT: wgpu::TextureFormat = wgpu::TextureFormat::Rgba8Unorm;
 
 /// The window's device and the shaders that paint what lies there.
 pub struct Gpu {
+    window: Lender,
     device: wgpu::Device,
     queue: wgpu::Queue,
     renderer: Arc<RwLock<Renderer>>,
@@ -42,13 +43,13 @@ enum Errand {
 }
 
 impl Gpu {
-    /// On the device that paints the window.
-    pub fn new(state: &RenderState) -> Self {
+    /// On the device that paints this window.
+    pub fn new(state: &RenderState, window: Lender) -> Self {
         let (device, queue) = (state.device.clone(), state.queue.clone());
         let tiles = pipeline(&device, wgpu::include_wgsl!("../../../shaders/tiles.wgsl"));
         let heat = pipeline(&device, wgpu::include_wgsl!("../../../shaders/heat.wgsl"));
         let renderer = state.renderer.clone();
-        Self { device, queue, renderer, tiles, heat, dropped: Mutex::default(), errands: Mutex::default() }
+        Self { window, device, queue, renderer, tiles, heat, dropped: Mutex::default(), errands: Mutex::default() }
     }
 
     /// Whether something is to be done before the next frame is painted.
@@ -245,7 +246,7 @@ impl Own {
     }
 
     /// Puts pictures at their upper left corners, pixels, before the next frame is painted: bytes are uploaded, levels painted
-    /// where they are.
+    /// where they are. Those of a window that is gone stay as they were: others are on their way.
     pub fn put(&mut self, shape: ImageShape, pictures: &[([usize; 2], &ImageSource)]) {
         let mut resident: Vec<([usize; 2], &DevicePicture)> = Vec::new();
         let mut errands = self.gpu.errands.lock();
@@ -255,7 +256,8 @@ impl Own {
                     let (texture, bytes) = (self.texture.clone(), bytes.clone());
                     errands.push(Errand::Upload { texture, corner, shape, bytes });
                 }
-                ImageSource::Device(levels) => resident.push((corner, levels)),
+                ImageSource::Device(levels) if levels.is_on(self.gpu.window) => resident.push((corner, levels)),
+                ImageSource::Device(_) => {}
             }
         }
         while let Some((_, first)) = resident.first().copied() {
@@ -270,7 +272,7 @@ impl Own {
     /// Becomes a heat map before the next frame is painted, a pixel for each value.
     pub fn heat(&mut self, map: &HeatMap<'_>) {
         let errand = match map.in_place {
-            Some(ImageSource::Device(values)) => {
+            Some(ImageSource::Device(values)) if values.is_on(self.gpu.window) => {
                 let (view, values, ramp) = (self.view.clone(), values.clone(), map.ramp.clone());
                 Errand::Heat { view, values, size: map.size, end: map.end(), ramp }
             }

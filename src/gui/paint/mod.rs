@@ -34,10 +34,10 @@ pub struct Canvas {
 }
 
 impl Canvas {
-    /// Prepares to paint on the window's device.
+    /// Prepares to paint on this window's device.
     #[cfg(feature = "wgpu")]
-    pub fn install(ctx: &egui::Context, state: &eframe::egui_wgpu::RenderState) {
-        let canvas = Self { gpu: Some(std::sync::Arc::new(Gpu::new(state))) };
+    pub fn install(ctx: &egui::Context, state: &eframe::egui_wgpu::RenderState, window: crate::device::Lender) {
+        let canvas = Self { gpu: Some(std::sync::Arc::new(Gpu::new(state, window))) };
         ctx.data_mut(|data| data.insert_temp(Id::NULL, canvas));
     }
 

@@ -11,7 +11,8 @@ use super::gpu::{Gpu, Own};
 use super::{HeatMap, Ramp};
 use crate::data::ImageShape;
 use crate::device::{
-    DeviceChoice, ImageSource, choose, descriptor, in_place, lend_window, paints, pictures, to_host, values_read,
+    DeviceChoice, ImageSource, Lender, choose, descriptor, in_place, lend_window, paints, pictures, to_host,
+    values_read,
 };
 use crate::flow::Precision;
 use crate::gui::theme::pixel;
@@ -34,16 +35,16 @@ fn window() -> Option<RenderState> {
 }
 
 /// That window lent to burn; `None`, said aloud, where there is no adapter.
-fn shared() -> Option<(RenderState, Device)> {
+fn shared() -> Option<(RenderState, Lender, Device)> {
     let Some(state) = window() else {
         eprintln!("skipped: no Vulkan adapter (install mesa-vulkan-drivers)");
         return None;
     };
-    lend_window(&state.instance, &state.adapter, (&state.device, &state.queue), false);
+    let window = lend_window(&state.instance, &state.adapter, (&state.device, &state.queue), false);
     let chosen = choose(DeviceChoice::Wgpu(None)).unwrap();
     assert!(paints(&chosen.device), "{}", chosen.report.reason);
     assert!(chosen.report.reason.contains("shared with the window"));
-    Some((state, chosen.device))
+    Some((state, window, chosen.device))
 }
 
 /// The pixels of a texture, RGBA; a read-back for the test alone.
@@ -72,8 +73,13 @@ fn pixels(state: &RenderState, sheet: &Own) -> Vec<u8> {
 }
 
 /// Sheets of 128 × 64 pixels, one painted from `sources` where they are and one uploaded from `bytes`, at the same places.
-fn sheets(state: &RenderState, shape: ImageShape, sources: &[ImageSource], bytes: &[Vec<u8>]) -> [Vec<u8>; 2] {
-    let gpu = Arc::new(Gpu::new(state));
+fn sheets(
+    (state, window): (&RenderState, Lender),
+    shape: ImageShape,
+    sources: &[ImageSource],
+    bytes: &[Vec<u8>],
+) -> [Vec<u8>; 2] {
+    let gpu = Arc::new(Gpu::new(state, window));
     let columns = 128 / shape.width;
     // From the back, so that no picture's place is its number.
     let n = sources.len();
@@ -90,14 +96,14 @@ fn sheets(state: &RenderState, shape: ImageShape, sources: &[ImageSource], bytes
 
 #[test]
 fn what_is_painted_in_place_is_what_is_uploaded_byte_for_byte() {
-    let Some((state, device)) = shared() else { return };
+    let Some((state, window, device)) = shared() else { return };
     // Colours: every level, three channels that differ.
     let shape = ImageShape { channels: 3, height: 8, width: 16 };
     let levels: Vec<f32> = (0..2 * shape.dims()).map(|i| ((i * 7 + i / 256) % 256) as f32).collect();
     let tensor = Tensor::<4>::from_data(TensorData::new(levels.clone(), [2, 3, 8, 16]), &device);
     let sources = pictures(tensor * 1.0).unwrap();
     let bytes: Vec<Vec<u8>> = levels.chunks(shape.dims()).map(|x| x.iter().map(|&l| l as u8).collect()).collect();
-    let [painted, uploaded] = sheets(&state, shape, &sources, &bytes);
+    let [painted, uploaded] = sheets((&state, window), shape, &sources, &bytes);
     assert!(painted.iter().any(|&byte| byte > 0));
     assert_eq!(painted, uploaded);
     // Samples of a world, in two batches that lie at different places of the device's memory.
@@ -113,14 +119,30 @@ fn what_is_painted_in_place_is_what_is_uploaded_byte_for_byte() {
         bytes.extend(read.chunks(world.shape().dims()).map(<[u8]>::to_vec));
     }
     assert!(sources.iter().all(|source| matches!(source, ImageSource::Device(_))));
-    let [painted, uploaded] = sheets(&state, world.shape(), &sources, &bytes);
+    let [painted, uploaded] = sheets((&state, window), world.shape(), &sources, &bytes);
     assert_eq!(painted, uploaded);
-    heat_maps_are_painted_where_their_cells_are(&state, &device);
+    heat_maps_are_painted_where_their_cells_are((&state, window), &device);
+    pictures_of_another_window_are_not_painted(world.shape(), &sources);
+}
+
+/// A window that is opened after another was lost may be told of pictures that lay there.
+fn pictures_of_another_window_are_not_painted(shape: ImageShape, sources: &[ImageSource]) {
+    let Some((state, window, _)) = shared() else { return };
+    let blank = vec![vec![0; shape.dims()]; sources.len()];
+    let [painted, uploaded] = sheets((&state, window), shape, sources, &blank);
+    assert!(painted.iter().all(|&byte| byte == 0));
+    assert!(uploaded.iter().any(|&byte| byte > 0), "even black is opaque");
+    let gpu = Arc::new(Gpu::new(&state, window));
+    let mut sheet = Own::new(&gpu, "heat", [2, 1]);
+    let ramp = Ramp::new(|share| pixel((127.0 + 127.0 * share) as u8, 0, 0));
+    sheet.heat(&HeatMap { size: [2, 1], values: &[-1.0, 1.0], in_place: sources.first(), extent: 1.0, ramp });
+    gpu.perform();
+    assert_eq!(pixels(&state, &sheet)[..8], [0, 0, 0, 255, 254, 0, 0, 255], "from the host");
 }
 
 /// Of both families.
-fn heat_maps_are_painted_where_their_cells_are(state: &RenderState, device: &Device) {
-    let gpu = Arc::new(Gpu::new(state));
+fn heat_maps_are_painted_where_their_cells_are((state, window): (&RenderState, Lender), device: &Device) {
+    let gpu = Arc::new(Gpu::new(state, window));
     for oracle in ["mnist", "animals"] {
         let world = folder::open(oracle, device, Precision::F32, 16).unwrap().world;
         let classes = world.class_names().len();

@@ -27,6 +27,7 @@ impl Session {
     pub fn forget_pictures(&mut self) {
         self.gallery.clear();
         self.inspection = None;
+        self.evidence = None;
     }
 
     /// A new inspection.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::super::protocol::{Draft, Event, GalleryRequest, GalleryUpdate, Tile};
 use super::kept::Resident;
 use super::{Interactive, PIECE, Place, STOPPABLE_PIECE, unless};
-use crate::device::{ImageSource, note, pictures, values_read};
+use crate::device::{ImageSource, is_for_memory, note, pictures, values_read};
 use crate::error::{Error, Result};
 use crate::events::Progress;
 use crate::flow::{Decoding, Unfinished};
@@ -98,7 +98,12 @@ impl Interactive {
                 }
                 Ok(())
             }
-            Err(error) => Err(error),
+            Err(error) => {
+                if is_for_memory(&error) {
+                    self.largest.set(self.piece.get().div_ceil(2));
+                }
+                Err(error)
+            }
         }
     }
 

@@ -79,6 +79,11 @@ impl Course {
             return;
         };
         let course = &kept.course;
+        if course.train.is_empty() && course.watched.is_empty() {
+            ui.label(&course.label);
+            hint(ui, "No step has been written down yet.");
+            return;
+        }
         ui.horizontal_wrapped(|ui| {
             ui.label(&course.label);
             ui.checkbox(&mut log, "log loss");
@@ -88,14 +93,10 @@ impl Course {
             }
             data_table::button(ui, cx.view, "training of one cell", "training.csv", || csv::course(run, course));
         });
-        if course.train.is_empty() && course.watched.is_empty() {
-            hint(ui, "No step has been written down yet.");
-        } else {
-            let of_run = run.found().and_then(|found| found.results.summary.aleatoric);
-            let of_run = of_run.map(|Estimate { value, interval }| (value, Some([interval.low, interval.high])));
-            let floor = course.watched.last().map(Watched::aleatoric).or(of_run);
-            plot(ui, kept, floor, Scale::new(log));
-        }
+        let of_run = run.found().and_then(|found| found.results.summary.aleatoric);
+        let of_run = of_run.map(|Estimate { value, interval }| (value, Some([interval.low, interval.high])));
+        let floor = course.watched.last().map(Watched::aleatoric).or(of_run);
+        plot(ui, kept, floor, Scale::new(log));
         self.log = log;
     }
 }
