@@ -11,20 +11,31 @@ use super::faults::{guarded, note};
 use super::table;
 use crate::error::{Error, Result};
 
-/// Images at once that were found to fit, by the name of the device and the work.
-static FITTING: Mutex<BTreeMap<(String, String), usize>> = Mutex::new(BTreeMap::new());
+/// What is known of one kind of work on a device.
+#[derive(Clone, Copy, Default)]
+struct Known {
+    /// Images at once that were found to fit; none where it never ran out of memory.
+    fits: Option<usize>,
+    /// The most images at once of which all went well.
+    most: usize,
+}
+
+/// By the name of the device and the work.
+static KNOWN: Mutex<BTreeMap<(String, String), Known>> = Mutex::new(BTreeMap::new());
+
+fn known<T>(name: &str, what: &str, look: impl FnOnce(&mut Known) -> T) -> T {
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    look(known.entry((name.to_owned(), what.to_owned())).or_default())
+}
+
+/// The name of a device that can run out of memory or be lost.
+fn name_of(device: &Device) -> Option<String> {
+    table::of(device).filter(|_| *device != Device::flex()).map(|(name, _)| name)
+}
 
 /// Images of one kind of work that a device is known to take at once; none where it never ran out of memory.
 pub fn fitting(device: &Device, what: &str) -> Option<usize> {
-    if *device == Device::flex() {
-        return None;
-    }
-    let (name, _) = table::of(device)?;
-    FITTING.lock().unwrap_or_else(PoisonError::into_inner).get(&(name, what.to_owned())).copied()
-}
-
-fn keep(name: &str, what: &str, images: usize) {
-    FITTING.lock().unwrap_or_else(PoisonError::into_inner).insert((name.to_owned(), what.to_owned()), images);
+    known(&name_of(device)?, what, |known| known.fits)
 }
 
 /// `work` with `n` images at once, or with half of them, again and again, where the device has no memory for them. `what` names the
@@ -32,19 +43,10 @@ fn keep(name: &str, what: &str, images: usize) {
 ///
 /// # Errors
 /// Those of `work`; [`Error::OutOfMemory`], with the way out, where one image is too much.
-pub fn halving<T>(device: &Device, what: &str, n: usize, work: impl FnMut(usize) -> Result<T>) -> Result<T> {
-    halving_after(device, what, n, 0, work)
-}
-
-/// [`halving`] in the midst of more of the same work, of which `most` images at once were the most so far.
-fn halving_after<T>(
-    device: &Device,
-    what: &str,
-    n: usize,
-    most: usize,
-    mut work: impl FnMut(usize) -> Result<T>,
-) -> Result<T> {
-    let asked = fitting(device, what).unwrap_or(n).clamp(1, n.max(1));
+pub fn halving<T>(device: &Device, what: &str, n: usize, mut work: impl FnMut(usize) -> Result<T>) -> Result<T> {
+    let name = name_of(device);
+    let fits = name.as_ref().and_then(|name| known(name, what, |known| known.fits));
+    let asked = fits.unwrap_or(n).clamp(1, n.max(1));
     let mut images = asked;
     loop {
         match guarded(device, || work(images)) {
@@ -61,17 +63,26 @@ fn halving_after<T>(
                 images = images.div_ceil(2);
             }
             Ok(done) => {
-                if images < asked {
-                    tell(device, what, asked, images);
+                if let Some(name) = &name {
+                    went_well(name, what, asked, images);
                 }
                 return Ok(done);
             }
             Err(error) => {
-                lost_for_memory(&error, what, images.max(most));
+                lost_for_memory(&error, what, images);
                 return Err(error);
             }
         }
     }
+}
+
+/// Of `asked` images at once so many fitted.
+fn went_well(name: &str, what: &str, asked: usize, images: usize) {
+    if images == asked {
+        return known(name, what, |known| known.most = known.most.max(images));
+    }
+    known(name, what, |known| *known = Known { fits: Some(images), most: images });
+    note(format!("{name} ran out of memory with {asked} images at once ({what}); it goes on with {images}"));
 }
 
 /// What wgpu says of a device that it gives up because there is no memory left for something small, a list of bindings or of commands
@@ -84,24 +95,25 @@ pub fn is_for_memory(error: &Error) -> bool {
 }
 
 /// Whoever does work for which its device was [given up](OUT_OF_MEMORY) begins with half as many images on the next device of that
-/// name. Which pass took the memory is not known, for it is lost after the fact: `images` are the most of any.
+/// name: half of the most there were, for which pass took the memory is not known. It is lost after the fact, and `images` may be
+/// the rest of a batch.
 fn lost_for_memory(error: &Error, what: &str, images: usize) {
-    if let Error::DeviceLost { device: name, .. } = error
-        && is_for_memory(error)
-        && images > 1
-    {
-        let fewer = images.div_ceil(2);
-        keep(name, what, fewer);
+    let Error::DeviceLost { device: name, .. } = error else { return };
+    if !is_for_memory(error) {
+        return;
+    }
+    let most = known(name, what, |known| {
+        let most = images.max(known.most);
+        let fewer = most.div_ceil(2);
+        *known = Known { fits: Some(fewer), most: fewer };
+        most
+    });
+    if most > 1 {
+        let fewer = most.div_ceil(2);
         note(format!(
-            "{name} was given up for lack of memory with {images} images at once ({what}); the next try takes {fewer}"
+            "{name} was given up for lack of memory with up to {most} images at once ({what}); the next try takes {fewer}"
         ));
     }
-}
-
-fn tell(device: &Device, what: &str, asked: usize, images: usize) {
-    let name = table::of(device).map_or_else(|| "the device".to_owned(), |(name, _)| name);
-    keep(&name, what, images);
-    note(format!("{name} ran out of memory with {asked} images at once ({what}); it goes on with {images}"));
 }
 
 /// Arrays of fewer bytes fit into a buffer of any device.
@@ -142,14 +154,13 @@ pub fn in_batches<T>(
     n: usize,
     mut pass: impl FnMut(Range<usize>) -> Result<T>,
 ) -> Result<Vec<T>> {
-    let (mut answers, mut at, mut most) = (Vec::new(), 0, 0);
+    let (mut answers, mut at) = (Vec::new(), 0);
     while at < n {
-        let (end, answer) = halving_after(device, what, n - at, most, |images| {
+        let (end, answer) = halving(device, what, n - at, |images| {
             let end = (at + images).min(n);
             pass(at..end).map(|answer| (end, answer))
         })?;
         answers.push(answer);
-        most = most.max(end - at);
         at = end;
     }
     Ok(answers)
@@ -179,26 +190,31 @@ mod tests {
 
     #[test]
     fn the_next_device_takes_half_of_what_one_was_lost_for() {
-        let kept = |what: &str| FITTING.lock().unwrap().get(&("a card".to_owned(), what.to_owned())).copied();
+        let fits = |what: &str| known("a card", what, |known| known.fits);
         let lost = |why: &str| Error::DeviceLost { device: "a card".into(), why: why.into() };
         lost_for_memory(&lost("Unknown: Out of memory"), "passes of a test", 9);
-        assert_eq!(kept("passes of a test"), Some(5));
+        assert_eq!(fits("passes of a test"), Some(5));
+        assert!(super::super::faults::notes().iter().any(|told| told.contains("the next try takes 5")));
+        lost_for_memory(&lost("Unknown: Out of memory"), "passes of a test", 5);
+        assert_eq!(fits("passes of a test"), Some(3));
         lost_for_memory(&lost("Unknown: the GPU was reset"), "another test", 9);
         lost_for_memory(&lost("it had run out of memory before: no results"), "another test", 9);
-        lost_for_memory(&lost("Unknown: Out of memory"), "another test", 1);
-        assert_eq!(kept("another test"), None);
-        assert!(super::super::faults::notes().iter().any(|told| told.contains("the next try takes 5")));
+        assert_eq!(fits("another test"), None);
     }
 
     #[test]
-    fn a_device_given_up_during_the_rest_of_a_batch_is_not_asked_for_less_than_half_of_the_batch() {
-        let device = Device::flex();
-        let lost = || Error::DeviceLost { device: "a device of four".into(), why: "Unknown: Out of memory".into() };
-        let rest = |images| if images < 4 { Err(lost()) } else { Ok(images) };
-        assert!(halving_after(&device, "a test of rests", 4, 0, rest).is_ok());
-        assert!(halving_after(&device, "a test of rests", 1, 4, rest).is_err());
-        let kept = FITTING.lock().unwrap().get(&("a device of four".to_owned(), "a test of rests".to_owned())).copied();
-        assert_eq!(kept, Some(2));
+    fn a_device_given_up_during_the_rest_of_a_batch_is_asked_for_half_of_the_batch() {
+        let fits = || known("a card", "rests", |known| known.fits);
+        let lost = Error::DeviceLost { device: "a card".into(), why: "Unknown: Out of memory".into() };
+        went_well("a card", "rests", 64, 64);
+        went_well("a card", "rests", 3, 3);
+        assert_eq!(fits(), None);
+        lost_for_memory(&lost, "rests", 2);
+        assert_eq!(fits(), Some(32));
+        // Where fewer fitted later on, the size of before counts no more.
+        went_well("a card", "rests", 32, 16);
+        lost_for_memory(&lost, "rests", 16);
+        assert_eq!(fits(), Some(8));
     }
 
     #[test]

@@ -67,7 +67,7 @@ pub use products::Products;
 pub use read::{to_host, values_read};
 pub use table::{is_card, paints_in_software};
 #[cfg(feature = "wgpu")]
-pub use window::{Lender, keep_apart, lend_window, lose_window, window_lost};
+pub use window::{Lender, keep_apart, lend_window, lose_window, spare_window, window_is_spared, window_lost};
 
 /// For whoever computes on `device`, between two pieces of work: lets a window that shares it go first while that has to
 /// (`turns`).

@@ -1,6 +1,6 @@
 //! The window's own graphics device, lent to the engine: tensors lie where they are painted.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use burn::tensor::Device;
@@ -23,7 +23,7 @@ struct Lent {
     setup: WgpuSetup,
     /// Burn's name for it, once somebody computes there.
     device: Option<Device>,
-    /// Whether the user wants the window's device left alone.
+    /// Whether the user wants the window's device left alone, or it was lost before.
     apart: bool,
     /// Why the window cannot paint any more.
     lost: Option<String>,
@@ -32,6 +32,8 @@ struct Lent {
 }
 
 static LENT: Mutex<Option<Lent>> = Mutex::new(None);
+/// Whether a window's device was lost, perhaps to a kernel: until the program ends, windows keep theirs for themselves.
+static SPARED: AtomicBool = AtomicBool::new(false);
 
 fn lent<T>(look: impl FnOnce(&mut Option<Lent>) -> T) -> T {
     look(&mut LENT.lock().unwrap_or_else(PoisonError::into_inner))
@@ -103,14 +105,26 @@ pub fn keep_apart(apart: bool) {
     lent(|lent| lent.iter_mut().for_each(|lent| lent.apart = apart));
 }
 
-/// Burn's device on the window's, if that was lent and paints on this adapter. One that was lost is lent no more.
+/// Nobody computes on a window's device any more, whatever the user wants.
+pub fn spare_window() {
+    SPARED.store(true, Ordering::Relaxed);
+}
+
+/// Whether nobody does.
+pub fn window_is_spared() -> bool {
+    SPARED.load(Ordering::Relaxed)
+}
+
+/// Burn's device on the window's, if that was lent and paints on this adapter. One that was lost is lent no more, and the window is
+/// told ([`window_lost`]): whoever computes may be the first to notice.
 ///
 /// # Errors
 /// When burn cannot compute on it.
 pub fn connect(used: &Candidate, index: usize) -> Result<Option<Device>> {
     let Some(info) = adapters::info(index) else { return Ok(None) };
     lent(|slot| {
-        let Some(lent) = slot.as_mut().filter(|lent| !lent.apart && lent.setup.adapter.get_info() == info) else {
+        let free = |lent: &&mut Lent| !lent.apart && !window_is_spared() && lent.lost.is_none();
+        let Some(lent) = slot.as_mut().filter(free).filter(|lent| lent.setup.adapter.get_info() == info) else {
             return Ok(None);
         };
         let Some(device) = &lent.device else {
@@ -121,8 +135,8 @@ pub fn connect(used: &Candidate, index: usize) -> Result<Option<Device>> {
         };
         match table::of(device).and_then(|(_, faults)| faults.lost()) {
             None => Ok(Some(device.clone())),
-            Some(_) => {
-                *slot = None;
+            Some(why) => {
+                lent.lost = Some(why);
                 Ok(None)
             }
         }

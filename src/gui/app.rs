@@ -123,28 +123,6 @@ impl App {
         self.listing = background::list_devices(ctx);
     }
 
-    /// What is known of the engine goes on in another window: this one's graphics device is lost.
-    pub fn retire(&mut self) -> (Session, Wishes) {
-        (std::mem::take(&mut self.session), std::mem::replace(&mut self.wishes, Wishes::new(&self.prefs)))
-    }
-
-    /// Goes on with what another window knew, if anything, whose graphics device was lost. Pictures that lay there are asked for
-    /// anew.
-    pub fn succeed(&mut self, known: Option<(Session, Wishes)>, why: &str) {
-        let engine = if known.is_some() { "the engine went on" } else { "the engine was started again" };
-        if let Some(known) = known {
-            (self.session, self.wishes) = known;
-            self.session.forget_pictures();
-            let classes = self.session.class_names().len();
-            if classes > 0 {
-                self.prefs.fit(classes);
-            }
-            self.wishes.forget();
-        }
-        let text = format!("The graphics device was lost ({why}). The window was opened again, {engine}.");
-        self.session.notify(Level::Warning, text);
-    }
-
     /// The program began to open the window at `started`.
     pub fn began(&mut self, started: Instant) {
         self.times = FrameTimes::since(started);

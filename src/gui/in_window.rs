@@ -11,14 +11,15 @@ use eframe::egui::{self, ColorImage, Ui, ViewportCommand};
 use eframe::egui_wgpu::SurfaceConfig;
 
 use super::app::App;
+#[cfg(feature = "wgpu")]
+use super::background::Errand;
 use super::engine::Engine;
 use super::launch::Options;
 use super::overlay::{FrameReport, Phase};
 #[cfg(feature = "wgpu")]
 use super::paint::Canvas;
 use super::prefs::Prefs;
-use super::session::Session;
-use super::wishes::Wishes;
+use super::reopen::Known;
 use crate::device::DeviceChoice;
 #[cfg(feature = "wgpu")]
 use crate::device::turns;
@@ -49,7 +50,7 @@ pub struct Lost {
 pub struct Left {
     engine: Rc<dyn Engine>,
     bell: Arc<Bell>,
-    known: (Session, Wishes),
+    known: Known,
 }
 
 /// Wakes the window there is.
@@ -76,6 +77,35 @@ fn share(cc: &eframe::CreationContext<'_>, apart: bool) {
         let window = crate::device::lend_window(&state.instance, &state.adapter, own, apart);
         Canvas::install(&cc.egui_ctx, state, window);
     }
+}
+
+/// Takes the window's device away after a while. As with a driver that resets, nobody is told: who computes may notice long before
+/// the window has a reason to paint.
+#[cfg(feature = "wgpu")]
+fn drill(ctx: &egui::Context, after: Duration) {
+    drop(Errand::start(ctx, "drill", move || {
+        std::thread::park_timeout(after);
+        crate::device::lose_window();
+        std::thread::park_timeout(Duration::from_secs(2));
+    }));
+}
+
+/// What was set the last time, and what the command line says.
+fn wanted(storage: Option<&dyn eframe::Storage>, options: &Options) -> Prefs {
+    let mut prefs = App::saved_prefs(storage);
+    let saved = &prefs.oracle;
+    if !options.oracle.is_empty() {
+        prefs.oracle.clone_from(&options.oracle);
+    } else if library::find(saved).is_none() && !Path::new(saved).exists() {
+        prefs.oracle = library::DEFAULT.into();
+    }
+    if options.device != DeviceChoice::Auto {
+        prefs.device = options.device;
+    }
+    if let Some(look) = options.theme {
+        prefs.look = look;
+    }
+    prefs
 }
 
 /// Where the screenshot is.
@@ -129,27 +159,19 @@ impl Running {
         outcome: Arc<Mutex<Outcome>>,
         started: Instant,
     ) -> Self {
-        let mut prefs = App::saved_prefs(cc.storage);
-        let saved = &prefs.oracle;
-        if !options.oracle.is_empty() {
-            prefs.oracle.clone_from(&options.oracle);
-        } else if library::find(saved).is_none() && !Path::new(saved).exists() {
-            prefs.oracle = library::DEFAULT.into();
-        }
-        if options.device != DeviceChoice::Auto {
-            prefs.device = options.device;
-        }
-        if let Some(look) = options.theme {
-            prefs.look = look;
-        }
-        // A device that was lost once may have been lost to a kernel: the next window keeps its own for itself.
+        let left = lost.as_ref().and_then(|lost| lost.left.as_ref());
+        let prefs = left.map_or_else(|| wanted(cc.storage, &options), |left| left.known.prefs.clone());
         #[cfg(feature = "wgpu")]
-        share(cc, prefs.device_apart || lost.is_some());
-        let (engine, bell) = match lost.as_ref().and_then(|lost| lost.left.as_ref()) {
+        share(cc, prefs.device_apart);
+        let (engine, bell) = match left {
             Some(left) => (left.engine.clone(), left.bell.clone()),
             None => start(&prefs),
         };
         bell.hang(&cc.egui_ctx);
+        #[cfg(feature = "wgpu")]
+        if let Some(secs) = options.lose_device_after_secs {
+            drill(&cc.egui_ctx, Duration::try_from_secs_f64(secs).unwrap_or_default());
+        }
         let mut app = App::new(&cc.egui_ctx, prefs, engine.clone());
         app.began(started);
         app.restore(&cc.egui_ctx, cc.storage);
@@ -188,13 +210,6 @@ impl Running {
     /// Closes a window that cannot be painted any more; what it knew goes on in another.
     #[cfg(feature = "wgpu")]
     fn leave_if_lost(&mut self, ctx: &egui::Context) {
-        if let Some(secs) = self.options.lose_device_after_secs {
-            if self.started.elapsed().as_secs_f64() > secs {
-                self.options.lose_device_after_secs = None;
-                crate::device::lose_window();
-            }
-            ctx.request_repaint();
-        }
         let mut outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
         if outcome.lost.is_none()
             && let Some(why) = crate::device::window_lost()

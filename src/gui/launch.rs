@@ -1,8 +1,9 @@
 //! Opening the window, or saying why it cannot be opened.
 
+use std::cell::RefCell;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use eframe::egui::ViewportBuilder;
 use eframe::egui_wgpu;
@@ -18,8 +19,12 @@ use crate::worker::priority::give_way;
 const APP_ID: &str = "bayescope";
 /// What the desktop shows for the window.
 const ICON: &[u8] = include_bytes!("../../assets/packaging/bayescope-256.png");
-/// Windows opened one after the other when each loses its graphics device.
+/// Windows opened one after the other when each loses its graphics device soon.
 const MOST_WINDOWS: usize = 4;
+/// A window that was open for so long was not lost soon.
+const LONG: Duration = Duration::from_mins(10);
+/// Times that a window is tried again where none can be opened after a loss.
+const MOST_REFUSALS: u64 = 5;
 /// What to do without a display.
 const NO_DISPLAY: &str = "no display: use `bayescope sample mnist --n 64 --out digits.png`, or ssh -X / Xvfb (DISPLAY and WAYLAND_DISPLAY are unset)";
 
@@ -61,23 +66,38 @@ pub fn run(mut options: Options) -> Result<()> {
     }
     // What computes in parallel does so on these threads. Where there are some already, they stay.
     _ = rayon::ThreadPoolBuilder::new().start_handler(|_| give_way()).build_global();
-    let mut lost = None;
-    let mut windows = 0;
+    // Stays here until the next window takes it: what the last one left.
+    let lost = RefCell::new(None);
+    let (mut windows, mut refusals) = (0, 0);
     let outcome = loop {
-        let mut outcome = window(&options, lost.take())?;
-        windows += 1;
-        lost = outcome.lost.take();
-        match &lost {
-            None => break outcome,
-            Some(Lost { why, .. }) if windows == MOST_WINDOWS => {
-                return Err(Error::Device(format!("the graphics device was lost {windows} times: {why}")));
-            }
-            Some(Lost { why, .. }) => {
-                tracing::warn!("the graphics device was lost ({why}): the window is opened again");
-                // The drill is over.
-                options.lose_device_after_secs = None;
-            }
+        let opened = Instant::now();
+        let ended = window(&options, &lost);
+        // No window took over what the last one left. A driver that resets may need a moment before it draws again, and where the
+        // last one fell while it was closed the desktop's loop ends at once. The engine goes on meanwhile.
+        if lost.borrow().is_some() && refusals < MOST_REFUSALS {
+            refusals += 1;
+            let why = ended.err().map_or_else(|| "no window came".to_owned(), |error| error.to_string());
+            tracing::warn!("{why}: the window is tried again in {refusals} s");
+            std::thread::park_timeout(Duration::from_secs(refusals));
+            continue;
         }
+        let mut outcome = ended?;
+        if lost.borrow().is_some() {
+            return Err(Error::Device("the graphics device was lost, and no window could be opened again".into()));
+        }
+        refusals = 0;
+        // Losses far apart are no sign that the next window is lost, too.
+        windows = if opened.elapsed() > LONG { 1 } else { windows + 1 };
+        let Some(Lost { why, left }) = outcome.lost.take() else { break outcome };
+        if windows == MOST_WINDOWS {
+            return Err(Error::Device(format!("the graphics device was lost {windows} times: {why}")));
+        }
+        tracing::warn!("the graphics device was lost ({why}): the window is opened again");
+        #[cfg(feature = "wgpu")]
+        crate::device::spare_window();
+        // The drill is over.
+        options.lose_device_after_secs = None;
+        lost.replace(Some(Lost { why, left }));
     };
     if let (Some(path), Some(report)) = (&options.frame_log, &outcome.frames) {
         let text = serde_json::to_vec_pretty(report).map_err(|e| Error::file(path, e.to_string()))?;
@@ -93,7 +113,7 @@ pub fn run(mut options: Options) -> Result<()> {
 }
 
 /// One window, from its opening to its closing. After one whose device was lost, it goes on with what that one left.
-fn window(options: &Options, lost: Option<Lost>) -> Result<Outcome> {
+fn window(options: &Options, lost: &RefCell<Option<Lost>>) -> Result<Outcome> {
     let started = Instant::now();
     let outcome: Arc<Mutex<Outcome>> = Arc::default();
     let viewport = ViewportBuilder::default().with_app_id(APP_ID).with_title("Bayescope");
@@ -108,15 +128,18 @@ fn window(options: &Options, lost: Option<Lost>) -> Result<Outcome> {
         ..Default::default()
     };
     let (shared, wanted) = (outcome.clone(), options.clone());
-    let create = move |cc: &eframe::CreationContext<'_>| {
-        Ok(Box::new(Running::new(cc, (wanted, lost), shared, started)) as Box<_>)
+    let create = |cc: &eframe::CreationContext<'_>| {
+        Ok(Box::new(Running::new(cc, (wanted, lost.take()), shared, started)) as Box<_>)
     };
     let painted = catch(|| eframe::run_native(APP_ID, native, Box::new(create)));
+    let outcome = std::mem::take(&mut *outcome.lock().unwrap_or_else(PoisonError::into_inner));
     match painted {
         Ok(result) => result.map_err(|error| explain(&error))?,
+        // What it knew was taken out of it in time.
+        Err(_) if outcome.lost.is_some() => {}
         Err(panic) => return begin_again(panic),
     }
-    Ok(std::mem::take(&mut *outcome.lock().unwrap_or_else(PoisonError::into_inner)))
+    Ok(outcome)
 }
 
 /// What a window leaves that fell in the middle of a frame: egui's painter does not live through the loss of its device. Jobs are

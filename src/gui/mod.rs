@@ -5,7 +5,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `launch`, `in_window`, `engine` | opening the window; the app in it; what it asks of whoever computes |
+//! | `launch`, `in_window`, `reopen`, `engine` | opening the window; the app in it; the next one after a lost device; what it asks of whoever computes |
 //! | `app`, `drain`, `obey`, `wishes` | a frame: the parts in order, what came in, what was asked for, what is wanted now |
 //! | `session`, `prefs`, `view` | what is known, what is set, what is only looked at |
 //! | `command`, `palette`, `start`, `background` | everything a user can do; the list of it; the button a panel is for; what would hold up a frame |
@@ -48,6 +48,7 @@ mod precision;
 mod prefs;
 mod prompt;
 mod readout;
+mod reopen;
 mod running;
 mod runs;
 mod session;

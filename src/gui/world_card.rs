@@ -1,6 +1,6 @@
 //! The world card: which world this is, its knobs, and what its samples say about it.
 
-use eframe::egui::{self, ComboBox, DragValue, Rect, RichText, Slider, SliderClamping, Ui, pos2};
+use eframe::egui::{self, Checkbox, ComboBox, DragValue, Rect, RichText, Slider, SliderClamping, Ui, pos2};
 
 use super::command::Command;
 use super::connect;
@@ -253,6 +253,14 @@ fn legend(ui: &mut Ui) {
     });
 }
 
+/// Whether the window's device is no longer computed on, whatever the box says.
+fn is_spared() -> bool {
+    #[cfg(feature = "wgpu")]
+    return crate::device::window_is_spared();
+    #[cfg(not(feature = "wgpu"))]
+    false
+}
+
 /// Format of the products that draw samples, where there is a choice.
 fn drawing(ui: &mut Ui, cx: &mut Cx) {
     if cx.session.formats.len() < 2 {
@@ -304,7 +312,14 @@ fn device(ui: &mut Ui, cx: &mut Cx) {
             if matches!(report.used.choice, DeviceChoice::Wgpu(_)) {
                 let why = "Shared with the window, pictures are painted where they are made, and frames wait for kernels under \
                            way. Apart, frames do not wait, and pictures travel over the host.";
-                ui.checkbox(&mut cx.prefs.device_apart, "apart from the window").on_hover_text(why);
+                let mut always = true;
+                let spared = is_spared();
+                let apart = if spared { &mut always } else { &mut cx.prefs.device_apart };
+                let apart = ui.add_enabled(!spared, Checkbox::new(apart, "apart from the window"));
+                apart.on_hover_text(why).on_disabled_hover_text(
+                    "A window's graphics device was lost, perhaps to a kernel: until the program ends, the engine computes apart \
+                     from it.",
+                );
             }
             drawing(ui, cx);
             hint(ui, format!("Why: {}.", report.reason));

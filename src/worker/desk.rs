@@ -75,7 +75,7 @@ pub struct Desk {
     pub chosen: Chosen,
     pub opened: Option<Opened>,
     pub interactive: Interactive,
-    /// Devices lost since the window was last served.
+    /// Devices lost since all that the window asked for was there.
     losses: Losses,
 }
 
@@ -137,7 +137,10 @@ impl Desk {
     fn serve_on(&mut self, line: &Line, held: &Held) -> bool {
         match self.serve(line, held) {
             Ok(busy) => {
-                self.losses = Losses::default();
+                // A piece that succeeds is no proof: what loses the device may be the next, or what is done at rest.
+                if !busy {
+                    self.losses = Losses::default();
+                }
                 busy
             }
             Err(loss) => {

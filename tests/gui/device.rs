@@ -50,6 +50,27 @@ fn the_engine_can_be_kept_apart_from_the_window() {
 }
 
 #[test]
+fn a_window_that_is_opened_again_goes_on_where_the_lost_one_was() {
+    let (mut harness, fake) = full();
+    harness.get_by_label_contains("Sample 7,").click();
+    harness.run_steps(3);
+    fake.answer();
+    harness.run_steps(3);
+    let prefs = harness.state().prefs().clone();
+    let known = harness.state_mut().retire();
+    assert_eq!(harness.state().view().cursor, None);
+    assert!(harness.state().session().oracle.is_none());
+    harness.state_mut().succeed(Some(known), "the driver was reset");
+    assert_eq!((harness.state().view().cursor, harness.state().prefs()), (Some(7), &prefs));
+    assert!(fake.pending().is_none());
+    harness.run_steps(3);
+    assert!(fake.pending().is_some(), "pictures of the lost device are asked for anew");
+    assert!(fake.asked_inspection().is_some() && shows(&harness, "The window was opened again, the engine went on"));
+    fake.answer();
+    until(&mut harness, |harness| harness.state().session().gallery_complete());
+}
+
+#[test]
 fn samples_are_drawn_in_another_format_only_where_there_is_one_and_only_if_asked() {
     let (mut harness, fake) = full();
     assert!(!shows(&harness, "Draw in"), "there is nothing to choose");

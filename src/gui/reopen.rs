@@ -1,0 +1,54 @@
+//! What a window hands on to the next one when its graphics device is lost: what is known, set and looked at.
+
+use super::app::App;
+use super::prefs::{History, Prefs};
+use super::session::Session;
+use super::session::log::Level;
+use super::view::View;
+use super::wishes::Wishes;
+
+/// It goes on in another window.
+pub struct Known {
+    session: Session,
+    wishes: Wishes,
+    /// What the user has set, also what is forgotten when the program ends.
+    pub prefs: Prefs,
+    history: History,
+    view: View,
+}
+
+impl App {
+    /// Takes it out of this window, whose graphics device is lost.
+    pub fn retire(&mut self) -> Known {
+        Known {
+            session: std::mem::take(&mut self.session),
+            wishes: std::mem::replace(&mut self.wishes, Wishes::new(&self.prefs)),
+            prefs: self.prefs.clone(),
+            history: std::mem::take(&mut self.history),
+            view: std::mem::take(&mut self.view),
+        }
+    }
+
+    /// Goes on with what another window knew, if anything, whose graphics device was lost. Pictures that lay there are asked for
+    /// anew.
+    pub fn succeed(&mut self, known: Option<Known>, why: &str) {
+        let engine = if known.is_some() { "the engine went on" } else { "the engine was started again" };
+        if let Some(known) = known {
+            Known {
+                session: self.session,
+                wishes: self.wishes,
+                prefs: self.prefs,
+                history: self.history,
+                view: self.view,
+            } = known;
+            self.session.forget_pictures();
+            let classes = self.session.class_names().len();
+            if classes > 0 {
+                self.prefs.fit(classes);
+            }
+            self.wishes.forget();
+        }
+        let text = format!("The graphics device was lost ({why}). The window was opened again, {engine}.");
+        self.session.notify(Level::Warning, text);
+    }
+}
