@@ -77,7 +77,7 @@ fn ask(worker: &Worker, bell: &Receiver<()>, spec: SampleSpec) -> (Vec<Tile>, Ti
     let settings = Settings::default_for(10);
     let before = values_read();
     let (first, look) = (Vec::new(), None);
-    worker.show(GalleryRequest { generation: 1, spec, settings: settings.clone(), first, look });
+    worker.show(GalleryRequest { generation: 1, spec, settings: settings.clone(), first, look, halted: false });
     let mut tiles: Vec<Tile> = Vec::new();
     while tiles.len() < 4 {
         match worker.take_gallery() {

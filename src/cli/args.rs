@@ -312,7 +312,7 @@ pub struct SampleArgs {
     #[arg(long, default_value_t = 64)]
     pub n: usize,
     /// Instead of drawing: standard normal noise `x` [N, C, H, W] and classes `y` [N] of an npz file.
-    #[arg(long, value_name = "FILE.npz", conflicts_with_all = ["n", "class", "seed"])]
+    #[arg(long, value_name = "FILE.npz", conflicts_with_all = ["n", "class", "seed", "guidance", "denoise"])]
     pub latents: Option<PathBuf>,
     /// Only this class: its name or number.
     #[arg(long)]

@@ -11,7 +11,7 @@ use eframe::egui::KeyboardShortcut;
 use crate::data::fetch::catalogue;
 use crate::device::DeviceChoice;
 use crate::experiment::PRESETS;
-use crate::oracle::folder::DESCRIPTION;
+use crate::oracle::folder::{DESCRIPTION, FLOWS};
 use crate::oracle::train::TrainSpec;
 use crate::run::{Held, SPEC};
 use crate::worker::fetch::FetchRequest;
@@ -147,6 +147,8 @@ pub enum Command {
     Browse(Purpose),
     /// Stop a job.
     Cancel(JobId),
+    /// Stop drawing samples, or go on.
+    Halt(bool),
     /// Pause a job or let it go on.
     SetPaused(JobId, bool),
     /// Stop all jobs, waiting or running.
@@ -264,6 +266,8 @@ fn doing() -> Vec<(&'static str, Command)> {
         ("Send the walk to the gallery", Command::SendWalk),
         ("Copy values of the inspected image", Command::CopyValues),
         ("Compute on another machine…", Command::ShowConnect),
+        ("Stop drawing samples", Command::Halt(true)),
+        ("Go on drawing samples", Command::Halt(false)),
         ("Cancel all jobs", Command::CancelAll),
         ("Clear finished jobs", Command::ClearJobs),
         ("Clear the log", Command::ClearLog),
@@ -323,7 +327,7 @@ pub fn sort_paths(paths: Vec<PathBuf>) -> Vec<Opened> {
 
 /// The folder in place of the file that describes it: desktops open files.
 fn described(path: PathBuf) -> PathBuf {
-    let describes = path.file_name().is_some_and(|name| name == DESCRIPTION || name == SPEC);
+    let describes = path.file_name().is_some_and(|name| name == DESCRIPTION || name == FLOWS || name == SPEC);
     match path.parent() {
         Some(folder) if describes && path.is_file() && folder == Path::new("") => ".".into(),
         Some(folder) if describes && path.is_file() => folder.into(),
@@ -334,7 +338,7 @@ fn described(path: PathBuf) -> PathBuf {
 fn is_oracle(path: &Path) -> bool {
     let extension = path.extension().map(|e| e.to_ascii_lowercase());
     let checkpoint = ["pth", "pt", "tar", "safetensors"].iter().any(|e| extension.as_deref() == Some((*e).as_ref()));
-    checkpoint || path.join(DESCRIPTION).is_file()
+    checkpoint || path.join(DESCRIPTION).is_file() || path.join(FLOWS).is_file()
 }
 
 #[cfg(test)]
@@ -347,8 +351,13 @@ mod tests {
         assert_eq!(opened, [Opened::Oracle("glow.pth.tar".into()), Opened::Images(vec!["a.png".into()])]);
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(sort_paths(vec![folder.path().into()]), [Opened::Images(vec![folder.path().into()])]);
-        std::fs::write(folder.path().join("oracle.json"), "{}").unwrap();
-        assert_eq!(sort_paths(vec![folder.path().into()]), [Opened::Oracle(folder.path().into())]);
-        assert_eq!(sort_paths(vec![folder.path().join("oracle.json")]), [Opened::Oracle(folder.path().into())]);
+        // A world of one flow per class is described by another file.
+        for description in ["oracle.json", "flows.json"] {
+            let file = folder.path().join(description);
+            std::fs::write(&file, "{}").unwrap();
+            assert_eq!(sort_paths(vec![folder.path().into()]), [Opened::Oracle(folder.path().into())]);
+            assert_eq!(sort_paths(vec![file.clone()]), [Opened::Oracle(folder.path().into())]);
+            std::fs::remove_file(file).unwrap();
+        }
     }
 }

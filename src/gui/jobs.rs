@@ -109,8 +109,8 @@ pub fn status(ui: &mut Ui, cx: &Cx) {
         } else if cx.session.unanswered.contains_key(&Asked::Gallery) {
             text += " · the samples cannot be drawn: see the log";
         } else if progress.total > 0 && !gallery.complete() {
-            text +=
-                &format!(" · drawing samples: {} of {}", format::count(progress.done), format::count(progress.total));
+            let doing = if cx.view.halted { "samples stopped" } else { "drawing samples" };
+            text += &format!(" · {doing}: {} of {}", format::count(progress.done), format::count(progress.total));
         }
         ui.label(RichText::new(text).small().color(weak));
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {

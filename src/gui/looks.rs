@@ -45,7 +45,11 @@ pub fn describe(look: &Look) -> String {
             Guided::Ab => "a and b",
         };
         let annealed = if guidance.annealed { ", annealed" } else { "" };
-        words.push(format!("guidance {} on {what}{annealed}", format::digits(guidance.scale)));
+        let temperature = match guidance.attention_temperature {
+            1.0 => String::new(),
+            temperature => format!(", attention temperature {}", format::digits(temperature)),
+        };
+        words.push(format!("guidance {} on {what}{annealed}{temperature}", format::digits(guidance.scale)));
     }
     if look.denoise {
         words.push("denoised".into());

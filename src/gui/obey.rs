@@ -147,6 +147,7 @@ impl App {
             }
             Command::Cancel(id) => cancel(self.engine.as_ref(), &mut self.session, |job| job.id == id),
             Command::CancelAll => cancel(self.engine.as_ref(), &mut self.session, |_| true),
+            Command::Halt(halted) => self.view.halted = halted,
             Command::SetPaused(id, paused) => {
                 self.engine.set_paused(id, paused);
                 self.session.jobs.set_paused(id, paused);

@@ -56,6 +56,8 @@ pub struct View {
     pub source: Source,
     /// The image the inspector shows.
     pub cursor: Option<usize>,
+    /// Samples that are not there yet are not to be made.
+    pub halted: bool,
     /// How often the user chose an image.
     pub choices: usize,
     /// Selected images.

@@ -24,7 +24,7 @@ use super::view::{Source, View};
 /// What the engine was told last.
 pub struct Wishes {
     generation: u64,
-    gallery: Option<(SampleSpec, Settings, Option<Look>)>,
+    gallery: Option<(SampleSpec, Settings, Option<Look>, bool)>,
     inspection: Option<(Subject, Settings, Option<Look>)>,
     evidence: Option<(Subject, Settings, (ClassId, ClassId))>,
     outside: Option<Settings>,
@@ -192,7 +192,11 @@ impl Wishes {
     fn ask_for_gallery(&mut self, engine: &dyn Engine, session: &mut Session, prefs: &Prefs, view: &mut View) {
         let (spec, settings) = (prefs.spec(), prefs.settings());
         let look = looks::look(session, prefs);
-        let wanted = (spec, settings.clone(), look);
+        // Whoever moves a knob wants to see what comes of it.
+        if self.gallery.as_ref().is_some_and(|(a, b, c, _)| (a, b, c) != (&spec, &settings, &look)) {
+            view.halted = false;
+        }
+        let wanted = (spec, settings.clone(), look, view.halted);
         if self.gallery.as_ref() == Some(&wanted) {
             return;
         }
@@ -210,7 +214,8 @@ impl Wishes {
             view.selection.retain(|&index| index < spec.n);
             view.cursor = view.cursor.filter(|&index| index < spec.n);
         }
-        engine.show(GalleryRequest { generation: self.generation, spec, settings, first, look });
+        let (generation, halted) = (self.generation, view.halted);
+        engine.show(GalleryRequest { generation, spec, settings, first, look, halted });
     }
 
     /// Images from outside get their posteriors again when a knob has moved.

@@ -216,7 +216,9 @@ fn estimates(ui: &mut Ui, cx: &mut Cx) {
     let Some(Estimates { n, entropy, bayes_error }) = gallery.estimates() else {
         match gallery.failed() {
             0 if progress.total > 0 && cx.session.oracle.is_some() => {
-                hint(ui, format!("Figures from samples come with the last: {} of {}.", progress.done, progress.total));
+                let stopped = if cx.view.halted { ", where drawing was stopped" } else { "" };
+                let (done, total) = (progress.done, progress.total);
+                hint(ui, format!("Figures from samples come with the last: {done} of {total}{stopped}."));
             }
             0 => {}
             n => hint(

@@ -192,7 +192,12 @@ impl Interactive {
             *self.explaining.borrow_mut() = Some(request);
         }
         if let Some(request) = line.shared.gallery_request.take() {
-            *self.gallery.borrow_mut() = Some(Gallery::new(request));
+            let halted = request.halted;
+            let mut gallery = Gallery::new(request);
+            if halted {
+                gallery.leave_unmade(&self.kept.borrow());
+            }
+            *self.gallery.borrow_mut() = Some(gallery);
         }
         self.settle(line, (Asked::Inspection, &self.inspecting), self.inspect_piece(&place));
         self.settle(line, (Asked::Evidence, &self.explaining), self.explain(&place));

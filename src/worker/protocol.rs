@@ -48,6 +48,8 @@ pub struct GalleryRequest {
     pub first: Vec<usize>,
     /// How the pictures are made, where they need not be samples of the world.
     pub look: Option<Look>,
+    /// Nothing is to be made: only what is there already is told.
+    pub halted: bool,
 }
 
 /// One image of the gallery.

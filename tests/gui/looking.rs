@@ -26,6 +26,38 @@ fn tarflow() -> (Harness<'static, App>, Fake) {
 }
 
 #[test]
+fn drawing_samples_can_be_stopped_and_gone_on_with() {
+    let (mut harness, fake) = window(Prefs { n: 30, ..Prefs::default() });
+    fake.open_oracle();
+    until(&mut harness, |_| fake.pending().is_some());
+    harness.run_steps(3);
+    let before = fake.pending().unwrap();
+    assert!(!before.halted);
+    harness.get_by_label("Stop drawing samples").click();
+    harness.run_steps(3);
+    let stopped = fake.pending().unwrap();
+    assert!(stopped.halted && stopped.generation > before.generation && stopped.spec == before.spec);
+    assert!(shows(&harness, "samples stopped: 0 of 30"));
+    harness.check_accessibility();
+    harness.get_by_label("Go on drawing samples").click();
+    harness.run_steps(3);
+    assert!(!fake.pending().unwrap().halted);
+    assert!(shows(&harness, "drawing samples: 0 of 30"));
+    // Whoever moves a knob wants to see what comes of it.
+    harness.get_by_label("Stop drawing samples").click();
+    harness.run_steps(3);
+    harness.get_by_label("New samples").click();
+    harness.run_steps(3);
+    let other = fake.pending().unwrap();
+    assert!(!other.halted && other.spec != before.spec);
+    // Nothing is left to stop.
+    fake.answer();
+    until(&mut harness, |harness| harness.state().session().gallery_complete());
+    harness.run_steps(3);
+    assert!(harness.query_by_label("Stop drawing samples").is_none());
+}
+
+#[test]
 fn the_evidence_map_compares_the_leaders_until_classes_are_chosen() {
     let (mut harness, fake) = full();
     harness.get_by_label_contains("Sample 7,").click();

@@ -93,7 +93,14 @@ fn an_evidence_map_comes_by_the_newest_wins_lane() {
 #[test]
 fn interrupted_pieces_of_a_slow_gallery_are_not_lost() {
     let mut bench = Bench::on(&tarflow());
-    let request = GalleryRequest { generation: 1, spec: spec(48), settings: at(1.0, 3), first: vec![40], look: None };
+    let request = GalleryRequest {
+        generation: 1,
+        spec: spec(48),
+        settings: at(1.0, 3),
+        first: vec![40],
+        look: None,
+        halted: false,
+    };
     bench.worker.show(request);
     let mut seen = Vec::new();
     let (mut asked, mut answered) = (0, 0);
@@ -124,7 +131,14 @@ fn interrupted_pieces_of_a_slow_gallery_are_not_lost() {
 #[test]
 fn a_look_changes_the_picture_and_not_the_figures() {
     let mut bench = Bench::on(&tarflow());
-    let show = |look| GalleryRequest { generation: 1, spec: spec(6), settings: at(1.0, 3), first: vec![], look };
+    let show = |look| GalleryRequest {
+        generation: 1,
+        spec: spec(6),
+        settings: at(1.0, 3),
+        first: vec![],
+        look,
+        halted: false,
+    };
     bench.worker.show(show(None));
     let mut plain: Vec<_> = bench.gallery(1).into_iter().flat_map(|update| update.tiles).collect();
     bench.worker.show(GalleryRequest { generation: 2, ..show(Some(guided(3.0))) });

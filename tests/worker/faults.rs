@@ -199,7 +199,7 @@ const SHOWN: usize = 1500;
 
 fn gallery(generation: u64) -> GalleryRequest {
     let spec = SampleSpec::new(SHOWN, Seed(4));
-    GalleryRequest { generation, spec, settings: settings(), first: Vec::new(), look: None }
+    GalleryRequest { generation, spec, settings: settings(), first: Vec::new(), look: None, halted: false }
 }
 
 /// The posteriors of a gallery, by the number of the sample; `disturb` is called after its first tiles.

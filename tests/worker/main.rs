@@ -129,7 +129,7 @@ fn settings(tau: f64) -> Settings {
 }
 
 fn request(generation: u64, n: usize, tau: f64, first: Vec<usize>) -> GalleryRequest {
-    GalleryRequest { generation, spec: spec(n), settings: settings(tau), first, look: None }
+    GalleryRequest { generation, spec: spec(n), settings: settings(tau), first, look: None, halted: false }
 }
 
 #[test]
@@ -155,6 +155,36 @@ fn only_the_newest_of_many_requests_runs_to_its_end() {
     let others: usize = updates.iter().filter(|u| u.generation < 40).map(|u| u.tiles.len()).sum();
     assert_eq!(last, 300);
     assert!(others < 300, "{others} tiles of requests nobody looks at any more");
+}
+
+#[test]
+fn a_gallery_that_is_stopped_keeps_what_there_is_and_goes_on_from_there() {
+    let mut bench = Bench::new();
+    let n = 1000;
+    bench.worker.show(request(1, n, 1.0, Vec::new()));
+    let made = bench.wait(|bench| bench.worker.take_gallery()).tiles.len();
+    assert!(made < n);
+    bench.worker.show(GalleryRequest { halted: true, ..request(2, n, 1.0, Vec::new()) });
+    // What was on its way when it was stopped is kept, too.
+    let told = |generation| {
+        move |bench: &mut Bench| bench.worker.take_gallery().filter(|update| update.generation == generation)
+    };
+    let mut kept = bench.wait(told(2)).progress.done;
+    while kept < made {
+        kept = bench.wait(told(2)).progress.done;
+    }
+    assert!(kept < n, "{kept}");
+    // Nothing more is made: an inspection, which is served before the gallery, ends with no tile beside it.
+    let subject = Subject::Sample { spec: spec(n), index: n - 1 };
+    let (settings, taus) = (settings(1.0), Vec::new());
+    bench.worker.inspect(InspectRequest { generation: 1, subject, settings, taus, look: None });
+    bench.wait(|bench| bench.worker.take_inspection());
+    assert!(bench.worker.take_gallery().is_none());
+    bench.worker.show(request(3, n, 1.0, Vec::new()));
+    let mut done = 0;
+    while done <= kept + 1 {
+        done = bench.wait(told(3)).progress.done;
+    }
 }
 
 #[test]

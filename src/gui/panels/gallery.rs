@@ -91,7 +91,9 @@ fn controls(ui: &mut Ui, cx: &mut Cx) {
 fn second_line(ui: &mut Ui, cx: &mut Cx, arrangement: &Arrangement) {
     let look = looks::look(cx.session, cx.prefs);
     ui.horizontal(|ui| {
-        let size = vec2(ui.available_width() - 150.0, ui.spacing().interact_size.y);
+        let halts = cx.view.source == Source::World && halting(cx);
+        let room = if halts { 210.0 } else { 150.0 };
+        let size = vec2(ui.available_width() - room, ui.spacing().interact_size.y);
         let text = egui::Label::new(count_line(cx, arrangement)).truncate().halign(egui::Align::Min);
         ui.allocate_ui_with_layout(size, egui::Layout::left_to_right(egui::Align::Center), |ui| {
             ui.set_min_width(size.x);
@@ -101,11 +103,32 @@ fn second_line(ui: &mut Ui, cx: &mut Cx, arrangement: &Arrangement) {
             }
             ui.add(text);
         });
+        if halts {
+            halt(ui, cx);
+        }
         let label = ui.label("Size").on_hover_text("Side of a thumbnail, points");
         ui.spacing_mut().slider_width = 90.0;
         let slider = Slider::new(&mut cx.prefs.thumbnail, THUMBNAILS).show_value(false);
         ui.add(slider).labelled_by(label.id);
     });
+}
+
+/// Whether there are samples still to be made.
+fn halting(cx: &Cx) -> bool {
+    let gallery = &cx.session.gallery;
+    gallery.progress().total > 0 && !gallery.complete() && !cx.session.unanswered.contains_key(&Asked::Gallery)
+}
+
+/// Stops making them, or goes on.
+fn halt(ui: &mut Ui, cx: &mut Cx) {
+    let (text, about) = match cx.view.halted {
+        false => ("Stop", "Draw no more of these samples: what is there stays"),
+        true => ("Go on", "Draw the samples that are not there yet"),
+    };
+    let name = format!("{text} drawing samples");
+    if ui.button(text).accessible_name(name).on_hover_text(about).clicked() {
+        cx.commands.push(Command::Halt(!cx.view.halted));
+    }
 }
 
 fn class_filter(ui: &mut Ui, cx: &mut Cx) {
@@ -136,7 +159,9 @@ fn count_line(cx: &Cx, arrangement: &Arrangement) -> String {
     match (cx.view.source, &cx.session.external) {
         (Source::World, _) if !cx.session.gallery.complete() => {
             let progress = cx.session.gallery.progress();
-            text += &format!(" · {} of {} computed", format::count(progress.done), format::count(progress.total));
+            let stopped = if cx.view.halted { ", stopped" } else { "" };
+            let (done, total) = (format::count(progress.done), format::count(progress.total));
+            text += &format!(" · {done} of {total} computed{stopped}");
         }
         (Source::Outside, Some(external)) => {
             let shown =

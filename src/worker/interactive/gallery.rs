@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::super::protocol::{Draft, Event, GalleryRequest, GalleryUpdate, Tile};
-use super::kept::Resident;
+use super::kept::{Kept, Resident};
 use super::{Interactive, PIECE, Place, STOPPABLE_PIECE, unless};
 use crate::device::{ImageSource, is_for_memory, note, pictures, values_read};
 use crate::error::{Error, Result};
@@ -33,6 +33,16 @@ impl Gallery {
     pub fn new(request: GalleryRequest) -> Self {
         let waiting = order(&request.first, 0..request.spec.n).into();
         Self { request, waiting, delivered: 0, told: false }
+    }
+
+    /// Only what is kept is told: the rest need not be made.
+    pub fn leave_unmade(&mut self, kept: &Kept) {
+        let GalleryRequest { spec, settings, look, .. } = &self.request;
+        let there = |index: usize| match look {
+            Some(look) => kept.get(spec, settings, index).is_some() && kept.picture(look, index).is_some(),
+            None => kept.get(spec, settings, index).is_some() || kept.resident(spec, settings, index).is_some(),
+        };
+        self.waiting.retain(|&index| there(index));
     }
 
     /// A piece that is to be begun again.
