@@ -149,25 +149,24 @@ fn count_line(cx: &Cx, arrangement: &Arrangement) -> String {
     if *total == 0 {
         return if order.is_empty() { String::new() } else { format!("{} being made", order.len()) };
     }
-    let mut text = format!(
-        "showing {} of {} · {} where label ≠ Bayes decision",
-        // Images still being made are in the order and have no figures.
-        format::count(order.len().min(*total)),
-        format::count(*total),
-        format::count(*mismatches)
-    );
+    // Images still being made are in the order and have no figures.
+    let (shown, filtered) = (order.len().min(*total), order.len() < *total);
+    let showing = format!("showing {} of {} · ", format::count(shown), format::count(*total));
+    let differ = format!("{} where label ≠ Bayes decision", format::count(*mismatches));
+    let mut text = format!("{showing}{differ}");
     match (cx.view.source, &cx.session.external) {
         (Source::World, _) if !cx.session.gallery.complete() => {
             let progress = cx.session.gallery.progress();
             let stopped = if cx.view.halted { ", stopped" } else { "" };
             let (done, total) = (format::count(progress.done), format::count(progress.total));
-            text += &format!(" · {done} of {total} computed{stopped}");
+            // All that is there shows, unless a label was chosen: how much is still to come says more.
+            let showing = if filtered { showing } else { String::new() };
+            text = format!("{done} of {total} computed{stopped} · {showing}{differ}");
         }
         (Source::Outside, Some(external)) => {
-            let shown =
-                if order.len() == *total { String::new() } else { format!("showing {} of {total} · ", order.len()) };
+            let shown = if filtered { showing } else { String::new() };
             let labels = match external.labelled {
-                true => format!("{} where label ≠ Bayes decision", format::count(*mismatches)),
+                true => differ,
                 false => "no labels given, shown by decision".into(),
             };
             let of = match &external.settings {
