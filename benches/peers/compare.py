@@ -18,6 +18,9 @@ PyTorch's time / bayescope's with the least and the most of the rounds: above 1 
 processor time, which other programs on the machine disturb less. Before that, both must agree: log-likelihoods of 8 samples of
 bayescope under every class to 1e-5 relative, parameters of the trained networks in number.
 
+--device names what bayescope computes on, as its own option does (cpu), and --torch-device what PyTorch does (cpu; cuda): on a
+card each run ends when the device has done it. Cards have not been tried yet. Beside them processor times say little.
+
 --json FILE writes everything. Load of the machine before and after is printed: on a busy machine believe the processor times.
 """
 
@@ -55,6 +58,12 @@ def read_safetensors(path: str) -> dict[str, torch.Tensor]:
     return arrays
 
 
+def noise(*shape: int) -> torch.Tensor:
+    """The same numbers on every device."""
+    generator = torch.Generator("cpu").manual_seed(1)
+    return torch.randn(*shape, generator=generator, device="cpu").to(torch.get_default_device())
+
+
 class World:
     """A TarFlow by the paper's code."""
 
@@ -73,8 +82,7 @@ class World:
         assert not unexpected and all(name.endswith("attn_mask") for name in missing), (missing, unexpected)
         self.model.eval()
         self.classes, self.side = classes, side
-        generator = torch.Generator().manual_seed(1)
-        self.noise = torch.randn(IMAGES, *arrays["var"].shape, generator=generator)
+        self.noise = noise(IMAGES, *arrays["var"].shape)
         self.labels = torch.arange(IMAGES) % classes
         with torch.no_grad():
             self.images = self.model.reverse(self.noise.clone(), self.labels)
@@ -108,7 +116,7 @@ class Training:
     def __init__(self, network: torch.nn.Module):
         self.network = network.train()
         self.optimizer = torch.optim.AdamW(network.parameters(), lr=1e-4, weight_decay=0.01)
-        self.images = torch.randn(BATCH, 3, 32, 32, generator=torch.Generator().manual_seed(1))
+        self.images = noise(BATCH, 3, 32, 32)
         self.labels = torch.arange(BATCH) % 10
 
     def step(self) -> None:
@@ -133,12 +141,18 @@ def small_vit() -> torch.nn.Module:
 
 def timed(work, warm: int, runs: int) -> tuple[float, float]:
     """Median milliseconds of the runs, and mean processor time of one."""
-    for _ in range(warm):
+
+    def done() -> None:
         work()
+        if torch.get_default_device().type == "cuda":
+            torch.cuda.synchronize()
+
+    for _ in range(warm):
+        done()
     times, before = [], time.process_time()
     for _ in range(runs):
         started = time.perf_counter()
-        work()
+        done()
         times.append(1e3 * (time.perf_counter() - started))
     return statistics.median(times), 1e3 * (time.process_time() - before) / runs
 
@@ -146,8 +160,8 @@ def timed(work, warm: int, runs: int) -> tuple[float, float]:
 class Ours:
     """Bayescope's answers, as JSON."""
 
-    def __init__(self, program: str, threads: int, runs: int):
-        self.program, self.runs = program, runs
+    def __init__(self, program: str, device: str, threads: int, runs: int):
+        self.program, self.device, self.runs = program, device, runs
         self.environment = {**os.environ, "RAYON_NUM_THREADS": str(threads)}
 
     def ask(self, *arguments: str) -> dict:
@@ -158,7 +172,7 @@ class Ours:
 
     def bench(self, *arguments: str) -> list[tuple[float, float]]:
         """(median, processor time) of each bench, milliseconds."""
-        answer = self.ask("bench", *arguments, "--device", "cpu", "--runs", str(self.runs), "--json")
+        answer = self.ask("bench", *arguments, "--device", self.device, "--runs", str(self.runs), "--json")
         return [(bench["median"], bench["cpu"]) for bench in answer["benches"]]
 
     def parameters(self, architecture: str) -> int:
@@ -171,10 +185,10 @@ def check_world(ours: Ours, oracle: str, world: World) -> float:
     with tempfile.TemporaryDirectory() as folder:
         file = f"{folder}/x.npz"
         ours.ask("sample", oracle, "--n", "8", "--seed", "1", "--out", file, "--device", "cpu")
-        answer = ours.ask("posterior", oracle, file, "--device", "cpu", "--json")
-        found = torch.tensor([image["log_likelihood"] for image in answer["images"]], dtype=torch.float64)
+        answer = ours.ask("posterior", oracle, file, "--device", ours.device, "--json")
+        found = torch.tensor([image["log_likelihood"] for image in answer["images"]], dtype=torch.float64, device="cpu")
         x = torch.from_numpy(numpy.load(file)["x"].reshape(8, 3, world.side, world.side))
-    expected = world.posterior(x)
+    expected = world.posterior(x.to(torch.get_default_device())).cpu()
     return float(((found - expected).abs() / expected.abs()).max())
 
 
@@ -245,7 +259,7 @@ def machine() -> str:
 
 
 def print_table(report: dict) -> None:
-    print(f"{report['machine']}; {report['threads']} threads; PyTorch {report['torch']}; {report['bayescope']}")
+    print(f"{report['machine']}; {report['threads']} threads; PyTorch {report['torch']}; {report['bayescope']}; on {' and '.join(report['devices'])}")
     print(f"load {report['load'][0]:.1f} before, {report['load'][1]:.1f} after; {report['rounds']} rounds, medians [least, most]\n")
     print("| | bayescope | PyTorch | ratio | ratio of processor time |\n|---|---|---|---|---|")
     for r in report["benches"]:
@@ -260,13 +274,18 @@ def main() -> None:
     parser.add_argument("--bayescope", default="target/release/bayescope", help="the program")
     parser.add_argument("--tarflow", help="folder of the paper's transformer_flow.py; without it, training alone")
     parser.add_argument("--reference", help="folder of the reference checkpoint config2.safetensors")
+    parser.add_argument("--device", default="cpu", help="what bayescope computes on")
+    parser.add_argument("--torch-device", default="cpu", help="what PyTorch computes on")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--runs", type=int, default=5, help="timed runs of a round")
     parser.add_argument("--json", help="file to write")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
-    ours, before = Ours(arguments.bayescope, arguments.threads, arguments.runs), os.getloadavg()[0]
+    if arguments.torch_device != "cpu":  # naming a default costs every call a little
+        torch.set_default_device(arguments.torch_device)
+    ours = Ours(arguments.bayescope, arguments.device, arguments.threads, arguments.runs)
+    before = os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as folder:
         rows = worlds(arguments, ours, folder) if arguments.tarflow else []
     rows += training(arguments, ours)
@@ -274,6 +293,7 @@ def main() -> None:
     report = {
         "machine": machine(),
         "threads": arguments.threads,
+        "devices": [arguments.device, arguments.torch_device],
         "torch": torch.__version__,
         "bayescope": version,
         "rounds": arguments.rounds,
