@@ -44,9 +44,7 @@ pub fn fitting(device: &Device, what: &str) -> Option<usize> {
 /// # Errors
 /// Those of `work`; [`Error::OutOfMemory`], with the way out, where one image is too much.
 pub fn halving<T>(device: &Device, what: &str, n: usize, mut work: impl FnMut(usize) -> Result<T>) -> Result<T> {
-    let name = name_of(device);
-    let fits = name.as_ref().and_then(|name| known(name, what, |known| known.fits));
-    let asked = fits.unwrap_or(n).clamp(1, n.max(1));
+    let asked = fitting(device, what).unwrap_or(n).clamp(1, n.max(1));
     let mut images = asked;
     loop {
         match guarded(device, || work(images)) {
@@ -63,8 +61,8 @@ pub fn halving<T>(device: &Device, what: &str, n: usize, mut work: impl FnMut(us
                 images = images.div_ceil(2);
             }
             Ok(done) => {
-                if let Some(name) = &name {
-                    went_well(name, what, asked, images);
+                if let Some(name) = name_of(device) {
+                    went_well(&name, what, asked, images);
                 }
                 return Ok(done);
             }
@@ -102,14 +100,11 @@ fn lost_for_memory(error: &Error, what: &str, images: usize) {
     if !is_for_memory(error) {
         return;
     }
-    let most = known(name, what, |known| {
-        let most = images.max(known.most);
-        let fewer = most.div_ceil(2);
-        *known = Known { fits: Some(fewer), most: fewer };
-        most
-    });
+    let most = known(name, what, |known| images.max(known.most));
+    // One image is no batch: it was not for these that there was no memory.
     if most > 1 {
         let fewer = most.div_ceil(2);
+        known(name, what, |known| *known = Known { fits: Some(fewer), most: fewer });
         note(format!(
             "{name} was given up for lack of memory with up to {most} images at once ({what}); the next try takes {fewer}"
         ));
@@ -199,6 +194,7 @@ mod tests {
         assert_eq!(fits("passes of a test"), Some(3));
         lost_for_memory(&lost("Unknown: the GPU was reset"), "another test", 9);
         lost_for_memory(&lost("it had run out of memory before: no results"), "another test", 9);
+        lost_for_memory(&lost("Unknown: Out of memory"), "another test", 1);
         assert_eq!(fits("another test"), None);
     }
 

@@ -192,8 +192,8 @@ impl Wishes {
     fn ask_for_gallery(&mut self, engine: &dyn Engine, session: &mut Session, prefs: &Prefs, view: &mut View) {
         let (spec, settings) = (prefs.spec(), prefs.settings());
         let look = looks::look(session, prefs);
-        // Whoever moves a knob wants to see what comes of it.
-        if self.gallery.as_ref().is_some_and(|(a, b, c, _)| (a, b, c) != (&spec, &settings, &look)) {
+        // Whoever moves a knob wants to see what comes of it, and in another world, or on another device, there is nothing yet.
+        if self.gallery.as_ref().is_none_or(|(a, b, c, _)| (a, b, c) != (&spec, &settings, &look)) {
             view.halted = false;
         }
         let wanted = (spec, settings.clone(), look, view.halted);

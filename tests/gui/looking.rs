@@ -50,6 +50,13 @@ fn drawing_samples_can_be_stopped_and_gone_on_with() {
     harness.run_steps(3);
     let other = fake.pending().unwrap();
     assert!(!other.halted && other.spec != before.spec);
+    // In a world just opened there is nothing yet, even where every knob stands as it did.
+    harness.get_by_label("Stop drawing samples").click();
+    harness.run_steps(3);
+    assert!(fake.pending().unwrap().halted);
+    fake.open_oracle();
+    harness.run_steps(4);
+    assert!(!fake.pending().unwrap().halted);
     // Nothing is left to stop.
     fake.answer();
     until(&mut harness, |harness| harness.state().session().gallery_complete());

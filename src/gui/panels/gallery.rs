@@ -1,5 +1,7 @@
 //! The gallery: every image of the world or from outside as a thumbnail.
 
+mod line;
+
 use std::sync::Arc;
 
 use eframe::egui::{self, ComboBox, Rect, Response, Sense, Slider, Stroke, StrokeKind, Ui, WidgetInfo, pos2, vec2};
@@ -91,10 +93,10 @@ fn controls(ui: &mut Ui, cx: &mut Cx) {
 fn second_line(ui: &mut Ui, cx: &mut Cx, arrangement: &Arrangement) {
     let look = looks::look(cx.session, cx.prefs);
     ui.horizontal(|ui| {
-        let halts = cx.view.source == Source::World && halting(cx);
+        let halts = cx.view.source == Source::World && line::halting(cx);
         let room = if halts { 210.0 } else { 150.0 };
         let size = vec2(ui.available_width() - room, ui.spacing().interact_size.y);
-        let text = egui::Label::new(count_line(cx, arrangement)).truncate().halign(egui::Align::Min);
+        let text = egui::Label::new(line::count(cx, arrangement)).truncate().halign(egui::Align::Min);
         ui.allocate_ui_with_layout(size, egui::Layout::left_to_right(egui::Align::Center), |ui| {
             ui.set_min_width(size.x);
             if let Some(look) = look.filter(|_| cx.view.source == Source::World) {
@@ -104,31 +106,13 @@ fn second_line(ui: &mut Ui, cx: &mut Cx, arrangement: &Arrangement) {
             ui.add(text);
         });
         if halts {
-            halt(ui, cx);
+            line::halt(ui, cx);
         }
         let label = ui.label("Size").on_hover_text("Side of a thumbnail, points");
         ui.spacing_mut().slider_width = 90.0;
         let slider = Slider::new(&mut cx.prefs.thumbnail, THUMBNAILS).show_value(false);
         ui.add(slider).labelled_by(label.id);
     });
-}
-
-/// Whether there are samples still to be made.
-fn halting(cx: &Cx) -> bool {
-    let gallery = &cx.session.gallery;
-    gallery.progress().total > 0 && !gallery.complete() && !cx.session.unanswered.contains_key(&Asked::Gallery)
-}
-
-/// Stops making them, or goes on.
-fn halt(ui: &mut Ui, cx: &mut Cx) {
-    let (text, about) = match cx.view.halted {
-        false => ("Stop", "Draw no more of these samples: what is there stays"),
-        true => ("Go on", "Draw the samples that are not there yet"),
-    };
-    let name = format!("{text} drawing samples");
-    if ui.button(text).accessible_name(name).on_hover_text(about).clicked() {
-        cx.commands.push(Command::Halt(!cx.view.halted));
-    }
 }
 
 fn class_filter(ui: &mut Ui, cx: &mut Cx) {
@@ -142,52 +126,6 @@ fn class_filter(ui: &mut Ui, cx: &mut Cx) {
         }
     });
     response.response.labelled_by(label.id);
-}
-
-fn count_line(cx: &Cx, arrangement: &Arrangement) -> String {
-    let Arrangement { order, total, mismatches } = arrangement;
-    if *total == 0 {
-        return if order.is_empty() { String::new() } else { format!("{} being made", order.len()) };
-    }
-    // Images still being made are in the order and have no figures.
-    let (shown, filtered) = (order.len().min(*total), order.len() < *total);
-    let showing = format!("showing {} of {} · ", format::count(shown), format::count(*total));
-    let differ = format!("{} where label ≠ Bayes decision", format::count(*mismatches));
-    let mut text = format!("{showing}{differ}");
-    match (cx.view.source, &cx.session.external) {
-        (Source::World, _) if !cx.session.gallery.complete() => {
-            let progress = cx.session.gallery.progress();
-            let stopped = if cx.view.halted { ", stopped" } else { "" };
-            let (done, total) = (format::count(progress.done), format::count(progress.total));
-            // All that is there shows, unless a label was chosen: how much is still to come says more.
-            let showing = if filtered { showing } else { String::new() };
-            text = format!("{done} of {total} computed{stopped} · {showing}{differ}");
-        }
-        (Source::Outside, Some(external)) => {
-            let shown = if filtered { showing } else { String::new() };
-            let labels = match external.labelled {
-                true => differ,
-                false => "no labels given, shown by decision".into(),
-            };
-            let of = match &external.settings {
-                Some(settings) if *settings == cx.prefs.settings() => "",
-                Some(_) => "of the knobs before · ",
-                // Files are read again.
-                None if !cx.session.external_paths.is_empty() => "",
-                None => "the engine no longer has them: open them again · ",
-            };
-            text = format!("{} · {of}{shown}{labels}", external.name);
-        }
-        _ => {}
-    }
-    let failed = cx.session.gallery.failed();
-    if cx.view.source == Source::World && failed > 0 {
-        text += &format!(" · {} left the finite numbers", format::count(failed));
-    }
-    if cx.view.selection.len() > 1 {
-        text += &format!(" · {} selected", format::count(cx.view.selection.len()));
-    }
-    text
 }
 
 fn nothing(ui: &mut Ui, cx: &mut Cx, arrangement: &Arrangement) {
