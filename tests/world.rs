@@ -8,6 +8,7 @@ use bayescope::error::Error;
 use bayescope::events::Progress;
 use bayescope::flow::base::latents;
 use bayescope::flow::glow::GlowFlow;
+use bayescope::flow::preprocess::Preprocessing;
 use bayescope::flow::{Flow, Precision};
 use bayescope::oracle::posterior::{Posterior, Prior};
 use bayescope::oracle::world::{Sample, SampleSpec, Settings, World};
@@ -21,7 +22,7 @@ use statrs::distribution::{ChiSquared, ContinuousCDF, Normal};
 fn reference_flow(name: &'static str, precision: Precision) -> GlowFlow {
     let (config, weights) =
         common::reference::read_glow(&GlowReference::read(name).checkpoint(".safetensors")).unwrap();
-    GlowFlow::new(&config, weights, &Device::flex(), precision).unwrap()
+    GlowFlow::new(&config, weights, Preprocessing::Uniform, &Device::flex(), precision).unwrap()
 }
 
 /// The world of config1: 1×8×8, 4 classes that overlap.
@@ -228,7 +229,7 @@ fn the_bayes_error_of_two_classes_is_the_closed_form() {
         means[16 + d] = means[d] + if d % 3 == 0 { 0.9 } else { -0.2 } * std[d];
     }
     let delta = (0..16).map(|d| f64::from((means[16 + d] - means[d]) / std[d]).powi(2)).sum::<f64>().sqrt();
-    let flow = GlowFlow::new(&config, weights, &Device::flex(), Precision::F32).unwrap();
+    let flow = GlowFlow::new(&config, weights, Preprocessing::Uniform, &Device::flex(), Precision::F32).unwrap();
     let world = World::new(Box::new(flow), vec!["a".into(), "b".into()], 1000).unwrap();
     for tau in [0.5, 1.0, 2.0] {
         let drawn = samples(&world, spec(20_000, 62), &settings(tau, 1.0, &[0.5, 0.5]));

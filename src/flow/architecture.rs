@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::glow::{GlowConfig, GlowFlow};
 use super::preprocess::Preprocessing;
-use super::tarflow::{TarFlowConfig, TarFlowOracle};
+use super::tarflow::{SharedTarFlow, TarFlowConfig, TarFlowOracle};
 use super::weights::Weights;
 use super::{Flow, Precision};
 use crate::data::ImageShape;
@@ -17,7 +17,7 @@ use crate::error::Result;
 pub enum Architecture {
     /// One invertible map for all classes (EBO).
     Glow(GlowConfig),
-    /// A map that depends on the class (BLC).
+    /// A map that depends on the class (BLC), or one for all classes.
     TarFlow(TarFlowConfig),
 }
 
@@ -43,7 +43,8 @@ impl Architecture {
         match self {
             Self::Glow(c) => format!("Glow, {} levels of {} steps, {} hidden channels", c.levels, c.steps, c.hidden),
             Self::TarFlow(c) => format!(
-                "TarFlow, {} blocks of {} layers, patches of {}×{}, {} channels{}",
+                "TarFlow{}, {} blocks of {} layers, patches of {}×{}, {} channels{}",
+                if c.shared_map { " with one map for all classes" } else { "" },
                 c.blocks,
                 c.layers,
                 c.patch,
@@ -74,7 +75,10 @@ impl Architecture {
         precision: Precision,
     ) -> Result<Box<dyn Flow>> {
         Ok(match self {
-            Self::Glow(config) => Box::new(GlowFlow::new(config, weights, device, precision)?),
+            Self::Glow(config) => Box::new(GlowFlow::new(config, weights, pixels, device, precision)?),
+            Self::TarFlow(config) if config.shared_map => {
+                Box::new(SharedTarFlow::new(config, weights, pixels, device, precision)?)
+            }
             Self::TarFlow(config) => Box::new(TarFlowOracle::new(config, weights, pixels, device, precision)?),
         })
     }

@@ -1,5 +1,9 @@
 //! The base distribution of a shared-map world: N(μ_y, τ²Σ), Σ diagonal and shared by all classes (EBO §3, eq. 14).
 
+mod loss;
+
+pub use loss::{BaseLoss, PointLoss};
+
 use rand_distr::{Distribution, StandardNormal};
 use rayon::prelude::*;
 
@@ -74,6 +78,20 @@ impl GaussianBase {
             z.iter().zip(moments).map(move |(z, (m, s))| (z - m) / (tau * s))
         });
         noise.collect()
+    }
+
+    /// log N(z; μ_a, τ²σ²) − log N(z; μ_b, τ²σ²) of one point, dimension by dimension, [D], nats.
+    pub fn evidence_terms(&self, z: &[f64], a: ClassId, b: ClassId, tau: Tau) -> Vec<f64> {
+        let (slopes, centres) = self.evidence_lines(a, b, tau);
+        z.iter().zip(slopes).zip(centres).map(|((z, slope), centre)| slope * (z - centre)).collect()
+    }
+
+    /// (μ_a − μ_b)/(τσ)² and ½ (μ_a + μ_b), [D] each: log N(z; μ_a, τ²σ²) − log N(z; μ_b, τ²σ²) is linear in z, with this
+    /// slope, and 0 at this centre.
+    pub fn evidence_lines(&self, a: ClassId, b: ClassId, tau: Tau) -> (Vec<f64>, Vec<f64>) {
+        let means = self.mean(a).iter().zip(self.mean(b));
+        let of = |((a, b), std): ((&f64, &f64), &f64)| ((a - b) / (tau.get() * std).powi(2), 0.5 * (a + b));
+        means.zip(self.std()).map(of).unzip()
     }
 
     /// Σ_d (z_d − μ_yd)²/σ_d² of N points under every class, row-major [N, K].

@@ -58,7 +58,7 @@ pub trait Flow: Send {
     /// The Gaussians of a shared-map world, from which its Bayes error follows without sampling; `None` where the map
     /// itself depends on the class.
     fn shared_base(&self) -> Option<&base::GaussianBase> {
-        None
+        self.shared_map().map(SharedMap::base)
     }
 
     /// The flow as one whose map depends on the class, with what only such a flow can do.
@@ -67,8 +67,13 @@ pub trait Flow: Send {
     }
 
     /// The flow as one whose map all classes share, with what only such a flow can do.
-    fn shared_map(&self) -> Option<&glow::GlowFlow> {
+    fn shared_map(&self) -> Option<&dyn SharedMap> {
         None
+    }
+
+    /// Stages of the inverse pass after each of which the images can be shown: 1 where they are made at once.
+    fn stages(&self) -> usize {
+        1
     }
 
     /// Formats of matrix products in which it can draw images on its device; 32 bits first.
@@ -138,6 +143,43 @@ pub trait Flow: Send {
     /// # Errors
     /// As [`Self::score_classes`].
     fn evidence(&self, x: &[f32], a: ClassId, b: ClassId, tau: Tau) -> Result<Evidence>;
+}
+
+/// Images on the other side of a shared map: z of images x, or x of base-space images z.
+#[derive(Debug, Clone)]
+pub struct Mapped {
+    /// The images, NCHW, [N, D].
+    pub images: Vec<f64>,
+    /// log |det ∂z/∂x|, preprocessing included, [N], nats.
+    pub log_det: Vec<f64>,
+}
+
+/// A flow whose map all classes share: z = f(x), p(x|y) = N(z; μ_y, τ²Σ) |det ∂z/∂x|.
+pub trait SharedMap: Flow {
+    /// The base distribution.
+    fn base(&self) -> &base::GaussianBase;
+
+    /// z of world-space images x (NCHW), and log |det ∂z/∂x|.
+    ///
+    /// # Errors
+    /// As [`Flow::score_classes`].
+    fn encode_base(&self, x: &[f64]) -> Result<Mapped>;
+
+    /// World-space images at base-space positions z [N, D], and log |det ∂z/∂x| there: the inverse of [`Self::encode_base`].
+    ///
+    /// # Errors
+    /// When the numbers leave the finite range, or the device fails.
+    fn decode_base(&self, z: Vec<f64>) -> Result<Mapped>;
+
+    /// World-space images as they are stored: rounded to 32 bits, within the support of the density.
+    fn round(&self, x: &[f64]) -> Vec<f32>;
+
+    /// Statistics under every class of images at base-space positions `z` [N, D] with log-determinants `log_det` [N].
+    fn scores(&self, z: &[f64], log_det: Vec<f64>) -> Scores {
+        let base = self.base();
+        let (classes, dims) = (base.classes(), base.dims());
+        Scores { classes, dims, quad: base.distances(z), log_det, log_norm: vec![base.log_norm()] }
+    }
 }
 
 /// A flow that can leave its images on the device that makes them, for the eye.

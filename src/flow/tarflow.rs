@@ -28,6 +28,7 @@ mod parameters;
 mod patches;
 pub mod plan;
 mod resident;
+mod shared;
 mod solve;
 mod tensors;
 
@@ -48,6 +49,8 @@ use crate::units::ClassId;
 
 pub use frozen::{Look, TarFlowOracle};
 use mask::Mask;
+pub use parameters::MEANS;
+pub use shared::SharedTarFlow;
 pub use tensors::TensorTarFlow;
 
 /// Channels of one attention head; fixed in the paper's code.
@@ -66,7 +69,7 @@ pub type Condition = Option<ClassId>;
 pub struct TarFlowConfig {
     /// Shape of the images: square, sides a multiple of the patch.
     pub shape: ImageShape,
-    /// Number of class embeddings; 0 for an unconditional flow.
+    /// Number of classes; 0 for an unconditional flow.
     pub classes: usize,
     /// Side of a patch in pixels.
     pub patch: usize,
@@ -79,9 +82,18 @@ pub struct TarFlowConfig {
     /// Whether blocks only shift (VP); otherwise they scale too (NVP).
     #[serde(default)]
     pub volume_preserving: bool,
+    /// Whether one map serves all classes. The blocks then have no class embeddings, and the classes are the means of the base
+    /// distribution, N(μ_y, τ²·diag(var)).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shared_map: bool,
 }
 
 impl TarFlowConfig {
+    /// Number of class embeddings in each block: none where one map serves all classes.
+    pub fn embeddings(&self) -> usize {
+        if self.shared_map { 0 } else { self.classes }
+    }
+
     /// Tokens T of an image.
     pub fn tokens(&self) -> usize {
         (self.shape.height / self.patch) * (self.shape.width / self.patch)
@@ -127,6 +139,9 @@ impl TarFlowConfig {
         }
         if self.blocks == 0 || self.layers == 0 {
             return Err(Error::input("a TarFlow needs at least one block of one layer"));
+        }
+        if self.shared_map && self.classes == 0 {
+            return Err(Error::input("a TarFlow with one map for all classes needs at least one class"));
         }
         Ok(())
     }
@@ -352,6 +367,8 @@ impl Block {
 pub struct TarFlow {
     /// Variance of the base distribution, [T, P]: ones in NVP, a moving average of z² in VP. Never trained by gradients.
     pub var: Param<Tensor<2>>,
+    /// Class means of the base distribution, [K, T, P], where one map serves all classes.
+    pub means: Option<Param<Tensor<3>>>,
     /// From x to z.
     pub blocks: Vec<Block>,
 }
@@ -392,7 +409,7 @@ impl TarFlow {
             .blocks
             .iter()
             .map(|block| Block { attn_blocks: block.attn_blocks.iter().map(layer).collect(), ..block.clone() });
-        Self { var: self.var.clone(), blocks: blocks.collect() }
+        Self { var: self.var.clone(), means: self.means.clone(), blocks: blocks.collect() }
     }
 }
 

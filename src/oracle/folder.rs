@@ -246,10 +246,12 @@ fn describe_checkpoint(path: &Path, events: &mut dyn Events<Progress>) -> Result
 /// How a flow's 8-bit pixels are mapped in, in words.
 pub fn preprocessing(architecture: &Architecture, pixels: Preprocessing) -> String {
     match architecture {
-        Architecture::Glow(_) => {
+        Architecture::Glow(_) if pixels == Preprocessing::Uniform => {
             format!("zero-padded to the flow's side, {}, bounded logit inside the flow", pixels.describe())
         }
-        Architecture::TarFlow(_) => format!("zero-padded to the flow's side, {}", pixels.describe()),
+        Architecture::Glow(_) | Architecture::TarFlow(_) => {
+            format!("zero-padded to the flow's side, {}", pixels.describe())
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use crate::data::{contact_sheet, write_png};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::flow::preprocess::Preprocessing;
-use crate::flow::tarflow::{Look, TarFlowOracle};
+use crate::flow::tarflow::{Look, TarFlowConfig, TarFlowOracle};
 use crate::flow::{Architecture, Decoding};
 use crate::oracle::export::{asked, columns, file_name, passes, scale};
 use crate::oracle::world::{Sample, SampleSpec, Settings, World};
@@ -28,7 +28,9 @@ impl Looks {
     /// Those of an architecture and its preprocessing.
     pub fn of(architecture: &Architecture, pixels: Preprocessing) -> Self {
         match architecture {
-            Architecture::Glow(_) => Self { guidance: false, denoise: false },
+            Architecture::Glow(_) | Architecture::TarFlow(TarFlowConfig { shared_map: true, .. }) => {
+                Self { guidance: false, denoise: false }
+            }
             Architecture::TarFlow(config) => Self {
                 guidance: config.classes > 1,
                 denoise: matches!(pixels, Preprocessing::Gaussian { std } if std > 0.0),

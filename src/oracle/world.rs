@@ -232,20 +232,20 @@ impl World {
         Ok(Decoded { scores: None, ..flow.decode(noise, classes, tau, events)? })
     }
 
-    /// Passes that a device compiles at their first use: of one image both ways, in a class-map world forward under one class
-    /// only (its inverse takes hundreds of steps, and tells how far it is).
+    /// Passes that a device compiles at their first use: of one image both ways, where the inverse has stages forward under
+    /// one class only (it takes hundreds of steps, and tells how far it is).
     ///
     /// # Errors
     /// When the device fails.
     pub fn prepare(&self) -> Result<()> {
         let noise = vec![0f32; self.shape().dims()];
-        let x = match (self.flow.class_map(), self.flow.resident()) {
-            (Some(_), _) => noise,
-            (None, Some(flow)) => {
+        let x = match (self.flow.stages(), self.flow.resident()) {
+            (2.., _) => noise,
+            (_, Some(flow)) => {
                 let made = flow.decode_resident(&noise, &[0], Tau::ONE, &mut silent())?;
                 flow.fetch(made.images)?
             }
-            (None, None) => self.flow.decode(&noise, &[0], Tau::ONE, &mut silent())?.x,
+            (_, None) => self.flow.decode(&noise, &[0], Tau::ONE, &mut silent())?.x,
         };
         self.flow.score_classes(&x, 0..1).map(drop)
     }

@@ -43,6 +43,7 @@ impl TarFlowReference {
             blocks: number("num_blocks"),
             layers: number("layers_per_block"),
             volume_preserving: false,
+            shared_map: false,
         };
         Self { name, seed: json["seed"].as_u64().unwrap(), config, json }
     }

@@ -35,7 +35,7 @@ pub fn weights(config: &GlowConfig, seed: u64) -> Weights {
 
 /// The flow of [`weights`] on the CPU.
 pub fn flow(config: &GlowConfig, seed: u64, precision: Precision) -> GlowFlow {
-    GlowFlow::new(config, weights(config, seed), &Device::flex(), precision).unwrap()
+    GlowFlow::new(config, weights(config, seed), Preprocessing::Uniform, &Device::flex(), precision).unwrap()
 }
 
 /// A TarFlow of one attention head, two blocks and two layers on images of given channels and side.
@@ -48,6 +48,7 @@ pub fn tarflow_config(channels: usize, side: usize, patch: usize, classes: usize
         blocks: 2,
         layers: 2,
         volume_preserving: false,
+        shared_map: false,
     }
 }
 

@@ -80,7 +80,7 @@ fn log_det_is_that_of_differences_of_the_frozen_flow() {
                 image
             })
             .collect();
-        let z = flow.encode(&displaced).unwrap().z;
+        let z = flow.encode(&displaced).unwrap().images;
         let entry =
             |row: usize, column: usize| (z[2 * column * dims + row] - z[(2 * column + 1) * dims + row]) / (2.0 * h);
         let exact = log_abs_det(&DMatrix::from_fn(dims, dims, entry));

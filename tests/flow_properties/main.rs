@@ -6,6 +6,7 @@ mod density;
 mod gradients;
 mod jacobian;
 mod narrow;
+mod shared;
 mod shifts;
 mod suite;
 mod tarflow;

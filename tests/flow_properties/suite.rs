@@ -4,7 +4,8 @@ use bayescope::device::{DeviceChoice, choose};
 use bayescope::events::silent;
 use bayescope::flow::base::latents;
 use bayescope::flow::glow::GlowFlow;
-use bayescope::flow::{Flow, Precision, Scores};
+use bayescope::flow::preprocess::Preprocessing;
+use bayescope::flow::{Flow, Mapped, Precision, Scores, SharedMap};
 use bayescope::units::{Seed, Tau};
 use burn::tensor::Device;
 
@@ -130,7 +131,7 @@ fn a_glow_on_a_graphics_adapter() {
         Ok(chosen) => {
             let config = tiny::config(1, 4, 2, 2);
             let weights = tiny::weights(&config, 21);
-            let flow = GlowFlow::new(&config, weights, &chosen.device, Precision::F32).unwrap();
+            let flow = GlowFlow::new(&config, weights, Preprocessing::Uniform, &chosen.device, Precision::F32).unwrap();
             check_any(&chosen.report.used.name, &flow, Limits { state: 1e-5, batch: 1e-5 });
         }
         Err(error) => println!("skipped: {error}"),
@@ -144,7 +145,7 @@ fn permuted_classes_have_permuted_statistics() {
     let flow = tiny::flow(&config, 24, Precision::F32);
     let mut weights = tiny::weights(&config, 24);
     weights.0.get_mut("means").unwrap().values.rotate_left(32);
-    let rotated = GlowFlow::new(&config, weights, &Device::flex(), Precision::F32).unwrap();
+    let rotated = GlowFlow::new(&config, weights, Preprocessing::Uniform, &Device::flex(), Precision::F32).unwrap();
     let x = decoded(&flow).x;
     let mut expected = flow.score(&x).unwrap();
     expected.quad.chunks_mut(3).for_each(|quad| quad.rotate_left(1));
@@ -161,7 +162,7 @@ fn densities_are_those_of_the_written_out_gaussian() {
     let encoded = flow.encode(&x).unwrap();
     let scores = flow.score(&x).unwrap();
     for t in [0.5, 1.0, 2.0] {
-        for (i, z) in encoded.z.chunks(16).enumerate() {
+        for (i, z) in encoded.images.chunks(16).enumerate() {
             for (y, log_p) in scores.log_likelihoods(i, tau(t)).into_iter().enumerate() {
                 let mut written = encoded.log_det[i];
                 for (d, z) in z.iter().enumerate() {
@@ -183,14 +184,14 @@ fn glow_inverts_itself() {
         let x = reference.input();
         for (precision, limit, log_det_limit) in [(Precision::F64, 1e-12, 1e-10), (Precision::F32, 1e-5, 1e-3)] {
             let (config, weights) = read_glow(&reference.checkpoint(".safetensors")).unwrap();
-            let flow = GlowFlow::new(&config, weights, &Device::flex(), precision).unwrap();
+            let flow = GlowFlow::new(&config, weights, Preprocessing::Uniform, &Device::flex(), precision).unwrap();
             let encoded = flow.encode(&x).unwrap();
-            let (back, log_det) = flow.decode_base(encoded.z.clone()).unwrap();
+            let Mapped { images: back, log_det } = flow.decode_base(encoded.images.clone()).unwrap();
             let (image, volume) = (max_abs(&x, &back), max_abs(&encoded.log_det, &log_det));
             println!("{name} {precision:?}: x→z→x {image:.1e}, log-det {volume:.1e} nats");
             assert!(image <= limit && volume <= log_det_limit);
             let again = flow.encode(&back).unwrap();
-            assert!(max_abs(&encoded.z, &again.z) <= 100.0 * limit, "{name} {precision:?}: z→x→z");
+            assert!(max_abs(&encoded.images, &again.images) <= 100.0 * limit, "{name} {precision:?}: z→x→z");
         }
     }
 }

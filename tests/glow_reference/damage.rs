@@ -5,6 +5,7 @@ use std::path::Path;
 
 use bayescope::error::Result;
 use bayescope::flow::glow::GlowFlow;
+use bayescope::flow::preprocess::Preprocessing;
 use bayescope::flow::weights::{HostTensor, Storage, Weights};
 use bayescope::flow::{Flow, Precision};
 use bayescope::units::Seed;
@@ -16,7 +17,7 @@ use crate::files::LAYOUTS;
 
 fn open(path: &Path) -> Result<GlowFlow> {
     let (config, weights) = read_glow(path)?;
-    GlowFlow::new(&config, weights, &Device::flex(), Precision::F32)
+    GlowFlow::new(&config, weights, Preprocessing::Uniform, &Device::flex(), Precision::F32)
 }
 
 /// The message of a refusal, which must name the file.
@@ -139,10 +140,12 @@ fn a_singular_mixing_and_an_overflowing_flow_are_refused() {
     let (config, mut weights) = read_glow(&reference.checkpoint(".safetensors")).unwrap();
     let mut overflowing = weights.clone();
     overflowing.0.insert("flows.steps.0.coup.scale".into(), HostTensor::full([2, 1, 1], 1e30));
-    let flow = GlowFlow::new(&config, overflowing, &Device::flex(), Precision::F32).unwrap();
+    let flow = GlowFlow::new(&config, overflowing, Preprocessing::Uniform, &Device::flex(), Precision::F32).unwrap();
     let message = flow.score(&vec![0.3; config.shape.dims()]).unwrap_err().to_string();
     assert!(message.contains("image 0"), "{message}");
     weights.0.insert("flows.steps.1.conv.weight".into(), HostTensor::full([4, 4], 1.0));
-    let message = GlowFlow::new(&config, weights, &Device::flex(), Precision::F64).unwrap_err().to_string();
+    let message = GlowFlow::new(&config, weights, Preprocessing::Uniform, &Device::flex(), Precision::F64)
+        .unwrap_err()
+        .to_string();
     assert!(message.contains("singular"), "{message}");
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use bayescope::flow::glow::GlowFlow;
+use bayescope::flow::preprocess::Preprocessing;
 use bayescope::flow::{Architecture, Precision};
 use bayescope::oracle::folder;
 use burn::tensor::Device;
@@ -47,7 +48,7 @@ fn every_layout_gives_the_weights_of_the_formula() {
             }
             let unknown = weights.0.keys().find(|name| !expected.contains_key(*name));
             assert_eq!(unknown, None, "{}", path.display());
-            GlowFlow::new(&config, weights, &Device::flex(), Precision::F32).unwrap();
+            GlowFlow::new(&config, weights, Preprocessing::Uniform, &Device::flex(), Precision::F32).unwrap();
         }
     }
 }

@@ -3,8 +3,8 @@
 use bayescope::device::{DeviceChoice, choose};
 use bayescope::events::silent;
 use bayescope::flow::glow::{Glow, GlowFlow};
-use bayescope::flow::preprocess::BoundedLogit;
-use bayescope::flow::{Flow, Precision, Scores};
+use bayescope::flow::preprocess::{BoundedLogit, Preprocessing};
+use bayescope::flow::{Flow, Mapped, Precision, Scores, SharedMap};
 use bayescope::oracle::posterior::{Posterior, Prior};
 use bayescope::units::{Smoothing, Tau};
 use burn::tensor::{Device, Tensor, TensorData};
@@ -42,7 +42,7 @@ fn limits(precision: Precision, dims: usize, graphics: bool) -> Limits {
 fn open(reference: &GlowReference, device: &Device, precision: Precision) -> GlowFlow {
     let (config, weights) = read_glow(&reference.checkpoint(".safetensors")).unwrap();
     assert_eq!(config, reference.config);
-    GlowFlow::new(&config, weights, device, precision).unwrap()
+    GlowFlow::new(&config, weights, Preprocessing::Uniform, device, precision).unwrap()
 }
 
 /// Statistics of the reference images: from f64 input in f64, through the world's f32 in f32.
@@ -50,7 +50,7 @@ fn statistics(flow: &GlowFlow, input: &[f64], precision: Precision) -> Scores {
     match precision {
         Precision::F64 => {
             let encoded = flow.encode(input).unwrap();
-            flow.scores(&encoded.z, encoded.log_det)
+            flow.scores(&encoded.images, encoded.log_det)
         }
         Precision::F32 => flow.score(&input.iter().map(|&v| v as f32).collect::<Vec<_>>()).unwrap(),
     }
@@ -58,7 +58,7 @@ fn statistics(flow: &GlowFlow, input: &[f64], precision: Precision) -> Scores {
 
 fn forward(table: &mut Table, reference: &GlowReference, flow: &GlowFlow, precision: Precision, limits: &Limits) {
     let input = reference.input();
-    let z = flow.encode(&input).unwrap().z;
+    let z = flow.encode(&input).unwrap().images;
     table.compare("z", &z, &reference.golden("z"), limits.z);
     let scores = statistics(flow, &input, precision);
     table.compare("sldj", &scores.log_det, &reference.golden("sldj"), limits.log_p);
@@ -92,7 +92,7 @@ fn inverse(table: &mut Table, reference: &GlowReference, flow: &GlowFlow, limits
     for name in TAUS {
         let tau = Tau::new(name.parse().unwrap()).unwrap();
         let golden = |what: &str| reference.golden(&format!("reverse/{name}/{what}"));
-        let (v, log_det) = flow.decode_base(flow.base().place(&noise, &classes, tau)).unwrap();
+        let Mapped { images: v, log_det } = flow.decode_base(flow.base().place(&noise, &classes, tau)).unwrap();
         // The reference stores p = σ(y) and calls it the image; ours undoes the bounds too.
         let p: Vec<f64> = v.iter().map(|v| ((2.0 * v - 1.0) * bounds + 1.0) / 2.0).collect();
         let y: Vec<f64> = p.iter().map(|p| p.ln() - (-p).ln_1p()).collect();

@@ -197,6 +197,7 @@ impl Fake {
             blocks: 4,
             layers: 2,
             volume_preserving: false,
+            shared_map: false,
         });
         info.pixels = Preprocessing::Gaussian { std: 0.05 };
         info.class_names = (0..classes).map(|class| format!("{class}")).collect();

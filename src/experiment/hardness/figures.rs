@@ -130,7 +130,7 @@ impl Ranking {
     }
 
     fn provenance(&self) -> Vec<(String, String)> {
-        let ModelSpec { hidden, levels, steps } = self.model;
+        let ModelSpec { hidden, levels, steps, .. } = self.model;
         let each = |say: &dyn Fn(&CorpusResult) -> String| {
             let said = self.corpora.iter().map(|corpus| format!("{} {}", corpus.name, say(corpus)));
             said.collect::<Vec<_>>().join(", ")

@@ -202,6 +202,7 @@ impl HardnessSpec {
                 held_out,
                 shift,
                 mirror,
+                turn: false,
                 classes: classes.clone(),
                 limit: *limit,
             },
@@ -303,7 +304,7 @@ mod tests {
             assert!(spec.description.is_some());
         }
         let paper = PRESETS.iter().find(|preset| preset.name == "hardness").unwrap().hardness().unwrap();
-        assert_eq!(paper.model, ModelSpec { hidden: 512, levels: 3, steps: 16 });
+        assert_eq!(paper.model, ModelSpec { hidden: 512, levels: 3, steps: 16, ..ModelSpec::default() });
         assert!(paper.corpora.iter().all(|corpus| super::super::published(&corpus.name).is_some()));
         assert_eq!(paper.corpora.len(), super::super::EBO_TABLE_1.len());
     }

@@ -14,19 +14,10 @@ use crate::error::{Error, Result};
 use crate::events::Events;
 use crate::flow::base::GaussianBase;
 use crate::flow::parameters::to_host;
-use crate::flow::preprocess::{BoundedLogit, Preprocessing};
+use crate::flow::preprocess::{Front, Preprocessing};
 use crate::flow::weights::Weights;
-use crate::flow::{Decoded, Decoding, Evidence, Flow, Precision, Resident, ResidentFlow, Scores};
+use crate::flow::{Decoded, Decoding, Evidence, Flow, Mapped, Precision, Resident, ResidentFlow, Scores, SharedMap};
 use crate::units::{ClassId, Tau};
-
-/// Base-space images and the log-determinant of the map that led there.
-#[derive(Debug, Clone)]
-pub struct Encoded {
-    /// z, [N, D].
-    pub z: Vec<f64>,
-    /// log |det ∂z/∂x|, preprocessing included, [N], nats.
-    pub log_det: Vec<f64>,
-}
 
 /// A frozen conditional Glow: weights folded, 1×1 convolutions inverted, base distribution on the host in f64.
 #[derive(Debug)]
@@ -38,7 +29,8 @@ pub struct GlowFlow {
     unmix: Vec<Vec<Affine>>,
     /// Σ over steps of H·W·(Σ logs + log |det W|), f64.
     constant_log_det: f64,
-    logit: BoundedLogit,
+    pixels: Preprocessing,
+    front: Front,
     base: GaussianBase,
 }
 
@@ -59,10 +51,16 @@ impl GlowFlow {
     ///
     /// # Errors
     /// When an array is missing or misshapen, or a 1×1 convolution is singular.
-    pub fn new(config: &GlowConfig, weights: Weights, device: &Device, precision: Precision) -> Result<Self> {
+    pub fn new(
+        config: &GlowConfig,
+        weights: Weights,
+        pixels: Preprocessing,
+        device: &Device,
+        precision: Precision,
+    ) -> Result<Self> {
         // Folding reads every small matrix: of a device behind a network that would be hundreds of round trips.
         let glow = Glow::from_weights(config, weights, &Device::flex(), precision)?;
-        Ok(Self::freeze(config, &glow)?.moved(device))
+        Ok(Self::freeze(config, &glow, pixels)?.moved(device))
     }
 
     /// The same flow on a device.
@@ -79,7 +77,7 @@ impl GlowFlow {
     ///
     /// # Errors
     /// When a 1×1 convolution is singular or the device fails.
-    pub fn freeze(config: &GlowConfig, glow: &Glow) -> Result<Self> {
+    pub fn freeze(config: &GlowConfig, glow: &Glow, pixels: Preprocessing) -> Result<Self> {
         let mut levels = Vec::new();
         let mut unmix = Vec::new();
         let mut constant_log_det = 0.0;
@@ -102,33 +100,30 @@ impl GlowFlow {
             levels,
             unmix,
             constant_log_det,
-            logit: BoundedLogit { bounds: bounds.first().copied().unwrap_or(f64::NAN) },
+            pixels,
+            front: Front::new(pixels, bounds.first().copied().unwrap_or(f64::NAN)),
             base: GaussianBase::new(to_host(glow.means.val())?, &to_host(glow.cov_diag.val())?),
         })
-    }
-
-    /// The base distribution.
-    pub fn base(&self) -> &GaussianBase {
-        &self.base
     }
 
     /// Base-space images of world-space x (NCHW; f32, or f64 where every digit counts).
     ///
     /// # Errors
     /// When an image is outside the support of the logit map, the numbers leave the finite range, or the device fails.
-    pub fn encode<T: Copy + Into<f64> + Sync>(&self, x: &[T]) -> Result<Encoded> {
+    pub fn encode<T: Copy + Into<f64> + Sync>(&self, x: &[T]) -> Result<Mapped> {
         self.encode_seen(x, |_| ())
     }
 
     /// [`Self::encode`]; `see` is shown z [N, C, H, W] of each pass where it was computed.
-    fn encode_seen<T: Copy + Into<f64> + Sync>(&self, x: &[T], see: impl Fn(&Tensor<4>)) -> Result<Encoded> {
+    fn encode_seen<T: Copy + Into<f64> + Sync>(&self, x: &[T], see: impl Fn(&Tensor<4>)) -> Result<Mapped> {
         let dims = self.config.shape.dims();
-        let (y, mut log_det) = self.logit.forward(x, dims);
+        let (y, mut log_det) = self.front.forward(x, dims);
         if let Some(i) = y.chunks(dims).position(|y| y.iter().any(|v| !v.is_finite())) {
+            let place =
+                self.front.support().map_or("the finite numbers".to_owned(), |[a, b]| format!("({a:.4}, {b:.4})"));
             return Err(Error::input(format!(
-                "image {i} has values outside ({:.4}, {:.4}), where this world has no density: is x in its world space (dequantised pixels in [0, 1])?",
-                0.5 - 0.5 / self.logit.bounds,
-                0.5 + 0.5 / self.logit.bounds
+                "image {i} has values outside {place}, where this world has no density: is x in its world space ({})?",
+                self.pixels.describe()
             )));
         }
         let z = self.passes(y, &mut log_det, |y| {
@@ -137,26 +132,7 @@ impl GlowFlow {
             (z, partial)
         })?;
         self.finite(&z, &log_det)?;
-        Ok(Encoded { z, log_det })
-    }
-
-    /// World-space images of z [N, D] and log |det ∂z/∂x| there: the inverse of [`Self::encode`].
-    ///
-    /// # Errors
-    /// When the numbers leave the finite range, or the device fails.
-    pub fn decode_base(&self, z: Vec<f64>) -> Result<(Vec<f64>, Vec<f64>)> {
-        let dims = self.config.shape.dims();
-        let mut couplings = vec![0.0; z.len() / dims];
-        let y = self.passes(z, &mut couplings, |z| decode(&self.levels, &self.unmix, z))?;
-        let (x, mut log_det) = self.logit.inverse(&y, dims);
-        log_det.iter_mut().zip(couplings).for_each(|(total, more)| *total += more);
-        self.finite(&x, &log_det)?;
-        Ok((x, log_det))
-    }
-
-    /// World-space images as they are stored: rounded to 32 bits, within the support.
-    pub fn round(&self, x: &[f64]) -> Vec<f32> {
-        self.logit.round(x)
+        Ok(Mapped { images: z, log_det })
     }
 
     /// What leaves the map must be numbers: broken weights and far-out inputs overflow inside the couplings.
@@ -211,48 +187,48 @@ impl GlowFlow {
         let sum = |partial: &[f64]| partial.iter().sum::<f64>() + self.constant_log_det;
         Ok(to_host(partial)?.chunks(positions).map(sum).collect())
     }
+}
 
-    /// Statistics of images at base-space positions `z` [N, D] with log-determinants `log_det` [N].
-    pub fn scores(&self, z: &[f64], log_det: Vec<f64>) -> Scores {
-        Scores {
-            classes: self.config.classes,
-            dims: self.config.shape.dims(),
-            quad: self.base.distances(z),
-            log_det,
-            log_norm: vec![self.base.log_norm()],
-        }
+impl SharedMap for GlowFlow {
+    fn base(&self) -> &GaussianBase {
+        &self.base
+    }
+
+    fn encode_base(&self, x: &[f64]) -> Result<Mapped> {
+        self.encode(x)
+    }
+
+    fn decode_base(&self, z: Vec<f64>) -> Result<Mapped> {
+        let dims = self.config.shape.dims();
+        let mut couplings = vec![0.0; z.len() / dims];
+        let y = self.passes(z, &mut couplings, |z| decode(&self.levels, &self.unmix, z))?;
+        let (x, mut log_det) = self.front.inverse(y, dims);
+        log_det.iter_mut().zip(couplings).for_each(|(total, more)| *total += more);
+        self.finite(&x, &log_det)?;
+        Ok(Mapped { images: x, log_det })
+    }
+
+    fn round(&self, x: &[f64]) -> Vec<f32> {
+        self.front.round(x)
     }
 }
 
 /// Where the evidence lies. The map is shared, so only the base terms differ: one for each position of z, which the unsqueezed
 /// latent keeps at the place of the pixels it came from.
 impl GlowFlow {
-    fn evidence_of(&self, encoded: &Encoded, a: ClassId, b: ClassId, tau: Tau) -> Evidence {
+    fn evidence_of(&self, encoded: &Mapped, a: ClassId, b: ClassId, tau: Tau) -> Evidence {
         let ImageShape { height, width, .. } = self.config.shape;
-        let (slopes, centres) = self.slopes(a, b, tau);
         let mut cells = vec![0f64; height * width];
-        for (d, ((z, slope), centre)) in encoded.z.iter().zip(&slopes).zip(&centres).enumerate() {
-            cells[d % (height * width)] += slope * (z - centre);
+        for (d, term) in self.base.evidence_terms(&encoded.images, a, b, tau).into_iter().enumerate() {
+            cells[d % (height * width)] += term;
         }
-        let log_likelihoods = self.scores(&encoded.z, encoded.log_det.clone()).log_likelihoods(0, tau);
+        let log_likelihoods = self.scores(&encoded.images, encoded.log_det.clone()).log_likelihoods(0, tau);
         Evidence { rows: height, columns: width, cells, total: log_likelihoods[a] - log_likelihoods[b] }
-    }
-
-    /// (μ_a − μ_b)/(τσ)² and ½ (μ_a + μ_b), [D] each: log N(z; μ_a, τ²σ²) − log N(z; μ_b, τ²σ²) is linear in z, with this
-    /// slope, and 0 at this centre.
-    fn slopes(&self, a: ClassId, b: ClassId, tau: Tau) -> (Vec<f64>, Vec<f64>) {
-        let means = self.base.mean(a).iter().zip(self.base.mean(b));
-        let of = |((a, b), std): ((&f64, &f64), &f64)| ((a - b) / (tau.get() * std).powi(2), 0.5 * (a + b));
-        means.zip(self.base.std()).map(of).unzip()
     }
 }
 
 impl Flow for GlowFlow {
-    fn shared_base(&self) -> Option<&GaussianBase> {
-        Some(&self.base)
-    }
-
-    fn shared_map(&self) -> Option<&GlowFlow> {
+    fn shared_map(&self) -> Option<&dyn SharedMap> {
         Some(self)
     }
 
@@ -270,24 +246,24 @@ impl Flow for GlowFlow {
     }
 
     fn pixels(&self) -> Preprocessing {
-        Preprocessing::Uniform
+        self.pixels
     }
 
     fn score_classes(&self, x: &[f32], classes: Range<ClassId>) -> Result<Scores> {
         let encoded = self.encode(x)?;
-        let all = self.scores(&encoded.z, encoded.log_det);
+        let all = self.scores(&encoded.images, encoded.log_det);
         Ok(if classes.len() == all.classes { all } else { all.select(classes) })
     }
 
     /// x = f⁻¹(μ_y + τ Σ^½ noise).
     fn decode(&self, noise: &[f32], classes: &[ClassId], tau: Tau, _: &mut dyn Events<Decoding>) -> Result<Decoded> {
         let z = self.base.place(noise, classes, tau);
-        let (x, log_det) = self.decode_base(z.clone())?;
-        Ok(Decoded { x: self.logit.round(&x), scores: Some(self.scores(&z, log_det)) })
+        let Mapped { images: x, log_det } = self.decode_base(z.clone())?;
+        Ok(Decoded { x: self.front.round(&x), scores: Some(self.scores(&z, log_det)) })
     }
 
     fn noise(&self, x: &[f32], classes: &[ClassId], tau: Tau) -> Result<Vec<f64>> {
-        Ok(self.base.unplace(&self.encode(x)?.z, classes, tau))
+        Ok(self.base.unplace(&self.encode(x)?.images, classes, tau))
     }
 
     fn evidence(&self, x: &[f32], a: ClassId, b: ClassId, tau: Tau) -> Result<Evidence> {
@@ -310,8 +286,8 @@ impl ResidentFlow for GlowFlow {
     ) -> Result<Resident> {
         let z = self.base.place(noise, classes, tau);
         let (y, partial) = decode(&self.levels, &self.unmix, self.upload(&z));
-        let (v, rows) = self.logit.inverse_resident(&y);
-        let mut log_det = vec![self.config.shape.dims() as f64 * self.logit.bounds.ln(); classes.len()];
+        let (v, rows, constant) = self.front.inverse_resident(&y);
+        let mut log_det = vec![self.config.shape.dims() as f64 * constant; classes.len()];
         // One transfer for both.
         let sums = self.log_dets(Tensor::cat(vec![rows, partial], 1))?;
         log_det.iter_mut().zip(sums).for_each(|(total, more)| *total += more);
@@ -325,7 +301,7 @@ impl ResidentFlow for GlowFlow {
 
     fn evidence_resident(&self, x: &[f32], a: ClassId, b: ClassId, tau: Tau) -> Result<(Evidence, Tensor<2>)> {
         let ImageShape { height, width, .. } = self.config.shape;
-        let (slopes, centres) = self.slopes(a, b, tau);
+        let (slopes, centres) = self.base.evidence_lines(a, b, tau);
         let cells = RefCell::new(None);
         let encoded = self.encode_seen(x, |z| {
             let terms = (z.clone() - self.upload(&centres)) * self.upload(&slopes);
@@ -336,7 +312,7 @@ impl ResidentFlow for GlowFlow {
     }
 
     fn fetch(&self, images: Tensor<4>) -> Result<Vec<f32>> {
-        let (x, _) = self.logit.inverse(&to_host(images)?, self.config.shape.dims());
-        Ok(self.logit.round(&x))
+        let (x, _) = self.front.inverse(to_host(images)?, self.config.shape.dims());
+        Ok(self.front.round(&x))
     }
 }

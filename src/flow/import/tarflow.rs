@@ -6,7 +6,7 @@ use super::{Inferred, Shapes, count, shape_of};
 use crate::data::ImageShape;
 use crate::flow::Architecture;
 use crate::flow::preprocess::Preprocessing;
-use crate::flow::tarflow::TarFlowConfig;
+use crate::flow::tarflow::{MEANS, TarFlowConfig};
 
 /// How the causal masks end that the paper's code stores beside the parameters.
 pub const MASK: &str = ".attn_mask";
@@ -70,9 +70,10 @@ pub fn infer(path: &Path, shapes: &Shapes) -> Result<Inferred, String> {
             (assumed, format!("{}: assumed, the file name does not tell the noise", assumed.describe()))
         }
     };
-    let TarFlowConfig { shape, classes, patch, channels, blocks, layers, volume_preserving } = config;
+    let TarFlowConfig { shape, classes, patch, channels, blocks, layers, volume_preserving, shared_map } = config;
     let labels = match classes {
         0 => "no class embedding: a world of one class".to_owned(),
+        n if shared_map => format!("{n} classes with one map: from the shape of 'means'"),
         n => format!("{n} classes: from the shape of 'class_embed'"),
     };
     let kind = if volume_preserving { "shift only (VP)" } else { "scale and shift (NVP)" };
@@ -102,6 +103,12 @@ fn config(shapes: &Shapes, name: Option<&Name>) -> Result<TarFlowConfig, String>
         Some(&[classes, 1, _]) => classes,
         Some(shape) => return Err(format!("'class_embed' is {shape:?}, not [classes, 1, channels]")),
     };
+    let (classes, shared_map) = match (classes, shapes.get(MEANS).map(Vec::as_slice)) {
+        (0, Some(&[classes, _, _])) => (classes, true),
+        (_, None) => (classes, false),
+        (0, Some(shape)) => return Err(format!("'{MEANS}' is {shape:?}, not [classes, patches, dimensions]")),
+        (_, Some(_)) => return Err(format!("it has both class embeddings and '{MEANS}'")),
+    };
     let &[outputs] = shape_of(shapes, "blocks.0.proj_out.bias")? else {
         return Err("'proj_out.bias' is no vector".into());
     };
@@ -115,7 +122,7 @@ fn config(shapes: &Shapes, name: Option<&Name>) -> Result<TarFlowConfig, String>
     }
     let side = side * patch;
     let shape = ImageShape { channels: image_channels, height: side, width: side };
-    let config = TarFlowConfig { shape, classes, patch, channels, blocks, layers, volume_preserving };
+    let config = TarFlowConfig { shape, classes, patch, channels, blocks, layers, volume_preserving, shared_map };
     config.validate().map_err(|e| e.to_string())?;
     Ok(config)
 }

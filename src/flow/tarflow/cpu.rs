@@ -20,7 +20,7 @@ mod transformer;
 
 use rayon::prelude::*;
 
-pub use train::Gradients;
+pub use train::{Gradients, Slope};
 
 use super::engine::{Encoded, Engine, Guidance, Inverted, Strategy, Tick};
 use super::{Condition, TarFlowConfig};
@@ -89,10 +89,11 @@ impl<T: Real> CpuTarFlow<T> {
             let images = conditions.len();
             return Err(Error::input(format!("{images} images of {} numbers are not {values} numbers", self.dims())));
         }
+        let embeddings = self.network.config.embeddings();
         let row = |condition: &Condition| match *condition {
-            None => Ok(self.network.config.classes),
-            Some(class) if class < self.network.config.classes => Ok(class),
-            Some(class) => Err(Error::input(format!("class {class} of {} classes", self.network.config.classes))),
+            None => Ok(embeddings),
+            Some(class) if class < embeddings => Ok(class),
+            Some(class) => Err(Error::input(format!("class {class} of {embeddings} classes"))),
         };
         conditions.iter().map(row).collect()
     }

@@ -72,7 +72,7 @@ impl TarFlowOracle {
     ) -> Result<Self> {
         let maps: Vec<Map> =
             weights.into_iter().map(|weights| Map::new(config, weights, device, precision)).collect::<Result<_>>()?;
-        if maps.is_empty() || (maps.len() > 1 && config.classes > 0) {
+        if maps.is_empty() || (maps.len() > 1 && config.embeddings() > 0) {
             return Err(Error::input("a world of one flow per class needs unconditional flows, at least one"));
         }
         Ok(Self { config: *config, pixels, maps, strategies: RefCell::new(vec![Strategy::Loop; config.blocks]) })
@@ -122,7 +122,7 @@ impl TarFlowOracle {
     /// The map of a class, and what its passes are conditioned on.
     pub(super) fn map_of(&self, class: ClassId) -> (&Map, Condition) {
         match &self.maps[..] {
-            [map] => (map, (self.config.classes > 0).then_some(class)),
+            [map] => (map, (self.config.embeddings() > 0).then_some(class)),
             maps => (&maps[class], None),
         }
     }
@@ -174,7 +174,7 @@ impl TarFlowOracle {
     }
 
     /// Images of base-space tokens, every image by its class's map.
-    fn decode_tokens(
+    pub(super) fn decode_tokens(
         &self,
         z: Vec<f64>,
         classes: &[ClassId],
@@ -305,7 +305,7 @@ impl Flow for TarFlowOracle {
     }
 
     fn classes(&self) -> usize {
-        if self.maps.len() > 1 { self.maps.len() } else { self.config.classes.max(1) }
+        if self.maps.len() > 1 { self.maps.len() } else { self.config.embeddings().max(1) }
     }
 
     fn pixels(&self) -> Preprocessing {
@@ -314,6 +314,10 @@ impl Flow for TarFlowOracle {
 
     fn class_map(&self) -> Option<&TarFlowOracle> {
         Some(self)
+    }
+
+    fn stages(&self) -> usize {
+        self.config.blocks
     }
 
     fn resident(&self) -> Option<&dyn ResidentFlow> {

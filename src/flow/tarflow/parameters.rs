@@ -11,6 +11,9 @@ use crate::flow::parameters::{self, Builder, check_arrays};
 use crate::flow::weights::{HostTensor, Weights};
 use crate::units::Seed;
 
+/// Name of the class means of the base distribution.
+pub const MEANS: &str = "means";
+
 /// Causal masks, which the paper's code stores beside the parameters.
 fn is_mask(name: &str) -> bool {
     name.ends_with(".attn_mask")
@@ -32,10 +35,13 @@ impl TarFlowConfig {
     pub fn arrays(&self) -> Vec<(String, Vec<usize>)> {
         let (t, p, c) = (self.tokens(), self.token_dims(), self.channels);
         let mut all = vec![("var".to_owned(), vec![t, p])];
+        if self.shared_map {
+            all.push((MEANS.to_owned(), vec![self.classes, t, p]));
+        }
         for b in 0..self.blocks {
             let mut add = |name: &str, shape: &[usize]| all.push((format!("blocks.{b}.{name}"), shape.to_vec()));
             add("pos_embed", &[t, c]);
-            if self.classes > 0 {
+            if self.embeddings() > 0 {
                 add("class_embed", &[self.classes, 1, c]);
             }
             for (name, [out, inputs]) in [("proj_in", [c, p]), ("proj_out", [self.outputs(), c])] {
@@ -70,8 +76,8 @@ impl TarFlowConfig {
         }
     }
 
-    /// A random start as in the paper's code: linear maps as PyTorch starts them (uniform in ±1/√inputs), embeddings
-    /// N(0, 0.01²), the last map's weight 0. Its bias is 0 here too, so that a fresh flow is the identity.
+    /// A random start as in the paper's code: linear maps as PyTorch starts them (uniform in ±1/√inputs), embeddings and class
+    /// means N(0, 0.01²), the last map's weight 0. Its bias is 0 here too, so that a fresh flow is the identity.
     pub fn initial_weights(&self, seed: Seed) -> Weights {
         let arrays = self.arrays().into_iter().map(|(name, shape)| {
             let tensor = initial(seed, &name, &shape, &self.fan_in(&name));
@@ -90,6 +96,11 @@ impl TarFlowConfig {
     }
 }
 
+/// Standard deviation of an array that starts as normal noise: embeddings, and the class means of a base distribution.
+fn initial_spread(name: &str) -> Option<f32> {
+    (name.ends_with("_embed") || name == MEANS).then_some(0.01)
+}
+
 fn initial(seed: Seed, name: &str, shape: &[usize], fan_in: &Option<usize>) -> HostTensor {
     let mut rng = seed.split(name).rng(0);
     let n = shape.iter().product::<usize>();
@@ -99,10 +110,10 @@ fn initial(seed: Seed, name: &str, shape: &[usize], fan_in: &Option<usize>) -> H
         let (unit, bound) = bound;
         return HostTensor::new(shape, (0..n).map(|_| bound * unit.sample(&mut rng)).collect());
     }
-    if name.ends_with("_embed") {
+    if let Some(std) = initial_spread(name) {
         let draw = |_| {
             let e: f32 = StandardNormal.sample(&mut rng);
-            0.01 * e
+            std * e
         };
         return HostTensor::new(shape, (0..n).map(draw).collect());
     }
@@ -154,7 +165,7 @@ impl Parts for Builder<'_> {
         let (t, p, c) = (config.tokens(), config.token_dims(), config.channels);
         let layers = (0..config.layers).map(|l| self.layer(config, &format!("{prefix}.attn_blocks.{l}")));
         let attn_blocks = layers.collect::<Result<_, _>>()?;
-        let class_embed = match config.classes {
+        let class_embed = match config.embeddings() {
             0 => None,
             classes => Some(self.tensor(&format!("{prefix}.class_embed"), [classes, 1, c])?),
         };
@@ -185,8 +196,11 @@ impl TarFlow {
         let mut builder = Builder::new(weights, device, precision);
         let blocks = (0..config.blocks).map(|b| builder.block(config, &format!("blocks.{b}")));
         let blocks = blocks.collect::<Result<_, _>>().map_err(misfit)?;
-        let var = builder.constant("var", [config.tokens(), config.token_dims()]).map_err(misfit)?;
-        Ok(Self { var, blocks })
+        let (t, p) = (config.tokens(), config.token_dims());
+        let means = config.shared_map.then(|| builder.tensor(MEANS, [config.classes, t, p])).transpose();
+        let means = means.map_err(misfit)?;
+        let var = builder.constant("var", [t, p]).map_err(misfit)?;
+        Ok(Self { var, means, blocks })
     }
 
     /// All parameters by name, on the host.
@@ -216,6 +230,7 @@ mod tests {
         blocks: 2,
         layers: 2,
         volume_preserving: false,
+        shared_map: false,
     };
 
     #[test]

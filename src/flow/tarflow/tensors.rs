@@ -43,7 +43,7 @@ impl TensorTarFlow {
 
     /// Whether all classes exist: mixing weights would pass over one that does not.
     fn check(&self, conditions: &[Condition]) -> Result<()> {
-        let known = self.config.classes;
+        let known = self.config.embeddings();
         match conditions.iter().flatten().find(|&&class| class >= known) {
             Some(class) => Err(Error::input(format!("class {class} is not among the {known} of this flow"))),
             None => Ok(()),
@@ -63,7 +63,7 @@ impl TensorTarFlow {
 impl TarFlowConfig {
     /// Mixing weights of the class embeddings, [N, K]: one for a class, 1/K each for none. None in an unconditional flow.
     pub fn mixing_weights(&self, conditions: &[Condition], device: &Device, dtype: DType) -> Option<Tensor<2>> {
-        let k = self.classes;
+        let k = self.embeddings();
         let weight = |condition: &Condition, class| match condition {
             Some(chosen) => f64::from(u8::from(*chosen == class)),
             None => 1.0 / k as f64,

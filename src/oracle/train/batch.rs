@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use rand::RngExt;
 
 use crate::data::{Dataset, ImageShape};
-use crate::flow::preprocess::{BoundedLogit, Dequantisation, Preprocessing};
+use crate::flow::preprocess::{Dequantisation, Front, Preprocessing};
 use crate::units::Seed;
 
 /// Image `i`, moved by up to `limit` pixels in each direction; zeros come in.
@@ -46,6 +46,8 @@ pub struct Draw<'a> {
     pub shift: usize,
     /// Whether images are mirrored by chance.
     pub mirror: bool,
+    /// Whether images are turned by quarter turns by chance.
+    pub turn: bool,
 }
 
 impl<'a> Draw<'a> {
@@ -62,8 +64,14 @@ impl<'a> Draw<'a> {
     /// Image `i` as this epoch sees it.
     pub fn image(&self, i: usize) -> Cow<'a, [u8]> {
         let image = moved(self.train, i, self.shift, self.seed.split(&format!("shift {}", self.epoch)));
+        let side = self.train.shape.width;
         let mut coin = self.seed.split(&format!("mirror {}", self.epoch)).rng(i as u64);
-        if self.mirror && coin.random() { Cow::Owned(mirrored(&image, self.train.shape.width)) } else { image }
+        let image = if self.mirror && coin.random() { Cow::Owned(mirrored(&image, side)) } else { image };
+        let mut turns = self.seed.split(&format!("turn {}", self.epoch)).rng(i as u64);
+        match turns.random_range(0..4) {
+            n if self.turn && n > 0 => Cow::Owned((0..n).fold(image.into_owned(), |image, _| turned(&image, side))),
+            _ => image,
+        }
     }
 
     /// Whether the label of image `i` is dropped, which happens to a share of them.
@@ -78,16 +86,24 @@ fn mirrored(image: &[u8], width: usize) -> Vec<u8> {
     image.chunks(width).flat_map(|row| row.iter().rev().copied()).collect()
 }
 
-/// Images `chosen`, dequantised and mapped to logit space, and the mean log-determinant of that map.
-pub fn logit_space<'a>(
+/// Square channels of `side`² pixels, turned by a quarter turn to the left.
+fn turned(image: &[u8], side: usize) -> Vec<u8> {
+    let channel = |pixels: &[u8]| -> Vec<u8> {
+        (0..side * side).map(|i| pixels[(i % side) * side + side - 1 - i / side]).collect()
+    };
+    image.chunks(side * side).flat_map(channel).collect()
+}
+
+/// Images `chosen`, dequantised and mapped to the space in which a Glow's couplings work, and the mean log-determinant of that map.
+pub fn behind_the_front<'a>(
+    pixels: Preprocessing,
     dims: usize,
     chosen: &[usize],
     image: impl Fn(usize) -> Cow<'a, [u8]>,
     dequantisation: Dequantisation,
 ) -> (Vec<f32>, f64) {
-    let uniform = |i: usize| Preprocessing::Uniform.map_in(&image(i), dims, i, dequantisation);
-    let v: Vec<f32> = chosen.iter().flat_map(|&i| uniform(i)).collect();
-    let (y, log_det) = BoundedLogit { bounds: 0.9f32.into() }.forward(&v, dims);
+    let x: Vec<f32> = chosen.iter().flat_map(|&i| pixels.map_in(&image(i), dims, i, dequantisation)).collect();
+    let (y, log_det) = Front::new(pixels, 0.9f32.into()).forward(&x, dims);
     let mean = log_det.iter().sum::<f64>() / log_det.len().max(1) as f64;
     (y.into_iter().map(|y| y as f32).collect(), mean)
 }
@@ -99,6 +115,13 @@ mod tests {
     #[test]
     fn a_mirrored_image_has_its_rows_back_to_front() {
         assert_eq!(mirrored(&[1, 2, 3, 4, 5, 6], 3), [3, 2, 1, 6, 5, 4]);
+    }
+
+    #[test]
+    fn a_turned_image_has_its_last_column_as_its_first_row() {
+        assert_eq!(turned(&[1, 2, 3, 4, 5, 6, 7, 8], 2), [2, 4, 1, 3, 6, 8, 5, 7]);
+        let image: Vec<u8> = (0..27).collect();
+        assert_eq!((0..4).fold(image.clone(), |image, _| turned(&image, 3)), image);
     }
 
     #[test]

@@ -4,9 +4,10 @@ use std::borrow::Cow;
 
 use burn::module::Module;
 use burn::optim::GradientsParams;
-use burn::tensor::{Device, Int, Tensor, TensorData, activation::log_softmax};
+use burn::tensor::{Device, Tensor, TensorData};
 
-use super::batch::{Draw, logit_space};
+use super::batch::{Draw, behind_the_front};
+use super::gaussians::{cross_entropies, distances, targets};
 use super::learner::Learner;
 use super::spec::{Classification, TrainSpec};
 use super::step::{Saved, StepLoss, Trainee, adam};
@@ -18,6 +19,7 @@ use crate::flow::preprocess::Dequantisation;
 use crate::flow::weights::Weights;
 use crate::flow::{Flow, Precision};
 use crate::gradients::{Cut, clip, gradients_of, in_pieces};
+use crate::units::Nats;
 
 /// Images in the batch that initialises the normalisations.
 const INIT_IMAGES: usize = 256;
@@ -31,7 +33,7 @@ pub struct GlowLearner {
 
 /// The architecture of a spec on images of a dataset.
 pub fn glow_config(spec: &TrainSpec, data: &Dataset) -> GlowConfig {
-    let super::spec::ModelSpec { hidden, levels, steps } = spec.model;
+    let super::spec::ModelSpec { hidden, levels, steps, .. } = spec.model;
     GlowConfig { shape: data.shape, classes: data.class_names.len(), hidden, levels, steps }
 }
 
@@ -68,7 +70,7 @@ fn initial(spec: &TrainSpec, config: &GlowConfig, train: &Dataset, device: &Devi
     let first: Vec<usize> = (0..INIT_IMAGES.min(train.len())).collect();
     let as_is = |i| Cow::Borrowed(train.image(i));
     let noise = Dequantisation::Seeded(seed.split("initialisation"));
-    let (y, _) = logit_space(train.shape.dims(), &first, as_is, noise);
+    let (y, _) = behind_the_front(spec.model.pixels, train.shape.dims(), &first, as_is, noise);
     glow.initialise(&upload(config, y, &plain));
     Glow::from_weights(config, glow.to_weights()?, device, Precision::F32)
 }
@@ -91,7 +93,8 @@ impl Learner for GlowLearner {
         let (spec, config) = (&self.spec, &self.config);
         let dims = config.shape.dims();
         let n = draw.chosen.len();
-        let (y, mean_log_det) = logit_space(dims, draw.chosen, |i| draw.image(i), draw.noise());
+        let pixels = spec.model.pixels;
+        let (y, mean_log_det) = behind_the_front(pixels, dims, draw.chosen, |i| draw.image(i), draw.noise());
         let classes = draw.classes();
         let t = &spec.training;
         let what = format!("steps of a Glow of {} images", config.shape);
@@ -108,7 +111,7 @@ impl Learner for GlowLearner {
         })?;
         let [nll, cross_entropy] = [measured[0], measured[1]];
         let mut report = StepLoss {
-            nll: nll - mean_log_det + dims as f64 * 256f64.ln(),
+            nll: pixels.nll_of_pixels(Nats(mean_log_det - nll), dims).0,
             cross_entropy: Some(cross_entropy),
             grad_norm: f64::NAN,
         };
@@ -126,7 +129,7 @@ impl Learner for GlowLearner {
     }
 
     fn frozen(&self) -> Result<Box<dyn Flow>> {
-        Ok(Box::new(GlowFlow::freeze(&self.config, &self.trainee.average)?))
+        Ok(Box::new(GlowFlow::freeze(&self.config, &self.trainee.average, self.spec.model.pixels)?))
     }
 
     fn average(&self) -> Result<Weights> {
@@ -170,24 +173,14 @@ fn losses(
             log_det = log_det + step.log_det_per_position(&w)? * positions as f64;
         }
     }
-    // Σ_d (z_d − μ_yd)²/σ_d² for every class at once: ‖z/σ‖² − 2⟨z/σ², μ⟩ + ‖μ/σ‖², [N, K].
     let var = glow.cov_diag.val().abs().reshape([1, dims]);
-    let means = glow.means.val().reshape([config.classes, dims]);
-    let flat = z.clone().reshape([n, dims]);
-    let scaled = flat.clone() / var.clone();
-    let scaled_means = means.clone() / var.clone();
-    let mean_norm = (means.clone() * scaled_means).sum_dim(1).reshape([1, config.classes]);
-    let quad = (flat * scaled.clone()).sum_dim(1) - scaled.matmul(means.transpose()) * 2.0 + mean_norm;
-    let targets = Tensor::<1, Int>::from_data(
-        TensorData::new(classes.iter().map(|&c| c as i64).collect::<Vec<_>>(), [n]),
-        &device,
-    )
-    .reshape([n, 1]);
+    let quad = distances(&z.clone().reshape([n, dims]), &glow.means.val().reshape([config.classes, dims]), &var);
+    let targets = targets(classes, &device);
     let log_norm = (var * (2.0 * std::f64::consts::PI)).log().sum() * 0.5;
     let nll = quad.clone().gather(1, targets.clone()).mean() * 0.5 + log_norm - log_det;
     let logits = match spec.training.classification {
         Classification::Posterior => quad * -0.5,
         Classification::LinearHead => glow.linproj.forward(z),
     };
-    Ok((nll, -log_softmax(logits, 1).gather(1, targets).mean()))
+    Ok((nll, cross_entropies(logits, targets).mean()))
 }

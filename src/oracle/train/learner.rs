@@ -47,7 +47,7 @@ pub trait Learner {
 /// The flow that a spec trains on such images.
 pub fn architecture(spec: &TrainSpec, data: &Dataset) -> (Architecture, Preprocessing) {
     match &spec.tarflow {
-        None => (Architecture::Glow(glow_config(spec, data)), Preprocessing::Uniform),
+        None => (Architecture::Glow(glow_config(spec, data)), spec.model.pixels),
         Some(tarflow) => (Architecture::TarFlow(tarflow_config(tarflow, data)), tarflow.pixels),
     }
 }

@@ -3,6 +3,7 @@
 mod batch;
 mod checkpoint;
 mod data;
+mod gaussians;
 mod glow;
 mod learner;
 mod presets;
@@ -286,6 +287,7 @@ impl<'a> Run<'a> {
                 seed: t.seed,
                 shift: self.spec.data.shift,
                 mirror: self.spec.data.mirror,
+                turn: self.spec.data.turn,
             };
             let learning_rate = self.state.rate_scale * self.spec.learning_rate((epoch - 1) * steps + k, steps);
             let loss = self.learner.step(&draw, learning_rate, self.decay((epoch - 1) * steps + k))?;

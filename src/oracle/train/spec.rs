@@ -62,6 +62,9 @@ pub struct DataSpec {
     /// Every image is mirrored left to right or not, by chance, anew in every epoch.
     #[serde(default)]
     pub mirror: bool,
+    /// Every image is turned by a number of quarter turns, by chance, anew in every epoch: for images without an upright.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub turn: bool,
     /// Only these classes, numbered in this order; all where empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<String>,
@@ -79,7 +82,7 @@ fn default_held_out() -> usize {
 }
 
 /// Size of the Glow. EBO §4.1: levels 3, steps 16, hidden 512.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ModelSpec {
     /// Channels of the hidden layers of the coupling networks.
@@ -88,11 +91,15 @@ pub struct ModelSpec {
     pub levels: usize,
     /// Steps K of each level.
     pub steps: usize,
+    /// How pixels become real numbers. EBO: uniform, behind a logit map. Gaussian noise, without one, makes a world whose 8-bit
+    /// pictures keep their posteriors.
+    #[serde(skip_serializing_if = "Preprocessing::is_usual")]
+    pub pixels: Preprocessing,
 }
 
 impl Default for ModelSpec {
     fn default() -> Self {
-        Self { hidden: 64, levels: 3, steps: 8 }
+        Self { hidden: 64, levels: 3, steps: 8, pixels: Preprocessing::Uniform }
     }
 }
 
@@ -110,6 +117,9 @@ pub struct TarFlowSpec {
     pub layers: usize,
     /// Whether blocks only shift.
     pub volume_preserving: bool,
+    /// Whether one map serves all classes, which are then the means of the base distribution: Bayes errors need no samples.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub shared_map: bool,
     /// How pixels become real numbers.
     pub pixels: Preprocessing,
     /// Share of images whose label is dropped.
@@ -126,6 +136,7 @@ impl Default for TarFlowSpec {
             blocks: 4,
             layers: 2,
             volume_preserving: false,
+            shared_map: false,
             pixels: Preprocessing::Gaussian { std: 0.05 },
             label_dropout: 0.1,
             products: Products::F32,
@@ -168,7 +179,7 @@ pub struct OptimSpec {
     pub weight_decay: f64,
     /// Adam's decay of the squared gradients.
     pub beta2: f64,
-    /// Glow only: λ, weight of the classification loss in nats beside the NLL in nats per image (EBO tries 0.01 to 10).
+    /// Shared maps only: λ, weight of the classification loss in nats beside the NLL in nats per image (EBO tries 0.01 to 10).
     pub lambda: f64,
     /// Glow only: what λ weighs.
     pub classification: Classification,
@@ -255,11 +266,12 @@ impl TrainSpec {
         let (shape, classes) = (ImageShape { channels: 3, height: side, width: side }, 2);
         match self.tarflow {
             None => {
-                let ModelSpec { hidden, levels, steps } = self.model;
+                let ModelSpec { hidden, levels, steps, .. } = self.model;
                 GlowConfig { shape, classes, hidden, levels, steps }.validate()
             }
-            Some(TarFlowSpec { patch, channels, blocks, layers, volume_preserving, .. }) => {
-                TarFlowConfig { shape, classes, patch, channels, blocks, layers, volume_preserving }.validate()
+            Some(TarFlowSpec { patch, channels, blocks, layers, volume_preserving, shared_map, .. }) => {
+                TarFlowConfig { shape, classes, patch, channels, blocks, layers, volume_preserving, shared_map }
+                    .validate()
             }
         }
     }

@@ -4,8 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::events::silent;
-use crate::flow::glow::GlowFlow;
-use crate::flow::{Flow, Scores};
+use crate::flow::{Flow, Mapped, Scores, SharedMap};
 use crate::units::{ClassId, Tau};
 
 /// What a walk follows.
@@ -25,7 +24,7 @@ pub enum Way {
 /// A straight way, parametrised by s from 0 to 1.
 pub enum Course<'a> {
     /// z from one base-space image to another.
-    Latent { map: &'a GlowFlow, from: Vec<f64>, to: Vec<f64> },
+    Latent { map: &'a dyn SharedMap, from: Vec<f64>, to: Vec<f64> },
     /// Standard normal noise from one sample's to another's, both of one class.
     ClassLatent { flow: &'a dyn Flow, from: Vec<f32>, to: Vec<f32>, class: ClassId, tau: Tau },
     /// x from one image to another.
@@ -58,7 +57,7 @@ impl Course<'_> {
         match self {
             Self::Latent { map, from, to } => {
                 let z: Vec<f64> = places.iter().flat_map(|&s| between(from, to, s)).collect();
-                let (x, log_det) = map.decode_base(z.clone())?;
+                let Mapped { images: x, log_det } = map.decode_base(z.clone())?;
                 Ok(Stretch { x: map.round(&x), unrounded: Some(map.scores(&z, log_det)) })
             }
             Self::ClassLatent { flow, from, to, class, tau } => {
@@ -77,7 +76,7 @@ impl Course<'_> {
     }
 }
 
-fn wide(values: &[f32]) -> Vec<f64> {
+pub fn wide(values: &[f32]) -> Vec<f64> {
     values.iter().map(|&v| f64::from(v)).collect()
 }
 

@@ -17,8 +17,8 @@ use serde::{Deserialize, Serialize};
 use crate::device::Products;
 use crate::error::{Error, Result};
 use crate::events::{Events, silent};
+use crate::flow::SharedMap;
 use crate::flow::base::latents;
-use crate::flow::glow::GlowFlow;
 use crate::oracle::posterior::Posterior;
 use crate::oracle::world::{SampleSpec, Settings, World};
 use crate::units::{ClassId, Seed};
@@ -26,7 +26,7 @@ use crate::units::{ClassId, Seed};
 pub use ascent::posterior_gradient;
 pub use boundary::Boundary;
 pub use course::Way;
-use course::{Course, Stretch};
+use course::{Course, Stretch, wide};
 pub use save::save;
 
 use boundary::odds;
@@ -235,7 +235,7 @@ impl Walker<'_> {
     }
 
     /// The line along μ_target − μ_decision, at least [`BEYOND`] the place where the two are equally probable.
-    fn towards<'a>(&self, map: &'a GlowFlow, start: &WalkPoint, target: ClassId) -> Result<Course<'a>> {
+    fn towards<'a>(&self, map: &'a dyn SharedMap, start: &WalkPoint, target: ClassId) -> Result<Course<'a>> {
         let (base, a) = (map.base(), start.posterior.decision);
         let shift: Vec<f64> = base.mean(target).iter().zip(base.mean(a)).map(|(t, a)| t - a).collect();
         let tau = self.settings.tau.get();
@@ -247,14 +247,15 @@ impl Walker<'_> {
         }
         let crossing = -odds(start, [a, target]) * self.settings.smoothing.get() / slope;
         let length = (BEYOND * crossing).max(1.0);
-        let from = map.encode(&start.x)?.z;
+        let from = map.encode_base(&wide(&start.x))?.images;
         let to = from.iter().zip(&shift).map(|(z, d)| z + length * d).collect();
         Ok(Course::Latent { map, from, to })
     }
 
     fn line<'a>(&'a self, spec: &WalkSpec, from: End, to: End) -> Result<Course<'a>> {
         if let Some(map) = self.world.flow().shared_map() {
-            return Ok(Course::Latent { map, from: map.encode(&from.x)?.z, to: map.encode(&to.x)?.z });
+            let encode = |x: &[f32]| Ok::<_, Error>(map.encode_base(&wide(x))?.images);
+            return Ok(Course::Latent { map, from: encode(&from.x)?, to: encode(&to.x)? });
         }
         match (from.drawn, to.drawn) {
             (Some((i, class)), Some((j, other))) if class == other => {

@@ -190,7 +190,7 @@ impl Interactive {
             return;
         }
         self.cost.set(took / made as u32);
-        let stoppable = place.world.flow().class_map().is_some();
+        let stoppable = place.world.flow().stages() > 1;
         let ideal = if stoppable { STOPPABLE_PIECE } else { PIECE };
         // Where launching kernels alone takes longer than that, no smaller piece helps: up to twice as long is given.
         let floor = self.floor.get().min(took);
@@ -230,7 +230,7 @@ fn watch<'a>(
 
 /// The images of a piece after another block.
 fn drafts(world: &World, indices: &[usize], unfinished: Unfinished, steps: Progress) -> Result<Vec<Draft>> {
-    let total = world.flow().class_map().map_or(1, |flow| flow.config().blocks);
+    let total = world.flow().stages();
     let blocks = Progress { done: steps.done * total / steps.total.max(1), total };
     let look = |x: &[f32]| ImageSource::Host(world.flow().pixels().picture(x));
     let images = match unfinished {

@@ -231,9 +231,9 @@ fn embed_back<T: Real>(
             }
         }
         // No class: every class has its share in the mean.
-        let share = if class < config.classes { T::ONE } else { T::of(1.0 / config.classes.max(1) as f64) };
+        let share = if class < config.embeddings() { T::ONE } else { T::of(1.0 / config.embeddings().max(1) as f64) };
         for (k, row) in gradient.classes.chunks_exact_mut(c).enumerate() {
-            if class == k || class == config.classes {
+            if class == k || class == config.embeddings() {
                 row.iter_mut().zip(&sum).for_each(|(row, sum)| *row += share * *sum);
             }
         }

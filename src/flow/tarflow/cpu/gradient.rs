@@ -13,7 +13,7 @@ fn names(config: &TarFlowConfig, block: usize) -> Vec<(String, Vec<usize>)> {
     };
     let norm = |name: &str| [(format!("{name}.weight"), vec![c]), (format!("{name}.bias"), vec![c])];
     let mut all = vec![("pos_embed".to_owned(), vec![config.tokens(), c])];
-    if config.classes > 0 {
+    if config.embeddings() > 0 {
         all.push(("class_embed".to_owned(), vec![config.classes, 1, c]));
     }
     all.extend(linear("proj_in", c, config.token_dims()));
@@ -103,7 +103,7 @@ impl<'a, T: Real> BlockGradient<'a, T> {
             part
         };
         let positions = take(config.tokens() * c);
-        let classes = take(config.classes * c);
+        let classes = take(config.embeddings() * c);
         let mut linear =
             |outputs: usize, inputs: usize| LinearGradient { weight: take(outputs * inputs), bias: take(outputs) };
         let input = linear(c, config.token_dims());

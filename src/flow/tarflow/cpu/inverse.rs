@@ -206,7 +206,7 @@ impl<'a, T: Real> Inversion<'a, T> {
         let Some(guidance) = self.guidance else { return };
         conditional.clear();
         conditional.extend_from_slice(&work.output[..images.len() * count * width]);
-        rows_of.fill(self.config.classes);
+        rows_of.fill(self.config.embeddings());
         let temperature = guidance.attention_temperature;
         let stretch = Stretch { classes: rows_of, slots: Some(images), first, tokens: count, temperature };
         self.block.predict(work, stretch, free_cache, layers, false);

@@ -135,7 +135,7 @@ impl<T: Real> Block<T> {
 
 fn classes<T: Real>(config: &TarFlowConfig, weights: &Weights, name: &str) -> Result<Vec<T>, String> {
     let c = config.channels;
-    if config.classes == 0 {
+    if config.embeddings() == 0 {
         return Ok(vec![T::ZERO; c]);
     }
     let rows = values(weights, name, &[config.classes, 1, c])?;

@@ -16,7 +16,16 @@ fn uniform(seed: u64) -> impl FnMut() -> f64 {
 
 fn tiny(volume_preserving: bool) -> TarFlowConfig {
     let shape = ImageShape { channels: 1, height: 6, width: 6 };
-    TarFlowConfig { shape, classes: 3, patch: 2, channels: 64, blocks: 2, layers: 2, volume_preserving }
+    TarFlowConfig {
+        shape,
+        classes: 3,
+        patch: 2,
+        channels: 64,
+        blocks: 2,
+        layers: 2,
+        volume_preserving,
+        shared_map: false,
+    }
 }
 
 /// Weights at which every path matters.

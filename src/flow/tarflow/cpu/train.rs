@@ -26,8 +26,12 @@ pub struct Gradients {
     pub input: Vec<f64>,
 }
 
+/// Gradient of an image's loss by its z [T·P], from the number of the image and z; the log-determinant's own part is not in it.
+pub type Slope<'a> = &'a (dyn Fn(usize, &[f64]) -> Vec<f64> + Sync);
+
 /// Results of one shard, in its images' order.
 struct Shard<'a> {
+    first: usize,
     x: &'a [f64],
     classes: &'a [usize],
     weights: &'a [f64],
@@ -45,6 +49,21 @@ impl<T: Real> CpuTarFlow<T> {
     /// # Errors
     /// When conditions, weights and images are not equally many, or a class does not exist.
     pub fn backward(&self, x: &[f64], conditions: &[Condition], weights: &[f64], shards: usize) -> Result<Gradients> {
+        self.backward_from(x, conditions, weights, shards, &|_, z| z.to_vec())
+    }
+
+    /// [`Self::backward`] with another loss in the place of ½ Σ_td z², given by its gradient.
+    ///
+    /// # Errors
+    /// As [`Self::backward`].
+    pub fn backward_from(
+        &self,
+        x: &[f64],
+        conditions: &[Condition],
+        weights: &[f64],
+        shards: usize,
+        slope: Slope<'_>,
+    ) -> Result<Gradients> {
         let classes = self.classes(x.len(), conditions)?;
         if weights.len() != classes.len() {
             return Err(Error::input(format!("{} weights for {} images", weights.len(), classes.len())));
@@ -58,8 +77,9 @@ impl<T: Real> CpuTarFlow<T> {
             (z.par_chunks_mut(size * dims), log_det.par_chunks_mut(size * tokens), input.par_chunks_mut(size * dims));
         let sums: Vec<Vec<T>> = (given, found)
             .into_par_iter()
-            .map(|((x, classes, weights), (z, log_det, input))| {
-                self.shard(Shard { x, classes, weights, z, log_det, input })
+            .enumerate()
+            .map(|(i, ((x, classes, weights), (z, log_det, input)))| {
+                self.shard(Shard { first: i * size, x, classes, weights, z, log_det, input }, slope)
             })
             .collect();
         let mut total = self.zeros();
@@ -78,7 +98,7 @@ impl<T: Real> CpuTarFlow<T> {
         })
     }
 
-    fn shard(&self, shard: Shard<'_>) -> Vec<T> {
+    fn shard(&self, shard: Shard<'_>, slope_of: Slope<'_>) -> Vec<T> {
         let mut flat = self.zeros();
         let (tokens, dims) = (self.network.config.tokens(), self.dims());
         let group = (ROWS / tokens).clamp(1, shard.classes.len());
@@ -86,11 +106,14 @@ impl<T: Real> CpuTarFlow<T> {
         let given = shard.x.chunks(group * dims).zip(shard.classes.chunks(group)).zip(shard.weights.chunks(group));
         let found = shard.z.chunks_mut(group * dims).zip(shard.log_det.chunks_mut(group * tokens));
         let found = found.zip(shard.input.chunks_mut(group * dims));
-        for (((x, classes), weights), ((z, log_det), input)) in given.zip(found) {
+        for (run, (((x, classes), weights), ((z, log_det), input))) in given.zip(found).enumerate() {
             let end = reverse.forward(&self.network, x, classes, log_det);
             z.iter_mut().zip(end).for_each(|(z, end)| *z = end.wide());
-            let each = weights.iter().flat_map(|&weight| std::iter::repeat_n(T::of(weight), dims));
-            let mut slope: Vec<T> = each.zip(end).map(|(weight, z)| weight * *z).collect();
+            let images = (shard.first + run * group..).zip(z.chunks_exact(dims)).zip(weights);
+            let weighted = |((i, z), &weight): ((usize, &[f64]), &f64)| {
+                slope_of(i, z).into_iter().map(move |slope| T::of(weight) * T::of(slope))
+            };
+            let mut slope: Vec<T> = images.flat_map(weighted).collect();
             let log_det: Vec<T> = weights.iter().map(|&weight| T::of(-weight)).collect();
             reverse.backward(&self.network, &mut slope, &log_det, classes, Some(&mut flat));
             input.iter_mut().zip(slope).for_each(|(input, slope)| *input = slope.wide());
