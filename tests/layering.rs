@@ -21,7 +21,22 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("bayes", &["error", "units", "events", "provenance", "kernels", "flow", "oracle"]),
     ("measure", &["error", "units", "events", "kernels"]),
     ("experiment", &["error", "units", "events", "data", "flow", "oracle", "bayes", "measure", "classifier", "figure"]),
-    ("export", &["error", "units", "events", "provenance", "data", "flow", "oracle", "bayes", "measure", "experiment"]),
+    (
+        "export",
+        &[
+            "error",
+            "units",
+            "events",
+            "provenance",
+            "data",
+            "flow",
+            "oracle",
+            "bayes",
+            "measure",
+            "figure",
+            "experiment",
+        ],
+    ),
     ("judge", &["error", "units", "events", "data", "flow", "classifier", "measure", "figure"]),
     (
         "validate",

@@ -63,9 +63,7 @@ pub fn by_sampling(
         for first in (0..n).step_by(world.batch()) {
             let indices: Vec<usize> = (first..first.saturating_add(world.batch()).min(n)).collect();
             for sample in world.sample_indices(&spec, &settings, &indices)? {
-                let best = sample.posterior.decision;
-                let others = sample.posterior.probabilities.iter().enumerate().filter(|(k, _)| *k != best);
-                doubts.push(others.map(|(_, p)| p).sum::<f64>());
+                doubts.push(sample.posterior.doubt(sample.posterior.decision));
                 entropies.push(sample.posterior.entropy_nats);
             }
             events

@@ -228,6 +228,24 @@ pub enum OracleCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Measure what pictures of 4 to 16 bits a value keep of the posteriors of a world's samples.
+    Depth {
+        /// Bundled name, oracle folder, or checkpoint file.
+        oracle: String,
+        /// Samples to compare.
+        #[arg(long, default_value_t = 1000, value_name = "N")]
+        samples: usize,
+        #[command(flatten)]
+        world: WorldArgs,
+        /// Seed of the samples.
+        #[arg(long, default_value_t = 0)]
+        seed: u64,
+        #[command(flatten)]
+        device: DeviceArg,
+        /// Print one JSON document.
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 /// Where and how exactly to compute.

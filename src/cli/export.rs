@@ -83,14 +83,17 @@ fn tell(args: &ExportArgs, manifest: &Manifest) {
         if let Some(rounding) = split.rounding.describe() {
             println!("  {rounding}");
         }
-        if let Some(drift) = &split.eight_bit {
+        for (bits, cost) in &split.pictures {
             println!(
-                "  8 bits: KL of their posteriors {} nats, at most {:.3}; {} Bayes decisions changed",
-                within(&drift.kl_nats, 1.0),
-                drift.largest_kl_nats,
-                drift.decisions_changed
+                "  {bits} bits: KL of their posteriors {} nats, at most {:.3}; {} % of Bayes decisions changed",
+                within(&cost.kl_nats, 1.0),
+                cost.largest_kl_nats,
+                within(&cost.decisions_changed, 100.0)
             );
         }
+    }
+    for sentence in manifest.picture_sentences() {
+        println!("{sentence}");
     }
     println!("{} files, listed with their SHA-256 in dataset.json", manifest.files.len());
 }

@@ -1,4 +1,4 @@
-//! `bayescope oracle list|info|train`.
+//! `bayescope oracle list|info|train`, and what the other subcommands lead to.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -31,6 +31,9 @@ pub fn run(command: OracleCommand) -> Result<()> {
         OracleCommand::Validate(args) => validate::run(&args),
         OracleCommand::Precision { oracle, images, world, seed, device, json } => {
             validate::precision(&oracle, images, &world, seed, device, json)
+        }
+        OracleCommand::Depth { oracle, samples, world, seed, device, json } => {
+            validate::depth(&oracle, samples, &world, seed, device, json)
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `bayescope oracle validate|precision`.
+//! `bayescope oracle validate|precision|depth`.
 
 use std::ops::ControlFlow;
 
@@ -8,6 +8,7 @@ use super::{Opened, print_json, print_text, with_oracle};
 use crate::device::Chosen;
 use crate::error::Result;
 use crate::events::Events;
+use crate::export::depth_curve;
 use crate::units::Seed;
 use crate::validate::{
     FeatureChoice, OnTheSpot, Pairs, ValidateEvent, ValidateSpec, Validation, compare_precision, tables, validate,
@@ -95,6 +96,16 @@ pub fn precision(
         let about = (oracle, &opened.info, &opened.device[..]);
         let mut bar = Bar::new("comparing");
         compare_precision(&opened.world, about, (images, &settings, Seed(seed)), &mut bar)
+    })?;
+    if json { print_json(&found) } else { print_text(&found.table().text()) }
+}
+
+/// Measures what pictures keep of a world's posteriors.
+pub fn depth(oracle: &str, samples: usize, world: &WorldArgs, seed: u64, device: DeviceArg, json: bool) -> Result<()> {
+    let compute = Compute { device, precision: PrecisionArg::F32 };
+    let found = with_oracle(oracle, &compute, |opened, _| {
+        let settings = world.settings(opened.world.class_names().len())?;
+        depth_curve(&opened.world, &settings, samples, Seed(seed), &mut Bar::new("comparing pictures"))
     })?;
     if json { print_json(&found) } else { print_text(&found.table().text()) }
 }

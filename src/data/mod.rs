@@ -10,7 +10,7 @@
 //! | `open`, `source`, `names` | what a path holds; how a file is opened; class names beside it |
 //! | `idx`, `cifar`, `batches`, `pickle`, `folder`, `tiff` | pixels from outside, a format each |
 //! | `npy`, `archive`, `npz`, `stream`, `table` | NumPy's files: one array; archives, as a whole, piece by piece, written block by block |
-//! | `world`, `pad` | images in world space; images brought into the shape a model expects |
+//! | `world`, `pad`, `levels` | images in world space; images brought into the shape a model expects; pictures of real values |
 //! | `classes` | which class of a model each class of a dataset is |
 //! | `fid_stats` | statistics of other programs |
 //! | `fetch` | corpora by name |
@@ -25,6 +25,7 @@ pub mod fetch;
 mod fid_stats;
 mod folder;
 mod idx;
+mod levels;
 mod names;
 mod npy;
 mod npz;
@@ -47,6 +48,7 @@ pub use classes::{listed, numerals, places};
 pub use fid_stats::{FidStatistics, read_fid_statistics};
 pub use folder::{read_folder, read_image_files};
 pub use idx::read_idx;
+pub use levels::{Levels, joined, range_of};
 pub(crate) use npy::{Array, Types, Values, read_npy_file};
 pub use npz::{read_array, read_logp, read_npz};
 pub use open::{open, open_dataset, open_dataset_within, open_split, open_test, open_test_within};
@@ -55,7 +57,7 @@ pub(crate) use source::{CUT_SHORT, open_file, said};
 pub use stream::NpzImages;
 pub use table::{Column, Stored, write_table};
 pub use world::{WorldBatch, add_npz_in_pieces, write_npz, write_npz_in_pieces};
-pub use write::{contact_sheet, encode_png, write_atomically, write_named, write_png};
+pub use write::{contact_sheet, encode_png, encode_png16, write_atomically, write_named, write_png};
 
 /// Channels, height and width of every image of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

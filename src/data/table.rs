@@ -26,9 +26,9 @@ pub enum Stored {
 
 /// One array of a table: a row for each item.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Column {
+pub struct Column<'a> {
     /// Its name.
-    pub name: &'static str,
+    pub name: &'a str,
     /// Type of its numbers.
     pub stored: Stored,
     /// Shape of one row; empty for one number.
@@ -43,7 +43,7 @@ pub struct Column {
 pub fn write_table(
     path: &Path,
     rows: usize,
-    columns: &[Column],
+    columns: &[Column<'_>],
     values: &mut dyn FnMut(usize, Range<usize>) -> Result<Vec<f64>>,
 ) -> Result<()> {
     let mut stopped = None;

@@ -174,9 +174,29 @@ pub fn write_png(path: &Path, shape: ImageShape, pixels: &[u8]) -> Result<()> {
 /// # Errors
 /// When `pixels` is not `shape` or no PNG has that shape.
 pub fn encode_png(shape: ImageShape, pixels: &[u8]) -> Result<Vec<u8>> {
+    encode(shape, pixels, [ExtendedColorType::L8, ExtendedColorType::Rgb8], |pixels| pixels)
+}
+
+/// [`encode_png`] of an image with 16 bits a value.
+///
+/// # Errors
+/// As [`encode_png`].
+pub fn encode_png16(shape: ImageShape, pixels: &[u16]) -> Result<Vec<u8>> {
+    // The encoder takes the machine's own order of bytes.
+    let bytes = |pixels: Vec<u16>| pixels.into_iter().flat_map(u16::to_ne_bytes).collect();
+    encode(shape, pixels, [ExtendedColorType::L16, ExtendedColorType::Rgb16], bytes)
+}
+
+/// The bytes of a PNG of a grey or RGB image.
+fn encode<T: Copy>(
+    shape: ImageShape,
+    pixels: &[T],
+    [grey, rgb]: [ExtendedColorType; 2],
+    bytes: impl Fn(Vec<T>) -> Vec<u8>,
+) -> Result<Vec<u8>> {
     let color = match shape.channels {
-        1 => ExtendedColorType::L8,
-        3 => ExtendedColorType::Rgb8,
+        1 => grey,
+        3 => rgb,
         other => {
             return Err(Error::input(format!("a PNG has 1 or 3 channels, not {other}")));
         }
@@ -188,15 +208,15 @@ pub fn encode_png(shape: ImageShape, pixels: &[u8]) -> Result<Vec<u8>> {
             pixels.len()
         )));
     }
-    let mut bytes = Vec::new();
-    PngEncoder::new(&mut bytes)
-        .write_image(&interleave(shape, pixels), shape.width as u32, shape.height as u32, color)
+    let mut png = Vec::new();
+    PngEncoder::new(&mut png)
+        .write_image(&bytes(interleave(shape, pixels)), shape.width as u32, shape.height as u32, color)
         .map_err(|e| Error::input(format!("no PNG could be made of the image: {e}")))?;
-    Ok(bytes)
+    Ok(png)
 }
 
 /// CHW → HWC.
-fn interleave(shape: ImageShape, pixels: &[u8]) -> Vec<u8> {
+fn interleave<T: Copy>(shape: ImageShape, pixels: &[T]) -> Vec<T> {
     let plane = shape.height * shape.width;
     (0..plane).flat_map(|at| (0..shape.channels).map(move |c| pixels[c * plane + at])).collect()
 }
@@ -293,6 +313,17 @@ mod tests {
         replace_file(&path, |out| out.write_all(b"third")).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"third");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn sixteen_bits_come_back_as_they_were() {
+        let shape = ImageShape { channels: 3, height: 1, width: 2 };
+        let pixels = [0, 65535, 1, 256, 4097, 255];
+        let png = encode_png16(shape, &pixels).unwrap();
+        let read = image::load_from_memory(&png).unwrap();
+        assert_eq!(read.color(), image::ColorType::Rgb16);
+        assert_eq!(read.into_rgb16().into_raw(), [0, 1, 4097, 65535, 256, 255]);
+        assert!(encode_png16(shape, &pixels[1..]).is_err());
     }
 
     #[test]

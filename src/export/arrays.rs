@@ -1,9 +1,9 @@
-//! `train.npz` and `test.npz`: the float images with everything known about each; and the numbers beside 8-bit images.
+//! `train.npz` and `test.npz`: the float images with everything known about each; and the numbers beside pictures.
 
 use std::ops::Range;
 
 use super::pieces::Pieces;
-use super::rounded::{COLUMNS, columns};
+use super::rounded::{columns, name_of};
 use super::{ExportEvent, Format, Stage};
 use crate::data::{Column, Stored, read_array, write_table};
 use crate::error::Result;
@@ -40,16 +40,20 @@ pub(super) fn write(pieces: &Pieces<'_>, events: &mut dyn Events<ExportEvent>) -
     Ok(vec![name])
 }
 
-/// Writes `SPLIT.8bit.npz`; returns its name.
-pub(super) fn write_rounded(pieces: &Pieces<'_>) -> Result<String> {
-    let name = format!("{}.8bit.npz", pieces.split);
+/// Writes `SPLIT.8bit.npz` or `SPLIT.16bit.npz`; returns its name.
+pub(super) fn write_rounded(pieces: &Pieces<'_>, bits: u32, costly: bool) -> Result<String> {
+    let name = format!("{}.{bits}bit.npz", pieces.split);
     let path = pieces.work.folder.join(&name);
     if path.is_file() {
         return Ok(name);
     }
+    let kept = columns(pieces.classes());
+    let names: Vec<String> = kept.iter().map(|column| name_of(column.name, costly)).collect();
+    let written: Vec<Column> =
+        kept.iter().zip(&names).map(|(column, name)| Column { name, ..column.clone() }).collect();
     let mut open = Open::default();
-    write_table(&path, pieces.images(), &columns(pieces.classes()), &mut |c, rows| {
-        open.rows(pieces, c, rows, &mut |range| read_array(&pieces.rounded(range), COLUMNS[c].0))
+    write_table(&path, pieces.images(), &written, &mut |c, rows| {
+        open.rows(pieces, c, rows, &mut |range| read_array(&pieces.rounded(range, bits), kept[c].name))
     })?;
     Ok(name)
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Drift, ExportEvent, ExportSpec, Format, Stage, Work};
+use super::{DepthCost, ExportEvent, ExportSpec, Format, Stage, Work};
 use crate::data::{DATASET, ImageShape, write_atomically};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
@@ -71,9 +71,9 @@ pub struct SplitRecord {
     pub aleatoric_nats: Estimate,
     /// Images whose posterior their 32-bit x does not carry.
     pub rounding: Rounding,
-    /// What 8 bits do to posteriors; absent where there are no 8-bit images.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub eight_bit: Option<Drift>,
+    /// What pictures do to posteriors, by their bits.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub pictures: BTreeMap<u32, DepthCost>,
 }
 
 impl Manifest {
@@ -99,8 +99,8 @@ impl Manifest {
             shape: work.world.shape(),
             world_space: pixels.describe(),
             pixel_range: pixels.range(),
-            exactness: "posteriors are exact for the float32 x of the .npz files, but for the images counted under `rounding`; 8-bit images \
-                        have posteriors of their own in SPLIT.8bit.npz"
+            exactness: "posteriors are exact for the float32 x of the .npz files, but for the images counted under `rounding`; the \
+                        posteriors beside pictures are those of the rounded images"
                 .into(),
             world,
             splits: BTreeMap::new(),
@@ -162,11 +162,33 @@ impl Manifest {
 
     fn has(&self, format: Format) -> bool {
         let ending = match format {
-            Format::Npz => return self.splits.keys().any(|split| self.files.contains_key(&format!("{split}.npz"))),
+            Format::Npz => ".npz",
             Format::Png => ".sha256",
-            Format::Parquet => ".parquet",
+            Format::Png16 => ".16bit.sha256",
+            Format::Parquet => return self.files.keys().any(|name| name.ends_with(".parquet")),
         };
-        self.files.keys().any(|name| name.ends_with(ending))
+        self.splits.keys().any(|split| self.files.contains_key(&format!("{split}{ending}")))
+    }
+
+    /// Whether pictures of so many bits lose the truth in any split.
+    pub(super) fn is_costly(&self, bits: u32) -> bool {
+        self.splits.values().filter_map(|split| split.pictures.get(&bits)).any(DepthCost::is_costly)
+    }
+
+    /// What is known of the Bayes error of its pictures, a sentence a depth; the most cautious of its splits.
+    pub fn picture_sentences(&self) -> Vec<String> {
+        let error = self.world.truth.bayes_error.value;
+        let costs = || self.splits.values().flat_map(|split| split.pictures.values());
+        let depths: std::collections::BTreeSet<u32> = costs().map(|cost| cost.levels.bits).collect();
+        let largest = |bits: u32| {
+            let of = costs().filter(|cost| cost.levels.bits == bits);
+            of.max_by(|a, b| a.kl_nats.value.total_cmp(&b.kl_nats.value))
+        };
+        depths
+            .into_iter()
+            .filter_map(largest)
+            .map(|cost| format!("{}; {}", cost.sentence(error), cost.levels.formula()))
+            .collect()
     }
 
     /// What a person who finds the folder has to know.
@@ -195,24 +217,75 @@ impl Manifest {
             let (value, (low, high)) = (mutual.value, mutual.interval);
             text += &format!("| mutual information I(X;Y) | {value:.5} bits | {low:.5} to {high:.5} |\n");
         }
-        text += "\n| split | images | Bayes error of the images, % | mean H(p), nats | KL of 8-bit posteriors, nats |\n|---|---|---|---|---|\n";
+        text += "\n| split | images | Bayes error of the images, % | mean H(p), nats |\n|---|---|---|---|\n";
         for (name, split) in splits {
             let (error, entropy) = (interval(&split.bayes_error, 100.0), interval(&split.aleatoric_nats, 1.0));
-            let drift =
-                split.eight_bit.as_ref().map_or_else(|| "no 8-bit images".into(), |d| interval(&d.kl_nats, 1.0));
-            text += &format!("| {name} | {} | {error} | {entropy} | {drift} |\n", split.images);
+            text += &format!("| {name} | {} | {error} | {entropy} |\n", split.images);
         }
+        text += &self.picture_table();
         text += "\nNo classifier, however trained, has a smaller expected error than the Bayes error. To judge one: let it predict the test images \
                  in their order and run `bayescope evaluate THIS_FOLDER --predictions FILE`.\n";
+        text += &self.readers();
+        text + &format!("\n{}.\n", self.exactness)
+    }
+
+    /// What pictures keep, and what their columns are called.
+    fn picture_table(&self) -> String {
+        if self.picture_sentences().is_empty() {
+            return String::new();
+        }
+        let mut text = String::from(
+            "\n| pictures of | bits | KL of the exact posterior from theirs, nats | Bayes decisions changed | largest KL |\n|---|---|---|---|---|\n",
+        );
+        for (name, split) in &self.splits {
+            for (bits, cost) in &split.pictures {
+                let Estimate { value, interval } = cost.kl_nats;
+                text += &format!(
+                    "| {name} | {bits} | {value:.5} [{:.5}, {:.5}] | {:.2} % | {:.3} |\n",
+                    interval.low,
+                    interval.high,
+                    100.0 * cost.decisions_changed.value,
+                    cost.largest_kl_nats
+                );
+            }
+        }
+        for sentence in self.picture_sentences() {
+            text += &format!("\n{sentence}.\n");
+        }
+        if self.splits.values().flat_map(|split| split.pictures.values()).any(DepthCost::is_costly) {
+            text += "\nColumns that begin with `midpoint_` are those of one point of the picture's cell: neither soft labels nor a truth to judge by.\n";
+        }
+        text
+    }
+
+    /// How each format is read.
+    fn readers(&self) -> String {
+        let rgb = self.shape.channels > 1;
+        let mut text = String::new();
+        let mut code = |lines: &str| text += &format!("\n```python\n{lines}\n```\n");
         if self.has(Format::Npz) {
-            text += "\n```python\nimport numpy as np\ntest = np.load(\"test.npz\")\nx, y, p = test[\"x\"], test[\"y\"], test[\"posterior\"]  # [N, C, H, W], [N], [N, K]\n```\n";
+            code(
+                "import numpy as np\ntest = np.load(\"test.npz\")\nx, y, p = test[\"x\"], test[\"y\"], test[\"posterior\"]  # [N, C, H, W], [N], [N, K]",
+            );
+        }
+        if self.has(Format::Png16) {
+            code(
+                "import cv2  # Pillow reads RGB pictures of 16 bits with 8\nfrom torchvision.datasets import ImageFolder\ntrain = ImageFolder(\"png16/train\", loader=lambda path: cv2.imread(path, cv2.IMREAD_UNCHANGED))  # BGR where in colour\n# file 000123.png is row 123 of train.16bit.npz",
+            );
         }
         if self.has(Format::Png) {
-            text += "\n```python\nfrom torchvision.datasets import ImageFolder\ntrain = ImageFolder(\"train\")  # file 000123.png is row 123 of train.8bit.npz\n```\n";
+            code(
+                "from torchvision.datasets import ImageFolder\ntrain = ImageFolder(\"train\")  # file 000123.png is row 123 of train.8bit.npz",
+            );
         }
         if self.has(Format::Parquet) {
-            text += "\n```python\nfrom datasets import load_dataset\ndata = load_dataset(\"parquet\")  # the folder parquet/\n```\n";
+            let bytes = "\nimport cv2, numpy as np\nimage = cv2.imdecode(np.frombuffer(data[\"train\"][0][\"image\"][\"bytes\"], \"u1\"), cv2.IMREAD_UNCHANGED)  # 16 bits, BGR";
+            let eight = self.has(Format::Png) && !self.has(Format::Png16);
+            let more = if rgb && !eight { bytes } else { "" };
+            code(&format!(
+                "from datasets import load_dataset\ndata = load_dataset(\"parquet\")  # the folder parquet/{more}"
+            ));
         }
-        text + &format!("\n{}.\n", self.exactness)
+        text
     }
 }

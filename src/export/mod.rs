@@ -1,7 +1,8 @@
 //! A dataset of a world to take away: images of it at one temperature with their exact posteriors, as arrays, as pictures, or both.
 //!
-//! The float tensors are the reference: for them alone posteriors are exact (theory §1). Pictures have 8 bits a value: beside them stand
-//! the posteriors of the rounded pixels, computed again, and how far these are from those of the image that was rounded.
+//! The float tensors are the reference: for them alone posteriors are exact (theory §1). Pictures have 16 bits a value, which hardly
+//! change a posterior, or 8, which may lose it: beside them stand the posteriors of the rounded images, and how far these are from the
+//! exact ones.
 //!
 //! An export is made of pieces of a few thousand images, each written whole. A killed one goes on with the first piece that is missing;
 //! the files of the dataset are put together at the end, piece by piece, so that no more than one is ever in memory. `dataset.json` is
@@ -11,11 +12,12 @@
 //! |---|---|
 //! | `mod` | what is asked for, and the order of the work |
 //! | `pieces` | images drawn and kept piece by piece |
-//! | `rounded` | what 8 bits do to posteriors |
+//! | `rounded`, `depth` | pictures of samples and what rounding does to posteriors; the same over all depths |
 //! | `arrays`, `parquet`, `pictures` | the files |
 //! | `manifest` | `dataset.json` and the card beside it |
 
 mod arrays;
+mod depth;
 mod manifest;
 mod parquet;
 mod pictures;
@@ -27,15 +29,15 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::{Split, alone, is_vacant, write_atomically};
+use crate::data::{Levels, Split, alone, is_vacant, joined, range_of, write_atomically};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::experiment::Facts;
 use crate::oracle::world::{Settings, World};
 use crate::units::Seed;
 
+pub use depth::{COSTLY_NATS, Depth, DepthCost, DepthCurve, depth_curve};
 pub use manifest::{Manifest, SplitRecord};
-pub use rounded::Drift;
 
 use pieces::Pieces;
 
@@ -54,26 +56,37 @@ pub enum Format {
     Npz,
     /// `train/CLASS/000123.png`: 8-bit pictures as torchvision's ImageFolder reads them.
     Png,
-    /// `parquet/train.parquet`: 8-bit pictures as Hugging Face's `datasets` reads them.
+    /// `png16/train/CLASS/000123.png`: the same with 16 bits a value, which keep the posteriors.
+    Png16,
+    /// `parquet/train.parquet`: pictures as Hugging Face's `datasets` reads them: of 16 bits a value, unless 8-bit pictures alone are
+    /// asked for beside it.
     Parquet,
 }
 
 impl Format {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Npz, Self::Png, Self::Parquet];
+    pub const ALL: [Self; 4] = [Self::Npz, Self::Png16, Self::Parquet, Self::Png];
+
+    /// The kinds of folders of pictures.
+    pub(crate) const PNG: [Self; 2] = [Self::Png, Self::Png16];
 
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Npz => "npz",
             Self::Png => "png",
+            Self::Png16 => "png16",
             Self::Parquet => "parquet",
         }
     }
 
-    /// Whether its images have 8 bits a value.
-    fn is_eight_bit(self) -> bool {
-        self != Self::Npz
+    /// Bits of a value of its pictures, where they are its own choice.
+    fn bits(self) -> Option<u32> {
+        match self {
+            Self::Png => Some(8),
+            Self::Png16 => Some(16),
+            Self::Npz | Self::Parquet => None,
+        }
     }
 }
 
@@ -108,8 +121,18 @@ impl ExportSpec {
         [Split::Train, Split::Test].into_iter().filter(|split| self.images(*split) > 0)
     }
 
-    fn is_eight_bit(&self) -> bool {
-        self.formats.iter().any(|format| format.is_eight_bit())
+    /// Bits of a value in parquet files: as in the folders of pictures beside them, 16 where there is a choice.
+    fn parquet_bits(&self) -> u32 {
+        if self.has(Format::Png) && !self.has(Format::Png16) { 8 } else { 16 }
+    }
+
+    /// Bits of the pictures that are made, each once.
+    pub fn depths(&self) -> Vec<u32> {
+        let own = self.formats.iter().filter_map(|format| match format {
+            Format::Parquet => Some(self.parquet_bits()),
+            other => other.bits(),
+        });
+        own.collect::<std::collections::BTreeSet<u32>>().into_iter().collect()
     }
 
     fn has(&self, format: Format) -> bool {
@@ -125,7 +148,7 @@ impl ExportSpec {
             return Err(Error::input("there is nothing to export: both --train and --test are 0"));
         }
         if self.formats.is_empty() {
-            return Err(Error::input("choose a format at least: npz, png or parquet"));
+            return Err(Error::input("choose a format at least: npz, png16, parquet or png"));
         }
         if self.settings.tau.get() == 0.0 {
             return Err(Error::input(
@@ -151,6 +174,8 @@ pub struct ExportEvent {
 pub enum Stage {
     /// Images are drawn.
     Drawing(Split),
+    /// Pictures of so many bits are made, and their posteriors computed.
+    Rounding(Split, u32),
     /// The world's Bayes error and entropies are computed.
     Figures,
     /// Files are put together.
@@ -164,6 +189,7 @@ impl Stage {
     pub fn label(self) -> String {
         match self {
             Self::Drawing(split) => format!("drawing {split} images"),
+            Self::Rounding(split, bits) => format!("scoring {bits}-bit pictures of {split}"),
             Self::Figures => "computing the world's Bayes error".into(),
             Self::Writing(split, format) => format!("writing {split} as {}", format.name()),
             Self::Hashing => "hashing files".into(),
@@ -230,22 +256,49 @@ impl Work<'_> {
         for split in self.spec.splits() {
             Pieces::new(self, split).draw(events)?;
         }
+        let pictures = self.pictures(events)?;
         let facts = self.facts(events)?;
         let mut manifest = Manifest::of(self, facts);
         for split in self.spec.splits() {
+            manifest.splits.insert(split.to_string(), Pieces::new(self, split).record(&pictures)?);
+        }
+        for split in self.spec.splits() {
             let pieces = Pieces::new(self, split);
-            manifest.splits.insert(split.to_string(), pieces.record()?);
             let written = self.spec.formats.iter().map(|&format| match format {
                 Format::Npz => arrays::write(&pieces, events),
-                Format::Png => pictures::list(&pieces, events),
-                Format::Parquet => parquet::write(&pieces, events),
+                Format::Png | Format::Png16 => pictures::list(&pieces, format, events),
+                Format::Parquet => {
+                    let bits = self.spec.parquet_bits();
+                    let levels = pictures.iter().find(|levels| levels.bits == bits);
+                    let costly = manifest.is_costly(bits);
+                    levels.map_or(Ok(Vec::new()), |levels| parquet::write(&pieces, *levels, costly, events))
+                }
             });
-            let names = written.collect::<Result<Vec<_>>>()?.into_iter().flatten();
-            let eight_bit = self.spec.is_eight_bit().then(|| arrays::write_rounded(&pieces)).transpose()?;
-            manifest.hash(self, names.chain(eight_bit), events)?;
+            let mut names: Vec<String> = written.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect();
+            for levels in &pictures {
+                names.push(arrays::write_rounded(&pieces, levels.bits, manifest.is_costly(levels.bits))?);
+            }
+            manifest.hash(self, names.into_iter(), events)?;
         }
         manifest.write(self.folder)?;
         Ok(manifest)
+    }
+
+    /// Makes the pictures of every split and depth, over the range of all values.
+    fn pictures(&self, events: &mut dyn Events<ExportEvent>) -> Result<Vec<Levels>> {
+        let depths = self.spec.depths();
+        if depths.is_empty() {
+            return Ok(Vec::new());
+        }
+        let ranges = self.spec.splits().map(|split| Pieces::new(self, split).range());
+        let range = ranges.collect::<Result<Vec<_>>>()?.into_iter().fold(range_of(&[]), joined);
+        let levels = depths.into_iter().map(|bits| Levels::new(bits, range)).collect::<Result<Vec<_>>>()?;
+        for split in self.spec.splits() {
+            for levels in &levels {
+                Pieces::new(self, split).round(*levels, events)?;
+            }
+        }
+        Ok(levels)
     }
 
     /// Removes the pieces of a complete dataset: as large as itself, and of no more use.

@@ -1,4 +1,4 @@
-//! `parquet/train.parquet`: 8-bit pictures with labels and posteriors as Hugging Face's `datasets` reads them: an image is a group of PNG
+//! `parquet/train.parquet`: pictures with labels and posteriors as Hugging Face's `datasets` reads them: an image is a group of PNG
 //! bytes and a path, and the features stand as JSON in the footer.
 
 use std::io;
@@ -13,34 +13,47 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 use rayon::prelude::*;
 
-use super::pictures::picture;
+use super::pictures::{encode, picture};
 use super::pieces::Pieces;
+use super::rounded::name_of;
 use super::{ExportEvent, Format, Stage};
-use crate::data::{encode_png, read_array, write_atomically};
+use crate::data::{Levels, read_array, write_atomically};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 
 /// Folder of the files: `datasets` tells the kind of a folder by what is in it.
 const FOLDER: &str = "parquet";
 
-const SCHEMA: &str = "message schema {
-    optional group image { optional binary bytes; optional binary path (UTF8); }
+/// The columns, those of pictures that lose the truth under names of their own.
+fn schema(costly: bool) -> String {
+    let [posterior, aleatoric] = ["posterior", "aleatoric"].map(|column| name_of(column, costly));
+    format!(
+        "message schema {{
+    optional group image {{ optional binary bytes; optional binary path (UTF8); }}
     optional int64 label;
     optional int64 id;
-    optional group posterior (LIST) { repeated group list { optional float element; } }
-    optional double aleatoric;
+    optional group {posterior} (LIST) {{ repeated group list {{ optional float element; }} }}
+    optional double {aleatoric};
     optional double drift;
-}";
+}}"
+    )
+}
 
-/// The features, as `datasets` writes them into the footer.
-fn features(class_names: &[String]) -> String {
+/// The features, as `datasets` writes them into the footer. Pillow reads RGB pictures of 16 bits with 8: where they are such, the reader
+/// is told to hand out their bytes.
+fn features(class_names: &[String], decode: bool, costly: bool) -> String {
     let value = |dtype: &str| serde_json::json!({ "dtype": dtype, "_type": "Value" });
+    let image = if decode {
+        serde_json::json!({ "_type": "Image" })
+    } else {
+        serde_json::json!({ "decode": false, "_type": "Image" })
+    };
     let features = serde_json::json!({ "info": { "features": {
-        "image": { "_type": "Image" },
+        "image": image,
         "label": { "names": class_names, "_type": "ClassLabel" },
         "id": value("int64"),
-        "posterior": { "feature": value("float32"), "_type": "List" },
-        "aleatoric": value("float64"),
+        name_of("posterior", costly): { "feature": value("float32"), "_type": "List" },
+        name_of("aleatoric", costly): value("float64"),
         "drift": value("float64"),
     } } });
     features.to_string()
@@ -60,7 +73,12 @@ struct Rows {
 }
 
 /// Writes `parquet/SPLIT.parquet`, a row group a piece; returns its name.
-pub(super) fn write(pieces: &Pieces<'_>, events: &mut dyn Events<ExportEvent>) -> Result<Vec<String>> {
+pub(super) fn write(
+    pieces: &Pieces<'_>,
+    levels: Levels,
+    costly: bool,
+    events: &mut dyn Events<ExportEvent>,
+) -> Result<Vec<String>> {
     let name = format!("{FOLDER}/{}.parquet", pieces.split);
     let path = pieces.work.folder.join(&name);
     if path.is_file() {
@@ -68,8 +86,10 @@ pub(super) fn write(pieces: &Pieces<'_>, events: &mut dyn Events<ExportEvent>) -
     }
     let folder = pieces.work.folder.join(FOLDER);
     std::fs::create_dir_all(&folder).map_err(|e| Error::io(&folder, e))?;
-    let schema = parse_message_type(SCHEMA).map_err(|e| Error::file(&path, e.to_string()))?;
-    let features = KeyValue::new("huggingface".to_owned(), features(pieces.work.world.class_names()));
+    let schema = parse_message_type(&schema(costly)).map_err(|e| Error::file(&path, e.to_string()))?;
+    let world = pieces.work.world;
+    let decode = levels.bits == 8 || world.shape().channels == 1;
+    let features = KeyValue::new("huggingface".to_owned(), features(world.class_names(), decode, costly));
     let properties = WriterProperties::builder()
         .set_compression(Compression::SNAPPY)
         .set_created_by(format!("bayescope {}", env!("CARGO_PKG_VERSION")))
@@ -82,7 +102,7 @@ pub(super) fn write(pieces: &Pieces<'_>, events: &mut dyn Events<ExportEvent>) -
         for range in pieces.ranges() {
             let progress = Progress { done: range.start, total };
             let event = ExportEvent { stage: Stage::Writing(pieces.split, Format::Parquet), progress };
-            match events.report(event).and_then(|()| Rows::of(pieces, &range)) {
+            match events.report(event).and_then(|()| Rows::of(pieces, &range, levels)) {
                 Ok(rows) => {
                     let group = file.next_row_group().map_err(io::Error::other)?;
                     rows.write(group).map_err(io::Error::other)?;
@@ -102,11 +122,13 @@ pub(super) fn write(pieces: &Pieces<'_>, events: &mut dyn Events<ExportEvent>) -
 }
 
 impl Rows {
-    fn of(pieces: &Pieces<'_>, range: &std::ops::Range<usize>) -> Result<Self> {
-        let world = pieces.work.world;
-        let (shape, pixels, rounded) = (world.shape(), world.flow().pixels(), pieces.rounded(range));
+    fn of(pieces: &Pieces<'_>, range: &std::ops::Range<usize>, levels: Levels) -> Result<Self> {
+        let (shape, rounded) = (pieces.work.world.shape(), pieces.rounded(range, levels.bits));
         let x = pieces.x(range)?;
-        let png = x.par_chunks(shape.dims()).map(|x| encode_png(shape, &pixels.picture(x)).map(ByteArray::from));
+        let png = x.par_chunks(shape.dims()).map(|x| {
+            let pixels: Vec<u16> = x.iter().map(|&x| levels.level(x)).collect();
+            encode(shape, levels.bits, &pixels).map(ByteArray::from)
+        });
         Ok(Self {
             png: png.collect::<Result<_>>()?,
             names: range.clone().map(|id| ByteArray::from(picture(id).into_bytes())).collect(),

@@ -1,19 +1,19 @@
-//! `train/CLASS/000123.png`: 8-bit pictures as torchvision's ImageFolder reads them.
+//! `train/CLASS/000123.png`, `png16/train/CLASS/000123.png`: pictures with 8 and 16 bits a value as torchvision's ImageFolder reads them.
 
 use std::fs::File;
 use std::io::Write;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
 use super::pieces::Pieces;
 use super::{ExportEvent, Format, Stage};
-use crate::data::{encode_png, write_atomically};
+use crate::data::{ImageShape, encode_png, encode_png16, write_atomically};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::oracle::export::file_name;
 use crate::oracle::folder::sha256;
-use crate::oracle::world::Sample;
 
 /// Folders of the classes. ImageFolder numbers classes in the order of their sorted names: where that is not the world's order, names begin
 /// with their number.
@@ -26,6 +26,23 @@ pub fn class_folders(names: &[String]) -> Vec<String> {
     folders.iter().enumerate().map(|(k, folder)| format!("{k:0digits$} {folder}")).collect()
 }
 
+/// Folder of the pictures of a split.
+fn root(pieces: &Pieces<'_>, format: Format) -> String {
+    match format {
+        Format::Png16 => format!("{}/{}", format.name(), pieces.split),
+        _ => pieces.split.to_string(),
+    }
+}
+
+/// The PNG of an image of whole levels, CHW.
+pub(super) fn encode(shape: ImageShape, bits: u32, levels: &[u16]) -> Result<Vec<u8>> {
+    match bits {
+        16 => encode_png16(shape, levels),
+        // Levels of 8 bits are below 256.
+        _ => encode_png(shape, &levels.iter().map(|&level| level as u8).collect::<Vec<_>>()),
+    }
+}
+
 /// Name of the picture of an image within its class.
 pub(super) fn picture(id: usize) -> String {
     format!("{id:06}.png")
@@ -33,16 +50,16 @@ pub(super) fn picture(id: usize) -> String {
 
 /// Writes the pictures of a piece. They are on the disk when this returns, and the piece is marked as done after them. A picture gets its
 /// name when it is whole: a full disk or a kill leaves none that is cut short.
-pub(super) fn write(pieces: &Pieces<'_>, samples: &[Sample], pixels: &[u8]) -> Result<()> {
-    let (world, split) = (pieces.work.world, pieces.split);
-    let root = pieces.work.folder.join(split.to_string());
+pub(super) fn write(pieces: &Pieces<'_>, format: Format, range: &Range<usize>, levels: &[u16]) -> Result<()> {
+    let (world, bits) = (pieces.work.world, format.bits().unwrap_or(8));
+    let root = pieces.work.folder.join(root(pieces, format));
     let folders: Vec<PathBuf> = class_folders(world.class_names()).iter().map(|name| root.join(name)).collect();
     folders.iter().try_for_each(|folder| std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e)))?;
-    let shape = world.shape();
-    let write = |(sample, pixels): (&Sample, &[u8])| {
-        let path = folders[sample.label].join(picture(sample.index));
-        let begun = path.with_file_name(format!(".{}", picture(sample.index)));
-        let png = encode_png(shape, pixels)?;
+    let (shape, labels) = (world.shape(), pieces.labels(range)?);
+    let write = |((id, label), levels): ((usize, usize), &[u16])| {
+        let path = folders[label].join(picture(id));
+        let begun = path.with_file_name(format!(".{}", picture(id)));
+        let png = encode(shape, bits, levels)?;
         let written = File::create(&begun).and_then(|mut file| file.write_all(&png));
         let named = written.and_then(|()| std::fs::rename(&begun, &path));
         named.map_err(|e| {
@@ -51,7 +68,7 @@ pub(super) fn write(pieces: &Pieces<'_>, samples: &[Sample], pixels: &[u8]) -> R
             Error::io(path, e)
         })
     };
-    samples.par_iter().zip(pixels.par_chunks(shape.dims())).try_for_each(write)?;
+    range.clone().into_par_iter().zip(labels).zip(levels.par_chunks(shape.dims())).try_for_each(write)?;
     sync_all(&root).map_err(|e| Error::io(root, e))
 }
 
@@ -67,16 +84,16 @@ fn sync_all(_: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Lists the pictures with their sums, as `sha256sum -c` reads them, in `SPLIT.sha256`; returns its name.
-pub(super) fn list(pieces: &Pieces<'_>, events: &mut dyn Events<ExportEvent>) -> Result<Vec<String>> {
-    let name = format!("{}.sha256", pieces.split);
-    let (split, folder, total) = (pieces.split, pieces.work.folder, pieces.images());
+/// Lists the pictures with their sums, as `sha256sum -c` reads them, in `SPLIT.sha256`, of 16 bits in `SPLIT.16bit.sha256`; returns its name.
+pub(super) fn list(pieces: &Pieces<'_>, format: Format, events: &mut dyn Events<ExportEvent>) -> Result<Vec<String>> {
+    let name = format!("{}{}.sha256", pieces.split, if format == Format::Png16 { ".16bit" } else { "" });
+    let (root, folder, total) = (root(pieces, format), pieces.work.folder, pieces.images());
     let folders = class_folders(pieces.work.world.class_names());
     let mut text = String::new();
     for range in pieces.ranges() {
         let labels = pieces.labels(&range)?;
         let line = |(id, label): (usize, usize)| {
-            let name = format!("{split}/{}/{}", folders[label], picture(id));
+            let name = format!("{root}/{}/{}", folders[label], picture(id));
             let path = folder.join(&name);
             let png = std::fs::read(&path).map_err(|e| Error::io(&path, e))?;
             Ok(format!("{}  {name}\n", sha256(&png)))
@@ -84,7 +101,7 @@ pub(super) fn list(pieces: &Pieces<'_>, events: &mut dyn Events<ExportEvent>) ->
         let lines = range.clone().into_par_iter().zip(labels).map(line).collect::<Result<Vec<String>>>()?;
         text += &lines.concat();
         let progress = Progress { done: range.end, total };
-        events.report(ExportEvent { stage: Stage::Writing(pieces.split, Format::Png), progress })?;
+        events.report(ExportEvent { stage: Stage::Writing(pieces.split, format), progress })?;
     }
     write_atomically(&folder.join(&name), |out| out.write_all(text.as_bytes()))?;
     Ok(vec![name])

@@ -5,17 +5,16 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::depth::{Costs, sampled};
 use super::manifest::SplitRecord;
-use super::rounded::{Drift, Rounded};
-use super::{ExportEvent, PARTS, Stage, Work, pictures};
-use crate::bayes::{Figure, of_samples};
-use crate::data::{NpzImages, Split, read_array, write_atomically, write_npz};
+use super::rounded::Rounded;
+use super::{ExportEvent, Format, PARTS, Stage, Work, pictures};
+use crate::data::{Levels, NpzImages, Split, joined, range_of, read_array, write_atomically, write_npz};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
-use crate::measure::{Estimate, Interval, mean};
 use crate::oracle::posterior::Posterior;
 use crate::oracle::rounding::Rounding;
-use crate::oracle::world::{Sample, SampleSpec, to_world_batch};
+use crate::oracle::world::{SampleSpec, to_world_batch};
 use crate::units::Seed;
 
 /// Bytes of images in a piece, at most (but for one image), and images, at most.
@@ -34,6 +33,8 @@ pub(super) struct Pieces<'a> {
 #[derive(Debug, Serialize, Deserialize)]
 struct PieceRecord {
     rounding: Rounding,
+    /// Smallest and largest value of x.
+    range: [f32; 2],
 }
 
 impl<'a> Pieces<'a> {
@@ -71,9 +72,20 @@ impl<'a> Pieces<'a> {
         self.file(range, "npz")
     }
 
-    /// The numbers of the rounded pixels of a piece.
-    pub fn rounded(&self, range: &Range<usize>) -> PathBuf {
-        self.file(range, "8bit.npz")
+    /// The numbers beside the pictures of a piece.
+    pub fn rounded(&self, range: &Range<usize>, bits: u32) -> PathBuf {
+        self.file(range, &format!("{bits}bit.npz"))
+    }
+
+    fn piece_record(&self, range: &Range<usize>) -> Result<PieceRecord> {
+        let path = self.file(range, "json");
+        let text = std::fs::read(&path).map_err(|e| Error::io(&path, e))?;
+        serde_json::from_slice(&text).map_err(|_| self.damaged(range))
+    }
+
+    /// Smallest and largest value of x of all images.
+    pub fn range(&self) -> Result<[f32; 2]> {
+        self.ranges().try_fold(range_of(&[]), |all, range| Ok(joined(all, self.piece_record(&range)?.range)))
     }
 
     /// World-space images of a piece, NCHW.
@@ -130,92 +142,76 @@ impl<'a> Pieces<'a> {
         let indices: Vec<usize> = range.clone().collect();
         for batch in indices.chunks(world.batch()) {
             // A slow world may be stopped within a batch.
-            let now = self.drawing(range, samples.len(), 0);
+            let now = self.drawing(range, samples.len());
             events.report(now)?;
             let drawn = world.sample_watched(&samples_of, settings, batch, &mut |_| events.emit(now))?;
             rounding.add(&world.rounding(&drawn, settings)?);
             samples.extend(drawn);
         }
-        events.report(self.drawing(range, samples.len(), 0))?;
-        if spec.is_eight_bit() {
-            self.round(range, &samples, events)?;
-        }
+        events.report(self.drawing(range, samples.len()))?;
         let path = self.file(range, "json");
-        let text = serde_json::to_vec(&PieceRecord { rounding }).map_err(|e| Error::file(&path, e.to_string()))?;
+        let smallest_and_largest = samples.iter().fold(range_of(&[]), |all, sample| joined(all, range_of(&sample.x)));
+        let record = PieceRecord { rounding, range: smallest_and_largest };
+        let text = serde_json::to_vec(&record).map_err(|e| Error::file(&path, e.to_string()))?;
         write_atomically(&path, |out| out.write_all(&text))?;
         write_npz(&self.piece(range), &to_world_batch(world.shape(), self.classes(), &samples))
     }
 
-    /// How far the drawing is, so many images of a piece drawn and, where there are 8-bit images, so many rounded: half the work each.
-    fn drawing(&self, range: &Range<usize>, drawn: usize, rounded: usize) -> ExportEvent {
-        let finished = if self.work.spec.is_eight_bit() { (drawn + rounded) / 2 } else { drawn };
-        let progress = Progress { done: range.start + finished, total: self.images() };
+    /// How far the drawing is, so many images of a piece drawn.
+    fn drawing(&self, range: &Range<usize>, drawn: usize) -> ExportEvent {
+        let progress = Progress { done: range.start + drawn, total: self.images() };
         ExportEvent { stage: Stage::Drawing(self.split), progress }
     }
 
-    /// Pictures, and the posteriors of their pixels.
-    fn round(&self, range: &Range<usize>, samples: &[Sample], events: &mut dyn Events<ExportEvent>) -> Result<()> {
-        let mut watch = |progress: Progress| events.emit(self.drawing(range, samples.len(), progress.done));
-        let rounded = Rounded::of(self.work, samples, &mut watch)?;
-        if self.work.spec.has(super::Format::Png) {
-            pictures::write(self, samples, &rounded.pixels)?;
+    /// Makes the pictures of these levels that are not there yet, and the numbers beside them, which come last.
+    pub fn round(&self, levels: Levels, events: &mut dyn Events<ExportEvent>) -> Result<()> {
+        let (bits, total) = (levels.bits, self.images());
+        let at = |done| ExportEvent { stage: Stage::Rounding(self.split, bits), progress: Progress { done, total } };
+        let format = Format::PNG.into_iter().find(|png| png.bits() == Some(bits) && self.work.spec.has(*png));
+        for range in self.ranges() {
+            if !self.rounded(&range, bits).is_file() {
+                let mut watch = |progress: Progress| events.emit(at(range.start + progress.done));
+                let rounded = Rounded::of(self, &range, levels, &mut watch)?;
+                if let Some(format) = format {
+                    pictures::write(self, format, &range, &rounded.pixels)?;
+                }
+                rounded.write(&self.rounded(&range, bits), self.classes())?;
+            }
+            events.report(at(range.end))?;
         }
-        rounded.write(&self.rounded(range))
+        Ok(())
     }
 
     /// What `dataset.json` says of the split.
-    pub fn record(&self) -> Result<SplitRecord> {
+    pub fn record(&self, pictures: &[Levels]) -> Result<SplitRecord> {
         let (mut counts, mut doubts, mut entropies) = (vec![0; self.classes()], Vec::new(), Vec::new());
         let mut rounding = Rounding::default();
-        let mut drift = self.work.spec.is_eight_bit().then(|| Drift::new(self.work));
+        let mut costs = vec![Costs::default(); pictures.len()];
         for range in self.ranges() {
             self.labels(&range)?.into_iter().for_each(|label| counts[label] += 1);
             let posteriors = self.posteriors(&range)?;
             if posteriors.len() != range.len() {
                 return Err(self.damaged(&range));
             }
-            doubts.extend(posteriors.iter().map(doubt));
+            doubts.extend(posteriors.iter().map(|posterior| posterior.doubt(posterior.decision)));
             entropies.extend(posteriors.iter().map(|posterior| posterior.entropy_nats));
-            let path = self.file(&range, "json");
-            let text = std::fs::read(&path).map_err(|e| Error::io(&path, e))?;
-            let record: PieceRecord = serde_json::from_slice(&text).map_err(|e| Error::file(&path, e.to_string()))?;
-            rounding.merge(&record.rounding);
-            if let Some(drift) = &mut drift {
-                let rounded = self.rounded(&range);
-                let after = self.posteriors_of(&read_array(&rounded, "logp")?);
-                drift.add(&posteriors, &after, &read_array(&rounded, "drift")?);
+            rounding.merge(&self.piece_record(&range)?.rounding);
+            for (levels, costs) in pictures.iter().zip(&mut costs) {
+                let logp = read_array(&self.rounded(&range, levels.bits), "logp")?;
+                costs.add(&posteriors, &self.posteriors_of(&logp));
             }
         }
-        let [bayes_error, aleatoric_nats] = estimates(&doubts, &entropies, self.classes());
+        let classes = self.classes();
+        let most = (classes as f64).ln();
+        let costs = pictures.iter().zip(costs).map(|(levels, costs)| (levels.bits, costs.finish(*levels, classes)));
         Ok(SplitRecord {
             images: self.images(),
             seed: self.seed(),
             counts,
-            bayes_error,
-            aleatoric_nats,
+            bayes_error: sampled(&doubts, &doubts, 1.0),
+            aleatoric_nats: sampled(&entropies, &doubts, most),
             rounding,
-            eight_bit: drift.map(|drift| drift.finish(self.classes())),
+            pictures: costs.collect(),
         })
     }
-}
-
-/// 1 − max p, without the rounding of that difference.
-pub(super) fn doubt(posterior: &Posterior) -> f64 {
-    let others = posterior.probabilities.iter().enumerate().filter(|(k, _)| *k != posterior.decision);
-    others.map(|(_, p)| p).sum()
-}
-
-/// Bayes error and aleatoric uncertainty (nats) of images, with the 95 % intervals of the world they are samples of.
-pub(super) fn estimates(doubts: &[f64], entropies: &[f64], classes: usize) -> [Estimate; 2] {
-    let of = |values, most| {
-        let Figure { value, interval: (low, high), .. } = of_samples(values, doubts, most);
-        Estimate { value, interval: Interval { low, high } }
-    };
-    [of(doubts, 1.0), of(entropies, (classes as f64).ln())]
-}
-
-/// A mean with the 95 % interval of what the values are a sample of.
-pub(super) fn average(values: &[f64]) -> Estimate {
-    let (value, half) = mean(values);
-    Estimate { value, interval: Interval { low: (value - half).max(0.0), high: (value + half).min(f64::MAX) } }
 }

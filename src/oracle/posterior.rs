@@ -131,6 +131,12 @@ impl Posterior {
         )))
     }
 
+    /// 1 − p(class|x): the probability that deciding for this class is wrong, without the rounding of that difference.
+    pub fn doubt(&self, class: ClassId) -> f64 {
+        let others = self.probabilities.iter().enumerate().filter(|(k, _)| *k != class);
+        others.map(|(_, p)| p).sum()
+    }
+
     /// Largest difference of a probability.
     pub fn distance(&self, other: &Self) -> f64 {
         let pairs = self.probabilities.iter().zip(&other.probabilities);

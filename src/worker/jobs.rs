@@ -95,6 +95,7 @@ fn perform(line: &Line, desk: &mut Desk, id: JobId, control: &Arc<Control>, job:
         Job::Export { spec, folder } => export::carry_out(line, desk, id, control, &spec, &folder),
         Job::Validate { spec, folder } => validate::carry_out(line, desk, id, control, &spec, &folder),
         Job::ComparePrecision { images, settings } => validate::precision((line, desk, id, control), images, &settings),
+        Job::MeasureDepth { samples, settings } => validate::depth((line, desk, id, control), samples, &settings),
         Job::Judge(request) => judge::carry_out(line, desk, id, control, &request),
         Job::Estimate { spec, folder } => experiment::estimate_time(line, desk, id, control, &spec, &folder),
         Job::Walk(request) => walk::set_out(line, desk, id, control, &request),

@@ -18,6 +18,7 @@ use crate::device::{DeviceChoice, DeviceReport, ImageSource, Latency, Products};
 use crate::events::Progress;
 use crate::experiment::WorstImage;
 use crate::export::Manifest;
+use crate::figure::{Figure, Table};
 use crate::flow::Evidence;
 use crate::flow::tarflow::Look;
 use crate::judge::Report;
@@ -286,6 +287,8 @@ pub enum Event {
     Validated(JobId, Box<(Validation, Option<Pairs>)>),
     /// The world on this device was compared with itself in 64 bits.
     Compared(Box<Comparison>),
+    /// What pictures of the world keep, as a table and a figure.
+    Depth(Box<(Table, Figure)>),
     /// Classifiers were judged.
     Judged(JobId, Box<Report>),
     /// A mirror did not give a file of a corpus; the next one is asked, if there is one.

@@ -80,21 +80,35 @@ fn digits_in_every_form_say_the_same() {
     }
     assert!((manifest["splits"]["test"]["bayes_error"]["value"].as_f64().unwrap() - doubt).abs() < 1e-12);
 
-    // Pictures: their posteriors are what `posterior` says of them.
+    // Pictures: the posterior beside them is that of the levels' values, computed here from the files alone.
     let (eight, drift) = (out.join("test.8bit.npz"), read_array(&out.join("test.8bit.npz"), "drift").unwrap());
-    let (rounded, after) = (read_array(&eight, "posterior").unwrap(), read_array(&eight, "logp").unwrap());
     assert_eq!(read_array(&eight, "y").unwrap(), labels.iter().map(|&y| y as f64).collect::<Vec<_>>());
     assert_eq!(read_array(&eight, "id").unwrap(), (0..40).map(f64::from).collect::<Vec<_>>());
+    // Digits of a Glow world lose their truth in 8 bits: the columns say so.
+    assert!(read_array(&eight, "posterior").is_err() && read_array(&eight, "aleatoric").is_err());
+    let (rounded, after) =
+        (read_array(&eight, "midpoint_posterior").unwrap(), read_array(&eight, "midpoint_logp").unwrap());
     let picture = |i: usize| out.join(format!("test/{}/{i:06}.png", labels[i]));
-    let said = json(&["posterior", "mnist", text(&picture(7)), "--tau", "1.2", "--json", "--device", "cpu"]);
-    for (c, l) in said["images"][0]["log_likelihood"].as_array().unwrap().iter().enumerate() {
-        assert!((l.as_f64().unwrap() - after[70 + c]).abs() < 1e-3, "{l} {}", after[70 + c]);
+    let levels = &manifest["splits"]["test"]["pictures"]["8"]["levels"];
+    let x = values_of(&picture(7), levels);
+    assert!(x.iter().zip(&test.x[7 * 1024..8 * 1024]).all(|(a, b)| (a - b).abs() <= 0.51 * step(levels)));
+    let again = scored(place.path(), &x, "1.2");
+    for (c, l) in again.iter().enumerate() {
+        assert!((l - after[70 + c]).abs() < 1e-3, "{l} {}", after[70 + c]);
     }
     let kl: f64 =
         (0..10).map(|c| f64::from(posterior[70 + c])).zip(&rounded[70..80]).map(|(p, q)| p * (p / q).ln()).sum();
     assert!((kl - drift[7]).abs() < 1e-4 + 1e-3 * kl, "{kl} {}", drift[7]);
+    let cost = &manifest["splits"]["test"]["pictures"]["8"];
     let mean = drift.iter().sum::<f64>() / 40.0;
-    assert!((manifest["splits"]["test"]["eight_bit"]["kl_nats"]["value"].as_f64().unwrap() - mean).abs() < 1e-12);
+    assert!((cost["kl_nats"]["value"].as_f64().unwrap() - mean).abs() < 1e-12 && mean > 0.1);
+    let error = (0..40).map(|i| {
+        let best = (0..10).max_by(|a, b| rounded[10 * i + a].total_cmp(&rounded[10 * i + b])).unwrap();
+        1.0 - f64::from(posterior[10 * i + best])
+    });
+    assert!((cost["decision_error"]["value"].as_f64().unwrap() - error.sum::<f64>() / 40.0).abs() < 1e-6);
+    let card = std::fs::read_to_string(out.join("README.md")).unwrap();
+    assert!(card.contains("Bayes error of these 8-bit pictures: unknown, larger than"), "{card}");
     let listed = std::fs::read_to_string(out.join("test.sha256")).unwrap();
     assert_eq!(listed.lines().count(), 40);
     assert!(listed.contains(&format!("{}  test/{}/000007.png", sum(&picture(7)), labels[7])));
@@ -113,6 +127,94 @@ fn digits_in_every_form_say_the_same() {
     assert_eq!(files(&out), before);
     let other = fail(1, &["export", "mnist", "--out", text(&out), "--train", "5", "--device", "cpu"]);
     assert!(other.contains("holds another export"), "{other}");
+}
+
+/// Values of a grey 8- or 16-bit picture by the manifest's levels.
+fn values_of(picture: &Path, levels: &Value) -> Vec<f32> {
+    let [low, high] = ["low", "high"].map(|end| levels[end].as_f64().unwrap());
+    let pixels: Vec<f64> = match image::open(picture).unwrap() {
+        image::DynamicImage::ImageLuma8(picture) => picture.into_raw().into_iter().map(f64::from).collect(),
+        image::DynamicImage::ImageLuma16(picture) => picture.into_raw().into_iter().map(f64::from).collect(),
+        other => panic!("{:?}", other.color()),
+    };
+    let most = 2f64.powi(levels["bits"].as_i64().unwrap() as i32) - 1.0;
+    let step = (high - low) / most;
+    pixels.into_iter().map(|level| if level == most { high as f32 } else { (low + step * level) as f32 }).collect()
+}
+
+/// Distance of two levels.
+fn step(levels: &Value) -> f32 {
+    let [low, high] = ["low", "high"].map(|end| levels[end].as_f64().unwrap());
+    ((high - low) / (2f64.powi(levels["bits"].as_i64().unwrap() as i32) - 1.0)) as f32
+}
+
+/// log p(x|y) of one digit under every class at a temperature, by the command line.
+fn scored(place: &Path, x: &[f32], tau: &str) -> Vec<f64> {
+    let file = place.join("x.npz");
+    let shape = bayescope::data::ImageShape { channels: 1, height: 32, width: 32 };
+    let batch = bayescope::data::WorldBatch {
+        shape,
+        x: x.to_vec(),
+        classes: 10,
+        y: None,
+        posterior: None,
+        logp: None,
+        aleatoric: None,
+    };
+    bayescope::data::write_npz(&file, &batch).unwrap();
+    let said = json(&["posterior", "mnist", text(&file), "--tau", tau, "--json", "--device", "cpu"]);
+    said["images"][0]["log_likelihood"].as_array().unwrap().iter().map(|l| l.as_f64().unwrap()).collect()
+}
+
+#[test]
+fn sixteen_bits_keep_the_posteriors_of_digits() {
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("digits");
+    let manifest = export("mnist", &out, &["--train", "60", "--test", "0", "--format", "png,png16,parquet"]);
+    let kl = |bits: &str| manifest["splits"]["train"]["pictures"][bits]["kl_nats"]["value"].as_f64().unwrap();
+    println!("{} nats with 16 bits, {} with 8", kl("16"), kl("8"));
+    assert!(kl("16") < 1e-4 && kl("8") > 0.1);
+    let posterior = read_array(&out.join("train.16bit.npz"), "posterior").unwrap();
+    assert!(read_array(&out.join("train.8bit.npz"), "midpoint_posterior").is_ok());
+    assert_eq!(std::fs::read_to_string(out.join("train.16bit.sha256")).unwrap().lines().count(), 60);
+    let file = std::fs::File::open(out.join("parquet/train.parquet")).unwrap();
+    let row = SerializedFileReader::new(file).unwrap().get_row_iter(None).unwrap().next().unwrap().unwrap();
+    let png = row.get_group(0).unwrap().get_bytes(0).unwrap().data().to_vec();
+    assert_eq!(image::load_from_memory(&png).unwrap().color(), image::ColorType::L16);
+    // The picture alone, by the levels of the manifest, gives the posterior beside it.
+    let label = row.get_long(1).unwrap();
+    let levels = &manifest["splits"]["train"]["pictures"]["16"]["levels"];
+    let logp = scored(place.path(), &values_of(&out.join(format!("png16/train/{label}/000000.png")), levels), "1");
+    let most = logp.iter().copied().fold(f64::MIN, f64::max);
+    let whole: f64 = logp.iter().map(|l| (l - most).exp()).sum();
+    assert!(logp.iter().zip(&posterior).all(|(l, p)| ((l - most).exp() / whole - p).abs() < 1e-4));
+}
+
+/// Its export once added the world's noise a second time: 1.06 nats.
+#[test]
+fn a_world_of_noisy_photographs_keeps_its_posteriors_in_eight_bits() {
+    let found = json(&["oracle", "depth", "animals", "--samples", "16", "--device", "cpu", "--json"]);
+    let kl = |bits: usize| found["depths"][bits - 4]["kl_nats"]["value"].as_f64().unwrap();
+    println!("{} nats with 8 bits, {} with 16", kl(8), kl(16));
+    assert!(kl(8) < 0.01 && kl(16) < 1e-4);
+}
+
+#[test]
+fn a_depth_curve_falls_with_the_bits() {
+    let found = json(&["oracle", "depth", "mnist", "--samples", "60", "--device", "cpu", "--json"]);
+    let depths = found["depths"].as_array().unwrap();
+    assert_eq!(depths.iter().map(|d| d["bits"].as_u64().unwrap()).collect::<Vec<_>>(), (4..=16).collect::<Vec<_>>());
+    let kl: Vec<f64> = depths.iter().map(|d| d["kl_nats"]["value"].as_f64().unwrap()).collect();
+    println!("{kl:?}");
+    assert!(kl[4] > 0.2 && kl[6] < kl[4] && kl[8] < 0.02 && kl[12] < 1e-4);
+    for depth in depths {
+        let of = |name: &str| depth[name]["value"].as_f64().unwrap();
+        // Deciding by a rounded image is never better than the Bayes decision.
+        assert!(of("decision_error") >= found["bayes_error"]["value"].as_f64().unwrap() - 1e-12);
+        assert!((0.0..=1.0).contains(&of("decisions_changed")) && of("bayes_error") >= 0.0);
+    }
+    let refused = fail(1, &["oracle", "depth", "mnist", "--tau", "0", "--device", "cpu"]);
+    assert!(refused.contains("τ above 0"), "{refused}");
 }
 
 #[test]
@@ -261,7 +363,7 @@ fn numpy_torchvision_and_datasets_read_it() {
             "datasets",
             "import numpy as np\nfrom datasets import load_dataset\nd = load_dataset('parquet', data_dir='parquet')\n\
              y = np.load('test.npz')['y']\nt = d['test']\nassert t['label'] == y.tolist() and t.features['label'].names[3] == '3'\n\
-             assert t[0]['image'].size == (32, 32) and abs(np.array(t['posterior']) - np.load('test.8bit.npz')['posterior']).max() == 0",
+             assert t[0]['image'].size == (32, 32) and abs(np.array(t['midpoint_posterior']) - np.load('test.8bit.npz')['midpoint_posterior']).max() == 0",
         ),
     ];
     for (package, script) in scripts {
@@ -294,23 +396,20 @@ fn a_stop_in_the_middle_of_a_piece_is_heard_and_changes_no_byte() {
     let mut told = Vec::new();
     let manifest = run(Path::new("whole"), usize::MAX, &mut told).unwrap();
     // One piece of 20 batches: it is told from its start on, batch after batch, and never goes back.
-    let drawn: Vec<usize> = told
-        .iter()
-        .filter(|event| event.stage == Stage::Drawing(Split::Train))
-        .map(|event| event.progress.done)
-        .collect();
-    assert!(drawn[0] == 0 && *drawn.last().unwrap() == TRAIN && drawn.is_sorted(), "{drawn:?}");
-    for batch in 0..=TRAIN / BATCH {
-        assert!(drawn.contains(&(batch * BATCH / 2)), "{batch} {drawn:?}");
-        assert!(drawn.contains(&((TRAIN + batch * BATCH) / 2)), "{batch} {drawn:?}");
+    for stage in [Stage::Drawing(Split::Train), Stage::Rounding(Split::Train, 8)] {
+        let of: Vec<&ExportEvent> = told.iter().filter(|event| event.stage == stage).collect();
+        let done: Vec<usize> = of.iter().map(|event| event.progress.done).collect();
+        assert!(*done.last().unwrap() == TRAIN && done.is_sorted(), "{done:?}");
+        assert!((1..=TRAIN / BATCH).all(|batch| done.contains(&(batch * BATCH))), "{stage:?} {done:?}");
     }
-    // In the first batch, while drawing, and while 8-bit copies are rated.
-    let rated = told.iter().position(|event| event.progress.done > 3 * TRAIN / 4).unwrap();
-    for stop in [0, 1, drawn.len() / 4, rated] {
+    // In the first batch, while drawing, and while 8-bit pictures are scored.
+    let drawn = told.iter().filter(|event| event.stage == Stage::Drawing(Split::Train)).count();
+    let scored = told.iter().position(|event| event.stage == Stage::Rounding(Split::Train, 8)).unwrap() + 3;
+    for (stop, missing) in [(0, "npz"), (1, "npz"), (drawn / 2, "npz"), (scored, "8bit.npz")] {
         let mut told = Vec::new();
         let stopped = run(Path::new("stopped"), stop, &mut told);
         assert!(matches!(stopped, Err(Error::Cancelled)) && told.len() == stop + 1, "{stop}: {stopped:?}");
-        assert!(!place.path().join("stopped/.parts/train-000000000.npz").exists());
+        assert!(!place.path().join("stopped/.parts").join(format!("train-000000000.{missing}")).exists());
     }
     assert_eq!(run(Path::new("stopped"), usize::MAX, &mut Vec::new()).unwrap(), manifest);
     assert!(files(&place.path().join("stopped")) == files(&place.path().join("whole")));

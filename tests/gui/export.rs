@@ -62,8 +62,9 @@ fn manifest() -> bayescope::export::Manifest {
         serde_json::json!({
             "images": images, "seed": 1, "counts": vec![images / 10; 10], "bayes_error": estimate(0.1),
             "aleatoric_nats": estimate(0.3), "rounding": { "images": images, "rounded": 0, "max_drift": 0.0 },
-            "eight_bit": { "dequantisation": "mid-point", "kl_nats": estimate(0.02), "largest_kl_nats": 0.4, "decisions_changed": 7,
-                "bayes_error": estimate(0.1), "aleatoric_nats": estimate(0.3) },
+            "pictures": { "8": { "levels": { "bits": 8, "low": -0.05, "high": 1.05 }, "images": images, "kl_nats": estimate(0.02),
+                "largest_kl_nats": 0.4, "decisions_changed": estimate(0.07), "bayes_error": estimate(0.1),
+                "decision_error": estimate(0.2), "aleatoric_nats": estimate(0.3) } },
         })
     };
     let manifest = serde_json::json!({

@@ -102,3 +102,22 @@ fn what_was_found_is_shown_with_its_figures_and_pairs() {
     harness.run_steps(4);
     assert!(shows(&harness, "report.json: the disk is full") && shows(&harness, "Nearest pairs"));
 }
+
+#[test]
+fn the_bit_depth_of_a_world_is_measured_and_shown() {
+    let (mut harness, fake) = full();
+    click(&mut harness, "Validation");
+    click(&mut harness, "Copy depth as command");
+    let command = "bayescope oracle depth mnist --samples 300 --tau 1";
+    assert!(harness.state().session().log.iter().any(|entry| entry.text.contains(command)));
+    click(&mut harness, "Measure bit depth");
+    let jobs = fake.jobs();
+    let [.., (id, Job::MeasureDepth { samples: 300, settings })] = jobs.as_slice() else { panic!("{jobs:?}") };
+    let Oracle { info, world } = folder::open("mnist", &Device::flex(), Precision::F32, 32).unwrap();
+    let found = bayescope::export::depth_curve(&world, settings, 12, Seed(0), &mut silent()).unwrap();
+    fake.send(Event::Depth(Box::new((found.table(), found.figure(&info)))));
+    fake.send(Event::JobEnded { id: *id, outcome: Outcome::Done("measured".into()) });
+    harness.run_steps(6);
+    assert!(shows(&harness, "What the bits of a picture cost") && shows(&harness, "is lost"));
+    harness.check_accessibility();
+}

@@ -23,7 +23,8 @@ pub struct ExportArgs {
     pub target: Option<f64>,
     #[command(flatten)]
     pub world: WorldArgs,
-    /// In which forms: npz (float32 arrays with exact posteriors), png (ImageFolder), parquet (Hugging Face `datasets`).
+    /// In which forms: npz (float32 arrays with exact posteriors), png16 (ImageFolder, 16 bits a value), parquet (Hugging Face `datasets`,
+    /// 16 bits unless png alone stands beside it), png (8 bits a value, which lose the posterior in some worlds: `oracle depth`).
     #[arg(long, value_delimiter = ',', default_value = "npz", value_enum)]
     pub format: Vec<FormatArg>,
     /// Seed: the same seed on the same device gives the same bytes.
@@ -44,8 +45,10 @@ pub struct ExportArgs {
 pub enum FormatArg {
     /// `train.npz`, `test.npz`.
     Npz,
-    /// `train/CLASS/000123.png`.
+    /// `train/CLASS/000123.png`, 8 bits a value.
     Png,
+    /// `png16/train/CLASS/000123.png`, 16 bits a value.
+    Png16,
     /// `parquet/train.parquet`.
     Parquet,
 }
@@ -55,6 +58,7 @@ impl From<FormatArg> for Format {
         match format {
             FormatArg::Npz => Self::Npz,
             FormatArg::Png => Self::Png,
+            FormatArg::Png16 => Self::Png16,
             FormatArg::Parquet => Self::Parquet,
         }
     }

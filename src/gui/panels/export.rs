@@ -113,10 +113,14 @@ impl ExportPanel {
         self.buttons(ui, cx);
     }
 
-    /// Space the files take: float images, and PNG files of about half a byte a value.
+    /// Space the files take: float images, and PNG files of about half a byte a value, or of 16 bits that hardly compress.
     fn bytes(&self, cx: &Cx) -> f64 {
         let dims = cx.session.oracle.as_ref().map_or(0, |info| info.architecture.shape().dims()) as f64;
-        let each = |format: &Format| if *format == Format::Npz { 4.0 * dims } else { 0.5 * dims };
+        let each = |format: &Format| match format {
+            Format::Npz => 4.0 * dims,
+            Format::Png => 0.5 * dims,
+            Format::Png16 | Format::Parquet => 2.0 * dims,
+        };
         (self.train + self.test) as f64 * self.formats.iter().map(each).sum::<f64>()
     }
 
@@ -174,14 +178,24 @@ impl ExportPanel {
 }
 
 /// Formats, their names and what they are.
-const FORMATS: [(Format, &str, &str); 3] = [
+const FORMATS: [(Format, &str, &str); 4] = [
     (Format::Npz, "npz", "float32 arrays: the only images whose posteriors are exact"),
     (
-        Format::Png,
-        "PNG folders",
-        "8-bit pictures as torchvision's ImageFolder reads them, with posteriors of their own",
+        Format::Png16,
+        "PNG, 16 bits",
+        "Folders of pictures as torchvision's ImageFolder reads them, with 16 bits a value: they keep the posteriors",
     ),
-    (Format::Parquet, "parquet", "8-bit pictures as Hugging Face's datasets reads them, with posteriors of their own"),
+    (
+        Format::Parquet,
+        "parquet",
+        "Pictures as Hugging Face's datasets reads them: 16 bits a value, unless PNG of 8 bits alone is chosen beside it",
+    ),
+    (
+        Format::Png,
+        "PNG, 8 bits",
+        "As every viewer reads them. In some worlds 8 bits lose the posterior: the manifest then says that the pictures' Bayes \
+         error is unknown",
+    ),
 ];
 
 /// How the export goes, or what was made.
@@ -207,8 +221,11 @@ fn result(ui: &mut Ui, cx: &mut Cx, view: &ExportView) {
 }
 
 fn made(ui: &mut Ui, manifest: &Manifest, folder: &Path) {
-    let exact = "Exact for the float32 images of the npz files; 8-bit copies have posteriors of their own";
+    let exact = "Exact for the float32 images of the npz files; pictures have the posteriors of the rounded images";
     heading(ui, "Made", Some((Badge::Exact, exact)));
+    for sentence in manifest.picture_sentences() {
+        hint(ui, sentence);
+    }
     hint(ui, format!("{}: {} files, their SHA-256 in dataset.json", folder.display(), manifest.files.len()));
     let error = &manifest.world.truth.bayes_error;
     facts(ui, "exported world", |ui| {
@@ -235,16 +252,14 @@ fn split_facts(ui: &mut Ui, split: Split, record: &SplitRecord) {
         fact(ui, "Bayes error of the images", format::percent_interval(error.value, half(error)), about);
         let entropy = &record.aleatoric_nats;
         fact(ui, "Mean H(p)", format!("{} nats", format::interval(entropy.value, half(entropy))), "Likewise");
-        if let Some(drift) = &record.eight_bit {
-            let kl = format!("{} nats", format::interval(drift.kl_nats.value, half(&drift.kl_nats)));
-            fact(
-                ui,
-                "KL of 8-bit posteriors",
-                kl,
-                "How far the posteriors of rounded pixels are from those of the images",
-            );
-            let changed = format!("{} of {}", format::count(drift.decisions_changed), format::count(record.images));
-            fact(ui, "Bayes decisions changed by 8 bits", changed, "Images whose most probable class is another one");
+        for (bits, cost) in &record.pictures {
+            let kl = format!("{} nats", format::interval(cost.kl_nats.value, half(&cost.kl_nats)));
+            let about = "Mean KL of the exact posterior from that of the picture";
+            fact(ui, &format!("KL of {bits}-bit posteriors"), kl, about);
+            let share = &cost.decisions_changed;
+            let changed = format::percent_interval(share.value, half(share));
+            let about = "Share of the images whose most probable class is another one";
+            fact(ui, &format!("Bayes decisions changed by {bits} bits"), changed, about);
         }
     });
     if let Some(caveat) = record.rounding.describe() {

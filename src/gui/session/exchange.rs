@@ -28,6 +28,10 @@ pub struct Exchange {
     pub comparing: Option<(JobId, Option<Outcome>)>,
     /// What came of it.
     pub compared: Option<(Table, Figure)>,
+    /// The job that compared pictures last, and how it ended.
+    pub measuring_depth: Option<(JobId, Option<Outcome>)>,
+    /// What came of it.
+    pub depth: Option<(Table, Figure)>,
     /// The corpus that was asked for last.
     pub fetch: Option<FetchView>,
     /// The job that reads images of a judged model, and what it failed of.
@@ -73,6 +77,7 @@ impl Exchange {
             }
             Job::Validate { folder, .. } => self.validate = Some(ValidateView::begin(id, folder.clone())),
             Job::ComparePrecision { .. } => self.comparing = Some((id, None)),
+            Job::MeasureDepth { .. } => self.measuring_depth = Some((id, None)),
             _ => {}
         }
     }
@@ -89,6 +94,7 @@ impl Exchange {
         match event {
             Event::Exported(id, manifest) => self.exported(id, manifest),
             Event::Compared(found) => self.compared = Some((found.table(), found.figure())),
+            Event::Depth(found) => self.depth = Some(*found),
             Event::MirrorFailed { id, mirror, cause } => self.refused(id, mirror, cause),
             Event::Fetched(id, fetched) => self.fetched(id, fetched),
             _ => {}
@@ -125,8 +131,10 @@ impl Exchange {
 
     /// Another oracle: what was compared was compared with that before.
     pub fn forget_world(&mut self) {
-        self.compared = None;
-        self.comparing.take_if(|(_, outcome)| outcome.is_some());
+        (self.compared, self.depth) = (None, None);
+        for job in [&mut self.comparing, &mut self.measuring_depth] {
+            job.take_if(|(_, outcome)| outcome.is_some());
+        }
     }
 
     /// A job ended, perhaps one of these.
@@ -145,8 +153,10 @@ impl Exchange {
         {
             *trouble = Some(why.clone());
         }
-        if let Some((_, ended)) = self.comparing.as_mut().filter(|(job, _)| *job == id) {
-            *ended = Some(outcome.clone());
+        for job in [&mut self.comparing, &mut self.measuring_depth] {
+            if let Some((_, ended)) = job.as_mut().filter(|(job, _)| *job == id) {
+                *ended = Some(outcome.clone());
+            }
         }
         if let Some(view) = self.fetch.as_mut().filter(|view| view.job == id) {
             view.outcome = Some(outcome.clone());

@@ -174,9 +174,11 @@ impl Session {
             Job::SendWalk { .. } => self.external_paths.clear(),
             Job::Experiment { folder, .. } => self.runs.begin(id, folder),
             Job::Rank(request) => self.hardness = Some(RankingView::begin(id, request.folder.clone())),
-            Job::Judge(_) | Job::Export { .. } | Job::Validate { .. } | Job::ComparePrecision { .. } => {
-                self.exchange.submitted(id, job)
-            }
+            Job::Judge(_)
+            | Job::Export { .. }
+            | Job::Validate { .. }
+            | Job::ComparePrecision { .. }
+            | Job::MeasureDepth { .. } => self.exchange.submitted(id, job),
             Job::Walk(request) => self.walk = Some(WalkHistory::begin(id, (**request).clone())),
             _ => {}
         }
@@ -230,6 +232,7 @@ impl Session {
             event @ (Event::Judged(..)
             | Event::Validated(..)
             | Event::Compared(..)
+            | Event::Depth(..)
             | Event::Exported(..)
             | Event::MirrorFailed { .. }
             | Event::Fetched(..)) => self.exchanged(event),

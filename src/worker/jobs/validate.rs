@@ -6,6 +6,7 @@ use std::path::Path;
 use super::{Sink, opened_of};
 use crate::error::{Error, Result};
 use crate::events::Events;
+use crate::export::depth_curve;
 use crate::oracle::world::Settings;
 use crate::units::Seed;
 use crate::validate::{ValidateEvent, ValidateSpec, compare_precision, validate, write_report};
@@ -51,6 +52,21 @@ pub fn precision(
         100.0 * found.decisions_changed.value
     );
     line.send(Event::Compared(Box::new(found)));
+    Ok(sentence)
+}
+
+/// Measures what pictures of the open world keep of its posteriors.
+pub fn depth(
+    (line, desk, id, control): (&Line, &Desk, JobId, &Control),
+    samples: usize,
+    settings: &Settings,
+) -> Result<String> {
+    let opened = opened_of(desk)?;
+    let mut sink = Sink::new(line, &desk.interactive, Some(&opened.world), id, control);
+    let found = depth_curve(&opened.world, settings, samples, Seed(0), &mut sink)?;
+    let eight = found.depths.iter().find(|depth| depth.bits == 8);
+    let sentence = eight.map_or_else(String::new, |depth| depth.cost.sentence(found.bayes_error.value));
+    line.send(Event::Depth(Box::new((found.table(), found.figure(&opened.info)))));
     Ok(sentence)
 }
 

@@ -96,6 +96,13 @@ pub enum Job {
         /// The world's knobs.
         settings: Settings,
     },
+    /// Measure what pictures of the open world keep of its posteriors.
+    MeasureDepth {
+        /// Samples compared.
+        samples: usize,
+        /// The world's knobs.
+        settings: Settings,
+    },
     /// Judge classifiers of other programs.
     Judge(Box<JudgeRequest>),
     /// Walk from an image to the boundary between two classes.
@@ -137,6 +144,7 @@ impl Job {
             Self::Rank(request) => request.title(),
             Self::Judge(request) => format!("Judge {} model(s)", request.candidates.len()),
             Self::ComparePrecision { images, .. } => format!("Compare {images} images with 64 bits"),
+            Self::MeasureDepth { samples, .. } => format!("Compare pictures of {samples} samples"),
             Self::Validate { spec, .. } => format!("Validate {}", spec.oracle),
             Self::Export { folder, .. } => format!("Export to {}", folder.display()),
             Self::Walk(_) => "Walk to the boundary".into(),

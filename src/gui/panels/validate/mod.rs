@@ -1,5 +1,6 @@
 //! The panel *Validation*: the oracle of the card beside the real images it was trained on.
 
+mod depth;
 mod form;
 mod pairs;
 
@@ -14,6 +15,7 @@ use crate::gui::session::validate::ValidateView;
 use crate::gui::theme::{Badge, Theme};
 use crate::gui::widgets::{empty_state, heading, hint, on_its_way};
 use crate::validate::Validation;
+use depth::DepthSection;
 use form::Form;
 use pairs::PairViewer;
 
@@ -28,6 +30,7 @@ pub const ID: &str = "validate";
 pub struct ValidatePanel {
     form: Form,
     pairs: PairViewer,
+    depth: DepthSection,
     drawings: Drawings,
 }
 
@@ -43,6 +46,8 @@ impl Panel for ValidatePanel {
     fn ui(&mut self, ui: &mut Ui, cx: &mut Cx) {
         self.form.picked(&mut cx.view.picked);
         egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
+            self.depth.show(ui, cx);
+            ui.add_space(12.0);
             self.form.show(ui, cx);
             let session = cx.session;
             match &session.exchange.validate {

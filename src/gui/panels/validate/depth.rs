@@ -1,0 +1,72 @@
+//! What pictures of the world keep of its posteriors, over their bits.
+
+use eframe::egui::{self, Button, RichText, Ui};
+
+use super::super::Cx;
+use super::super::experiments::findings::{grid, one};
+use super::super::fields::number;
+use crate::gui::command::{Command, knobs, quote};
+use crate::gui::figures::Drawings;
+use crate::gui::theme::Theme;
+use crate::gui::widgets::{heading, hint, on_its_way};
+use crate::worker::protocol::{Job, Outcome};
+
+/// The number of samples, and the figure as it was painted last.
+pub struct DepthSection {
+    samples: usize,
+    drawings: Drawings,
+}
+
+impl Default for DepthSection {
+    fn default() -> Self {
+        Self { samples: 300, drawings: Drawings::default() }
+    }
+}
+
+impl DepthSection {
+    /// Paints the button and what came of it.
+    pub fn show(&mut self, ui: &mut Ui, cx: &mut Cx) {
+        heading(ui, "Pictures of this world", None);
+        hint(
+            ui,
+            "A posterior is exact for the float image. A picture has whole levels: samples are rounded to 4 to 16 bits a value and \
+             scored again. Where 8 bits change the posterior, what tells the classes apart cannot be seen in a picture.",
+        );
+        let (session, measuring) = (cx.session, cx.session.exchange.measuring_depth.as_ref());
+        let job = measuring.and_then(|(id, _)| session.jobs.active().find(|job| job.id == *id));
+        self.buttons(ui, cx, job.is_some());
+        match (job, measuring) {
+            (Some(job), _) => on_its_way(ui, job, "Pause and cancel below, in the list of jobs."),
+            (None, Some((_, Some(Outcome::Failed(why))))) => {
+                ui.add(egui::Label::new(RichText::new(why).color(Theme::of(ui).error())).wrap());
+            }
+            _ => {}
+        }
+        if let Some((table, figure)) = &session.exchange.depth {
+            grid(ui, table);
+            one(ui, cx, figure, |ui| self.drawings.show(ui, 0, figure));
+        }
+    }
+
+    fn buttons(&mut self, ui: &mut Ui, cx: &mut Cx, running: bool) {
+        let open = cx.session.oracle.is_some();
+        ui.horizontal_wrapped(|ui| {
+            number(ui, "Samples compared", &mut self.samples, " samples", 10.0, "Each is scored at 13 depths.");
+            let ready = open && cx.prefs.tau > 0.0 && !running && self.samples > 1;
+            let button = ui.add_enabled(ready, Button::new("Measure bit depth"));
+            let why = if running { "It is being measured." } else { "Open an oracle and choose a τ above 0 first." };
+            if button.on_disabled_hover_text(why).clicked() {
+                let job = Job::MeasureDepth { samples: self.samples, settings: cx.prefs.settings() };
+                cx.commands.push(Command::Submit(Box::new(job)));
+            }
+            let copy = ui.add_enabled(open, Button::new("Copy depth as command"));
+            let copy =
+                copy.on_hover_text("The same on the command line").on_disabled_hover_text("Open an oracle first.");
+            if copy.clicked() {
+                let (oracle, knobs) = (quote(&cx.session.oracle_name), knobs(cx.prefs));
+                let text = format!("bayescope oracle depth {oracle} --samples {}{knobs}", self.samples);
+                cx.commands.push(Command::CopyText(text));
+            }
+        });
+    }
+}
