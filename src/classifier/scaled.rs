@@ -39,6 +39,23 @@ impl Scaled {
         let logits: Vec<f32> = self.classifier.logits(&x, PASS)?.into_iter().map(|v| v as f32).collect();
         Ok(log_softmax(&logits, classes))
     }
+
+    /// What the last linear map reads of images `x` (NCHW, world space), [N, d].
+    ///
+    /// # Errors
+    /// For a linear classifier; when the device fails.
+    pub fn features(&self, mut x: Vec<f32>) -> Result<Vec<f32>> {
+        self.scale.apply(&mut x, self.config().shape);
+        Ok(self.classifier.features(&x, PASS)?.0)
+    }
+
+    /// Whether the classifier has features of its own.
+    ///
+    /// # Errors
+    /// For a linear classifier.
+    pub fn check_features(&self) -> Result<()> {
+        self.classifier.check_features()
+    }
 }
 
 /// x ↦ (x − shift_c)·factor_c for each channel c, in 32 bits.

@@ -3,6 +3,7 @@
 //! ensemble trained on these believes; the truth is the Bayes error of the world and the exact posteriors of the test images.
 
 mod drawn;
+mod features;
 mod grades;
 
 use rand::RngExt;
@@ -22,6 +23,9 @@ use crate::measure::{Measured, PerImage};
 use crate::oracle::posterior::draw;
 use crate::units::{Seed, Tau};
 
+use features::of_features;
+
+pub use features::Features;
 pub use grades::Grades;
 
 /// Labels drawn for a test image, at most: all are drawn at one go, each by a random number.
@@ -39,6 +43,9 @@ pub struct GradersSpec {
     /// Labels drawn for each test image from its exact posterior, as annotators would give them; 1 to 10,000.
     #[serde(default = "ten")]
     pub annotators: usize,
+    /// What the estimators that learn from samples see: pixels, features, or each in turn.
+    #[serde(default = "pixels", skip_serializing_if = "only_pixels")]
+    pub features: Vec<Features>,
 }
 
 fn five() -> usize {
@@ -47,6 +54,14 @@ fn five() -> usize {
 
 fn ten() -> usize {
     10
+}
+
+fn pixels() -> Vec<Features> {
+    vec![Features::Pixels]
+}
+
+fn only_pixels(features: &[Features]) -> bool {
+    features == [Features::Pixels]
 }
 
 /// What estimators say of a world, from the training images of a cell.
@@ -65,6 +80,9 @@ pub struct Grading {
 pub struct Estimated {
     /// Who made it.
     pub estimator: Estimator,
+    /// What it saw, where it learns from samples.
+    #[serde(default, skip_serializing_if = "Features::is_pixels")]
+    pub features: Features,
     /// The estimate; absent where a sentence says why.
     pub graded: Option<grade::Graded>,
     /// Why there is none.
@@ -80,7 +98,12 @@ impl Grading {
 impl GradersSpec {
     /// What a cell's numbers depend on.
     pub(super) fn content(&self) -> serde_json::Value {
-        serde_json::json!({ "members": self.members, "annotators": self.annotators })
+        let mut content = serde_json::json!({ "members": self.members, "annotators": self.annotators });
+        // A cell of before there was a choice keeps its name.
+        if !only_pixels(&self.features) {
+            content["features"] = serde_json::json!(self.features);
+        }
+        content
     }
 
     /// Whether it can be planned.
@@ -89,6 +112,10 @@ impl GradersSpec {
     /// Says what is wrong.
     pub fn validate(&self) -> Result<()> {
         check_taus(&self.taus)?;
+        let repeated = (1..self.features.len()).any(|i| self.features[..i].contains(&self.features[i]));
+        if self.features.is_empty() || repeated {
+            return Err(Error::input("experiment.features must name \"pixels\", \"trained\" or both, each once"));
+        }
         if self.members < 2 {
             return Err(Error::input(
                 "experiment.members must be at least 2: one classifier has nobody to disagree with",
@@ -110,8 +137,9 @@ impl GradersSpec {
 /// As [`train_cell`].
 pub fn run(spec: &GradersSpec, job: &Job<'_>, events: &mut dyn Events<CellEvent>) -> Result<CellResult> {
     // What cannot be graded should be known before an ensemble is trained.
-    let mut estimates = estimates(job)?;
-    let (first, members) = ensemble(spec, job, events)?;
+    let mut estimates = if spec.features.contains(&Features::Pixels) { estimates(job)? } else { Vec::new() };
+    let (first, members, featured) = ensemble(spec, job, events)?;
+    estimates.extend(featured);
     let (test, k) = (job.test, job.test.classes);
     let all: Vec<&[f64]> = members.iter().map(Vec::as_slice).collect();
     let (single, together) = (SingleScores::new(all[0], k)?, EnsembleScores::new(&all, k)?);
@@ -137,22 +165,18 @@ pub fn run(spec: &GradersSpec, job: &Job<'_>, events: &mut dyn Events<CellEvent>
 impl Estimated {
     fn of(estimator: Estimator, graded: std::result::Result<grade::Graded, String>) -> Self {
         match graded {
-            Ok(graded) => Self { estimator, graded: Some(graded), why_not: None },
-            Err(why) => Self { estimator, graded: None, why_not: Some(why) },
+            Ok(graded) => Self { estimator, features: Features::Pixels, graded: Some(graded), why_not: None },
+            Err(why) => Self { estimator, features: Features::Pixels, graded: None, why_not: Some(why) },
         }
     }
 }
 
+/// Those that need a labelled sample alone, in the order of [`grade::grade`].
+const FROM_SAMPLES: [Estimator; 6] =
+    [Estimator::OneNn, Estimator::Devijver, Estimator::Knn, Estimator::Ghp, Estimator::KdePlugIn, Estimator::KdeError];
+
 /// What can be said from the labelled training images alone.
 fn estimates(job: &Job<'_>) -> Result<Vec<Estimated>> {
-    const FROM_SAMPLES: [Estimator; 6] = [
-        Estimator::OneNn,
-        Estimator::Devijver,
-        Estimator::Knn,
-        Estimator::Ghp,
-        Estimator::KdePlugIn,
-        Estimator::KdeError,
-    ];
     let n = job.cell.train_size;
     let none = |why: String| FROM_SAMPLES.map(|estimator| Estimated::of(estimator, Err(why.clone()))).into();
     // More than they take is not even brought into memory.
@@ -167,13 +191,14 @@ fn estimates(job: &Job<'_>) -> Result<Vec<Estimated>> {
     })
 }
 
-/// Trains the members one after another: the first one's result, and log q of each on the test images, [N, K].
+/// Trains the members one after another: the first one's result, log q of each on the test images, [N, K], and what estimators say of
+/// the first one's features, where they are asked.
 fn ensemble(
     spec: &GradersSpec,
     job: &Job<'_>,
     events: &mut dyn Events<CellEvent>,
-) -> Result<(CellResult, Vec<Vec<f64>>)> {
-    let (mut first, mut log_q) = (None, Vec::with_capacity(spec.members));
+) -> Result<(CellResult, Vec<Vec<f64>>, Vec<Estimated>)> {
+    let (mut first, mut log_q, mut featured) = (None, Vec::with_capacity(spec.members), Vec::new());
     let each = job.training.epochs * job.training.steps(job.cell.train_size);
     let mut told = Told { before: 0, total: spec.members * each, started: false, events };
     for member in 0..spec.members {
@@ -187,10 +212,13 @@ fn ensemble(
         told.before = member * each;
         let (result, trained) = train_cell(&own, &mut told)?;
         log_q.push(answers(&trained, job.test)?);
+        if member == 0 && spec.features.contains(&Features::Trained) {
+            featured = of_features(&trained, job.test)?;
+        }
         first.get_or_insert(CellResult { cell: job.cell, steps: spec.members * each, ..result });
     }
     let first = first.ok_or_else(|| Error::input("an ensemble needs members"))?;
-    Ok((first, log_q))
+    Ok((first, log_q, featured))
 }
 
 fn answers(trained: &Trained, test: &Images) -> Result<Vec<f64>> {

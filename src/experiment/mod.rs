@@ -49,7 +49,7 @@ pub use beside::{Beside, Gap};
 pub use cell::{Cell, CellResult, Files};
 pub use dataset::{Data, DataRecord, Manifest, Mapped, Part, PartRecord};
 pub use finding::Finding;
-pub use graders::{Estimated, GradersSpec, Grading};
+pub use graders::{Estimated, Features, GradersSpec, Grading};
 pub use hardness::{HardnessSpec, PRESETS as HARDNESS_PRESETS};
 pub use images::{Batch, Images, Source, View, WorldImages};
 pub use kinds::{Experiment, Found, Place, carry_out};

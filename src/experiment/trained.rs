@@ -34,6 +34,19 @@ impl Trained {
         self.scaled.log_q(x)
     }
 
+    /// Why the classifier has no features, if it has none: a linear one reads the pixels themselves.
+    pub(super) fn lacks_features(&self) -> Option<String> {
+        self.scaled.check_features().err().map(|why| why.to_string())
+    }
+
+    /// What the last linear map reads of images `x` (NCHW, world space), [N, d].
+    ///
+    /// # Errors
+    /// For a linear classifier; when the device fails.
+    pub(super) fn features(&self, x: Vec<f32>) -> Result<Vec<f32>> {
+        self.scaled.features(x)
+    }
+
     /// The figures of the first `count` of some images.
     ///
     /// # Errors

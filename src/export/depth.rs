@@ -282,7 +282,6 @@ impl DepthCurve {
                 high: None,
                 label: "0.01 nats".into(),
             }],
-            ..Figure::default()
         }
     }
 }

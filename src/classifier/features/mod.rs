@@ -296,7 +296,7 @@ impl Classifier {
         Ok((features.concat(), logits.concat()))
     }
 
-    fn check_features(&self) -> Result<()> {
+    pub(super) fn check_features(&self) -> Result<()> {
         match self.config.architecture {
             Architecture::Linear => Err(Error::input(
                 "a linear classifier has no features: its one map reads the pixels themselves; take another architecture, such \

@@ -1,6 +1,7 @@
 //! Figures and tables of the grades.
 
 use super::super::repeats::{SeedGain, SeedMean, cell, distinct};
+use super::features::Features;
 use super::grades::{Asked, Grades, Marked, Rated};
 use crate::bayes::Z95;
 use crate::figure::{Axis, Column, Figure, Point, Rule, Series, Style, Table, Value, Way};
@@ -56,14 +57,23 @@ fn curves(marked: &[&Marked], point: impl Fn(&Marked) -> Point) -> Vec<Series> {
     let mut all = Vec::new();
     for estimator in Estimator::ALL {
         let of = || marked.iter().filter(|marked| marked.estimator == estimator);
-        for (i, asked) in distinct(of().map(|marked| marked.asked)).into_iter().enumerate() {
+        for (i, (features, asked)) in distinct(of().map(|marked| marked.whose())).into_iter().enumerate() {
             // The colour after the estimators' is that of the truth.
             let colour = if i == 0 { colour(estimator) } else { Estimator::ALL.len() + i };
-            let points = of().filter(|marked| marked.asked == asked).map(|marked| point(marked)).collect();
-            all.push(series(of_whom(estimator.label(), asked), colour, Style::LinePoints, points));
+            let points =
+                of().filter(|marked| marked.whose() == (features, asked)).map(|marked| point(marked)).collect();
+            all.push(series(of_whom(&seen(estimator, features), asked), colour, Style::LinePoints, points));
         }
     }
     all
+}
+
+/// The name of an estimator, with what it saw where that is not pixels.
+fn seen(estimator: Estimator, features: Features) -> String {
+    match features {
+        Features::Pixels => estimator.label().into(),
+        Features::Trained => format!("{} on features", estimator.label()),
+    }
 }
 
 /// The name of an estimator or a score, with whose it is where the grid has several classifiers.
@@ -83,8 +93,9 @@ fn beside_truth(largest: &[&Marked], most: usize, said: &str) -> Figure {
         title: format!("Estimates beside the Bayes error of the world, {most} samples"),
         caption: format!(
             "Every point is an estimator at one temperature, the mean over seeds; on the dashed line it would be right. Those of neighbours, \
-             trees and kernels see pixels and drawn labels, as of a real dataset; soft labels, counts of labels and a classifier's belief \
-             are formed on the test images. {said}"
+             trees and kernels see pixels and drawn labels of the training images, as of a real dataset, or, 'on features', what a network trained on \
+             these makes of the test images, whose own Bayes error can be larger than the world's; soft labels, counts of labels and a classifier's \
+             belief are formed on the test images. {said}"
         ),
         x: Axis::linear("Bayes error of the world").in_unit("%"),
         y: Axis::linear("estimate").in_unit("%"),
@@ -98,7 +109,8 @@ fn bounds(largest: &[&Marked], most: usize) -> Figure {
     let bounded: Vec<(&Marked, SeedGain, SeedGain)> =
         largest.iter().filter_map(|marked| Some((*marked, marked.lower?, marked.upper?))).collect();
     let mut sorted = bounded;
-    sorted.sort_by(|a, b| colour(a.0.estimator).cmp(&colour(b.0.estimator)).then(a.0.tau.total_cmp(&b.0.tau)));
+    let place = |marked: &Marked| (colour(marked.estimator), marked.features == Features::Trained);
+    sorted.sort_by(|a, b| place(a.0).cmp(&place(b.0)).then(a.0.tau.total_cmp(&b.0.tau)));
     let of = |estimator: Estimator| {
         let here = sorted.iter().enumerate().filter(|(_, (marked, ..))| marked.estimator == estimator);
         let points = here.map(|(i, (marked, lower, upper))| {
@@ -119,7 +131,7 @@ fn bounds(largest: &[&Marked], most: usize) -> Figure {
             .into(),
         x: Axis::named(
             "estimator and world",
-            sorted.iter().map(|(marked, ..)| format!("{}, τ = {}", marked.estimator.label(), marked.tau)),
+            sorted.iter().map(|(marked, ..)| format!("{}, τ = {}", seen(marked.estimator, marked.features), marked.tau)),
         ),
         y: Axis::linear("Bayes error").in_unit("%"),
         series: all,
@@ -242,7 +254,7 @@ fn estimator_table(grades: &Grades) -> Table {
         let error = cell(error, m.estimate.interval.map(around), 100.0);
         let truth = [m.truth.value, m.truth.interval.0, m.truth.interval.1].map(|share| 100.0 * share);
         vec![
-            of_whom(m.estimator.label(), m.asked).into(),
+            of_whom(&seen(m.estimator, m.features), m.asked).into(),
             m.tau.into(),
             (m.n as f64).into(),
             Value::within(truth[0], truth[1], truth[2]),

@@ -7,7 +7,8 @@ use super::super::kinds::Found;
 use super::super::repeats::{SHARE, SeedGain, SeedMean};
 use super::super::spec::ExperimentSpec;
 use super::super::truth::Truth;
-use super::{GradersSpec, Grading};
+use super::features::Features;
+use super::{FROM_SAMPLES, GradersSpec, Grading};
 use crate::bayes::Figure as BayesError;
 use crate::classifier::{Architecture, Labels};
 use crate::figure::{Figure, Table};
@@ -57,7 +58,10 @@ pub struct Grades {
 pub struct Marked {
     /// Who.
     pub estimator: Estimator,
-    /// Whose belief it is; absent where the grid has one network told one thing, and of what sees no classifier.
+    /// What it saw.
+    #[serde(default, skip_serializing_if = "Features::is_pixels")]
+    pub features: Features,
+    /// Whose belief or features it is; absent where the grid has one network told one thing, and of what sees no classifier.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Asked>,
     /// Base temperature.
@@ -118,12 +122,14 @@ impl Grades {
                 let place = Place { asked: None, tau, n };
                 let alone = once_a_seed(&here);
                 let without = Estimator::ALL.into_iter().filter(|one| *one != BELIEF);
-                estimators.extend(without.filter_map(|one| Marked::of(one, place, truth, &alone)));
+                estimators.extend(without.filter_map(|one| Marked::of(one, Features::Pixels, place, truth, &alone)));
                 for &asked in &all {
                     let of = here.iter().filter(|result| asked.is(&result.cell));
                     let found: Vec<&Grading> = of.filter_map(|result| grading(result)).collect();
                     let place = Place { asked: (all.len() > 1).then_some(asked), ..place };
-                    estimators.extend(Marked::of(BELIEF, place, truth, &found));
+                    estimators.extend(Marked::of(BELIEF, Features::Pixels, place, truth, &found));
+                    let seen = |one| Marked::of(one, Features::Trained, place, truth, &found);
+                    estimators.extend(FROM_SAMPLES.into_iter().filter_map(seen));
                     scores.extend(rated(place, &found));
                 }
             }
@@ -176,9 +182,21 @@ fn grading(result: &CellResult) -> Option<&Grading> {
 }
 
 impl Marked {
-    fn of(estimator: Estimator, place: Place, truth: BayesError, found: &[&Grading]) -> Option<Self> {
+    /// What it saw, and whose it is.
+    pub(super) fn whose(&self) -> (Features, Option<Asked>) {
+        (self.features, self.asked)
+    }
+
+    fn of(
+        estimator: Estimator,
+        features: Features,
+        place: Place,
+        truth: BayesError,
+        found: &[&Grading],
+    ) -> Option<Self> {
         let Place { asked, tau, n } = place;
-        let all = found.iter().flat_map(|grading| &grading.estimates).filter(|one| one.estimator == estimator);
+        let all = found.iter().flat_map(|grading| &grading.estimates);
+        let all = all.filter(|one| (one.estimator, one.features) == (estimator, features));
         let made: Vec<&Graded> = all.filter_map(|one| one.graded.as_ref()).collect();
         let over = |part: fn(&Graded) -> Option<f64>| {
             SeedGain::of(&made.iter().filter_map(|graded| part(graded)).collect::<Vec<_>>())
@@ -194,7 +212,7 @@ impl Marked {
         };
         let estimate = SeedMean::of(&made.iter().map(figure).collect::<Vec<_>>(), SHARE)?;
         let (lower, upper) = (over(|graded| graded.lower), over(|graded| graded.upper));
-        Some(Self { estimator, asked, tau, n, truth, estimate, lower, upper, bounded, enclosed })
+        Some(Self { estimator, features, asked, tau, n, truth, estimate, lower, upper, bounded, enclosed })
     }
 }
 
@@ -250,7 +268,7 @@ mod tests {
             n: cell.train_size,
             chosen: None,
         };
-        super::super::Estimated { estimator, graded: Some(graded), why_not: None }
+        super::super::Estimated { estimator, features: Features::Pixels, graded: Some(graded), why_not: None }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use eframe::egui::{self, TextEdit, Ui};
 use super::super::super::fields::number;
 use super::grid::{choices, list};
 use crate::experiment::{
-    ActiveSpec, Experiment, ExperimentSpec, GradersSpec, PRESETS, Preset, Strategy, TemperatureSpec,
+    ActiveSpec, Experiment, ExperimentSpec, Features, GradersSpec, PRESETS, Preset, Strategy, TemperatureSpec,
 };
 use crate::gui::widgets::hint;
 use crate::units::Tau;
@@ -79,6 +79,11 @@ impl KindFields {
                         0.1,
                         "Of the ensemble that is trained in every cell.",
                     );
+                });
+                ui.horizontal(|ui| {
+                    ui.label("Estimators see")
+                        .on_hover_text("What neighbours, trees and kernels are given of an image.");
+                    choices(ui, "Seen:", &Features::ALL, &mut own.features, Features::label);
                 });
             }
             Experiment::ActiveLearning(own) => active(ui, own),
