@@ -214,8 +214,10 @@ const COLUMNS: [&str; 20] = [
     "condition",
 ];
 
+/// A cell as a point of its law. Its interval is over the test images, which all cells share.
 fn point(result: &CellResult) -> Point {
-    Point { n: result.cell.train_size as f64, seed: result.cell.seed, value: result.measured.epistemic.value }
+    let Estimate { value, interval } = result.measured.epistemic;
+    Point { n: result.cell.train_size as f64, seed: result.cell.seed, value, error: interval.log_error(value) }
 }
 
 impl Law {

@@ -138,7 +138,7 @@ mod tests {
                 assert!(!matches!(answer, Forecast::Reachable { high: Some(_), .. }), "{answer:?}");
             }
         }
-        let flat = [100.0, 1e3, 1e4].map(|n| Point { n, seed: 0, value: 0.117 });
+        let flat = [100.0, 1e3, 1e4].map(|n| Point { n, seed: 0, value: 0.117, error: 0.0 });
         let law = fit(&flat, Variant::Pure, Seed(0)).unwrap();
         assert!(matches!(more_data(&law, 0.1).unwrap(), Forecast::NotIdentifiable { .. }));
         for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {

@@ -7,7 +7,7 @@
 //! takes them for known is too narrow: so each replicate first draws the mean squares, MS·ν/χ²_ν (their fiducial
 //! distributions), from them the variances of u and v, then the levels: u and v normal, ε from the runs' own residuals.
 //! For a straight line with normal scatter this gives the interval of Student's t; it carries over to the floor and to
-//! forecasts.
+//! forecasts. The error of the test images, which all points share, comes on top: one number a replicate.
 
 use rand::{Rng, RngExt};
 use rand_distr::{ChiSquared, Distribution, StandardNormal};
@@ -152,6 +152,9 @@ impl Scatter {
             }
             let group: f64 = StandardNormal.sample(rng);
             let scatter = group * widths.seed.hypot(widths.size) + self.own_scatter(&widths, rng);
+            // Drawn last: without such an error all replicates are those of before.
+            let images: f64 = StandardNormal.sample(rng);
+            y.iter_mut().zip(&design.error).for_each(|(y, error)| *y += error * images);
             Replicate { curve: Curve::refit(&design.x, &y, variant, curve), scatter }
         };
         (0..REPLICATES).into_par_iter().map(one).collect()

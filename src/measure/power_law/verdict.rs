@@ -209,7 +209,8 @@ mod tests {
     fn table_2_of_the_paper() {
         let of = |values: [f64; 5]| {
             let sizes = [100.0, 1000.0, 5000.0, 10_000.0, 40_000.0];
-            let points: Vec<Point> = sizes.iter().zip(values).map(|(&n, value)| Point { n, seed: 0, value }).collect();
+            let points: Vec<Point> =
+                sizes.iter().zip(values).map(|(&n, value)| Point { n, seed: 0, value, error: 0.0 }).collect();
             compare(&points, Seed(0)).unwrap()
         };
         let resnet = of([0.160, 0.090, 0.058, 0.033, 0.026]);
