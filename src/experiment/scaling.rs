@@ -21,8 +21,8 @@ fn loss(summary: &Summary) -> Figure {
     let mut figure = Figure {
         id: "scaling-loss".into(),
         title: "Loss over the number of training images".into(),
-        caption: "Epistemic part KL(p || q) of each classifier with its fitted law and the law's 95 % band; the aleatoric part, the same for \
-                  all, as a line no loss falls below. Every point is one training run, its bar the 95 % interval over test images."
+        caption: "Epistemic part KL(p || q) of each classifier with its fitted law and the law's 95 % band, over seeds, sizes and the test \
+                  images that all runs share; the aleatoric part, the same for all, as a line no loss falls below. Every point is one training run, its bar the 95 % interval over test images."
             .into(),
         x: images(),
         y: Axis::log10("loss per image").in_unit("nats"),
@@ -82,7 +82,8 @@ pub fn tables(summary: &Summary) -> Vec<Table> {
     vec![Table {
         id: "scaling-exponents".into(),
         title: "Scaling exponents".into(),
-        caption: "KL = a·N^(−α) + floor, least squares in log-log over all N and seeds, with 95 % intervals.".into(),
+        caption: "KL = a·N^(−α) + floor, least squares in log-log over all N and seeds, with 95 % intervals over seeds, sizes and the test \
+                  images that all runs share.".into(),
         columns: vec![
             Column::new("classifier", 0),
             Column::new("α", 3),

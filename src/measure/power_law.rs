@@ -101,7 +101,7 @@ pub struct PowerLaw {
     pub a: Estimate,
     /// α; negative where values rise.
     pub alpha: Estimate,
-    /// c of [`Variant::Floor`], in the unit of the values; 0 where the best curve has none.
+    /// c of [`Variant::Floor`], the asymptote of the fitted curve, in the unit of the values; 0 where the best curve has none.
     pub floor: Option<Estimate>,
     /// Share of the variance of log values that the curve explains; 0 where all values are equal.
     pub r_squared: f64,
@@ -279,6 +279,11 @@ impl PowerLaw {
             return again.unwrap_or_default().into();
         }
         (&self.replicates[..]).into()
+    }
+
+    /// Smallest N among the points.
+    fn smallest(&self) -> f64 {
+        self.points.iter().map(|point| point.n).fold(f64::INFINITY, f64::min)
     }
 
     /// Largest N among the points.
