@@ -18,6 +18,7 @@
 //! | `scatter` | levels of scatter, replicates |
 //! | `verdict` | which of the two laws, and what it means |
 //! | `forecast` | how many images until KL ≤ d |
+//! | `hold_out` | the law fitted without the largest N, beside what came there |
 
 use std::collections::BTreeSet;
 
@@ -30,11 +31,13 @@ use crate::units::Seed;
 
 mod curve;
 mod forecast;
+mod hold_out;
 mod scatter;
 mod verdict;
 
 pub use curve::Curve;
 pub use forecast::{Forecast, more_data};
+pub use hold_out::{HoldOut, hold_out};
 pub use scatter::Resampling;
 pub use verdict::{Comparison, Verdict, compare};
 
