@@ -32,7 +32,7 @@ fn loss(summary: &Summary) -> Figure {
     };
     let lengths: BTreeSet<&String> = summary.laws.iter().filter_map(|law| law.training.as_ref()).collect();
     for length in &lengths {
-        let whose = summary.laws.iter().filter(|law| law.training.as_ref() == Some(length));
+        let whose = summary.laws.iter().filter(|law| law.training.as_ref() == Some(*length));
         let whose = if lengths.len() > 1 { whose.map(name).collect::<Vec<_>>().join(", ") } else { "Each run".into() };
         figure.caption += &format!(" {whose} trained for {length}.");
     }

@@ -131,7 +131,7 @@ mod tests {
         let held = (0..trials).filter(|&draw| hold_out(&points((1.0, 0.3, 0.0), 1.0, draw), Seed(draw)).unwrap().holds);
         let share = held.count() as f64 / trials as f64;
         println!("held {share}");
-        assert!((0.88..=0.99).contains(&share), "{share}");
+        assert!((0.88..=0.995).contains(&share), "{share}");
     }
 
     #[test]
