@@ -1,6 +1,6 @@
 //! How a classifier is trained: one table of a spec, saved with its results.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::device::Products;
 use crate::error::{Error, Result};
@@ -76,10 +76,15 @@ pub(super) const IMAGENET: [[f64; 3]; 2] = [[0.485, 0.456, 0.406], [0.229, 0.224
 
 /// Training of a classifier. Defaults are BLC's settings (App. G).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(remote = "Self", deny_unknown_fields, default)]
 pub struct TrainingSpec {
-    /// Passes over the training images.
+    /// Passes over the training images; 0 where `steps` says how long.
+    #[serde(default = "unsaid", skip_serializing_if = "is_none")]
     pub epochs: usize,
+    /// Optimisation steps, however many images there are, in place of `epochs`. With a number of epochs, more images are more
+    /// steps, too, and what comes of them cannot be told from what comes of data.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steps: Option<usize>,
     /// Images in one step, at most: an epoch is cut into steps of nearly equal size.
     pub batch: usize,
     /// What moves the parameters.
@@ -116,6 +121,40 @@ pub struct TrainingSpec {
     pub shards: usize,
 }
 
+/// Epochs of BLC, where a spec says neither epochs nor steps.
+const EPOCHS: usize = 40;
+
+/// Stands for epochs that a file does not give, until it is known whether it gives steps.
+fn unsaid() -> usize {
+    usize::MAX
+}
+
+fn is_none(epochs: &usize) -> bool {
+    *epochs == 0
+}
+
+impl Serialize for TrainingSpec {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        Self::serialize(self, serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for TrainingSpec {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        let read = Self::deserialize(deserializer)?;
+        let unsaid = read.epochs == unsaid();
+        match read.steps {
+            Some(_) if !unsaid => Err(serde::de::Error::custom(ONE_OF_THEM)),
+            Some(_) => Ok(Self { epochs: 0, ..read }),
+            None if unsaid => Ok(Self { epochs: EPOCHS, ..read }),
+            None => Ok(read),
+        }
+    }
+}
+
+/// Who gives both cannot be served.
+const ONE_OF_THEM: &str = "training.steps stands in place of training.epochs: give one of them";
+
 /// The ε of Szegedy et al. (2016).
 const LABEL_SMOOTHING: f64 = 0.1;
 
@@ -126,7 +165,8 @@ fn is_usual(smoothing: &f64) -> bool {
 impl Default for TrainingSpec {
     fn default() -> Self {
         Self {
-            epochs: 40,
+            epochs: EPOCHS,
+            steps: None,
             batch: 32,
             optimizer: Optimizer::AdamW,
             learning_rate: 1e-4,
@@ -154,7 +194,9 @@ impl TrainingSpec {
     pub fn validate(&self) -> Result<()> {
         let share = |v: f64| (0.0..=1.0).contains(&v);
         let checks = [
-            (self.epochs > 0, "training.epochs must be at least 1"),
+            (self.epochs > 0 || self.steps.is_some(), "training.epochs must be at least 1"),
+            (self.steps != Some(0), "training.steps must be at least 1"),
+            (self.epochs == 0 || self.steps.is_none(), ONE_OF_THEM),
             (self.batch > 0, "training.batch must be at least 1"),
             (self.shards > 0, "training.shards must be at least 1"),
             (self.learning_rate > 0.0 && self.learning_rate.is_finite(), "training.learning_rate must be a number > 0"),
@@ -171,9 +213,44 @@ impl TrainingSpec {
         }
     }
 
+    /// With other values for some of its keys, where `steps` takes the place of `epochs` and they that of `steps`.
+    ///
+    /// # Errors
+    /// Names the key or the number that is wrong.
+    pub fn changed(&self, changes: &toml::Table) -> Result<Self> {
+        let mut table = toml::Table::try_from(self).map_err(|e| Error::input(e.to_string()))?;
+        for (given, replaced) in [("steps", "epochs"), ("epochs", "steps")] {
+            if changes.contains_key(given) {
+                table.remove(replaced);
+            }
+        }
+        table.extend(changes.clone());
+        let changed: Self = table.try_into().map_err(|e: toml::de::Error| Error::input(e.to_string()))?;
+        changed.validate()?;
+        Ok(changed)
+    }
+
     /// Steps of one epoch over `images`.
-    pub fn steps(&self, images: usize) -> usize {
+    pub fn epoch_steps(&self, images: usize) -> usize {
         images.div_ceil(self.batch.max(1))
+    }
+
+    /// Steps of a whole training on `images`.
+    pub fn total_steps(&self, images: usize) -> usize {
+        self.steps.unwrap_or_else(|| self.epochs.saturating_mul(self.epoch_steps(images)))
+    }
+
+    /// Epochs over `images` that a training begins; the last may be cut short by `steps`.
+    pub fn passes(&self, images: usize) -> usize {
+        self.total_steps(images).div_ceil(self.epoch_steps(images).max(1))
+    }
+
+    /// How long it trains, in words.
+    pub fn length(&self) -> String {
+        match self.steps {
+            Some(steps) => format!("{steps} steps at every N"),
+            None => format!("{} epochs at every N, so that steps grow with N", self.epochs),
+        }
     }
 
     /// Learning rate of step `step` of `total`, from 0: linear warm-up, then a cosine down to `final_rate` of the peak.
@@ -201,6 +278,33 @@ mod tests {
         assert!((rates[100] - 2.0).abs() < 1e-12 && (rates[1000] - 0.5).abs() < 1e-12);
         // Half way down the cosine is half way between peak and end.
         assert!((rates[550] - 1.25).abs() < 1e-12);
+    }
+
+    #[test]
+    fn epochs_or_steps_say_how_long() {
+        let read = |text: &str| toml::from_str::<TrainingSpec>(text);
+        let fixed = read("steps = 500\nbatch = 10").unwrap();
+        assert_eq!((fixed.epochs, fixed.steps), (0, Some(500)));
+        fixed.validate().unwrap();
+        // 500 steps whatever N: 50 passes over 95 images, half a pass over 10,000.
+        assert_eq!([95, 10_000].map(|n| (fixed.total_steps(n), fixed.passes(n))), [(500, 50), (500, 1)]);
+        let usual = read("").unwrap();
+        assert_eq!((usual, usual.total_steps(64)), (TrainingSpec::default(), 80));
+        // What has no steps is written as ever: its cells keep their names.
+        let written = serde_json::to_string(&usual).unwrap();
+        assert!(written.starts_with(r#"{"epochs":40,"batch":32,"#) && !written.contains("steps"), "{written}");
+        let again: TrainingSpec = serde_json::from_str(&serde_json::to_string(&fixed).unwrap()).unwrap();
+        assert_eq!(again, fixed);
+        let both = read("steps = 500\nepochs = 3").unwrap_err().to_string();
+        assert!(both.contains("give one of them"), "{both}");
+        for (text, named) in [("steps = 0", "training.steps"), ("epochs = 0", "training.epochs")] {
+            assert!(read(text).unwrap().validate().unwrap_err().to_string().contains(named));
+        }
+        assert!(TrainingSpec { steps: Some(3), ..usual }.validate().is_err());
+        // An override takes the place of the other kind.
+        let change = |text: &str| toml::from_str::<toml::Table>(text).unwrap();
+        assert_eq!(usual.changed(&change("steps = 7")).unwrap().steps, Some(7));
+        assert_eq!(fixed.changed(&change("epochs = 2")).unwrap(), TrainingSpec { epochs: 2, steps: None, ..fixed });
     }
 
     #[test]

@@ -335,6 +335,9 @@ fn law_text(law: &Law) -> String {
         return format!("{name}: no law ({})\n", law.why_not.as_deref().unwrap_or("too little is finished"));
     };
     let mut text = format!("{name}: {}\n  {}\n", curve(fits.law()), fits.sentence);
+    if let Some(training) = &law.training {
+        text += &format!("  trained for {training}\n");
+    }
     if let Some(caveat) = &fits.law().caveat {
         text += &format!("  {caveat}\n");
     }
@@ -343,6 +346,9 @@ fn law_text(law: &Law) -> String {
         | Forecast::Unreachable { sentence, .. }
         | Forecast::NotIdentifiable { sentence }) = forecast;
         text += &format!("  KL ≤ {} nats: {sentence}\n", law.distance);
+    }
+    if let Some(held) = &law.hold_out {
+        text += &format!("  {}\n", held.sentence);
     }
     text
 }

@@ -199,7 +199,7 @@ fn ensemble(
     events: &mut dyn Events<CellEvent>,
 ) -> Result<(CellResult, Vec<Vec<f64>>, Vec<Estimated>)> {
     let (mut first, mut log_q, mut featured) = (None, Vec::with_capacity(spec.members), Vec::new());
-    let each = job.training.epochs * job.training.steps(job.cell.train_size);
+    let each = job.training.total_steps(job.cell.train_size);
     let mut told = Told { before: 0, total: spec.members * each, started: false, events };
     for member in 0..spec.members {
         // The first one lives in the cell's own folder: its worst images are the cell's.

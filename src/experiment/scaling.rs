@@ -1,10 +1,12 @@
 //! Figures of the plain grid (BLC figure 2, table 2): loss against N, its floor, its epistemic part with the fitted law.
 
+use std::collections::BTreeSet;
+
 use super::cell::CellResult;
 use super::summary::{Law, Summary};
 use crate::classifier::Labels;
 use crate::figure::{Axis, Column, Figure, Point, Rule, Series, Style, Table, Value, Way};
-use crate::measure::{Estimate, Measured, PowerLaw};
+use crate::measure::{Estimate, HoldOut, Measured, PowerLaw};
 
 /// Points at which a law is drawn.
 const CURVE: usize = 48;
@@ -21,16 +23,28 @@ fn loss(summary: &Summary) -> Figure {
     let mut figure = Figure {
         id: "scaling-loss".into(),
         title: "Loss over the number of training images".into(),
-        caption: "Epistemic part KL(p || q) of each classifier with its fitted law and the law's 95 % band; the aleatoric part, the same for \
-                  all, as a line no loss falls below. Every point is one training run, its bar the 95 % interval over test images."
+        caption: "Epistemic part KL(p || q) of each classifier with its fitted law and the law's 95 % band, over seeds, sizes and the test \
+                  images that all runs share; the aleatoric part, the same for all, as a line no loss falls below. Every point is one training run, its bar the 95 % interval over test images."
             .into(),
         x: images(),
         y: Axis::log10("loss per image").in_unit("nats"),
         ..Figure::default()
     };
+    let lengths: BTreeSet<&String> = summary.laws.iter().filter_map(|law| law.training.as_ref()).collect();
+    for length in &lengths {
+        let whose = summary.laws.iter().filter(|law| law.training.as_ref() == Some(*length));
+        let whose = if lengths.len() > 1 { whose.map(name).collect::<Vec<_>>().join(", ") } else { "Each run".into() };
+        figure.caption += &format!(" {whose} trained for {length}.");
+    }
     for (colour, law) in summary.laws.iter().enumerate() {
         if let Some(fits) = &law.fits {
             figure.series.push(Series { colour, ..curve(fits.law(), format!("{}, law of KL", name(law))) });
+        }
+        if let Some(held) = &law.hold_out {
+            figure
+                .series
+                .push(Series { colour, ..without_largest(held, format!("{}, law without the largest N", name(law))) });
+            figure.caption += &format!(" {}: {}", name(law), held.sentence);
         }
         let parts: [(&str, bool, Part); 2] = [("KL", false, |m| m.epistemic), ("L", true, |m| m.cross_entropy)];
         for (part, dashed, of) in parts {
@@ -67,22 +81,63 @@ fn accuracy(summary: &Summary) -> Figure {
     figure
 }
 
-/// The exponents (BLC figure 2d).
+/// The exponents (BLC figure 2d), and how the laws stand the test of the largest N.
 pub fn tables(summary: &Summary) -> Vec<Table> {
+    exponents(summary).into_iter().chain(held_out(summary)).collect()
+}
+
+fn within(e: Estimate) -> Value {
+    Value::within(e.value, e.interval.low, e.interval.high)
+}
+
+/// What the laws without the largest N forecast for it, beside what came.
+fn held_out(summary: &Summary) -> Option<Table> {
+    let row = |law: &Law| -> Option<Vec<Value>> {
+        let held = law.hold_out.as_ref()?;
+        let [first, last] = held.fitted;
+        let holds = if held.holds { "yes" } else { "no" };
+        let fitted = format!("{first} to {last}");
+        Some(vec![
+            name(law).into(),
+            fitted.into(),
+            held.n.into(),
+            within(held.forecast),
+            within(held.came),
+            holds.into(),
+        ])
+    };
+    let rows: Vec<_> = summary.laws.iter().filter_map(row).collect();
+    (!rows.is_empty()).then(|| Table {
+        id: "scaling-hold-out".into(),
+        title: "Laws tested by the largest N".into(),
+        caption: "KL that the law fitted without the largest N forecasts for the geometric mean of the runs there, with its 95 % prediction \
+                  interval given the test images; and what came, with its 95 % interval over runs and test images. The law holds where what \
+                  came lies in the interval of the forecast."
+            .into(),
+        columns: vec![
+            Column::new("classifier", 0),
+            Column::new("fitted over N", 0),
+            Column::new("held-out N", 0),
+            Column::of("forecast", "nats", 4),
+            Column::of("came", "nats", 4),
+            Column::new("holds", 0),
+        ],
+        rows,
+    })
+}
+
+fn exponents(summary: &Summary) -> Option<Table> {
     let row = |law: &Law| -> Option<Vec<Value>> {
         let law_of = law.fits.as_ref()?.law();
-        let within = |e: Estimate| Value::within(e.value, e.interval.low, e.interval.high);
         let floor = law_of.floor.map_or(Value::Nothing, within);
         Some(vec![name(law).into(), within(law_of.alpha), within(law_of.a), floor, law_of.r_squared.into()])
     };
     let rows: Vec<_> = summary.laws.iter().filter_map(row).collect();
-    if rows.is_empty() {
-        return Vec::new();
-    }
-    vec![Table {
+    (!rows.is_empty()).then(|| Table {
         id: "scaling-exponents".into(),
         title: "Scaling exponents".into(),
-        caption: "KL = a·N^(−α) + floor, least squares in log-log over all N and seeds, with 95 % intervals.".into(),
+        caption: "KL = a·N^(−α) + floor, least squares in log-log over all N and seeds, with 95 % intervals over seeds, sizes and the test \
+                  images that all runs share.".into(),
         columns: vec![
             Column::new("classifier", 0),
             Column::new("α", 3),
@@ -91,7 +146,7 @@ pub fn tables(summary: &Summary) -> Vec<Table> {
             Column::new("R²", 3),
         ],
         rows,
-    }]
+    })
 }
 
 type Part = fn(&Measured) -> Estimate;
@@ -128,4 +183,17 @@ fn curve(law: &PowerLaw, name: String) -> Series {
         Point::new(n, law.value(n)).within(band.low, band.high)
     };
     Series { name, style: Style::Line, points: (0..CURVE).map(point).collect(), band: true, ..Series::default() }
+}
+
+/// The law fitted without the largest N, drawn on to it, with the interval of its forecast there.
+fn without_largest(held: &HoldOut, name: String) -> Series {
+    let first = held.fitted[0];
+    let point = |i: usize| {
+        let n = first * (held.n / first).powf(i as f64 / (CURVE - 1) as f64);
+        Point::new(n, held.curve.log_value(n.ln()).exp())
+    };
+    let interval = held.forecast.interval;
+    let last = Point::new(held.n, held.forecast.value).within(interval.low, interval.high);
+    let points = (0..CURVE - 1).map(point).chain(std::iter::once(last)).collect();
+    Series { name, style: Style::Line, points, dashed: true, ..Series::default() }
 }

@@ -246,7 +246,7 @@ impl ExperimentSpec {
         let mut steps = 0;
         for architecture in architectures {
             let training = self.training_of(*architecture)?;
-            steps = steps.max(training.epochs.saturating_mul(training.steps(largest)));
+            steps = steps.max(training.total_steps(largest));
         }
         let trainings = cells.saturating_mul(trainings);
         let steps = steps.saturating_mul(trainings);
@@ -257,7 +257,12 @@ impl ExperimentSpec {
             (self.largest(), MOST_IMAGES, "images in experiment.pool", images),
             (self.test.images, MOST_IMAGES, "images in test.images", images),
             (trainings, MOST_TRAININGS, "classifiers to train", fewer),
-            (steps, MOST_STEPS, "optimisation steps in all", "fewer training.epochs, or smaller grid.train_sizes"),
+            (
+                steps,
+                MOST_STEPS,
+                "optimisation steps in all",
+                "fewer training.epochs or steps, or smaller grid.train_sizes",
+            ),
         ];
         match bounds.into_iter().find(|(count, most, ..)| count > most) {
             Some((count, most, what, way_out)) => {
@@ -274,11 +279,7 @@ impl ExperimentSpec {
     pub fn training_of(&self, architecture: Architecture) -> Result<TrainingSpec> {
         let Some(changes) = self.overrides.get(&architecture) else { return Ok(self.training) };
         let wrong = |e: String| Error::input(format!("overrides for {}: {e}", architecture.label()));
-        let mut table = toml::Table::try_from(self.training).map_err(|e| wrong(e.to_string()))?;
-        table.extend(changes.clone());
-        let training: TrainingSpec = table.try_into().map_err(|e: toml::de::Error| wrong(e.to_string()))?;
-        training.validate().map_err(|e| wrong(e.to_string()))?;
-        Ok(training)
+        self.training.changed(changes).map_err(|e| wrong(e.to_string()))
     }
 
     /// All cells, those of few images first.
@@ -306,8 +307,7 @@ impl ExperimentSpec {
     /// Names the override that is wrong.
     pub fn steps(&self, cell: &Cell) -> Result<usize> {
         let training = self.training_of(cell.architecture)?;
-        let of = |images: usize| training.epochs * training.steps(images);
-        Ok(self.experiment.trained_on(cell).into_iter().map(of).sum())
+        Ok(self.experiment.trained_on(cell).into_iter().map(|images| training.total_steps(images)).sum())
     }
 
     /// The knobs of the world under a condition.

@@ -13,7 +13,7 @@ use super::truth::Truth;
 use crate::classifier::{Architecture, Labels};
 use crate::error::Result;
 use crate::figure::{Figure, Table, records};
-use crate::measure::{Comparison, Estimate, Forecast, Point, compare, more_data};
+use crate::measure::{Comparison, Estimate, Forecast, HoldOut, Point, compare, hold_out, more_data};
 use crate::oracle::rounding::Rounding;
 use crate::units::Seed;
 
@@ -63,8 +63,14 @@ pub struct Law {
     pub fits: Option<Comparison>,
     /// N at which the epistemic part is expected to be no more than `distance`.
     pub forecast: Option<Forecast>,
+    /// The law fitted without the largest N, and what came there; absent below four different N.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hold_out: Option<HoldOut>,
     /// The distance to Bayes asked for, nats.
     pub distance: f64,
+    /// How long each of its runs was trained, in words; absent in summaries of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub training: Option<String>,
     /// Why there is no law.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why_not: Option<String>,
@@ -85,7 +91,11 @@ impl Summary {
             for &labels in &spec.grid.labels {
                 let of = |cell: &Cell| cell.architecture == architecture && cell.labels == labels;
                 let points = cells.iter().filter(|result| of(&result.cell)).map(point);
-                laws.push(Law::of(architecture, labels, &points.collect::<Vec<_>>(), spec.distance));
+                let training = spec.training_of(architecture).ok().map(|training| training.length());
+                laws.push(Law {
+                    training,
+                    ..Law::of(architecture, labels, &points.collect::<Vec<_>>(), spec.distance)
+                });
             }
         }
         Ok(Self {
@@ -214,18 +224,22 @@ const COLUMNS: [&str; 20] = [
     "condition",
 ];
 
+/// A cell as a point of its law. Its interval is over the test images, which all cells share.
 fn point(result: &CellResult) -> Point {
-    Point { n: result.cell.train_size as f64, seed: result.cell.seed, value: result.measured.epistemic.value }
+    let Estimate { value, interval } = result.measured.epistemic;
+    Point { n: result.cell.train_size as f64, seed: result.cell.seed, value, error: interval.log_error(value) }
 }
 
 impl Law {
     fn of(architecture: Architecture, labels: Labels, points: &[Point], distance: f64) -> Self {
-        let fitted = compare(points, Seed(0).split("power law"));
+        let seed = Seed(0).split("power law");
+        let fitted = compare(points, seed);
         let (fits, why_not) = match fitted {
             Ok(fits) => (Some(fits), None),
             Err(error) => (None, Some(error.to_string())),
         };
         let forecast = fits.as_ref().and_then(|fits| more_data(fits.law(), distance).ok());
-        Self { architecture, labels, fits, forecast, distance, why_not }
+        let hold_out = hold_out(points, seed).ok();
+        Self { architecture, labels, fits, forecast, hold_out, distance, training: None, why_not }
     }
 }

@@ -166,8 +166,8 @@ impl<'a> Run<'a> {
         };
         let first: Vec<usize> = (0..cell.train_size.min(SCALE_IMAGES)).collect();
         let scale = InputScale::of(training.input, job.test.shape, job.range, || Ok(job.train.take(&first)?.x))?;
-        let steps = training.steps(cell.train_size);
-        let (total, now) = (training.epochs * steps, Instant::now());
+        let steps = training.epoch_steps(cell.train_size);
+        let (total, now) = (training.total_steps(cell.train_size), Instant::now());
         let description = Description { name: cell.label(), network: config, scale: scale.clone(), steps: total };
         let undescribed = state.classifier.replace(description).is_none() && state.step > 0;
         Ok(Self { job, seed, scale, trainee, state, undescribed, steps, total, since: now, written: now })
@@ -184,7 +184,9 @@ impl<'a> Run<'a> {
         let (n, epoch) = (self.job.cell.train_size, (self.state.step - usize::from(begun)) / self.steps);
         let mut order: Vec<usize> = (0..n).collect();
         order.shuffle(&mut self.seed.split("order").rng(epoch as u64));
-        for k in self.state.step - epoch * self.steps..self.steps {
+        // A fixed number of steps may end within an epoch.
+        let last = self.steps.min(self.total - epoch * self.steps);
+        for k in self.state.step - epoch * self.steps..last {
             let chosen = &order[k * n / self.steps..(k + 1) * n / self.steps];
             let (step, rate) = (self.state.step, self.job.training.rate(self.state.step, self.total));
             let loss = self.step(chosen, epoch, rate)?;
@@ -192,7 +194,7 @@ impl<'a> Run<'a> {
             self.state.loss += loss * chosen.len() as f64;
             self.state.seen += chosen.len();
             events.report(CellEvent::Step { step: step + 1, loss, rate })?;
-            if self.written.elapsed() >= self.job.every && k + 1 < self.steps {
+            if self.written.elapsed() >= self.job.every && k + 1 < last {
                 self.checkpoint()?;
                 events.report(CellEvent::Checkpoint { step: step + 1 })?;
             }
@@ -200,7 +202,7 @@ impl<'a> Run<'a> {
         self.state.last_loss = self.state.loss / self.state.seen.max(1) as f64;
         (self.state.loss, self.state.seen) = (0.0, 0);
         let done = epoch + 1;
-        if is_watched(done, self.job.training.epochs) {
+        if is_watched(done, self.total.div_ceil(self.steps)) {
             let watched = self.watch(done)?;
             self.state.course.push(watched);
             events.report(CellEvent::Watched(watched))?;

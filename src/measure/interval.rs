@@ -21,6 +21,13 @@ impl Interval {
     pub fn contains(&self, x: f64) -> bool {
         (self.low..=self.high).contains(&x)
     }
+
+    /// The standard error of log `value` that this 95 % interval of it implies: half of its width in logs where both ends are
+    /// positive, otherwise relative to the value; 0 of a value that is not positive.
+    pub fn log_error(&self, value: f64) -> f64 {
+        let width = if self.low > 0.0 { (self.high / self.low).ln() } else { (self.high - self.low) / value };
+        if value > 0.0 && width.is_finite() { width.max(0.0) / (2.0 * Z95) } else { 0.0 }
+    }
 }
 
 /// A number with its 95 % interval, which holds the number itself.
@@ -128,6 +135,16 @@ mod tests {
         }
         assert_eq!(wilson(0, 0), Interval { low: 0.0, high: 1.0 });
         assert_eq!(wilson(7, 7).high, 1.0);
+    }
+
+    #[test]
+    fn an_interval_gives_back_its_error() {
+        let of = |low, high| Interval { low, high };
+        let (value, error) = (0.4_f64, 0.025_f64);
+        let interval = of(value * (-Z95 * error).exp(), value * (Z95 * error).exp());
+        assert!((interval.log_error(value) - error).abs() < 1e-12);
+        assert!((of(0.0, 2.0 * Z95).log_error(2.0) - 0.5).abs() < 1e-12);
+        assert_eq!((of(0.0, 1.0).log_error(0.0), of(1.0, 1.0).log_error(1.0)), (0.0, 0.0));
     }
 
     #[test]

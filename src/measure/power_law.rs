@@ -1,10 +1,16 @@
-//! Scaling laws (theory §5): KL(N) = a·N^(−α), and KL(N) = a·N^(−α) + c with a floor c ≥ 0 that no amount of data of this
-//! kind removes; both by least squares of log KL over all runs.
+//! Scaling laws (theory §5): KL(N) = a·N^(−α), and KL(N) = a·N^(−α) + c with a floor c ≥ 0, the asymptote of the fitted curve,
+//! which says nothing of other ways of training; both by least squares of log KL over all runs.
 //!
 //! **Intervals.** The residual of a run is taken apart into a level of its seed, a level of its N (other seeds at this N
 //! share it: lack of fit, or a test set in common) and its own. A replicate is the fitted curve plus newly drawn levels
 //! of all three, refitted; see `scatter`. With one seed, or where seeds and sizes do not cross enough to tell the levels
 //! apart, all residuals count as the runs' own: [`Resampling`] says which it was.
+//!
+//! **Test images in common.** All points of a law are measured on the same images. What these have too much or too little
+//! moves all points together and shows in no residual: it cancels in α, and goes fully into a, c, the band and the
+//! forecast. So a replicate also moves all its points by one common normal number, times each point's own standard error
+//! of log value ([`Point::error`]): errors of one set of images are taken for fully correlated. What of them is not, moves
+//! all runs at one N, and is seen as the level of N.
 //!
 //! | file | what |
 //! |---|---|
@@ -12,6 +18,7 @@
 //! | `scatter` | levels of scatter, replicates |
 //! | `verdict` | which of the two laws, and what it means |
 //! | `forecast` | how many images until KL ≤ d |
+//! | `hold_out` | the law fitted without the largest N, beside what came there |
 
 use std::collections::BTreeSet;
 
@@ -24,11 +31,13 @@ use crate::units::Seed;
 
 mod curve;
 mod forecast;
+mod hold_out;
 mod scatter;
 mod verdict;
 
 pub use curve::Curve;
 pub use forecast::{Forecast, more_data};
+pub use hold_out::{HoldOut, hold_out};
 pub use scatter::Resampling;
 pub use verdict::{Comparison, Verdict, compare};
 
@@ -56,6 +65,14 @@ pub struct Point {
     pub seed: u64,
     /// What falls with N, > 0: KL in nats, or any other distance.
     pub value: f64,
+    /// Standard error of log value that comes from the images it was measured on, where all points were measured on the same;
+    /// 0 where it is not known.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub error: f64,
+}
+
+fn is_zero(error: &f64) -> bool {
+    *error == 0.0
 }
 
 /// Which law.
@@ -87,7 +104,7 @@ pub struct PowerLaw {
     pub a: Estimate,
     /// α; negative where values rise.
     pub alpha: Estimate,
-    /// c of [`Variant::Floor`], in the unit of the values; 0 where the best curve has none.
+    /// c of [`Variant::Floor`], the asymptote of the fitted curve, in the unit of the values; 0 where the best curve has none.
     pub floor: Option<Estimate>,
     /// Share of the variance of log values that the curve explains; 0 where all values are equal.
     pub r_squared: f64,
@@ -127,6 +144,8 @@ struct Design {
     x: Vec<f64>,
     /// log value.
     y: Vec<f64>,
+    /// Its standard error from the images that all points share.
+    error: Vec<f64>,
     /// Index of each point's seed.
     seed: Vec<usize>,
     /// Index of each point's N.
@@ -144,6 +163,10 @@ impl Design {
                     "point {i} has N = {n} and value {value}: a power law needs both > 0"
                 )));
             }
+            if !(point.error >= 0.0 && point.error.is_finite()) {
+                let error = point.error;
+                return Err(Error::input(format!("point {i} has a standard error of {error}: it is a number ≥ 0")));
+            }
         }
         let seeds: Vec<u64> = points.iter().map(|p| p.seed).collect::<BTreeSet<_>>().into_iter().collect();
         // Positive floats sort as their bits do.
@@ -151,6 +174,7 @@ impl Design {
         Ok(Self {
             x: points.iter().map(|p| p.n.ln()).collect(),
             y: points.iter().map(|p| p.value.ln()).collect(),
+            error: points.iter().map(|p| p.error).collect(),
             seed: points.iter().map(|p| seeds.partition_point(|&s| s < p.seed)).collect(),
             size: points.iter().map(|p| sizes.partition_point(|&s| s < p.n.to_bits())).collect(),
             seeds: seeds.len(),
@@ -260,6 +284,11 @@ impl PowerLaw {
         (&self.replicates[..]).into()
     }
 
+    /// Smallest N among the points.
+    fn smallest(&self) -> f64 {
+        self.points.iter().map(|point| point.n).fold(f64::INFINITY, f64::min)
+    }
+
     /// Largest N among the points.
     fn largest(&self) -> f64 {
         self.points.iter().map(|point| point.n).fold(0.0, f64::max)
@@ -269,5 +298,7 @@ impl PowerLaw {
 /// Numbers beyond e^700 are kept there: they stay finite, and JSON has no infinity.
 const LARGEST_LOG: f64 = 700.0;
 
+#[cfg(test)]
+mod test_images;
 #[cfg(test)]
 mod tests;

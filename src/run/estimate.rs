@@ -98,7 +98,7 @@ fn time(
 /// Images of a step of the largest training of some cells: an epoch is cut into steps of equal size, none larger than the batch.
 fn images_of_a_step(spec: &ExperimentSpec, training: &TrainingSpec, cells: &[&Cell]) -> usize {
     let largest = cells.iter().flat_map(|cell| spec.experiment.trained_on(cell)).max().unwrap_or(1);
-    largest.div_ceil(training.steps(largest))
+    largest.div_ceil(training.epoch_steps(largest))
 }
 
 #[cfg(test)]

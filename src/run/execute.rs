@@ -246,7 +246,7 @@ impl Run<'_> {
         let cell = planned.cell;
         let training = spec.training_of(cell.architecture)?;
         // What is seen once is drawn when it is needed; what is seen again is held, and a pool to choose from always is.
-        let streamed = training.epochs == 1 && !spec.experiment.needs_posteriors();
+        let streamed = training.passes(cell.train_size) == 1 && !spec.experiment.needs_posteriors();
         self.pools.prepare(&cell, streamed, events)?;
         let train = self.pools.train(&cell, streamed);
         let path = self.folder.cell(&planned.id);

@@ -107,7 +107,7 @@ fn trained(
     let seed = work.spec.seed.split("feature net");
     let mut trainee = Trainee::new(config, &spec, seed, work.device)?;
     let each = images.len().min(spot.images);
-    let (steps, k) = (spec.steps(each), config.classes);
+    let (steps, k) = (spec.epoch_steps(each), config.classes);
     let total = spot.epochs * steps;
     for epoch in 0..spot.epochs {
         let mut order: Vec<usize> = (0..images.len()).collect();

@@ -49,7 +49,7 @@ struct Settled {
 /// As [`crate::experiment::run_cell`], and when a classifier's answer is no number.
 pub fn run(spec: &ActiveSpec, job: &Job<'_>, events: &mut dyn Events<CellEvent>) -> Result<CellResult> {
     let sizes = spec.rounds(job.cell.train_size);
-    let steps_on = |labels: usize| job.training.epochs * job.training.steps(labels);
+    let steps_on = |labels: usize| job.training.total_steps(labels);
     let total = spec.trained_on(&job.cell).into_iter().map(steps_on).sum();
     let strategy = spec.strategy(&job.cell)?;
     let mut order: Vec<usize> = (0..spec.pool).collect();
@@ -123,7 +123,7 @@ impl Buyer<'_> {
 
     /// Steps of one training on the labels there are.
     fn steps(&self) -> usize {
-        self.job.training.epochs * self.job.training.steps(self.owned.len())
+        self.job.training.total_steps(self.owned.len())
     }
 
     /// Trains a member on all labels there are, from its own start; the first member starts as every strategy's classifier does.

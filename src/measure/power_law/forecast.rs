@@ -27,9 +27,9 @@ pub enum Forecast {
         /// The same in words.
         sentence: String,
     },
-    /// The floor lies above it.
+    /// The asymptote of the fitted curve lies above it.
     Unreachable {
-        /// The floor.
+        /// The asymptote.
         floor: Estimate,
         /// The same in words.
         sentence: String,
@@ -51,7 +51,7 @@ pub fn more_data(fit: &PowerLaw, distance: f64) -> Result<Forecast> {
         return Err(Error::input(format!("a distance to the Bayes posterior is a number > 0, not {distance}")));
     }
     if let Some(floor) = fit.floor.filter(|floor| floor.value >= distance) {
-        return Ok(Forecast::Unreachable { floor, sentence: unreachable(floor, distance) });
+        return Ok(Forecast::Unreachable { floor, sentence: unreachable(fit, floor, distance) });
     }
     let alpha = fit.alpha.interval;
     let log_n = fit.curve.log_n_at(distance.ln());
@@ -82,14 +82,16 @@ pub fn more_data(fit: &PowerLaw, distance: f64) -> Result<Forecast> {
     Ok(Forecast::Reachable { n, low, high, extrapolation, sentence })
 }
 
-fn unreachable(floor: Estimate, distance: f64) -> String {
+fn unreachable(fit: &PowerLaw, floor: Estimate, distance: f64) -> String {
     let (low, high) = (floor.interval.low, floor.interval.high);
-    let doubt = if low < distance { " The lower end lies below it: larger N would tell." } else { "" };
+    let doubt = if low < distance { " The lower end lies below that distance: larger N would tell." } else { "" };
     format!(
-        "No number of images comes within {distance}: the floor is {} (95 %: {} to {}).{doubt}",
+        "The fitted curve does not come within {distance}: its asymptote is {} (95 %: {} to {}), fitted over N = {} to {}.{doubt}",
         plain(floor.value),
         plain(low),
-        plain(high)
+        plain(high),
+        fit.smallest(),
+        fit.largest()
     )
 }
 
@@ -138,7 +140,7 @@ mod tests {
                 assert!(!matches!(answer, Forecast::Reachable { high: Some(_), .. }), "{answer:?}");
             }
         }
-        let flat = [100.0, 1e3, 1e4].map(|n| Point { n, seed: 0, value: 0.117 });
+        let flat = [100.0, 1e3, 1e4].map(|n| Point { n, seed: 0, value: 0.117, error: 0.0 });
         let law = fit(&flat, Variant::Pure, Seed(0)).unwrap();
         assert!(matches!(more_data(&law, 0.1).unwrap(), Forecast::NotIdentifiable { .. }));
         for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {

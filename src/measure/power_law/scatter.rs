@@ -7,7 +7,7 @@
 //! takes them for known is too narrow: so each replicate first draws the mean squares, MS·ν/χ²_ν (their fiducial
 //! distributions), from them the variances of u and v, then the levels: u and v normal, ε from the runs' own residuals.
 //! For a straight line with normal scatter this gives the interval of Student's t; it carries over to the floor and to
-//! forecasts.
+//! forecasts. The error of the test images, which all points share, comes on top: one number a replicate.
 
 use rand::{Rng, RngExt};
 use rand_distr::{ChiSquared, Distribution, StandardNormal};
@@ -38,6 +38,8 @@ pub(super) struct Replicate {
     pub curve: Curve,
     /// log value of a run with a new seed at a new size, less the log of the curve.
     pub scatter: f64,
+    /// What both were drawn with.
+    pub widths: Widths,
 }
 
 /// The mean square of one level.
@@ -86,11 +88,12 @@ pub(super) struct Scatter {
 /// A group level is kept if scatter without one would look like it in less than this share of data sets.
 const POOLING: f64 = 0.25;
 
-/// Standard deviations of one replicate.
-struct Widths {
-    run: f64,
-    seed: f64,
-    size: f64,
+/// Standard deviations of one replicate, of log value.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Widths {
+    pub run: f64,
+    pub seed: f64,
+    pub size: f64,
 }
 
 impl Scatter {
@@ -152,7 +155,10 @@ impl Scatter {
             }
             let group: f64 = StandardNormal.sample(rng);
             let scatter = group * widths.seed.hypot(widths.size) + self.own_scatter(&widths, rng);
-            Replicate { curve: Curve::refit(&design.x, &y, variant, curve), scatter }
+            // Drawn last: without such an error all replicates are those of before.
+            let images: f64 = StandardNormal.sample(rng);
+            y.iter_mut().zip(&design.error).for_each(|(y, error)| *y += error * images);
+            Replicate { curve: Curve::refit(&design.x, &y, variant, curve), scatter, widths }
         };
         (0..REPLICATES).into_par_iter().map(one).collect()
     }

@@ -25,7 +25,7 @@ pub(super) fn synthetic(law: (f64, f64, f64), sizes: &[f64], seeds: u64, noise: 
     for (&n, size) in sizes.iter().zip(by_size) {
         for (seed, level) in by_seed.iter().enumerate() {
             let log = (a * n.powf(-alpha) + floor).ln() + level + size + normal(noise.run);
-            points.push(Point { n, seed: seed as u64, value: log.exp() });
+            points.push(Point { n, seed: seed as u64, value: log.exp(), error: 0.0 });
         }
     }
     points
@@ -87,7 +87,7 @@ fn without_a_floor_in_the_data_the_two_laws_agree() {
 #[test]
 fn two_points_a_decade_apart_by_hand() {
     // Three sizes, values 1, 1/2, 1/4: α = log10 2, a·100^(−α) = 1.
-    let points = [(100.0, 1.0), (1e3, 0.5), (1e4, 0.25)].map(|(n, value)| Point { n, seed: 0, value });
+    let points = [(100.0, 1.0), (1e3, 0.5), (1e4, 0.25)].map(|(n, value)| Point { n, seed: 0, value, error: 0.0 });
     let law = fit(&points, Variant::Pure, Seed(0)).unwrap();
     assert!((law.alpha.value - 2f64.log10()).abs() < 1e-12 && (law.a.value - 4.0).abs() < 1e-9);
     assert!((law.value(1e5) - 0.125).abs() < 1e-12);
@@ -160,7 +160,7 @@ fn pure_noise_never_fails_and_never_leaves_the_numbers() {
 
 #[test]
 fn what_is_no_data_for_a_law_is_refused() {
-    let point = |n, value| Point { n, seed: 0, value };
+    let point = |n, value| Point { n, seed: 0, value, error: 0.0 };
     let message = |points: &[Point], variant| fit(points, variant, Seed(0)).unwrap_err().to_string();
     let two = [point(1.0, 1.0), point(1.0, 2.0), point(2.0, 1.0), point(2.0, 3.0)];
     assert!(message(&two, Variant::Pure).contains("at least 3 different numbers of training images, not 2"));

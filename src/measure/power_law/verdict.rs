@@ -20,7 +20,8 @@ const ROUNDING: f64 = 1e-20;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// More than half of the value is a floor that more data do not remove.
+    /// More than half of the value at the largest N is the asymptote of the fitted curve. Larger N, or longer training, may come
+    /// below it: nothing here says that they do not.
     FloorDominated,
     /// At least half of the value falls as a power of N: more data help.
     EpistemicDominated,
@@ -113,15 +114,16 @@ fn conclude(comparison: &Comparison, flat: bool, doubtful: bool) -> (Verdict, St
         let share = floor.value / law.value(largest);
         let (low, high) = (floor.interval.low, floor.interval.high);
         let what = format!(
-            "At N = {largest} {:.0} % of the value is a floor of {} (95 %: {} to {})",
-            100.0 * share,
+            "The fitted asymptote is {} (95 %: {} to {}), fitted over N = {} to {largest}: {:.0} % of the value at N = {largest}",
             plain(floor.value),
             plain(low),
-            plain(high)
+            plain(high),
+            law.smallest(),
+            100.0 * share
         );
         return if share > 0.5 {
-            let way_out = "more data of this kind cannot remove it, another model or training might.";
-            (Verdict::FloorDominated, format!("{what}: {way_out}"))
+            let rest = "up to there more data help little; what larger N or more steps bring, only a run there shows.";
+            (Verdict::FloorDominated, format!("{what}; {rest}"))
         } else {
             (Verdict::EpistemicDominated, format!("{what}; the larger part still falls with more data."))
         };
@@ -143,7 +145,7 @@ fn conclude(comparison: &Comparison, flat: bool, doubtful: bool) -> (Verdict, St
     }
     let left = 100.0 * 2f64.powf(-alpha.value);
     let sentence = format!(
-        "The value falls as a power of N and shows no floor up to N = {largest}: {exponent}, so twice the data leave {left:.0} % of it."
+        "The value falls as a power of N and shows no asymptote up to N = {largest}: {exponent}, so twice the data leave {left:.0} % of it."
     );
     (Verdict::EpistemicDominated, sentence)
 }
@@ -167,6 +169,13 @@ mod tests {
         assert!(floor.sentence.contains("81 %") && floor.law().floor.is_some(), "{}", floor.sentence);
         // The same floor under a slower law: most of the value still falls.
         assert_eq!(verdict((1.0, 0.2, 0.02), 0.0, 0).verdict, Verdict::EpistemicDominated);
+    }
+
+    #[test]
+    fn an_asymptote_is_what_was_fitted_and_no_prophecy() {
+        let sentence = verdict((1.0, 0.5, 0.02), 0.0, 0).sentence;
+        assert!(sentence.contains("fitted asymptote") && sentence.contains("over N = 100 to 45000"), "{sentence}");
+        assert!(!sentence.contains("cannot") && !sentence.contains("remove"), "{sentence}");
     }
 
     #[test]
@@ -209,7 +218,8 @@ mod tests {
     fn table_2_of_the_paper() {
         let of = |values: [f64; 5]| {
             let sizes = [100.0, 1000.0, 5000.0, 10_000.0, 40_000.0];
-            let points: Vec<Point> = sizes.iter().zip(values).map(|(&n, value)| Point { n, seed: 0, value }).collect();
+            let points: Vec<Point> =
+                sizes.iter().zip(values).map(|(&n, value)| Point { n, seed: 0, value, error: 0.0 }).collect();
             compare(&points, Seed(0)).unwrap()
         };
         let resnet = of([0.160, 0.090, 0.058, 0.033, 0.026]);

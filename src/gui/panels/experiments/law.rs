@@ -119,12 +119,13 @@ pub fn exponent(law: &PowerLaw) -> String {
 }
 
 fn sentences(ui: &mut Ui, one: &Series<'_>) {
-    let Law { fits: Some(fits), forecast, distance, .. } = one.law else { return };
+    let Law { fits: Some(fits), forecast, distance, training, hold_out, .. } = one.law else { return };
     ui.add_space(4.0);
     ui.horizontal_top(|ui| {
         swatch(ui, one.colour);
         ui.vertical(|ui| {
-            ui.add(egui::Label::new(format!("{}: {}", one.name, fits.sentence)).wrap());
+            let trained = training.as_ref().map_or(String::new(), |length| format!(" Trained for {length}."));
+            ui.add(egui::Label::new(format!("{}: {}{trained}", one.name, fits.sentence)).wrap());
             if let Some(
                 Forecast::Reachable { sentence, .. }
                 | Forecast::Unreachable { sentence, .. }
@@ -132,6 +133,9 @@ fn sentences(ui: &mut Ui, one: &Series<'_>) {
             ) = forecast
             {
                 ui.add(egui::Label::new(format!("To KL ≤ {distance} nats: {sentence}")).wrap());
+            }
+            if let Some(held) = hold_out {
+                ui.add(egui::Label::new(&held.sentence).wrap());
             }
             if let Some(caveat) = &fits.law().caveat {
                 ui.add(egui::Label::new(RichText::new(caveat).color(Theme::of(ui).warning())).wrap());

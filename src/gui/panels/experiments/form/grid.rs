@@ -5,7 +5,7 @@ use std::str::FromStr;
 use eframe::egui::{self, TextEdit, Ui};
 
 use super::number;
-use crate::classifier::{Architecture, Labels};
+use crate::classifier::{Architecture, Labels, TrainingSpec};
 use crate::experiment::ExperimentSpec;
 use crate::gui::glossary;
 use crate::gui::widgets::hint;
@@ -44,9 +44,16 @@ pub fn show(ui: &mut Ui, spec: &mut ExperimentSpec, sizes: &mut String, seeds: &
         let label = ui.label("Seeds").on_hover_text(meaning);
         ui.add(TextEdit::singleline(seeds).desired_width(70.0)).labelled_by(label.id).on_hover_text(meaning);
     });
+    let mut fixed = spec.training.steps.is_some();
+    let meaning = "Every training takes the same number of steps, however many images it has. With a number of epochs, more images are more \
+                   steps, too: what data bring cannot be told from what steps bring.";
+    if ui.checkbox(&mut fixed, "Steps, not epochs").on_hover_text(meaning).changed() {
+        let t = &mut spec.training;
+        (t.epochs, t.steps) = if fixed { (0, Some(1000)) } else { (10, None) };
+    }
     egui::Grid::new("experiment numbers").num_columns(4).spacing([12.0, 4.0]).show(ui, |ui| {
         let t = &mut spec.training;
-        number(ui, "Epochs", &mut t.epochs, " epochs", 0.2, "Passes over the training images.");
+        length(ui, t);
         number(ui, "Batch", &mut t.batch, " images", 0.5, "Images in one step.");
         ui.end_row();
         number(ui, "Learning rate", &mut t.learning_rate, " per step", 1e-5, "Peak; then a cosine down to its end.");
@@ -66,6 +73,14 @@ pub fn show(ui: &mut Ui, spec: &mut ExperimentSpec, sizes: &mut String, seeds: &
         let changes: Vec<String> = table.iter().map(|(key, value)| format!("{key} = {value}")).collect();
         hint(ui, format!("{} differs: {}", architecture.label(), changes.join(", ")));
     }
+}
+
+/// How long each training takes.
+fn length(ui: &mut Ui, training: &mut TrainingSpec) {
+    match &mut training.steps {
+        Some(steps) => number(ui, "Steps", steps, " steps", 10.0, "Optimisation steps of every training."),
+        None => number(ui, "Epochs", &mut training.epochs, " epochs", 0.2, "Passes over the training images."),
+    };
 }
 
 /// A check box for each of `all`; those checked are kept in the order of `all`.

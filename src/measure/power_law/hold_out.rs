@@ -1,0 +1,154 @@
+//! A law tested by the largest N: fitted without it, its forecast beside what came.
+//!
+//! Forecast and outcome are measured on the same test images, so what these have too much or too little is in both: the
+//! forecast's interval is given the test images, and holds the doubt about the curve, a new size, and the runs that are
+//! averaged. Seeds count as new ones, which is wider where they are those of the fit.
+
+use rand_distr::{Distribution, StandardNormal};
+use serde::{Deserialize, Serialize};
+
+use super::{Curve, Point, PowerLaw, compare, plain};
+use crate::error::{Error, Result};
+use crate::measure::bootstrap::quantile;
+use crate::measure::interval::{Estimate, Interval, Z95, over_seeds};
+use crate::units::Seed;
+
+/// The forecast of a law for an N that it was not fitted to, and what came.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HoldOut {
+    /// The largest N that was run: held out.
+    pub n: f64,
+    /// Smallest and largest N that the law was fitted to.
+    pub fitted: [f64; 2],
+    /// Runs at `n`.
+    pub runs: usize,
+    /// The law that the smaller N prefer.
+    pub curve: Curve,
+    /// Its value at `n`, with the 95 % prediction interval for the geometric mean of `runs` runs on the same test images.
+    pub forecast: Estimate,
+    /// Geometric mean of the runs at `n`. Its 95 % interval: over runs (Student; of one run nothing is known) and over test
+    /// images, added in quadrature.
+    pub came: Estimate,
+    /// Whether `came` lies in the interval of the forecast.
+    pub holds: bool,
+    /// The same in words.
+    pub sentence: String,
+}
+
+/// Fits the law that [`compare`] prefers to all points but those of the largest N, and puts its forecast beside these.
+///
+/// # Errors
+/// When fewer than three different N are left, or as [`compare`].
+pub fn hold_out(points: &[Point], seed: Seed) -> Result<HoldOut> {
+    let n = points.iter().map(|point| point.n).fold(0.0, f64::max);
+    let (held, rest): (Vec<Point>, Vec<Point>) = points.iter().partition(|point| point.n >= n);
+    // The images' error is in both, and no doubt about the one given the other.
+    let rest: Vec<Point> = rest.into_iter().map(|point| Point { error: 0.0, ..point }).collect();
+    let fits = compare(&rest, seed).map_err(|e| Error::input(format!("no law without the largest N: {e}")))?;
+    let law = fits.law();
+    let forecast = forecast(law, n, held.len(), seed);
+    let came = mean_of(&held);
+    let mut found = HoldOut {
+        n,
+        fitted: [law.smallest(), law.largest()],
+        runs: held.len(),
+        curve: law.curve,
+        forecast,
+        came,
+        holds: forecast.interval.contains(came.value),
+        sentence: String::new(),
+    };
+    found.sentence = found.words();
+    Ok(found)
+}
+
+/// The curve at `n`, with the interval for the mean log value of some runs.
+fn forecast(law: &PowerLaw, n: f64, runs: usize, seed: Seed) -> Estimate {
+    let (seed, x) = (seed.split("runs held out"), n.ln());
+    let draw = |(i, replicate): (usize, &super::Replicate)| {
+        let rng = &mut seed.rng(i as u64);
+        let mut normal = |width: f64| width * Distribution::<f64>::sample(&StandardNormal, rng);
+        let widths = replicate.widths;
+        replicate.curve.log_value(x)
+            + normal(widths.size)
+            + normal(widths.seed.hypot(widths.run) / (runs as f64).sqrt())
+    };
+    let mut draws: Vec<f64> = law.drawn().iter().enumerate().map(draw).collect();
+    draws.sort_unstable_by(f64::total_cmp);
+    let end = |level: f64| quantile(&draws, level).min(super::LARGEST_LOG).exp();
+    Estimate::new(law.value(n), Interval { low: end(0.025), high: end(0.975) })
+}
+
+/// Geometric mean of runs at one N.
+fn mean_of(held: &[Point]) -> Estimate {
+    let logs: Vec<f64> = held.iter().map(|point| point.value.ln()).collect();
+    let (mean, half) = over_seeds(&logs);
+    let images = Z95 * held.iter().map(|point| point.error).sum::<f64>() / held.len().max(1) as f64;
+    let half = if half.is_finite() { half.hypot(images) } else { images };
+    Estimate::new(mean.exp(), Interval { low: (mean - half).exp(), high: (mean + half).exp() })
+}
+
+impl HoldOut {
+    fn words(&self) -> String {
+        let Self { n, fitted: [first, last], forecast, came, .. } = self;
+        let within = |e: &Estimate| {
+            format!("{} (95 %: {} to {})", plain(e.value), plain(e.interval.low), plain(e.interval.high))
+        };
+        let verdict = match (self.holds, came.value < forecast.value) {
+            (true, _) => "within the forecast",
+            (false, true) => "below the forecast: the values fall faster than this law",
+            (false, false) => "above the forecast: the values fall more slowly than this law",
+        };
+        let runs = if self.runs == 1 { "one run".to_owned() } else { format!("the mean of {} runs", self.runs) };
+        format!(
+            "Held out N = {n}: the law fitted over N = {first} to {last} forecasts {} for {runs} on the same test images; {} came, {verdict}.",
+            within(forecast),
+            within(came)
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{Noise, SILENT, SIZES, synthetic};
+    use super::*;
+
+    /// Points of a law with a scatter of runs of 1 % and all too high by one factor; those of the largest N times another.
+    fn points(law: (f64, f64, f64), last: f64, draw: u64) -> Vec<Point> {
+        let changed = |p: Point| {
+            let factor = 1.05 * if p.n >= SIZES[7] { last } else { 1.0 };
+            Point { value: factor * p.value, error: 0.025, ..p }
+        };
+        synthetic(law, &SIZES, 3, Noise { run: 0.01, ..SILENT }, draw).into_iter().map(changed).collect()
+    }
+
+    #[test]
+    fn a_law_that_goes_on_is_held_and_its_forecast_is_exact() {
+        let exact = hold_out(&synthetic((1.0, 0.5, 0.02), &SIZES, 3, SILENT, 0), Seed(0)).unwrap();
+        assert!((exact.forecast.value / exact.came.value - 1.0).abs() < 1e-6);
+        assert_eq!((exact.n, exact.fitted, exact.runs), (45_000.0, [100.0, 10_000.0], 3));
+        let trials = 200;
+        let held = (0..trials).filter(|&draw| hold_out(&points((1.0, 0.3, 0.0), 1.0, draw), Seed(draw)).unwrap().holds);
+        let share = held.count() as f64 / trials as f64;
+        println!("held {share}");
+        assert!((0.88..=0.995).contains(&share), "{share}");
+    }
+
+    #[test]
+    fn an_asymptote_that_is_passed_is_seen() {
+        // As the audit found: the values fall on below the floor that the smaller N suggest.
+        let found = hold_out(&points((1.0, 0.8, 0.05), 0.85, 1), Seed(1)).unwrap();
+        assert!(!found.holds && found.came.value < found.forecast.interval.low, "{found:?}");
+        assert!(found.sentence.contains("N = 100 to 10000") && found.sentence.contains("below the forecast"));
+        // The images' error widens what came, and is no excuse for a forecast on the same images.
+        assert!(found.came.interval.log_error(found.came.value) > 0.025);
+        let above = hold_out(&points((1.0, 0.3, 0.0), 1.2, 1), Seed(1)).unwrap();
+        assert!(!above.holds && above.sentence.contains("above the forecast"), "{}", above.sentence);
+    }
+
+    #[test]
+    fn three_sizes_are_too_few_to_hold_one_out() {
+        let three = synthetic((1.0, 0.5, 0.0), &SIZES[..3], 2, SILENT, 0);
+        assert!(hold_out(&three, Seed(0)).unwrap_err().to_string().contains("without the largest N"));
+    }
+}
