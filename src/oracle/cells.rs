@@ -82,7 +82,7 @@ fn largest_share(logp: &[f64]) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use rand::Rng;
+    use rand::RngExt;
 
     use super::*;
     use crate::oracle::posterior::Prior;

@@ -241,6 +241,9 @@ fn mistakes_are_named() {
     assert!(fail(1, &["sample", "mnist", "--out", "/nowhere/at/all.npz"]).contains("/nowhere/at/all.npz"));
     assert!(fail(2, &["sample", "mnist", "--device", "abacus", "--out", out]).contains("abacus"));
     assert!(fail(2, &["posterior", "mnist"]).contains("INPUT"));
+    let labelled = folder.path().join("of-a-class.npz");
+    let why = fail(1, &["sample", "mnist", "--class", "4", "--smoothing", "2", "--out", text(&labelled)]);
+    assert!(why.contains("p_T(y|x)") && !labelled.exists(), "{why}");
     assert!(fail(1, &["oracle", "train", text(&bad), "--out", out]).contains("bad.png"));
 }
 
