@@ -15,6 +15,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::device::{DeviceChoice, Devices, Products};
 use crate::error::{Error, Result};
 use crate::flow::Precision;
+use crate::flow::preprocess::Dequantisation;
 use crate::oracle::posterior::Prior;
 use crate::oracle::world::Settings;
 use crate::units::{Smoothing, Tau};
@@ -377,9 +378,10 @@ pub struct PosteriorArgs {
     /// Arithmetic of the flow; sums over dimensions are 64-bit in both.
     #[arg(long, value_enum, default_value = "f32")]
     pub precision: PrecisionArg,
-    /// Dequantise 8-bit images with noise of this seed instead of the world's default.
-    #[arg(long, value_name = "SEED")]
-    pub dequantise: Option<u64>,
+    /// How 8-bit images become real numbers: with the world's noise of a seed, at the mid-point of their pixels, or the mean
+    /// density over R draws of that noise, an estimate for the pixels themselves.
+    #[arg(long, value_name = "seed:N|midpoint|mean:R", default_value_t)]
+    pub dequantise: Dequantisation,
     #[command(flatten)]
     pub scale: ScaleArgs,
     /// Print one JSON document.

@@ -14,6 +14,7 @@ use crate::bayes::{
 };
 use crate::device::DeviceChoice;
 use crate::error::{Error, Result};
+use crate::experiment::papers;
 use crate::oracle::posterior::Prior;
 use crate::oracle::world::Settings;
 use crate::units::{Seed, Smoothing, Tau};
@@ -258,6 +259,43 @@ pub fn tau(args: &TauArgs) -> Result<()> {
     Ok(())
 }
 
+/// The classes at one τ, hardest first.
+#[derive(Serialize)]
+struct RankingAt {
+    tau: f64,
+    order: Vec<usize>,
+    /// Of each class but the last: whether its interval lies wholly above that of the next.
+    apart: Vec<bool>,
+}
+
+/// Temperatures at which classes are ranked, and the relative half width that is enough for it.
+const TEMPERATURES: [f64; 3] = [0.7, 1.0, 1.5];
+const ENOUGH: f64 = 1e-2;
+
+/// The ranking of classes at several τ: EBO section 4.3 says that it does not change.
+fn over_tau(given: &Given, spec: &Spec) -> Result<Vec<RankingAt>> {
+    let spec = Spec { tolerance: spec.tolerance.max(ENOUGH), ..*spec };
+    let at = |tau: f64| {
+        let mut all = one_vs_rest(&given.classes, Tau::new(tau)?, &spec, &mut |_| ControlFlow::Continue(()))?;
+        all.sort_by(|a, b| b.one_vs_rest.value.total_cmp(&a.one_vs_rest.value));
+        let apart = all.windows(2).map(|pair| pair[0].one_vs_rest.interval.0 > pair[1].one_vs_rest.interval.1);
+        Ok(RankingAt { tau, apart: apart.collect(), order: all.iter().map(|hardness| hardness.class).collect() })
+    };
+    TEMPERATURES.into_iter().map(at).collect()
+}
+
+fn tell_over_tau(rankings: &[RankingAt], names: &[String]) {
+    println!("ranking over τ, hardest first (≈: not told apart by their intervals):");
+    for RankingAt { tau, order, apart } in rankings {
+        let mut text = String::new();
+        for (place, &class) in order.iter().enumerate() {
+            let sign = apart.get(place).map_or("", |apart| if *apart { " > " } else { " ≈ " });
+            text += &format!("{}{sign}", names[class]);
+        }
+        println!("  τ = {tau:<5} {text}");
+    }
+}
+
 #[derive(Serialize)]
 struct HardnessReport<'a> {
     tau: f64,
@@ -265,6 +303,8 @@ struct HardnessReport<'a> {
     one_vs_rest: Vec<ClassHardness>,
     /// [K][K]; null where both priors are 0.
     pairwise: Vec<&'a [f64]>,
+    /// The ranking, hardest first, at several temperatures.
+    over_tau: Vec<RankingAt>,
     #[serde(flatten)]
     about: About<'a>,
 }
@@ -278,8 +318,9 @@ pub fn hardness(args: &HardnessArgs) -> Result<()> {
     ranked.sort_by(|a, b| b.one_vs_rest.value.total_cmp(&a.one_vs_rest.value));
     let pairs = pairwise(&given.classes, tau)?;
     let rows = pairs.chunks(given.names.len()).collect();
-    let report =
-        HardnessReport { tau: tau.get(), one_vs_rest: ranked, pairwise: rows, about: About::new(&given, &spec) };
+    let about = About::new(&given, &spec);
+    let over_tau = over_tau(&given, &spec)?;
+    let report = HardnessReport { tau: tau.get(), one_vs_rest: ranked, pairwise: rows, over_tau, about };
     if args.problem.json {
         return print_json(&report);
     }
@@ -287,6 +328,7 @@ pub fn hardness(args: &HardnessArgs) -> Result<()> {
     for hardness in &report.one_vs_rest {
         println!("  {:16} {}", given.names[hardness.class], interval(&hardness.one_vs_rest));
     }
+    tell_over_tau(&report.over_tau, &given.names);
     println!("hardest pairs:");
     let count = given.names.len();
     let mut order: Vec<(usize, usize)> = (0..count).flat_map(|i| (0..i).map(move |j| (j, i))).collect();
@@ -324,6 +366,21 @@ fn published_fraction(name: &str, text: &Option<String>) -> Result<Option<(f64, 
 
 /// `check`.
 pub fn check(args: &CheckArgs) -> Result<()> {
+    let contradictions = if args.papers { papers::contradictions()? } else { claimed(args)? };
+    if args.json {
+        return print_json(&CheckReport { possible: contradictions.is_empty(), contradictions });
+    }
+    if contradictions.is_empty() {
+        println!("possible: the figures contradict neither each other nor Fano's and Hellman and Raviv's bounds");
+    }
+    for contradiction in &contradictions {
+        println!("impossible: {contradiction}");
+    }
+    Ok(())
+}
+
+/// What contradicts itself in the figures given.
+fn claimed(args: &CheckArgs) -> Result<Vec<String>> {
     let prior = match (&args.prior, args.classes) {
         (Some(weights), _) => Prior::new(weights)?,
         (None, Some(classes)) if classes > 0 => Prior::uniform(classes),
@@ -335,15 +392,5 @@ pub fn check(args: &CheckArgs) -> Result<()> {
         mutual_information_bits: published("--mutual-information", &args.mutual_information)?,
         bayes_error: published_fraction("--bayes-error", &args.bayes_error)?,
     };
-    let contradictions = claims.contradictions()?;
-    if args.json {
-        return print_json(&CheckReport { possible: contradictions.is_empty(), contradictions });
-    }
-    if contradictions.is_empty() {
-        println!("possible: the figures contradict neither each other nor Fano's and Hellman and Raviv's bounds");
-    }
-    for contradiction in &contradictions {
-        println!("impossible: {contradiction}");
-    }
-    Ok(())
+    claims.contradictions()
 }

@@ -19,7 +19,7 @@ use crate::flow::preprocess::Dequantisation;
 use crate::oracle::classify::read_input;
 use crate::oracle::posterior::Prior;
 use crate::oracle::world::Settings;
-use crate::units::{Seed, Smoothing, Tau};
+use crate::units::{Smoothing, Tau};
 
 /// Arguments of `evidence`.
 #[derive(Debug, Args)]
@@ -40,9 +40,9 @@ pub struct EvidenceArgs {
     pub tau: f64,
     #[command(flatten)]
     pub compute: Compute,
-    /// Dequantise 8-bit images with noise of this seed instead of the world's default.
-    #[arg(long, value_name = "SEED")]
-    pub dequantise: Option<u64>,
+    /// How 8-bit images become real numbers: with the world's noise of a seed, or at the mid-point of their pixels.
+    #[arg(long, value_name = "seed:N|midpoint", default_value_t)]
+    pub dequantise: Dequantisation,
     /// Draw every image beside its map: blue speaks for b, orange for a.
     #[arg(long, value_name = "FILE.png")]
     pub out: Option<PathBuf>,
@@ -93,7 +93,7 @@ fn explain(opened: &Opened, args: &EvidenceArgs) -> Result<()> {
     if a == b {
         return Err(Error::input(format!("--for and --against are both {}: evidence is between two classes", args.a)));
     }
-    let how = args.dequantise.map(|seed| Dequantisation::Seeded(Seed(seed)));
+    let how = args.dequantise.single("a map of evidence")?;
     let read = world.read(read_input(&args.input)?, how)?;
     let mut bar = Bar::new("explaining");
     let dims = world.shape().dims();

@@ -8,13 +8,14 @@ use super::{Opened, print_json, scale, with_oracle};
 use crate::data::Split;
 use crate::error::{Error, Result};
 use crate::experiment::Manifest;
-use crate::flow::preprocess::Dequantisation;
+use crate::oracle::cells::CellEstimate;
 use crate::oracle::classify::{Classified, read_input};
+use crate::oracle::evaluate::mean_and_error;
 use crate::oracle::folder;
 use crate::oracle::posterior::Posterior;
 use crate::oracle::precision::{PrecisionReport, compare};
 use crate::oracle::world::Settings;
-use crate::units::{Nats, Seed};
+use crate::units::Nats;
 
 #[derive(Serialize)]
 struct Report<'a> {
@@ -25,6 +26,9 @@ struct Report<'a> {
     settings: String,
     /// Difference of this 32-bit pass from a 64-bit one; absent where the pass was 64-bit.
     precision: Option<PrecisionReport>,
+    /// How 8-bit pixels became real numbers; absent where x was given.
+    dequantisation: Option<String>,
+    summary: Summary,
     images: Vec<Image<'a>>,
 }
 
@@ -34,8 +38,42 @@ struct Image<'a> {
     #[serde(flatten)]
     posterior: Posterior,
     bits_per_dim: f64,
+    /// Of several draws in the pixels' cells.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cell: Option<CellEstimate>,
     #[serde(skip_serializing_if = "Option::is_none")]
     label: Option<usize>,
+}
+
+/// The images together: means with their standard errors over images.
+#[derive(Serialize)]
+struct Summary {
+    images: usize,
+    entropy_nats: f64,
+    entropy_std_error: f64,
+    /// Absent where the images have no labels.
+    accuracy: Option<f64>,
+    accuracy_std_error: Option<f64>,
+    /// Images whose mean over draws does not converge.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_converged: Option<usize>,
+}
+
+fn summary(images: &[Image<'_>]) -> Summary {
+    let entropies: Vec<f64> = images.iter().map(|image| image.posterior.entropy_nats).collect();
+    let (entropy_nats, entropy_std_error) = mean_and_error(&entropies);
+    let right = |image: &Image<'_>| Some(f64::from(image.label? == image.posterior.decision));
+    let right: Option<Vec<f64>> = images.iter().map(right).collect();
+    let accuracy = right.as_deref().map(mean_and_error);
+    let cells = images.iter().filter_map(|image| image.cell.as_ref());
+    Summary {
+        images: images.len(),
+        entropy_nats,
+        entropy_std_error,
+        accuracy: accuracy.map(|(mean, _)| mean),
+        accuracy_std_error: accuracy.map(|(_, error)| error),
+        not_converged: cells.clone().next().map(|_| cells.filter(|cell| !cell.converges).count()),
+    }
 }
 
 /// Computes and prints.
@@ -51,8 +89,7 @@ pub fn run(args: PosteriorArgs) -> Result<()> {
 
 fn carry_out(args: &PosteriorArgs, opened: &Opened) -> Result<()> {
     let settings = args.world.settings(opened.world.class_names().len())?;
-    let how = args.dequantise.map(|seed| Dequantisation::Seeded(Seed(seed)));
-    let classified = opened.world.classify(read_input(&args.input)?, how, &mut Bar::new("scoring"))?;
+    let classified = opened.world.classify(read_input(&args.input)?, args.dequantise, &mut Bar::new("scoring"))?;
     let precision = match args.precision {
         PrecisionArg::F64 => None,
         PrecisionArg::F32 => Some(precision(opened, &classified, &settings)?),
@@ -60,21 +97,26 @@ fn carry_out(args: &PosteriorArgs, opened: &Opened) -> Result<()> {
     let dims = opened.world.shape().dims();
     let image = |i: usize| {
         let id = &classified.ids[i];
-        let posterior = opened.world.posterior(&classified.scores, i, &settings).defined(id)?;
+        let (posterior, cell) = classified.posterior(&opened.world, i, &settings);
+        let posterior = posterior.defined(id)?;
         Ok(Image {
             id,
             bits_per_dim: opened.world.flow().pixels().bits_per_dim(Nats(posterior.log_px), dims).0,
             posterior,
+            cell,
             label: classified.labels.as_ref().map(|labels| labels[i]),
         })
     };
+    let images: Vec<Image<'_>> = (0..classified.ids.len()).map(image).collect::<Result<_>>()?;
     let report = Report {
         classes: opened.world.class_names(),
         tau: args.world.tau,
         smoothing: args.world.smoothing,
         settings: settings.describe(),
         precision,
-        images: (0..classified.ids.len()).map(image).collect::<Result<_>>()?,
+        dequantisation: classified.dequantisation.map(|how| how.to_string()),
+        summary: summary(&images),
+        images,
     };
     if args.json {
         print_json(&report)?
@@ -103,10 +145,30 @@ fn print(report: &Report<'_>) -> Result<()> {
         let class = &report.classes[p.decision];
         let (probability, bits) = (p.probabilities[p.decision], image.bits_per_dim);
         println!("{:24} {class:12} {probability:9.6} {:13.4e} {:14.2} {bits:9.4}", image.id, p.entropy_nats, p.log_px);
+        if let Some(cell) = &image.cell {
+            let (error, warning) = (cell.posterior_std_error[p.decision], cell.warning.as_deref().unwrap_or_default());
+            println!("{:24} {:12} ±{error:8.6} ±{:12.4e} {warning}", "", "", cell.entropy_std_error);
+        }
     }
     println!("posteriors at {}", report.settings);
+    if let Some(how) = &report.dequantisation {
+        println!("8-bit pixels dequantised by {how}");
+    }
+    print_summary(&report.summary);
     if let Some(precision) = &report.precision {
         println!("{precision}");
     }
     Ok(())
+}
+
+fn print_summary(found: &Summary) {
+    let Summary { images, entropy_nats, entropy_std_error, .. } = found;
+    let mut text = format!("mean entropy {entropy_nats:.4} ± {entropy_std_error:.4} nats over {images} images");
+    if let (Some(accuracy), Some(error)) = (found.accuracy, found.accuracy_std_error) {
+        text += &format!(", {:.2} ± {:.2} % right", 100.0 * accuracy, 100.0 * error);
+    }
+    println!("{text} (± one standard error over images)");
+    if let Some(n) = found.not_converged {
+        println!("means over draws that do not converge: {n} of {images}");
+    }
 }

@@ -13,7 +13,7 @@ use crate::oracle::provenance::keep;
 use crate::oracle::rounding::Rounding;
 use crate::oracle::strategies;
 use crate::oracle::world::{SampleSpec, Settings};
-use crate::units::{ClassId, Seed};
+use crate::units::{ClassId, Seed, Smoothing};
 
 /// From so many samples of a class-map world on, measuring how its blocks are best inverted pays.
 const WORTH_MEASURING: usize = 1000;
@@ -37,6 +37,11 @@ fn carry_out(args: &SampleArgs, opened: &Opened) -> Result<()> {
     let names = opened.world.class_names();
     let settings = args.world.settings(names.len())?;
     let class = args.class.as_deref().map(|class| class_of("--class ", class, names)).transpose()?;
+    if class.is_some() && settings.smoothing != Smoothing::ONE {
+        return Err(Error::input(
+            "--class gives every image that label, and --smoothing asks for labels drawn from p_T(y|x): give one of the two",
+        ));
+    }
     let spec = SampleSpec { class, products: args.products, ..SampleSpec::new(args.n, Seed(args.seed)) };
     if let Some(look) = args.look.look() {
         return super::look::run(opened, spec, &settings, &look, &args.out, args.json);

@@ -14,11 +14,9 @@ use crate::device::{Chosen, DeviceChoice, choose};
 use crate::error::{Error, Result};
 use crate::events::Events;
 use crate::flow::Precision;
-use crate::flow::preprocess::Dequantisation;
 use crate::oracle::scale::{
     self, Computer, Estimate, Images, Opened as Found, Outcome, POSTERIORS, Running, ScaleEvent, ScaleSpec,
 };
-use crate::units::Seed;
 
 /// Where nobody watches a bar, a line about the progress is written this often.
 const LINES: Duration = Duration::from_secs(30);
@@ -81,7 +79,7 @@ fn on_several(args: &PosteriorArgs, folder: &Path) -> Result<()> {
 }
 
 fn images(args: &PosteriorArgs, opened: &Opened) -> Result<Images> {
-    let how = args.dequantise.map(|seed| Dequantisation::Seeded(Seed(seed)));
+    let how = args.dequantise.single("a job of --out")?;
     Images::open(&args.input, how, &opened.world)
 }
 

@@ -14,6 +14,7 @@ use crate::data::Input;
 use crate::device::Products;
 use crate::error::{Error, Result};
 use crate::events::{Progress, silent};
+use crate::flow::preprocess::Dequantisation;
 use crate::oracle::classify::read_input;
 use crate::oracle::walk::{Goal, Subject, TOLERANCE, Walk, WalkPoint, WalkSpec, Way, save, walk};
 use crate::oracle::world::{Settings, World};
@@ -98,7 +99,7 @@ fn subject(option: &str, text: &str, world: &World) -> Result<Subject> {
         _ => (text, None),
     };
     let x = match read_input(&[PathBuf::from(file)])? {
-        Input::Pixels(dataset) => world.map_in(dataset, None)?,
+        Input::Pixels(dataset) => world.map_in(dataset, Dequantisation::default())?,
         Input::World(batch) => batch.x,
     };
     let dims = world.shape().dims();

@@ -3,6 +3,7 @@
 
 mod classes;
 mod manifest;
+mod scored;
 
 use std::path::Path;
 
@@ -17,10 +18,8 @@ use super::images::{Batch, Source};
 use super::spec::ExperimentSpec;
 use crate::data::{Dataset, ImageShape, Input, Split, WorldBatch, open_split, open_test};
 use crate::error::{Error, Result};
-use crate::events::{Events, Progress, silent};
 use crate::flow::preprocess::{Dequantisation, Preprocessing};
-use crate::oracle::posterior::Posterior;
-use crate::oracle::world::{Sample, Settings, World, to_world_batch};
+use crate::oracle::world::{Settings, World};
 use crate::units::{ClassId, Seed};
 
 /// Values hashed at a time.
@@ -87,9 +86,9 @@ impl PartRecord {
     fn describe(&self) -> String {
         let Self { path, images, dequantisation, of_this_world, .. } = self;
         let kind = match (dequantisation, of_this_world) {
-            (Some(_), _) => "8-bit images, mapped in",
-            (None, true) => "images of this world at this τ, class prior and T, by their dataset.json",
-            (None, false) => "world-space images",
+            (Some(how), _) => format!("8-bit images, dequantised by {how}"),
+            (None, true) => "images of this world at this τ, class prior and T, by their dataset.json".into(),
+            (None, false) => "world-space images".into(),
         };
         format!("{path} ({images} {kind})")
     }
@@ -119,6 +118,7 @@ struct Place<'a> {
     world: &'a World,
     weights_sha256: &'a str,
     settings: Settings,
+    dequantise: Dequantisation,
 }
 
 impl Data {
@@ -128,7 +128,8 @@ impl Data {
     /// Names what cannot be read, has no labels, does not fit the world, or has too few images for the spec.
     pub fn open(spec: &ExperimentSpec, world: &World, weights_sha256: &str) -> Result<Option<Self>> {
         let Some(data) = &spec.data else { return Ok(None) };
-        let place = Place { world, weights_sha256, settings: spec.world.settings(world.class_names().len())? };
+        let settings = spec.world.settings(world.class_names().len())?;
+        let place = Place { world, weights_sha256, settings, dequantise: data.dequantise };
         let train = Part::new(&place, &data.train, Split::Train, open_split(&data.train, Split::Train)?)?;
         let test = match &data.test {
             Some(path) => Some((path, open_split(path, Split::Test)?)),
@@ -164,7 +165,7 @@ impl Part {
         let names = manifest.as_ref().map(|manifest| manifest.class_names.clone()).unwrap_or_default();
         let (shape, values, labels, names, counted, logp) = match input {
             Input::Pixels(images) => {
-                let how = world.flow().pixels().default_dequantisation();
+                let how = place.dequantise;
                 let Dataset { shape, pixels, labels, class_names, .. } =
                     world.fit(images).map_err(|e| bad(e.to_string()))?;
                 let labels = labels.ok_or_else(unlabelled)?;
@@ -248,56 +249,19 @@ impl Part {
 
     /// World-space x of an image: the same in whatever batch it comes.
     fn x(&self, i: usize) -> Vec<f32> {
+        self.drawn(i, None)
+    }
+
+    /// The same with another dequantisation, where there are pixels.
+    fn drawn(&self, i: usize, other: Option<Dequantisation>) -> Vec<f32> {
         let dims = self.shape.dims();
         let part = i * dims..(i + 1) * dims;
         match &self.values {
             Values::World(x) => x[part].to_vec(),
-            Values::Pixels(pixels, preprocessing, how) => preprocessing.map_in(&pixels[part], dims, i, *how),
+            Values::Pixels(pixels, how_they_lie, how) => {
+                how_they_lie.map_in(&pixels[part], dims, i, other.unwrap_or(*how))
+            }
         }
-    }
-
-    /// Images of given running numbers with this world's posteriors of them.
-    ///
-    /// # Errors
-    /// When an image has no density in this world, the device fails, or the caller stops.
-    pub fn scored(
-        &self,
-        world: &World,
-        settings: &Settings,
-        indices: &[usize],
-        events: &mut dyn Events<Progress>,
-    ) -> Result<WorldBatch> {
-        let images = self.take(indices)?;
-        let posteriors: Vec<Posterior> = match &self.logp {
-            Some(logp) => {
-                let of = |&i: &usize| logp[i * self.classes..(i + 1) * self.classes].to_vec();
-                indices.iter().map(|i| Posterior::new(of(i), &settings.prior, settings.smoothing)).collect()
-            }
-            None => {
-                let scores = world.score(&images.x, events).map_err(|error| self.named(error, world, indices))?;
-                (0..indices.len()).map(|i| world.posterior(&scores, i, settings)).collect()
-            }
-        };
-        let samples = images.x.chunks_exact(self.shape.dims()).zip(&images.labels).zip(indices).zip(posteriors);
-        let sample = |(((x, &label), &index), posterior): (((&[f32], &ClassId), &usize), Posterior)| Sample {
-            index,
-            source: label,
-            label,
-            x: x.to_vec(),
-            posterior,
-        };
-        Ok(to_world_batch(self.shape, self.classes, &samples.map(sample).collect::<Vec<_>>()))
-    }
-
-    /// An image that has no density is not the fault of one cell but of the dataset: which one, and of what file.
-    fn named(&self, error: Error, world: &World, indices: &[usize]) -> Error {
-        let Error::Input(cause) = error else { return error };
-        let alone = |&i: &usize| world.score(&self.x(i), &mut silent()).err().map(|error| (i, error.to_string()));
-        let cause = match indices.iter().find_map(alone) {
-            Some((i, why)) => format!("image {i} {}", why.strip_prefix("image 0 ").unwrap_or(&why)),
-            None => cause,
-        };
-        Error::file(&self.record.path, cause)
     }
 }
 
@@ -321,7 +285,7 @@ mod tests {
 
     /// 100 images: image i is (i, i) as 8-bit pixels.
     fn part() -> Part {
-        let how = NOISY.default_dequantisation();
+        let how = Dequantisation::default();
         let record = PartRecord {
             path: "digits".into(),
             images: 100,

@@ -26,6 +26,7 @@ mod hand_made;
 pub mod hardness;
 mod images;
 mod kinds;
+pub mod papers;
 mod pool;
 mod presets;
 mod repeats;

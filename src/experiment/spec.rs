@@ -1,10 +1,13 @@
 //! What an experiment is told: one TOML file, the first thing in its run folder.
 
+mod data;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+pub use self::data::DataSpec;
 use super::cell::Cell;
 use super::kinds::Experiment;
 use crate::classifier::{Architecture, Labels, TrainingSpec};
@@ -102,31 +105,6 @@ impl WorldSpec {
             return Err(Error::input(format!("world.prior has {given} entries, the world {classes} classes")));
         }
         Ok(Settings { tau: self.tau, smoothing: self.smoothing, prior })
-    }
-}
-
-/// Images in place of the world's own: whatever [`crate::data::open_split`] reads, with labels.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct DataSpec {
-    /// A dataset folder, an npz archive, or labelled 8-bit images.
-    pub train: PathBuf,
-    /// The test images; where it is not given, the test split of `train`, else samples of the world.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub test: Option<PathBuf>,
-}
-
-impl DataSpec {
-    /// The same, its relative paths taken from a folder: a run may be resumed from anywhere.
-    ///
-    /// # Errors
-    /// When the present folder cannot be told.
-    pub fn beside(&self, folder: &Path) -> Result<Self> {
-        let place = |path: &PathBuf| {
-            let path = folder.join(path);
-            std::path::absolute(&path).map_err(|e| Error::io(&path, e))
-        };
-        Ok(Self { train: place(&self.train)?, test: self.test.as_ref().map(place).transpose()? })
     }
 }
 

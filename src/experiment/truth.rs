@@ -10,7 +10,8 @@ use crate::events::{Events, Progress};
 use crate::oracle::world::{Settings, World};
 use crate::units::{Seed, Smoothing, Tau};
 
-/// Samples of worlds that have no integral over Gaussians: the interval is then below 0.007 wide at any Bayes error.
+/// Samples of worlds that have no integral over Gaussians: half the width of the interval is then below
+/// 0.007 at any Bayes error.
 const SAMPLES: usize = 20_000;
 
 /// The Bayes error of a world.

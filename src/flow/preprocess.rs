@@ -1,5 +1,6 @@
 //! The ways of turning 8-bit pixels into world-space images, and back into pictures.
 
+mod dequantise;
 mod front;
 
 use burn::tensor::Tensor;
@@ -7,8 +8,9 @@ use rand::distr::{Distribution, StandardUniform};
 use rand_distr::StandardNormal;
 use rayon::prelude::*;
 
-use crate::units::{BitsPerDim, Nats, Seed};
+use crate::units::{BitsPerDim, Nats};
 
+pub use dequantise::Dequantisation;
 pub use front::{BoundedLogit, Front};
 
 /// How 8-bit pixels lie in a flow's world space, and which noise makes them real numbers (theory §1).
@@ -27,41 +29,19 @@ pub enum Preprocessing {
     },
 }
 
-/// Whether the noise is drawn: a data step, never part of `log_prob`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Dequantisation {
-    /// u = ½, no Gaussian noise.
-    MidPoint,
-    /// Noise of this seed, for each image its own.
-    Seeded(Seed),
-}
-
 impl Preprocessing {
     /// Whether it is EBO's, which specs and files need not name.
     pub fn is_usual(&self) -> bool {
         *self == Self::Uniform
     }
 
-    /// How images from outside enter where nobody says otherwise: at the mid-point of their pixel, or with noise of a fixed seed
-    /// where the world is one of noisy images.
-    pub fn default_dequantisation(self) -> Dequantisation {
-        match self {
-            Self::Gaussian { .. } => Dequantisation::Seeded(Seed(0)),
-            _ => Dequantisation::MidPoint,
-        }
-    }
-
     /// x of each 8-bit pixel. `first` is the running number of the first image, so that an image gets the same noise in
-    /// whatever batch it comes.
+    /// whatever batch it comes. Of several draws it is the first.
     pub fn map_in(self, pixels: &[u8], dims: usize, first: usize, how: Dequantisation) -> Vec<f32> {
         let mut x = vec![0f32; pixels.len()];
         let images = x.par_chunks_mut(dims).zip(pixels.par_chunks(dims)).enumerate();
         images.for_each(|(i, (x, pixels))| {
-            let mut rng = match how {
-                Dequantisation::MidPoint => None,
-                Dequantisation::Seeded(seed) => Some(seed.rng((first + i) as u64)),
-            };
+            let mut rng = how.seed().map(|seed| seed.rng((first + i) as u64));
             for (x, &p) in x.iter_mut().zip(pixels) {
                 *x = self.point(p, rng.as_mut());
             }
@@ -135,10 +115,8 @@ impl Preprocessing {
     /// In words.
     pub fn describe(self) -> String {
         match self {
-            Self::Uniform => "v = (pixel + u)/256 with u = ½ (images from outside) or uniform (training)".into(),
-            Self::UniformSymmetric => {
-                "x = 2v − 1, v = (pixel + u)/256 with u = ½ (images from outside) or uniform (training)".into()
-            }
+            Self::Uniform => "v = (pixel + u)/256 with u uniform, seeded for each image".into(),
+            Self::UniformSymmetric => "x = 2v − 1, v = (pixel + u)/256 with u uniform, seeded for each image".into(),
             Self::Gaussian { std } => {
                 format!("x = pixel/127.5 − 1 + N(0, {std}²), the noise seeded for each image: a world of noisy images")
             }
@@ -149,6 +127,7 @@ impl Preprocessing {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::units::Seed;
 
     #[test]
     fn noise_does_not_depend_on_the_batch() {

@@ -7,7 +7,8 @@ use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::flow::Flow;
 use crate::flow::preprocess::Dequantisation;
-use crate::units::{Nats, Seed, Tau};
+use crate::oracle::posterior::{Posterior, Prior};
+use crate::units::{Nats, Seed, Smoothing, Tau};
 
 /// Figures of a flow on labelled 8-bit images, at τ = 1 and uniform prior.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -24,6 +25,12 @@ pub struct Evaluation {
     pub accuracy: f64,
     /// Its standard error, binomial.
     pub accuracy_std_error: f64,
+    /// Mean entropy of the posterior, nats; absent in what older versions wrote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entropy_nats: Option<f64>,
+    /// Its standard error over images.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entropy_std_error: Option<f64>,
 }
 
 /// Images in one pass of the flow; progress is reported between passes.
@@ -42,7 +49,8 @@ pub fn evaluate(
     let labels = labels_for(flow, dataset)?;
     let dims = dataset.shape.dims();
     let mut nll = Vec::with_capacity(labels.len());
-    let mut correct = 0usize;
+    let (prior, mut correct) = (Prior::uniform(flow.classes()), 0usize);
+    let mut entropies = Vec::with_capacity(labels.len());
     for (chunk, labels) in labels.chunks(BATCH).enumerate() {
         let first = chunk * BATCH;
         let pixels = &dataset.pixels[first * dims..(first + labels.len()) * dims];
@@ -52,21 +60,32 @@ pub fn evaluate(
             let log_p = scores.log_likelihoods(i, Tau::ONE);
             nll.push(flow.pixels().nll_of_pixels(Nats(log_p[label]), dims).0);
             correct += usize::from(log_p.iter().all(|&other| other <= log_p[label]));
+            entropies.push(Posterior::new(log_p, &prior, Smoothing::ONE).entropy_nats);
         }
         events.report(Progress { done: nll.len(), total: dataset.len() })?;
     }
     let n = nll.len() as f64;
-    let mean = nll.iter().sum::<f64>() / n;
-    let variance = nll.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
+    let (mean, nll_std_error) = mean_and_error(&nll);
+    let (entropy, entropy_std_error) = mean_and_error(&entropies);
     let accuracy = correct as f64 / n;
     Ok(Evaluation {
         images: nll.len(),
         nll_nats: mean,
-        nll_std_error: (variance / n).sqrt(),
+        nll_std_error,
         bits_per_dim: mean / (dims as f64 * std::f64::consts::LN_2),
         accuracy,
         accuracy_std_error: (accuracy * (1.0 - accuracy) / n).sqrt(),
+        entropy_nats: Some(entropy),
+        entropy_std_error: Some(entropy_std_error),
     })
+}
+
+/// Mean of values and its standard error.
+pub fn mean_and_error(values: &[f64]) -> (f64, f64) {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
+    (mean, (variance / n).sqrt())
 }
 
 /// The labels of `dataset`, checked against `flow`.

@@ -11,6 +11,7 @@
 //! | `strategies`, `precision`, `bench` | how blocks are inverted fastest; 32 bits beside 64; how fast a world answers |
 
 pub mod bench;
+pub mod cells;
 pub mod classify;
 pub mod evaluate;
 pub mod evidence;

@@ -299,13 +299,12 @@ impl World {
         all.ok_or_else(|| Error::input("no images"))
     }
 
-    /// 8-bit images as this world sees them: grey or RGB and zero-padded to its shape, dequantised (as is usual in this world
-    /// where nothing is said).
+    /// 8-bit images as this world sees them: grey or RGB and zero-padded to its shape, dequantised: of
+    /// several draws the first.
     ///
     /// # Errors
     /// When they are larger than the world's images.
-    pub fn map_in(&self, images: Dataset, dequantisation: Option<Dequantisation>) -> Result<Vec<f32>> {
-        let how = dequantisation.unwrap_or_else(|| self.flow.pixels().default_dequantisation());
+    pub fn map_in(&self, images: Dataset, how: Dequantisation) -> Result<Vec<f32>> {
         let images = self.fit(images)?;
         Ok(self.flow.pixels().map_in(&images.pixels, self.shape().dims(), 0, how))
     }

@@ -135,6 +135,9 @@ fn exactness(v: &Validation) -> Table {
                 images(e.images),
             ],
         ]);
+        if let (Some(mean), Some(error)) = (e.entropy_nats, e.entropy_std_error) {
+            rows.push(vec!["mean entropy of the exact posterior (nats)".into(), around(mean, error), images(e.images)]);
+        }
     }
     let trip = &v.round_trip;
     rows.extend([

@@ -20,6 +20,7 @@ use super::protocol::{Event, Job, JobId, Outcome};
 use crate::device::{Chosen, explain, persevere};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
+use crate::flow::preprocess::Dequantisation;
 use crate::oracle::classify::read_input;
 use crate::oracle::train::{ORACLE, TrainEvent, train_oracle};
 use crate::oracle::world::World;
@@ -70,7 +71,7 @@ fn perform(line: &Line, desk: &mut Desk, id: JobId, control: &Arc<Control>, job:
         Job::Classify { paths, settings } => {
             let world = world_of(desk)?;
             let mut sink = Sink::new(line, &desk.interactive, Some(world), id, control);
-            let classified = world.classify(read_input(&paths)?, None, &mut sink)?;
+            let classified = world.classify(read_input(&paths)?, Dequantisation::default(), &mut sink)?;
             desk.interactive.tell(line, world, classified.into(), &settings, false)
         }
         Job::Save { spec, indices, settings, path } => {

@@ -76,6 +76,9 @@ fn a_prior_changes_the_error_and_is_checked() {
     assert_eq!(ranked.len(), 10);
     let values: Vec<f64> = ranked.iter().map(|class| number(&class["one_vs_rest"], "value")).collect();
     assert!(values.windows(2).all(|pair| pair[0] >= pair[1]) && values[9] > 0.0);
+    // EBO §4.3 has the order of classes unchanged by τ; here it is not.
+    let order = |at: usize| report["over_tau"][at]["order"].as_array().unwrap().clone();
+    assert!(order(0).len() == 10 && order(0) != order(1) && order(1) != order(2), "{}", report["over_tau"]);
     assert!(fail(1, &["bayes-error", "mnist", "--prior", "1,1"]).contains("--prior has 2 entries"));
 }
 
@@ -113,6 +116,8 @@ fn impossible_figures_are_flagged() {
     let report = json(&blc);
     assert_eq!(report["possible"], false);
     assert!(report["contradictions"][0].as_str().unwrap().contains("1.5677"), "{report}");
+    let papers = json(&["check", "--papers", "--json"]);
+    assert_eq!((papers["possible"].as_bool(), papers["contradictions"].as_array().unwrap().len()), (Some(false), 4));
     let fine = succeed(&["check", "--classes", "10", "--aleatoric", "0.15", "--bayes-error", "0.05"]);
     assert!(fine.starts_with("possible"), "{fine}");
     // Fano: ten classes of 0.15 nats are mistaken 2.1 % of the time or more. Percents are fractions.

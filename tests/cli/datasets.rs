@@ -165,7 +165,7 @@ fn pictures_enter_as_posterior_maps_them_in() {
     let run = grid.path("run");
     let found = grid.run(&run);
     let told = succeed(&["summary", text(&run)]);
-    assert!(told.contains("this world's opinion") && told.contains("8-bit images, mapped in"), "{told}");
+    assert!(told.contains("this world's opinion") && told.contains("8-bit images, dequantised by seed:0"), "{told}");
     let pool = read(&run.join("pool/train.npz"));
     let posterior = json(&["posterior", "mnist", text(&grid.path("set/train")), "--device", "cpu", "--json"]);
     let images = posterior["images"].as_array().unwrap();

@@ -77,6 +77,19 @@ fn shifts_of_two_gaussians_cost_what_the_formulas_say() {
     near("prior", accuracy_off_by((7.0f64 / 3.0).ln() / tiny::GAUSSIAN_DISTANCE));
     // It moves with the means, as far as their way goes along the line between the classes.
     near("mean", accuracy_off_by((2.0 * MEAN_KL).sqrt() * share(seed)));
+    // So does that of the Bayes classifier of the shifted world: no learner can avoid it.
+    let lost = |name: &str| harm(&found, name)["unavoidable_loss"].clone();
+    let unavoidable = |name: &str, off: f64| {
+        let (loss, truth) = (lost(name), 100.0 * (accuracy_off_by(0.0) - accuracy_off_by(off)));
+        let [value, low, high] =
+            [&loss["value"], &loss["interval"]["low"], &loss["interval"]["high"]].map(|v| v.as_f64().unwrap());
+        assert!((value - truth).abs() < 1.5 * (high - low) / 2.0 + 1e-9, "{name}: {loss} for {truth}");
+    };
+    unavoidable("none", 0.0);
+    unavoidable("prior", (7.0f64 / 3.0).ln() / tiny::GAUSSIAN_DISTANCE);
+    unavoidable("mean", (2.0 * MEAN_KL).sqrt() * share(seed));
+    unavoidable("hardly", 0.0);
+    assert!(lost("noise").is_null());
     // The pool's own images, all but untouched, one for one: the classifier is the baseline's, not merely like it.
     let epistemic = |name: &str| harm(&found, name)["epistemic"]["mean"].as_f64().unwrap();
     assert!(

@@ -160,6 +160,35 @@ fn pictures_and_contact_sheets_read_back_as_images() {
 }
 
 #[test]
+fn pixels_are_dequantised_with_seeded_noise_unless_told_otherwise() {
+    let folder = tempfile::tempdir().unwrap();
+    let pictures = folder.path().join("pictures");
+    sample(text(&pictures), &["--n", "6"]);
+    let of = |how: &str| posterior(text(&pictures), &["--dequantise", how]);
+    let (usual, middle, mean) = (posterior(text(&pictures), &[]), of("midpoint"), of("mean:3"));
+    let names = [&usual, &middle, &mean].map(|report| report["dequantisation"].as_str().unwrap());
+    assert_eq!(names, ["seed:0", "midpoint", "mean:3"]);
+    assert_eq!(usual["images"], of("seed:0")["images"]);
+    assert_ne!(usual["images"], of("seed:1")["images"]);
+    let log_px = |report: &Value| -> Vec<f64> {
+        report["images"].as_array().unwrap().iter().map(|image| image["log_px"].as_f64().unwrap()).collect()
+    };
+    let (drawn, at_middle, averaged) = (log_px(&usual), log_px(&middle), log_px(&mean));
+    assert!(drawn.iter().zip(&at_middle).all(|(a, b)| a + 10.0 < *b), "{drawn:?} {at_middle:?}");
+    // The first of three draws is that of seed 0, so that the mean density is no less than a third of it.
+    assert!(drawn.iter().zip(&averaged).all(|(a, b)| a - 3f64.ln() < b + 1e-9), "{drawn:?} {averaged:?}");
+    let cells: Vec<&Value> = mean["images"].as_array().unwrap().iter().map(|image| &image["cell"]).collect();
+    let unsure = cells.iter().filter(|cell| cell["converges"] == false).count();
+    assert!(cells.iter().all(|cell| cell["draws"] == 3 && cell["warning"].is_string() == (cell["converges"] == false)));
+    assert_eq!(mean["summary"]["not_converged"], unsure);
+    assert_eq!((&usual["summary"]["images"], &usual["images"][0]["cell"]), (&Value::from(6), &Value::Null));
+    assert!(fail(2, &["posterior", "mnist", text(&pictures), "--dequantise", "mean:1"]).contains("mean:R"));
+    let out = text(folder.path()).to_owned() + "/out";
+    let why = fail(1, &["posterior", "mnist", text(&pictures), "--dequantise", "mean:2", "--out", &out]);
+    assert!(why.contains("one tensor an image"), "{why}");
+}
+
+#[test]
 fn what_is_behind_a_file_lies_beside_it() {
     let folder = tempfile::tempdir().unwrap();
     let beside = |name: &str| -> serde_json::Value {
@@ -212,6 +241,9 @@ fn mistakes_are_named() {
     assert!(fail(1, &["sample", "mnist", "--out", "/nowhere/at/all.npz"]).contains("/nowhere/at/all.npz"));
     assert!(fail(2, &["sample", "mnist", "--device", "abacus", "--out", out]).contains("abacus"));
     assert!(fail(2, &["posterior", "mnist"]).contains("INPUT"));
+    let labelled = folder.path().join("of-a-class.npz");
+    let why = fail(1, &["sample", "mnist", "--class", "4", "--smoothing", "2", "--out", text(&labelled)]);
+    assert!(why.contains("p_T(y|x)") && !labelled.exists(), "{why}");
     assert!(fail(1, &["oracle", "train", text(&bad), "--out", out]).contains("bad.png"));
 }
 

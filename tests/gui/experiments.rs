@@ -158,7 +158,7 @@ fn an_experiment_is_started_on_a_dataset_and_its_run_says_so() {
     click(&mut harness, "Start experiment");
     let jobs = fake.jobs();
     let [(_, Job::Experiment { spec: Some(spec), .. })] = jobs.as_slice() else { panic!("{jobs:?}") };
-    assert_eq!(spec.data, Some(DataSpec { train: "/data/digits".into(), test: None }));
+    assert_eq!(spec.data, Some(DataSpec { train: "/data/digits".into(), ..DataSpec::default() }));
 
     // A run on a dataset says of what its figures are.
     let place = tempfile::tempdir().unwrap();

@@ -14,6 +14,7 @@ use bayescope::events::silent;
 use bayescope::experiment::{CellEvent, ExperimentSpec, Summary};
 use bayescope::flow::Precision;
 use bayescope::flow::base::latents;
+use bayescope::flow::preprocess::Dequantisation;
 use bayescope::oracle::export::save_samples;
 use bayescope::oracle::folder;
 use bayescope::oracle::posterior::Posterior;
@@ -96,7 +97,7 @@ fn input(folder: &Path) -> PathBuf {
 fn posteriors(input: &Path, out: &Path, chosen: &Chosen, after: &mut dyn FnMut(usize)) -> bayescope::error::Result<()> {
     let (info, weights) = folder::read(&oracle())?;
     let world = info.clone().build(weights, &chosen.device, Precision::F32, chosen.batch)?.world;
-    let images = Images::open(&[input.to_owned()], None, &world)?;
+    let images = Images::open(&[input.to_owned()], Dequantisation::default(), &world)?;
     let spec = ScaleSpec {
         settings: settings(),
         shard: 0,

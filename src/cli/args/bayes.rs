@@ -104,7 +104,7 @@ pub struct HardnessArgs {
 #[derive(Debug, Args)]
 pub struct CheckArgs {
     /// Number of classes, equally likely.
-    #[arg(long, required_unless_present = "prior")]
+    #[arg(long, required_unless_present_any = ["prior", "papers"])]
     pub classes: Option<usize>,
     /// Class prior π, one weight per class, normalised.
     #[arg(long, value_delimiter = ',', value_name = "P,P,…")]
@@ -118,6 +118,9 @@ pub struct CheckArgs {
     /// Bayes error, a fraction (0.03) or percents (3%).
     #[arg(long, value_name = "E")]
     pub bayes_error: Option<String>,
+    /// List what cannot be true of the figures of the two papers.
+    #[arg(long, conflicts_with_all = ["classes", "prior", "aleatoric", "mutual_information", "bayes_error"])]
+    pub papers: bool,
     /// Print one JSON document.
     #[arg(long)]
     pub json: bool,

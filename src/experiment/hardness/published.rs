@@ -29,6 +29,11 @@ impl Published {
     pub fn bits_per_dim(&self) -> f64 {
         self.nll.0 / ((self.channels * 32 * 32) as f64 * std::f64::consts::LN_2)
     }
+
+    /// Whether a classifier is known that errs less than EBO's Bayes error: it is then none of the corpus.
+    pub fn is_refuted(&self) -> bool {
+        self.sota_error < self.bayes_error
+    }
 }
 
 const fn row(

@@ -213,6 +213,8 @@ pub(super) mod tests {
             bits_per_dim: 900.0 / (1024.0 * std::f64::consts::LN_2),
             accuracy: 0.9,
             accuracy_std_error: 0.015,
+            entropy_nats: None,
+            entropy_std_error: None,
         };
         CorpusResult {
             id: format!("id of {name}"),

@@ -1,6 +1,7 @@
 //! A cell of a shift experiment: its images made, a classifier trained on them, both measured.
 
 use super::images::{ShiftedImages, add_noise, choose, counts, labels};
+use super::unavoidable::unavoidable_loss;
 use super::{BaseShift, ShiftSetting, ShiftSpec, Shifted, kl};
 use crate::data::{Input, WorldBatch, read_npz};
 use crate::error::{Error, Result};
@@ -47,6 +48,7 @@ pub fn run(
         joint_kl,
         log_likelihood_drop: make.log_likelihood_drop(&images, spec.likelihood)?,
         validation: accuracy(&trained, &images, kept, job.test.classes)?,
+        unavoidable_loss: unavoidable_loss(setting, place, job.test, seed)?,
     };
     make.tidy();
     Ok(CellResult { cell: job.cell, found: Some(Found::Shift(found)), ..result })

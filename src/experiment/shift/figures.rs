@@ -100,8 +100,10 @@ impl Make<'_> {
 
     /// Table 8: Δ of every setting.
     fn by_setting(&self) -> Figure {
-        let caption = "Test accuracy less that of the baseline of the same seed; mean over seeds with Student's 95 % interval. Pale: BLC \
-                       table 8 (AFHQ, pretrained ResNet-50, N = 5,000), which gives no interval of the difference.";
+        let caption = "Expected test accuracy, mean p(argmax q|x), less that of the baseline of the same seed; mean over seeds with Student's 95 % interval. Pale: BLC \
+                       table 8 (AFHQ, pretrained ResNet-50, N = 5,000), which gives no interval of the difference. \
+                       Unavoidable: what the Bayes classifier of the shifted world loses, known where the shift has a density; what \
+                       lies below it is the learner's own excess.";
         let x = Axis::named("setting", self.group.harms.iter().map(|harm| harm.name.as_str()));
         let y = Axis::linear("Δ test accuracy").in_unit("pp");
         let mut figure = self.figure("shift-settings", "What every shift costs", caption, x, y);
@@ -117,6 +119,18 @@ impl Make<'_> {
         };
         let points: Vec<Point> = self.group.harms.iter().enumerate().filter_map(paper).collect();
         figure.series.extend((!points.is_empty()).then(|| of_paper("BLC table 8 (AFHQ)", ShiftKind::Baseline, points)));
+        let known = |(i, harm): (usize, &Harm)| {
+            let loss = harm.unavoidable_loss?;
+            let point = named(Point::new(i as f64, -loss.value), &harm.name);
+            Some(point.within(-loss.interval.high, -loss.interval.low))
+        };
+        let points: Vec<Point> = self.group.harms.iter().enumerate().filter_map(known).collect();
+        let unavoidable = Series {
+            name: "unavoidable: the Bayes classifier of the shifted world".into(),
+            colour: ShiftKind::ALL.len(),
+            ..series(ShiftKind::Baseline, Style::Points, points)
+        };
+        figure.series.extend((!unavoidable.points.is_empty()).then_some(unavoidable));
         figure.rules = vec![baseline()];
         figure
     }

@@ -12,6 +12,7 @@
 //! | `base` | shifts of the base samples |
 //! | `images` | counts, choice, noise, split |
 //! | `cell` | one cell: made, trained, measured |
+//! | `unavoidable` | what the Bayes classifier of the shifted world loses |
 //! | `damage`, `kind` | all cells together, by kind of shift |
 //! | `fit`, `figures`, `tables` | means over seeds and a line through runs; what is shown of them |
 //! | `paper` | the numbers of BLC tables 7 and 8 |
@@ -25,6 +26,7 @@ mod images;
 mod kind;
 mod paper;
 mod tables;
+mod unavoidable;
 
 use serde::{Deserialize, Serialize};
 
@@ -103,6 +105,10 @@ pub struct Shifted {
     pub log_likelihood_drop: Option<Estimate>,
     /// Accuracy on the images kept for validation, which are shifted as the training images are; Wilson's interval over them.
     pub validation: Estimate,
+    /// Accuracy that the Bayes classifier of the shifted world loses on the test images, a fraction, with its interval over them: no
+    /// learner can know better from shifted images. `None` under pixel noise, and in what older versions wrote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unavoidable_loss: Option<Estimate>,
 }
 
 impl ShiftSetting {

@@ -155,7 +155,7 @@ const ARRAYS: [&str; 4] = [
 fn exact_for(job: &Job) -> String {
     match job.input.dequantisation {
         None => "the float tensors of the input, in the world of this oracle".into(),
-        Some(how) => format!("the tensors that the 8-bit images were mapped to ({how:?}), in the world of this oracle"),
+        Some(how) => format!("the tensors that the 8-bit images were mapped to ({how}), in the world of this oracle"),
     }
 }
 

@@ -33,11 +33,11 @@ enum Source {
 }
 
 impl Images {
-    /// Opens files or a folder as images of `world`; pixels are dequantised with `how`, or as is usual in this world.
+    /// Opens files or a folder as images of `world`; pixels are dequantised with `how`, of several draws the first.
     ///
     /// # Errors
     /// Names the file and the cause, or the shapes that do not fit.
-    pub fn open(paths: &[PathBuf], how: Option<Dequantisation>, world: &World) -> Result<Self> {
+    pub fn open(paths: &[PathBuf], how: Dequantisation, world: &World) -> Result<Self> {
         let name = paths.first().map(|path| path.display().to_string()).unwrap_or_default();
         let npz = |path: &PathBuf| path.extension().is_some_and(|e| e.eq_ignore_ascii_case("npz"));
         if let [path] = paths
@@ -52,7 +52,6 @@ impl Images {
         }
         match read_input(paths)? {
             Input::Pixels(dataset) => {
-                let how = how.unwrap_or_else(|| world.flow().pixels().default_dequantisation());
                 Ok(Self { name, source: Source::Pixels(world.fit(dataset)?, how), record: OnceLock::new() })
             }
             Input::World(_) => {

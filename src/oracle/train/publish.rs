@@ -7,6 +7,7 @@ use crate::data::Split;
 use crate::device::Chosen;
 use crate::error::Result;
 use crate::events::Events;
+use crate::flow::preprocess::Dequantisation;
 use crate::flow::weights::Storage;
 use crate::flow::{Precision, Scores};
 use crate::oracle::folder::{self, OracleInfo, StorageDrift};
@@ -57,7 +58,7 @@ fn storage_drift(spec: &TrainSpec, trained: &Trained, chosen: &Chosen) -> Result
         decisions_changed: 0,
     };
     for (chunk, pixels) in data.pixels.chunks(BATCH * dims).enumerate() {
-        let x = trained.pixels.map_in(pixels, dims, chunk * BATCH, trained.pixels.default_dequantisation());
+        let x = trained.pixels.map_in(pixels, dims, chunk * BATCH, Dequantisation::default());
         add_drift(&mut drift, &exact.score(&x)?, &stored.score(&x)?);
     }
     drift.mean_posterior /= data.len() as f64;

@@ -34,7 +34,7 @@ pub struct Outside {
 }
 
 impl From<Classified> for Outside {
-    fn from(Classified { name, ids, labels, x, scores }: Classified) -> Self {
+    fn from(Classified { name, ids, labels, x, scores, .. }: Classified) -> Self {
         Self { name, ids, labels, x, known: None, scores: Some(scores), verdicts: Vec::new() }
     }
 }

@@ -64,7 +64,15 @@ pub fn send(line: &Line, desk: &Desk, id: JobId, control: &Control, settings: &S
     let scores = world.score(&x, &mut sink)?;
     let [a, b] = [walk.start, walk.target].map(|class| &world.class_names()[class]);
     let ids = points.into_iter().map(|(id, _)| id).collect();
-    let classified = Classified { name: format!("walk from {a} to {b}"), ids, labels: None, x, scores };
+    let classified = Classified {
+        name: format!("walk from {a} to {b}"),
+        ids,
+        labels: None,
+        x,
+        scores,
+        further: Vec::new(),
+        dequantisation: None,
+    };
     interactive.tell(line, world, classified.into(), settings, false)
 }
 

@@ -350,7 +350,7 @@ mod tests {
         assert_eq!(form.ready().unwrap().0.data, None, "the world's own images until somebody chooses");
         form.spec.as_mut().unwrap().data = Some(DataSpec::default());
         let spec = form.ready().unwrap().0;
-        assert_eq!(spec.data, Some(DataSpec { train: "/data/digits".into(), test: None }));
+        assert_eq!(spec.data, Some(DataSpec { train: "/data/digits".into(), ..DataSpec::default() }));
         // A run on data is duplicated with them.
         let mut copy = Form::default();
         copy.duplicate(&spec, &Prefs::default());

@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use eframe::egui::{ComboBox, Ui};
+use eframe::egui::{ComboBox, TextEdit, Ui};
 
 use super::super::super::Cx;
 use super::{path, placed};
 use crate::experiment::{DataSpec, ExperimentSpec};
+use crate::flow::preprocess::Dequantisation;
 use crate::gui::background::Purpose;
 use crate::gui::widgets::hint;
 
@@ -17,6 +18,8 @@ pub struct DataFields {
     pub train: String,
     /// The test images; empty for what is usual.
     test: String,
+    /// How 8-bit images become real numbers; empty for what is usual.
+    dequantise: String,
 }
 
 impl DataFields {
@@ -25,7 +28,11 @@ impl DataFields {
         let text = |path: &Path| path.display().to_string();
         let data = spec.data.as_ref();
         let test = data.and_then(|data| data.test.as_deref()).map(text);
-        Self { train: data.map(|data| text(&data.train)).unwrap_or_default(), test: test.unwrap_or_default() }
+        Self {
+            train: data.map(|data| text(&data.train)).unwrap_or_default(),
+            test: test.unwrap_or_default(),
+            dequantise: data.map(|data| data.dequantise.to_string()).unwrap_or_default(),
+        }
     }
 
     /// The fields. The spec says whether there is a dataset; the paths become its own with [`Self::ready`].
@@ -50,6 +57,14 @@ impl DataFields {
         }
         ui.horizontal_wrapped(|ui| path(ui, cx, "Dataset (folder or .npz)", &mut self.train, Purpose::RunData));
         ui.horizontal_wrapped(|ui| path(ui, cx, "Test images (may be empty)", &mut self.test, Purpose::RunTestData));
+        ui.horizontal_wrapped(|ui| {
+            let label = ui.label("Dequantise").on_hover_text(
+                "How 8-bit images become real numbers: seed:N (the world's noise; seed:0 where this is empty), midpoint, or \
+                 mean:R (posteriors from the mean density of R draws; a classifier sees the first).",
+            );
+            ui.add(TextEdit::singleline(&mut self.dequantise).hint_text("seed:0").desired_width(90.0))
+                .labelled_by(label.id);
+        });
         hint(
             ui,
             "Labels are the dataset's, posteriors the world's opinion of its images. Without test images: its test split, or \
@@ -74,6 +89,10 @@ impl DataFields {
             return Err("Name the dataset, or take this world's own images.".into());
         }
         let test = Some(self.test.trim()).filter(|test| !test.is_empty()).map(placed).transpose()?;
-        Ok(DataSpec { train: placed(&self.train)?, test })
+        let dequantise = match self.dequantise.trim() {
+            "" => Dequantisation::default(),
+            text => text.parse().map_err(|e: crate::error::Error| e.to_string())?,
+        };
+        Ok(DataSpec { train: placed(&self.train)?, test, dequantise })
     }
 }

@@ -1,0 +1,49 @@
+//! Which dataset an experiment takes its images from.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::flow::preprocess::Dequantisation;
+
+/// Images in place of the world's own: whatever [`crate::data::open_split`] reads, with labels.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DataSpec {
+    /// A dataset folder, an npz archive, or labelled 8-bit images.
+    pub train: PathBuf,
+    /// The test images; where it is not given, the test split of `train`, else samples of the world.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test: Option<PathBuf>,
+    /// How 8-bit images become real numbers: `seed:N`, `midpoint` or `mean:R`. Of several draws a classifier sees the first.
+    #[serde(
+        default,
+        skip_serializing_if = "is_default",
+        serialize_with = "Dequantisation::serialize_text",
+        deserialize_with = "Dequantisation::deserialize_text"
+    )]
+    pub dequantise: Dequantisation,
+}
+
+fn is_default(how: &Dequantisation) -> bool {
+    *how == Dequantisation::default()
+}
+
+impl DataSpec {
+    /// The same, its relative paths taken from a folder: a run may be resumed from anywhere.
+    ///
+    /// # Errors
+    /// When the present folder cannot be told.
+    pub fn beside(&self, folder: &Path) -> Result<Self> {
+        let place = |path: &PathBuf| {
+            let path = folder.join(path);
+            std::path::absolute(&path).map_err(|e| Error::io(&path, e))
+        };
+        Ok(Self {
+            train: place(&self.train)?,
+            test: self.test.as_ref().map(place).transpose()?,
+            dequantise: self.dequantise,
+        })
+    }
+}
