@@ -41,7 +41,7 @@ use clap::Parser;
 use serde::Serialize;
 
 use crate::device::{Chosen, choose, explain, on_device};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, shown};
 use crate::flow::Precision;
 use crate::flow::weights::Weights;
 use crate::oracle::folder::{self, OracleInfo};
@@ -73,6 +73,13 @@ pub fn main() -> ExitCode {
     let filter = tracing_subscriber::EnvFilter::try_from_env("BAYESCOPE_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("bayescope=warn,error"));
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    if let Some(asked) = crate::kernels::unknown_request() {
+        eprintln!(
+            "bayescope: {}",
+            shown(&format!("BAYESCOPE_SIMD={asked} is not known; give avx2, portable or nothing"))
+        );
+        return ExitCode::FAILURE;
+    }
     let done = match cli.command {
         None => explore(cli.explore),
         Some(Command::Doctor { device, json }) => doctor::run(device.device, json),
@@ -117,7 +124,7 @@ pub fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             let error = explain(error, None);
-            eprintln!("bayescope: {error}");
+            eprintln!("bayescope: {}", shown(&error.to_string()));
             match error {
                 Error::Stopped(_) => ExitCode::from(crate::run::slurm::STOPPED),
                 _ => ExitCode::FAILURE,
@@ -253,10 +260,10 @@ fn say(line: &str) {
     }
 }
 
-/// Text on stdout.
+/// Text on stdout, without signs that would command a terminal: names in it come from files.
 fn print_text(text: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match out.write_all(shown(text).as_bytes()).and_then(|()| out.flush()) {
         // A reader that has seen enough (`| head`) is no failure.
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Error::io("standard output", error)),
         _ => Ok(()),
