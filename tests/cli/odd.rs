@@ -44,14 +44,13 @@ fn refused(args: &[&str], name: &str) {
 const READERS: &[(&str, &[&str])] = &[
     ("oracle.json", &["oracle", "info", "@"]),
     ("oracle.json", &["sample", "@", "--n", "1", "--device", "cpu", "--out", "@/x.npz"]),
-    ("weights.safetensors", &["oracle", "import", "%", "--out", "@/new"]),
+    ("weights.safetensors", &["oracle", "info", "%"]),
     ("run.toml", &["summary", "@"]),
     ("run.toml", &["resume", "@", "--device", "cpu"]),
     ("run.toml", &["watch", "@", "--once"]),
     ("spec.toml", &["plan", "%"]),
     ("spec.toml", &["run", "%", "--device", "cpu", "--out", "@/run"]),
     ("problem.json", &["bayes-error", "%"]),
-    ("net.onnx", &["evaluate", "@/none.npz", "--onnx", "%", "--device", "cpu"]),
     ("a.npz", &["posterior", "mnist", "%", "--device", "cpu"]),
 ];
 
