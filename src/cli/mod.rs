@@ -73,14 +73,30 @@ pub fn main() -> ExitCode {
     let filter = tracing_subscriber::EnvFilter::try_from_env("BAYESCOPE_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("bayescope=warn,error"));
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
-    if let Some(asked) = crate::kernels::unknown_request() {
-        eprintln!(
-            "bayescope: {}",
-            shown(&format!("BAYESCOPE_SIMD={asked} is not known; give avx2, portable or nothing"))
-        );
-        return ExitCode::FAILURE;
+    let done = known_instructions().and_then(|()| carry_out(cli));
+    match done {
+        Ok(()) if UNSAID.load(Ordering::Relaxed) => ExitCode::FAILURE,
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let error = explain(error, None);
+            eprintln!("bayescope: {}", shown(&error.to_string()));
+            match error {
+                Error::Stopped(_) => ExitCode::from(crate::run::slurm::STOPPED),
+                _ => ExitCode::FAILURE,
+            }
+        }
     }
-    let done = match cli.command {
+}
+
+/// Instructions that this program does not know are refused, so that nobody takes other figures for theirs.
+fn known_instructions() -> Result<()> {
+    crate::kernels::unknown_request().map_or(Ok(()), |asked| {
+        Err(Error::input(format!("BAYESCOPE_SIMD={asked} is not known; give avx2, portable or nothing")))
+    })
+}
+
+fn carry_out(cli: Cli) -> Result<()> {
+    match cli.command {
         None => explore(cli.explore),
         Some(Command::Doctor { device, json }) => doctor::run(device.device, json),
         Some(Command::Bench { task: Some(BenchTask::BayesError { runs }), .. }) => bench::bayes_error(runs),
@@ -118,18 +134,6 @@ pub fn main() -> ExitCode {
         Some(Command::Watch(args)) => watch::run(&args),
         Some(Command::Slurm(args)) => slurm::run(&args),
         Some(Command::Serve(args)) => serve::run(&args),
-    };
-    match done {
-        Ok(()) if UNSAID.load(Ordering::Relaxed) => ExitCode::FAILURE,
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            let error = explain(error, None);
-            eprintln!("bayescope: {}", shown(&error.to_string()));
-            match error {
-                Error::Stopped(_) => ExitCode::from(crate::run::slurm::STOPPED),
-                _ => ExitCode::FAILURE,
-            }
-        }
     }
 }
 
