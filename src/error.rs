@@ -3,6 +3,7 @@
 
 use std::any::Any;
 use std::backtrace::Backtrace;
+use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind, resume_unwind, set_hook, take_hook};
 use std::path::{Path, PathBuf};
@@ -159,6 +160,23 @@ pub fn catch<T>(work: impl FnOnce() -> T) -> Result<T, Caught> {
 /// What the panic said.
 pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     catch(work).map_err(|panic| panic.message())
+}
+
+/// Text that may hold names from files, for a terminal: control signs other than ends of lines and tabs, and signs that turn the
+/// direction of writing, become `\u{…}`.
+pub fn shown(text: &str) -> Cow<'_, str> {
+    let harmless = |c: char| matches!(c, '\n' | '\t') || !commands(c);
+    if text.chars().all(harmless) {
+        return Cow::Borrowed(text);
+    }
+    let one = |c: char| if harmless(c) { c.to_string() } else { c.escape_unicode().to_string() };
+    Cow::Owned(text.chars().map(one).collect())
+}
+
+/// Whether a sign commands a terminal or turns the direction of writing.
+pub fn commands(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// The way out of the system errors users meet most.

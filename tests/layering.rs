@@ -18,7 +18,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     // `bench` measures what the kernels of the host can do at most.
     ("oracle", &["error", "units", "events", "provenance", "device", "gradients", "data", "flow", "kernels"]),
     ("classifier", &["error", "units", "events", "kernels", "device", "gradients", "data", "flow"]),
-    ("bayes", &["error", "units", "events", "provenance", "kernels", "flow", "oracle"]),
+    ("bayes", &["error", "units", "events", "provenance", "kernels", "data", "flow", "oracle"]),
     ("measure", &["error", "units", "events", "kernels"]),
     ("experiment", &["error", "units", "events", "data", "flow", "oracle", "bayes", "measure", "classifier", "figure"]),
     (
@@ -51,6 +51,8 @@ const NEIGHBOURS: &[(&str, &[&str])] = &[
     // What a network gives becomes log-probabilities by the same lines, in f64, that `measure` normalises and refuses by.
     // `measure` imports nothing of `classifier`: no ring closes.
     ("classifier", &["measure::log_softmax"]),
+    // What BAYESCOPE_SIMD asks for is refused before anything computes.
+    ("cli", &["kernels::unknown_request"]),
 ];
 
 /// Rooms that may import all that compute, and those named with them.
@@ -237,4 +239,35 @@ fn the_scan_sees_what_it_should() {
     );
     assert_eq!(code("a // egui\n// b").collect::<Vec<_>>(), [(1, "a ")]);
     assert_eq!((room("src/gui/app.rs"), room("src/units.rs"), room("src/main.rs")), (Some("gui"), Some("units"), None));
+}
+
+/// Files of others may be pipes, devices or endless: all are opened by `data::source`, which wants a regular file and bounds what is
+/// held. What the system itself keeps is read as it is.
+#[test]
+fn no_file_is_read_raw() {
+    const RAW: &[&str] = &["fs::read(", "fs::read_to_string(", " File::open(", "(File::open(", "read(true)"];
+    const MAY: &[(&str, &str)] = &[
+        ("src/data/source.rs", "the one place"),
+        ("src/data/parts.rs", "/proc/sys/kernel/hostname"),
+        ("src/oracle/bench.rs", "/proc/self/stat"),
+        ("src/data/write.rs", "folders are synced"),
+        ("src/export/pictures.rs", "file systems are synced"),
+        ("src/data/alone.rs", "locks"),
+        ("src/oracle/scale/log.rs", "its own log, open to be read and written"),
+        ("src/data/fetch/part.rs", "its own part, open to be read and written"),
+    ];
+    let mut raw = Vec::new();
+    for (name, text) in sources() {
+        if name.ends_with("tests.rs") || name.contains("tests/") || MAY.iter().any(|(may, _)| *may == name) {
+            continue;
+        }
+        let before_tests = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+        let lines = before_tests.lines().filter(|line| RAW.iter().any(|raw| line.contains(raw)));
+        raw.extend(lines.map(|line| format!("{name}: {line}")));
+    }
+    assert!(
+        raw.is_empty(),
+        "read these through data::read_text, read_bytes, read_bounded or open_regular:\n{}",
+        raw.join("\n")
+    );
 }

@@ -24,6 +24,9 @@ use crate::units::{Seed, Tau};
 pub(super) const SOV_UP_TO: usize = 100;
 /// Largest K separation of variables is offered for: its factors grow as K⁴.
 const SOV_AT_MOST: usize = 160;
+/// Closest tolerance: sums of f64 keep no more than that.
+const LEAST_TOLERANCE: f64 = 1e-12;
+
 /// K from which a tolerance of 1e-3 or worse is met sooner by pair importance sampling.
 const QUICK_PAIR_FROM: usize = 50;
 /// Tolerance that one block of points for every pair of classes would overdo, whatever K.
@@ -57,12 +60,15 @@ impl Spec {
     /// Checks the tolerance.
     ///
     /// # Errors
-    /// When it is not a positive number.
+    /// When it is not a number, or closer than sums in f64 are.
     pub fn check(&self) -> Result<()> {
-        if self.tolerance > 0.0 {
+        if self.tolerance >= LEAST_TOLERANCE {
             return Ok(());
         }
-        Err(Error::input(format!("the tolerance must be a number > 0, not {}", self.tolerance)))
+        Err(Error::input(format!(
+            "the tolerance must be a number of at least {LEAST_TOLERANCE:e}, not {:e}",
+            self.tolerance
+        )))
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::classes::GaussianClasses;
+use crate::data::read_bytes;
 use crate::error::{Error, Result};
 
 /// Largest part by which priors may miss a sum of 1.
@@ -36,7 +37,7 @@ impl Problem {
     /// # Errors
     /// When the file cannot be read or is not such a problem; the message names the file and the field.
     pub fn read(path: &Path) -> Result<Self> {
-        let text = std::fs::read(path).map_err(|error| Error::io(path, error))?;
+        let text = read_bytes(path).map_err(|error| Error::io(path, error))?;
         let problem: Self = serde_json::from_slice(&text)
             .map_err(|error| Error::file(path, format!("not a class problem (means, cov_diag, priors): {error}")))?;
         problem.check().map_err(|error| Error::file(path, error.to_string()))?;

@@ -41,7 +41,7 @@ use clap::Parser;
 use serde::Serialize;
 
 use crate::device::{Chosen, choose, explain, on_device};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, shown};
 use crate::flow::Precision;
 use crate::flow::weights::Weights;
 use crate::oracle::folder::{self, OracleInfo};
@@ -73,7 +73,30 @@ pub fn main() -> ExitCode {
     let filter = tracing_subscriber::EnvFilter::try_from_env("BAYESCOPE_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("bayescope=warn,error"));
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
-    let done = match cli.command {
+    let done = known_instructions().and_then(|()| carry_out(cli));
+    match done {
+        Ok(()) if UNSAID.load(Ordering::Relaxed) => ExitCode::FAILURE,
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let error = explain(error, None);
+            eprintln!("bayescope: {}", shown(&error.to_string()));
+            match error {
+                Error::Stopped(_) => ExitCode::from(crate::run::slurm::STOPPED),
+                _ => ExitCode::FAILURE,
+            }
+        }
+    }
+}
+
+/// Instructions that this program does not know are refused, so that nobody takes other figures for theirs.
+fn known_instructions() -> Result<()> {
+    crate::kernels::unknown_request().map_or(Ok(()), |asked| {
+        Err(Error::input(format!("BAYESCOPE_SIMD={asked} is not known; give avx2, portable or nothing")))
+    })
+}
+
+fn carry_out(cli: Cli) -> Result<()> {
+    match cli.command {
         None => explore(cli.explore),
         Some(Command::Doctor { device, json }) => doctor::run(device.device, json),
         Some(Command::Bench { task: Some(BenchTask::BayesError { runs }), .. }) => bench::bayes_error(runs),
@@ -111,18 +134,6 @@ pub fn main() -> ExitCode {
         Some(Command::Watch(args)) => watch::run(&args),
         Some(Command::Slurm(args)) => slurm::run(&args),
         Some(Command::Serve(args)) => serve::run(&args),
-    };
-    match done {
-        Ok(()) if UNSAID.load(Ordering::Relaxed) => ExitCode::FAILURE,
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            let error = explain(error, None);
-            eprintln!("bayescope: {error}");
-            match error {
-                Error::Stopped(_) => ExitCode::from(crate::run::slurm::STOPPED),
-                _ => ExitCode::FAILURE,
-            }
-        }
     }
 }
 
@@ -253,10 +264,10 @@ fn say(line: &str) {
     }
 }
 
-/// Text on stdout.
+/// Text on stdout, without signs that would command a terminal: names in it come from files.
 fn print_text(text: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match out.write_all(shown(text).as_bytes()).and_then(|()| out.flush()) {
         // A reader that has seen enough (`| head`) is no failure.
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Error::io("standard output", error)),
         _ => Ok(()),

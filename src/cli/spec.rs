@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::data::read_text;
 use crate::error::{Error, Result};
 use crate::experiment::{ExperimentSpec, HARDNESS_PRESETS, HardnessSpec, PRESETS, Preset};
 
@@ -29,7 +30,7 @@ pub fn read_spec(spec: &Path) -> Result<Spec> {
     if let Some(preset) = shipped(HARDNESS_PRESETS) {
         return Ok(Spec::Hardness(Box::new(preset.hardness()?.beside(Path::new(""))?)));
     }
-    let text = std::fs::read_to_string(spec).map_err(|e| Error::io(spec, e))?;
+    let text = read_text(spec).map_err(|e| Error::io(spec, e))?;
     Ok(match HardnessSpec::is(&text) {
         true => Spec::Hardness(Box::new(HardnessSpec::read(spec)?)),
         false => Spec::Grid(Box::new(ExperimentSpec::read(spec)?)),

@@ -77,7 +77,7 @@ fn look(folder: &RunFolder) -> Result<Look<'_>> {
         let finished = folder.finished(&planned.id);
         let stale = !finished && status.as_ref().is_some_and(Status::stale);
         let busy = status.is_some() && !finished;
-        let last = if busy { folder.metrics(&planned.id)?.last().copied() } else { None };
+        let last = if busy { folder.last_metrics(&planned.id)? } else { None };
         cells.push(CellLook { planned, finished, stale, status, last });
     }
     Ok(Look { finished: cells.iter().filter(|cell| cell.finished).count(), planned: cells.len(), cells })

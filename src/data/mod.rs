@@ -53,7 +53,7 @@ pub(crate) use npy::{Array, Types, Values, read_npy_file};
 pub use npz::{read_array, read_logp, read_npz};
 pub use open::{open, open_dataset, open_dataset_within, open_split, open_test, open_test_within};
 pub use parts::{host_name, is_vacant, machine, sweep_parts};
-pub(crate) use source::{CUT_SHORT, open_file, said};
+pub(crate) use source::{CUT_SHORT, WHOLE, open_file, open_regular, read_bounded, read_bytes, read_text, said};
 pub use stream::NpzImages;
 pub use table::{Column, Stored, write_table};
 pub use world::{WorldBatch, add_npz_in_pieces, write_npz, write_npz_in_pieces};

@@ -18,14 +18,48 @@ pub(crate) fn said(error: &io::Error) -> String {
     if error.kind() == io::ErrorKind::UnexpectedEof { CUT_SHORT.into() } else { error.to_string() }
 }
 
-/// Opens a regular file. A folder, pipe or device is refused, so that opening never blocks.
-pub(crate) fn open_file(path: &Path) -> Result<BufReader<File>> {
-    let meta = std::fs::metadata(path).map_err(|e| Error::io(path, e))?;
-    if !meta.is_file() {
-        return Err(Error::file(path, "is not a regular file"));
+/// Most bytes of a text that describes something: a description of an oracle, a spec, a result.
+pub(crate) const TEXT: u64 = 64 << 20;
+
+/// Most bytes of a file that is held in memory as a whole and is no text: weights and moments in a checkpoint, a network.
+pub(crate) const WHOLE: u64 = 16 << 30;
+
+/// Opens a regular file. A folder, pipe or device is refused, so that opening never blocks and reading ends.
+pub(crate) fn open_regular(path: impl AsRef<Path>) -> io::Result<File> {
+    let path = path.as_ref();
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("is not a regular file"));
     }
-    let file = File::open(path).map_err(|e| Error::io(path, e))?;
-    Ok(BufReader::new(file))
+    File::open(path)
+}
+
+/// The same, buffered.
+pub(crate) fn open_file(path: &Path) -> Result<BufReader<File>> {
+    open_regular(path).map(BufReader::new).map_err(|e| Error::io(path, e))
+}
+
+/// All bytes of a regular file of at most `limit` bytes.
+pub(crate) fn read_bounded(path: impl AsRef<Path>, limit: u64) -> io::Result<Vec<u8>> {
+    let file = open_regular(path)?;
+    let length = file.metadata()?.len();
+    let too_large = || io::Error::other(format!("is larger than the {limit} bytes that such a file may have"));
+    if length > limit {
+        return Err(too_large());
+    }
+    let mut bytes = Vec::with_capacity(length as usize);
+    file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit { Err(too_large()) } else { Ok(bytes) }
+}
+
+/// All bytes of a description: a regular file of at most [`TEXT`] bytes.
+pub(crate) fn read_bytes(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
+    read_bounded(path, TEXT)
+}
+
+/// The same as text.
+pub(crate) fn read_text(path: impl AsRef<Path>) -> io::Result<String> {
+    let text = String::from_utf8(read_bytes(path)?);
+    text.map_err(|e| io::Error::new(io::ErrorKind::InvalidData, format!("is no text in UTF-8: {}", e.utf8_error())))
 }
 
 /// Opens a file and decompresses it when its first two bytes are gzip's, whatever it is called.

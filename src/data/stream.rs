@@ -10,6 +10,7 @@ use npyz::zip::CompressionMethod;
 use super::archive::Archive;
 use super::npy::{Types, read_header};
 use super::{ImageShape, Input, WorldBatch, read_npz};
+use crate::data::source::open_regular;
 use crate::error::{Error, Result};
 
 /// The array that holds the images, and the type this reads straight from the disk.
@@ -76,7 +77,7 @@ impl NpzImages {
             )));
         }
         drop(entry);
-        let file = File::open(path).map_err(|e| Error::io(path, e))?;
+        let file = open_regular(path).map_err(|e| Error::io(path, e))?;
         Ok(Some(Self { path: path.to_owned(), shape, images, source: Source::Disk(file, start + taken) }))
     }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::watched::Watched;
 use crate::classifier::{Description, STATE, Saved};
-use crate::data::write_atomically;
+use crate::data::{WHOLE, read_bounded, write_atomically};
 use crate::error::{Error, Result};
 use crate::flow::weights::{HostTensor, Weights};
 
@@ -68,7 +68,7 @@ pub fn write(path: &Path, state: &State, saved: &Saved) -> Result<()> {
 /// # Errors
 /// Names a file that is there and is no checkpoint.
 pub fn read(path: &Path) -> Result<Option<(State, Saved)>> {
-    let bytes = match std::fs::read(path) {
+    let bytes = match read_bounded(path, WHOLE) {
         Ok(bytes) => bytes,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(e) => return Err(Error::io(path, e)),

@@ -11,6 +11,7 @@ pub use self::data::DataSpec;
 use super::cell::Cell;
 use super::kinds::Experiment;
 use crate::classifier::{Architecture, Labels, TrainingSpec};
+use crate::data::read_text;
 use crate::error::{Error, Result};
 use crate::oracle::library;
 use crate::oracle::posterior::Prior;
@@ -154,7 +155,7 @@ impl ExperimentSpec {
     /// # Errors
     /// Names the file and what is wrong in it.
     pub fn read(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path).map_err(|e| Error::io(path, e))?;
+        let text = read_text(path).map_err(|e| Error::io(path, e))?;
         let mut spec: Self = toml::from_str(&text).map_err(|e| Error::file(path, e.to_string()))?;
         if let Some(folder) = path.parent() {
             spec.pretrained.values_mut().for_each(|file| *file = folder.join(&*file));

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::{DepthCost, ExportEvent, ExportSpec, Format, Stage, Work};
-use crate::data::{DATASET, ImageShape, write_atomically};
+use crate::data::{DATASET, ImageShape, read_bytes, write_atomically};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::experiment::Facts;
@@ -130,7 +130,7 @@ impl Manifest {
     /// Names the file that cannot be read.
     pub fn read(folder: &Path) -> Result<Option<Self>> {
         let path = folder.join(DATASET);
-        match std::fs::read(&path) {
+        match read_bytes(&path) {
             Ok(text) => serde_json::from_slice(&text).map(Some).map_err(|e| Error::file(&path, e.to_string())),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(e) => Err(Error::io(&path, e)),

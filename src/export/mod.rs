@@ -29,7 +29,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::{Levels, Split, alone, is_vacant, joined, range_of, write_atomically};
+use crate::data::{Levels, Split, alone, is_vacant, joined, range_of, read_bytes, write_atomically};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::experiment::Facts;
@@ -318,7 +318,7 @@ impl Work<'_> {
         let (folder, path) = (self.folder, self.folder.join(TICKET));
         std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
         if path.is_file() {
-            let text = std::fs::read(&path).map_err(|e| Error::io(&path, e))?;
+            let text = read_bytes(&path).map_err(|e| Error::io(&path, e))?;
             let found: Ticket = serde_json::from_slice(&text).map_err(|e| Error::file(&path, e.to_string()))?;
             if found != ticket {
                 return Err(Error::file(folder, "holds another export; choose another folder, or delete this one"));
@@ -336,7 +336,7 @@ impl Work<'_> {
     /// Figures of the world, kept for the case that the export is stopped.
     fn facts(&self, events: &mut dyn Events<ExportEvent>) -> Result<Facts> {
         let path = self.folder.join(PARTS).join("facts.json");
-        if let Ok(text) = std::fs::read(&path)
+        if let Ok(text) = read_bytes(&path)
             && let Ok(facts) = serde_json::from_slice(&text)
         {
             return Ok(facts);

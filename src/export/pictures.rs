@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use super::pieces::Pieces;
 use super::{ExportEvent, Format, Stage};
-use crate::data::{ImageShape, encode_png, encode_png16, write_atomically};
+use crate::data::{ImageShape, encode_png, encode_png16, read_bytes, write_atomically};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::oracle::export::file_name;
@@ -95,7 +95,7 @@ pub(super) fn list(pieces: &Pieces<'_>, format: Format, events: &mut dyn Events<
         let line = |(id, label): (usize, usize)| {
             let name = format!("{root}/{}/{}", folders[label], picture(id));
             let path = folder.join(&name);
-            let png = std::fs::read(&path).map_err(|e| Error::io(&path, e))?;
+            let png = read_bytes(&path).map_err(|e| Error::io(&path, e))?;
             Ok(format!("{}  {name}\n", sha256(&png)))
         };
         let lines = range.clone().into_par_iter().zip(labels).map(line).collect::<Result<Vec<String>>>()?;

@@ -9,7 +9,7 @@ use super::depth::{Costs, sampled};
 use super::manifest::SplitRecord;
 use super::rounded::Rounded;
 use super::{ExportEvent, Format, PARTS, Stage, Work, pictures};
-use crate::data::{Levels, NpzImages, Split, joined, range_of, read_array, write_atomically, write_npz};
+use crate::data::{Levels, NpzImages, Split, joined, range_of, read_array, read_bytes, write_atomically, write_npz};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::oracle::posterior::Posterior;
@@ -79,7 +79,7 @@ impl<'a> Pieces<'a> {
 
     fn piece_record(&self, range: &Range<usize>) -> Result<PieceRecord> {
         let path = self.file(range, "json");
-        let text = std::fs::read(&path).map_err(|e| Error::io(&path, e))?;
+        let text = read_bytes(&path).map_err(|e| Error::io(&path, e))?;
         serde_json::from_slice(&text).map_err(|_| self.damaged(range))
     }
 

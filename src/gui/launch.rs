@@ -1,7 +1,7 @@
 //! Opening the window, or saying why it cannot be opened.
 
 use std::cell::RefCell;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use eframe::egui_wgpu;
 
 use super::in_window::{Lost, Outcome, Running};
 use super::prefs::Look;
-use crate::data::write_atomically;
+use crate::data::{read_text, write_atomically};
 use crate::device::DeviceChoice;
 use crate::error::{Caught, Error, Result, catch};
 use crate::worker::priority::give_way;
@@ -64,6 +64,9 @@ pub fn run(mut options: Options) -> Result<()> {
             return Err(Error::input(NO_DISPLAY));
         }
     }
+    if let Some(folder) = eframe::storage_dir(APP_ID) {
+        set_aside(&folder.join("app.ron"));
+    }
     // What computes in parallel does so on these threads. Where there are some already, they stay.
     _ = rayon::ThreadPoolBuilder::new().start_handler(|_| give_way()).build_global();
     // Stays here until the next window takes it: what the last one left.
@@ -110,6 +113,36 @@ pub fn run(mut options: Options) -> Result<()> {
         (_, Some(Err(error))) => Err(error),
         _ => Ok(()),
     }
+}
+
+/// Scales at which a window can be opened.
+const ZOOMS: std::ops::RangeInclusive<f32> = 0.01..=10.0;
+
+/// Renames a settings file with which no window can be opened, and says so: it cannot be read as a text, or asks for a scale at which
+/// the desktop's library panics.
+fn set_aside(file: &Path) {
+    let why = match read_text(file) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return,
+        Err(e) => e.to_string(),
+        Ok(text) if has_impossible_zoom(&text) => "has an impossible zoom_factor".into(),
+        Ok(_) => return,
+    };
+    let aside = file.with_extension("ron.broken");
+    let renamed = std::fs::rename(file, &aside);
+    let (file, aside) = (file.display(), aside.display());
+    match renamed {
+        Ok(()) => tracing::warn!("{file}: {why}; it is set aside as {aside}, and the window opens without it"),
+        Err(e) => {
+            tracing::warn!("{file}: {why}; it cannot be set aside ({e}): delete it where the window does not open")
+        }
+    }
+}
+
+fn has_impossible_zoom(settings: &str) -> bool {
+    settings.split("zoom_factor:").skip(1).any(|rest| {
+        let number = rest.split([',', ')']).next().unwrap_or_default().trim();
+        number.parse().is_ok_and(|zoom: f32| !ZOOMS.contains(&zoom))
+    })
 }
 
 /// One window, from its opening to its closing. After one whose device was lost, it goes on with what that one left.
@@ -176,5 +209,30 @@ fn explain(error: &eframe::Error) -> Error {
             "the display cannot be opened ({error}); check DISPLAY and WAYLAND_DISPLAY, or use `bayescope sample mnist --n 64 --out digits.png`"
         )),
         error => Error::input(format!("the window cannot be opened: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_with_which_no_window_opens_are_set_aside() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, aside) = (folder.path().join("app.ron"), folder.path().join("app.ron.broken"));
+        for zoom in ["1.0", "0.5", "2"] {
+            std::fs::write(&file, format!("{{\"egui\": \"(options:(zoom_factor:{zoom},other:1))\"}}")).unwrap();
+            set_aside(&file);
+            assert!(file.exists() && !aside.exists(), "{zoom}");
+        }
+        for zoom in ["0.0", "-1.0", "NaN", "1e9", "inf"] {
+            std::fs::write(&file, format!("{{\"egui\": \"(options:(zoom_factor:{zoom},other:1))\"}}")).unwrap();
+            set_aside(&file);
+            assert!(!file.exists() && aside.exists(), "{zoom}");
+            std::fs::remove_file(&aside).unwrap();
+        }
+        std::fs::create_dir(&file).unwrap();
+        set_aside(&file);
+        assert!(!file.exists() && aside.exists(), "a folder");
     }
 }

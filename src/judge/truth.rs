@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::arrays::{integers, matrix};
-use crate::data::{Archive, DATASET, Split, Types};
+use crate::data::{Archive, DATASET, Split, Types, read_bytes};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
 use crate::flow::weights::sha256;
@@ -171,7 +171,7 @@ impl Truth {
 impl Manifest {
     fn beside(archive: &Path) -> Result<Self> {
         let path = archive.with_file_name(DATASET);
-        let bytes = match std::fs::read(&path) {
+        let bytes = match read_bytes(&path) {
             Ok(bytes) => bytes,
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(e) => return Err(Error::io(path, e)),

@@ -33,6 +33,12 @@ fn asked() -> Asked {
     })
 }
 
+/// What `BAYESCOPE_SIMD` asks for, where that is nothing this program knows.
+pub fn unknown_request() -> Option<String> {
+    let asked = std::env::var_os("BAYESCOPE_SIMD")?.to_string_lossy().into_owned();
+    (!["", "avx2", "portable"].contains(&asked.as_str())).then_some(asked)
+}
+
 /// The instruction set [`vectorise`] uses, in words.
 pub fn instructions() -> &'static str {
     struct Name;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::data::{ImageShape, WorldBatch, contact_sheet, write_npz_in_pieces, write_png};
+use crate::data::{ImageShape, WorldBatch, contact_sheet, sweep_parts, write_npz_in_pieces, write_png};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
 use crate::oracle::rounding::Rounding;
@@ -24,6 +24,10 @@ pub fn save_samples(
     path: &Path,
     events: &mut dyn Events<Progress>,
 ) -> Result<Rounding> {
+    // A process that was ended in the middle of its archive has left a part of it.
+    if let Some(folder) = path.parent() {
+        sweep_parts(if folder.as_os_str().is_empty() { Path::new(".") } else { folder });
+    }
     let mut saved = Rounding::default();
     write_samples(world, spec, indices, settings, path, &mut |samples, progress| {
         saved.add(&world.rounding(samples, settings)?);
@@ -141,7 +145,7 @@ pub(super) fn columns(shape: ImageShape, n: usize) -> Result<usize> {
     let side = columns.saturating_mul(shape.width.max(shape.height).saturating_mul(scale(shape)));
     if side > MOST_SIDE {
         return Err(Error::input(format!(
-            "n = {n} pictures make a contact sheet of more than {MOST_SIDE} pixels a side; write them to a folder or an .npz, or              lower n"
+            "n = {n} pictures make a contact sheet of more than {MOST_SIDE} pixels a side; write them to a folder or an .npz, or lower n"
         )));
     }
     Ok(columns)

@@ -2,15 +2,16 @@
 
 mod per_class;
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::data::write_atomically;
+use crate::data::{read_bytes, write_atomically};
 use crate::device::largest_buffer;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, commands};
 use crate::events::{Events, Progress, silent};
 use crate::flow::import::{Checkpoint, Inferred, read_checkpoint};
 use crate::flow::preprocess::Preprocessing;
@@ -192,19 +193,44 @@ pub fn glance(oracle: &str) -> Option<OracleInfo> {
     if let Some(bundled) = library::find(oracle) {
         return bundled.info().ok();
     }
-    let text = std::fs::read(Path::new(oracle).join(DESCRIPTION)).ok()?;
-    serde_json::from_slice(&text).ok()
+    let text = read_bytes(Path::new(oracle).join(DESCRIPTION)).ok()?;
+    serde_json::from_slice(&text).ok().filter(|info| check_names(info).is_ok())
 }
 
 fn read_folder(folder: &Path, events: &mut dyn Events<Progress>) -> Result<(OracleInfo, Weights)> {
     let path = folder.join(DESCRIPTION);
-    let text = std::fs::read(&path).map_err(|e| Error::io(&path, e))?;
+    let text = read_bytes(&path).map_err(|e| Error::io(&path, e))?;
     let info: OracleInfo = serde_json::from_slice(&text).map_err(|e| Error::file(&path, e.to_string()))?;
+    check_names(&info).map_err(|cause| Error::file(&path, cause))?;
     let weights_path = folder.join(WEIGHTS);
     check_hash(&weights_path, &weights::sha256(&weights_path, events)?, &info)?;
     let checkpoint = read_checkpoint(&weights_path, events)?;
     check_architecture(&path, &checkpoint.inferred.architecture, &info)?;
     Ok((info, checkpoint.weights))
+}
+
+/// Newest format of a description that is known.
+const FORMAT: u32 = 1;
+
+/// Most bytes of a name: class names become names of folders.
+const NAME: usize = 200;
+
+/// Whether a description is one that this program knows, and its names can stand on a terminal and on a disk, each for one class.
+fn check_names(info: &OracleInfo) -> Result<(), String> {
+    if info.format > FORMAT {
+        return Err(format!("has format {}; this program knows formats up to {FORMAT}: take a newer one", info.format));
+    }
+    for name in info.class_names.iter().chain([&info.name]) {
+        if name.len() > NAME || name.chars().any(commands) {
+            let begin: String = name.chars().take(40).flat_map(char::escape_debug).collect();
+            return Err(format!("a name is longer than {NAME} bytes, or has control signs: {begin}…"));
+        }
+    }
+    let mut seen = HashSet::new();
+    match info.class_names.iter().find(|name| !seen.insert(name.as_str())) {
+        Some(twice) => Err(format!("two classes are called {twice:?}")),
+        None => Ok(()),
+    }
 }
 
 /// The weights must be the ones described.

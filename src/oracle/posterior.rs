@@ -23,6 +23,11 @@ impl Prior {
     /// When a weight is negative or not finite, or all are 0.
     pub fn new(weights: &[f64]) -> Result<Self> {
         let sum: f64 = weights.iter().sum();
+        if sum.is_infinite() && weights.iter().all(|w| w.is_finite()) {
+            return Err(Error::input(format!(
+                "class prior {weights:?}: the sum of its numbers is too large for 64 bits"
+            )));
+        }
         if weights.iter().any(|w| !w.is_finite() || *w < 0.0) || !sum.is_finite() || sum <= 0.0 {
             return Err(Error::input(format!("class prior {weights:?} must be numbers ≥ 0 that are not all 0")));
         }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::write_atomically;
+use crate::data::{read_bytes, write_atomically};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::flow::tarflow::TarFlowOracle;
@@ -65,7 +65,7 @@ fn file(weights_sha256: &str, device: &str, images: usize) -> Option<PathBuf> {
 
 /// What is remembered of a model on a device for about that many images at once, if anything.
 pub fn remembered(weights_sha256: &str, device: &str, images: usize) -> Option<Measured> {
-    let text = std::fs::read(file(weights_sha256, device, images)?).ok()?;
+    let text = read_bytes(file(weights_sha256, device, images)?).ok()?;
     let measured: Measured = serde_json::from_slice(&text).ok()?;
     (measured.format == FORMAT && measured.weights_sha256 == weights_sha256 && measured.device == device)
         .then_some(measured)

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use super::metrics::{self, Line};
 use super::pools;
 use super::status::Status;
-use crate::data::{sweep_parts, write_atomically};
+use crate::data::{read_bytes, read_text, sweep_parts, write_atomically};
 use crate::error::{Error, Result};
 use crate::experiment::{Cell, CellResult, Data, DataRecord, ExperimentSpec, Files, HardnessSpec, Summary, Truth};
 use crate::oracle::rounding::Rounding;
@@ -95,7 +95,7 @@ impl RunFolder {
     pub fn open(path: &Path) -> Result<Self> {
         let read = |name: &str| {
             let file = path.join(name);
-            std::fs::read_to_string(&file).map_err(|e| match e.kind() {
+            read_text(&file).map_err(|e| match e.kind() {
                 std::io::ErrorKind::NotFound => Error::file(path, format!("is no run folder: it has no {name}")),
                 _ => Error::io(&file, e),
             })
@@ -110,6 +110,10 @@ impl RunFolder {
             .lines()
             .map(|line| serde_json::from_str(line).map_err(|e| Error::file(path.join(PLAN), e.to_string())))
             .collect::<Result<Vec<Planned>>>()?;
+        if let Some(planned) = plan.iter().find(|planned| !is_id(&planned.id)) {
+            let why = format!("{:?} is no cell's name: those are 16 hexadecimal digits", planned.id);
+            return Err(Error::file(path.join(PLAN), why));
+        }
         Ok(Self { path: path.to_owned(), spec, plan, data: read_json(&path.join(DATA))? })
     }
 
@@ -249,6 +253,14 @@ impl RunFolder {
         metrics::read(&self.cell(id))
     }
 
+    /// The last line of a cell's metrics; the file is read from its end.
+    ///
+    /// # Errors
+    /// Names a file that is there and cannot be read.
+    pub fn last_metrics(&self, id: &str) -> Result<Option<Line>> {
+        metrics::last(&self.cell(id))
+    }
+
     /// What the finished cells say.
     ///
     /// # Errors
@@ -301,9 +313,14 @@ fn keep_data(path: &Path, data: &DataRecord) -> Result<()> {
     }
 }
 
+/// Whether a text can be the name of a cell's folder, and lead nowhere else.
+fn is_id(id: &str) -> bool {
+    id.len() == 16 && id.bytes().all(|c| c.is_ascii_hexdigit())
+}
+
 /// Writes a file that, where it is there already, must be the same.
 pub(super) fn keep(path: &Path, text: String) -> Result<()> {
-    match std::fs::read_to_string(path) {
+    match read_text(path) {
         Ok(old) if old == text => Ok(()),
         Ok(_) => {
             Err(Error::file(path, "this folder holds a run of another spec or another oracle; choose another folder"))
@@ -318,12 +335,12 @@ const READS: usize = 3;
 /// Reads a file. One that was replaced from another machine between opening and reading is opened again.
 fn read_whole(path: &Path) -> std::io::Result<Vec<u8>> {
     let stale = |e: &std::io::Error| e.kind() == std::io::ErrorKind::StaleNetworkFileHandle;
-    let mut read = std::fs::read(path);
+    let mut read = read_bytes(path);
     for _ in 1..READS {
         if !read.as_ref().is_err_and(stale) {
             break;
         }
-        read = std::fs::read(path);
+        read = read_bytes(path);
     }
     read
 }

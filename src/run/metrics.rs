@@ -1,12 +1,12 @@
 //! A cell's course: a file of lines, each whole or not there.
 
 use std::fs::{File, OpenOptions};
-use std::io::Write;
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::write_atomically;
+use crate::data::{open_regular, write_atomically};
 use crate::error::{Error, Result};
 use crate::experiment::Watched;
 
@@ -39,19 +39,68 @@ impl Line {
     }
 }
 
-/// The whole lines of a cell's metrics; a torn last one is left out.
+/// Most bytes of a log that are read for its course: some ten times what a cell of this program writes.
+const COURSE: u64 = 4 << 20;
+
+/// Bytes in which the last line of a log surely ends and begins.
+const LAST: u64 = 64 << 10;
+
+/// The whole lines of a cell's metrics, at most those of its last 4 MiB; a torn last one is left out.
 ///
 /// # Errors
 /// Names a file that is there and cannot be read.
 pub fn read(cell: &Path) -> Result<Vec<Line>> {
-    let path = cell.join(METRICS);
-    let text = match std::fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(e) => return Err(Error::io(&path, e)),
+    tail(&cell.join(METRICS), COURSE)
+}
+
+/// The last whole line, whatever the length of the file.
+///
+/// # Errors
+/// Those of [`read`].
+pub fn last(cell: &Path) -> Result<Option<Line>> {
+    Ok(tail(&cell.join(METRICS), LAST)?.pop())
+}
+
+/// The whole lines of the last `bytes` bytes.
+fn tail(path: &Path, bytes: u64) -> Result<Vec<Line>> {
+    let read = || {
+        let mut file = open_regular(path)?;
+        let begin = file.metadata()?.len().saturating_sub(bytes);
+        // One byte more tells whether a line begins where the part does.
+        file.seek(SeekFrom::Start(begin.saturating_sub(1)))?;
+        let mut text = Vec::new();
+        (&mut file).take(bytes + 1).read_to_end(&mut text)?;
+        std::io::Result::Ok((begin, text))
     };
-    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-    whole.lines().map(|line| serde_json::from_str(line).map_err(|e| Error::file(&path, e.to_string()))).collect()
+    let (begin, text) = match read() {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        read => read.map_err(|e| Error::io(path, e))?,
+    };
+    let first = if begin == 0 { 0 } else { text.iter().position(|&c| c == b'\n').map_or(text.len(), |at| at + 1) };
+    let end = text.iter().rposition(|&c| c == b'\n').map_or(0, |at| at + 1);
+    let whole = text.get(first..end).unwrap_or_default();
+    let lines = whole.split(|&c| c == b'\n').filter(|line| !line.is_empty());
+    lines.map(|line| serde_json::from_slice(line).map_err(|e| Error::file(path, e.to_string()))).collect()
+}
+
+/// Passes on the lines up to step `step`, one by one.
+fn copy_until(path: &Path, step: usize, out: &mut dyn Write) -> std::io::Result<()> {
+    let file = match open_regular(path) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        opened => opened?,
+    };
+    let mut reader = BufReader::new(file);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        (&mut reader).take(LAST).read_until(b'\n', &mut line)?;
+        if line.last() != Some(&b'\n') {
+            return Ok(());
+        }
+        if serde_json::from_slice::<Line>(&line)?.step() <= step {
+            out.write_all(&line)?;
+        }
+    }
 }
 
 /// Appends lines.
@@ -74,12 +123,7 @@ impl Writer {
     /// Names the file.
     pub fn resume(cell: &Path, step: usize, steps: usize) -> Result<Self> {
         let path = cell.join(METRICS);
-        let kept: Vec<String> = read(cell)?
-            .iter()
-            .filter(|line| line.step() <= step)
-            .filter_map(|line| serde_json::to_string(line).ok().map(|line| line + "\n"))
-            .collect();
-        write_atomically(&path, |file| file.write_all(kept.concat().as_bytes()))?;
+        write_atomically(&path, |file| copy_until(&path, step, file))?;
         let file = OpenOptions::new().append(true).open(&path).map_err(|e| Error::io(&path, e))?;
         Ok(Self { file, path, each: steps.div_ceil(POINTS).max(1), sum: (0.0, 0) })
     }
@@ -137,5 +181,25 @@ mod tests {
         let lines = read(folder.path()).unwrap();
         assert_eq!(lines.len(), 1000);
         assert_eq!(lines[0], Line::Train { step: 5, loss: 3.0, rate: 0.1 });
+    }
+
+    /// A log of 60 MB is read from its end, in the memory and the time of a short one.
+    #[test]
+    fn a_long_log_is_read_from_its_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(METRICS);
+        let steps = 1_000_000;
+        let line = |step| serde_json::to_string(&Line::Train { step, loss: 1.0, rate: 0.5 }).unwrap() + "\n";
+        write_atomically(&path, |file| (1..=steps).try_for_each(|step| file.write_all(line(step).as_bytes()))).unwrap();
+        let begun = std::time::Instant::now();
+        assert_eq!(last(folder.path()).unwrap().unwrap().step(), steps);
+        let course = read(folder.path()).unwrap();
+        let took = begun.elapsed();
+        assert!(took.as_secs_f64() < 1.0, "{took:?}");
+        let first = course[0].step();
+        assert!((10_000..200_000).contains(&course.len()), "{}", course.len());
+        assert!(course.iter().map(Line::step).eq(first..=steps), "a line is lost at the seam");
+        Writer::resume(folder.path(), 3, 10).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), [1, 2, 3].map(line).concat());
     }
 }

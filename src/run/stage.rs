@@ -2,10 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use crate::data::write_atomically;
+use crate::data::{open_regular, write_atomically};
 use crate::error::{Error, Result};
 
 /// A folder for copies. Only files that this process copied are trusted: one left by another run may hold other images.
@@ -46,7 +45,7 @@ impl Stage {
 
     fn copy(&self, file: &Path, near: &Path) -> Result<()> {
         std::fs::create_dir_all(&self.folder).map_err(|e| Error::io(&self.folder, e))?;
-        let mut from = File::open(file).map_err(|e| Error::io(file, e))?;
+        let mut from = open_regular(file).map_err(|e| Error::io(file, e))?;
         write_atomically(near, |out| std::io::copy(&mut from, out).map(drop))
     }
 }

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::ValidateSpec;
-use crate::data::{Column, Stored, is_vacant, read_array, write_atomically, write_table};
+use crate::data::{Column, Stored, is_vacant, read_array, read_bytes, write_atomically, write_table};
 use crate::error::{Error, Result};
 use crate::oracle::folder::sha256;
 
@@ -38,7 +38,7 @@ impl Kept {
         let path = folder.join(TICKET);
         std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
         if path.is_file() {
-            let text = std::fs::read(&path).map_err(|e| Error::io(&path, e))?;
+            let text = read_bytes(&path).map_err(|e| Error::io(&path, e))?;
             let found: Ticket = serde_json::from_slice(&text).map_err(|e| Error::file(&path, e.to_string()))?;
             if found != ticket {
                 return Err(Error::file(folder, "holds another validation; choose another folder, or delete this one"));
@@ -66,7 +66,7 @@ impl Kept {
     /// What `compute` returns, and those of the disk.
     pub fn value<T: Serialize + DeserializeOwned>(&self, name: &str, compute: impl FnOnce() -> Result<T>) -> Result<T> {
         let Some(path) = self.path(name) else { return compute() };
-        if let Ok(text) = std::fs::read(&path)
+        if let Ok(text) = read_bytes(&path)
             && let Ok(kept) = serde_json::from_slice(&text)
         {
             return Ok(kept);

@@ -16,6 +16,7 @@ mod faults;
 mod graph;
 mod hardness;
 mod looking;
+mod odd;
 mod reference;
 mod run;
 mod scale;

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -14,6 +13,7 @@ use tract_onnx::prelude::Framework;
 
 use super::normalisation::Normalisation;
 use super::operators::{self, Unsupported};
+use crate::data::open_regular;
 use crate::error::{Error, Result};
 
 /// Length of one axis of an input or output.
@@ -173,7 +173,7 @@ fn external<'a>(array: &'a TensorProto, key: &str) -> Option<&'a str> {
 /// # Errors
 /// When it cannot be read, is no ONNX file, is damaged, or a file beside it is missing or too short.
 pub(super) fn read(path: &Path) -> Result<ModelProto> {
-    let mut file = File::open(path).map_err(|e| Error::io(path, e))?;
+    let mut file = open_regular(path).map_err(|e| Error::io(path, e))?;
     let decoded = tract_onnx::onnx().proto_model_for_read(&mut file);
     let model = decoded.map_err(|e| match e.downcast::<std::io::Error>() {
         Ok(refused) => Error::io(path, refused),

@@ -3,7 +3,6 @@
 //! Its images are stored column by column, so that readers of MNIST see them mirrored at the diagonal; they are written upright here.
 //! Labels of the split `letters` count from 1; they are written from 0.
 
-use std::fs::File;
 use std::io::{BufReader, Read, Write};
 use std::path::Path;
 
@@ -14,6 +13,7 @@ use npyz::zip::ZipArchive;
 
 use super::FetchEvent;
 use super::unpack::stage;
+use crate::data::source::open_regular;
 use crate::error::{Error, Result};
 use crate::events::Events;
 
@@ -33,7 +33,7 @@ pub(super) fn unpack(
     staging: &Path,
     events: &mut dyn Events<FetchEvent>,
 ) -> Result<()> {
-    let file = File::open(archive).map_err(|e| Error::io(archive, e))?;
+    let file = open_regular(archive).map_err(|e| Error::io(archive, e))?;
     let mut zip = ZipArchive::new(BufReader::new(file))
         .map_err(|e| Error::file(archive, format!("is no whole zip archive: {e}")))?;
     for (theirs, ours) in [("train", "train"), ("test", "t10k")] {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
+use crate::data::source::open_regular;
 use crate::error::{Error, Result};
 
 /// Bytes hashed between two looks at whether to stop.
@@ -87,7 +88,7 @@ impl Part {
 /// # Errors
 /// The system's, and `watch`'s.
 pub(super) fn measure(path: &Path, watch: &mut dyn FnMut(u64) -> Result<()>) -> Result<(u64, String)> {
-    let mut file = File::open(path).map_err(|e| Error::io(path, e))?;
+    let mut file = open_regular(path).map_err(|e| Error::io(path, e))?;
     let mut hash = Sha256::new();
     let bytes = absorb(&mut file, path, &mut hash, watch)?;
     Ok((bytes, hex(&hash.finalize())))

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::part::measure;
 use super::{Corpus, FetchEvent, Fetched};
+use crate::data::source::read_bytes;
 use crate::data::write_atomically;
 use crate::error::{Error, Result};
 use crate::events::Events;
@@ -49,7 +50,7 @@ impl Record {
     /// When the folder holds something that was not fetched; [`Error::Cancelled`].
     pub fn of_whole(folder: &Path, corpus: &Corpus, events: &mut dyn Events<FetchEvent>) -> Result<Option<Self>> {
         let path = folder.join(NAME);
-        let Ok(text) = std::fs::read(&path) else {
+        let Ok(text) = read_bytes(&path) else {
             let foreign = std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
             return match foreign {
                 true => Err(Error::file(folder, format!("holds files, but no {NAME}: choose another folder"))),

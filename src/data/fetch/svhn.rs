@@ -3,7 +3,6 @@
 //!
 //! The digit 0 has label 10 there, and gets label 0, as everywhere else.
 
-use std::fs::File;
 use std::io::{BufReader, Write};
 use std::path::Path;
 
@@ -13,6 +12,7 @@ use super::FetchEvent;
 use super::emnist::transpose;
 use super::mat::{self, Matrix};
 use super::unpack::stage;
+use crate::data::source::open_regular;
 use crate::data::world::{Zip, start_array, write_values};
 use crate::error::{Error, Result};
 use crate::events::Events;
@@ -38,7 +38,7 @@ impl From<String> for Stop {
 /// # Errors
 /// [`Error::Cancelled`], the system's, or what is wrong with the file.
 pub(super) fn convert(from: &Path, to: &Path, events: &mut dyn Events<FetchEvent>) -> Result<()> {
-    let file = File::open(from).map_err(|e| Error::io(from, e))?;
+    let file = open_regular(from).map_err(|e| Error::io(from, e))?;
     stage(to, |out| {
         let mut zip = ZipWriter::new(out);
         let (mut images, mut labels) = (None, None);

@@ -1,7 +1,7 @@
 //! From downloads to a folder that the readers open. Everything is written beside the downloads first and appears under its name
 //! when it is complete.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
 
@@ -9,6 +9,7 @@ use flate2::read::GzDecoder;
 
 use super::record::{Entry, Record};
 use super::{Corpus, FetchEvent, Layout, emnist, part, svhn};
+use crate::data::source::open_regular;
 use crate::data::write::{Out, replace_file};
 use crate::data::{names, write_atomically};
 use crate::error::{Error, Result};
@@ -103,7 +104,7 @@ fn place(staging: &Path, folder: &Path) -> Result<()> {
 /// Takes the files of these names out of a gzipped tar archive, wherever in it they lie. No path of the archive is ever written to.
 fn untar(archive: &Path, members: &[&str], staging: &Path, events: &mut dyn Events<FetchEvent>) -> Result<()> {
     let damaged = |e: io::Error| Error::file(archive, format!("is no whole archive (.tar.gz): {e}"));
-    let file = File::open(archive).map_err(|e| Error::io(archive, e))?;
+    let file = open_regular(archive).map_err(|e| Error::io(archive, e))?;
     let mut tar = tar::Archive::new(GzDecoder::new(BufReader::new(file)));
     let mut missing: Vec<&str> = members.to_vec();
     for entry in tar.entries().map_err(damaged)? {

@@ -13,6 +13,7 @@ use ureq::http::Response;
 use ureq::http::header::{CONTENT_LENGTH, CONTENT_RANGE, RANGE};
 use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
 
+use crate::data::source::read_bytes;
 use crate::error::{Error, Result};
 
 /// Bytes of a piece, and pieces that may wait for the disk.
@@ -107,7 +108,7 @@ impl Network {
 }
 
 fn certificates(path: &std::path::Path) -> Result<RootCerts> {
-    let pem = std::fs::read(path)
+    let pem = read_bytes(path)
         .map_err(|e| Error::file(path, format!("is named by {CERTIFICATES}, but cannot be read: {e}")))?;
     let found: Vec<_> = parse_pem(&pem)
         .filter_map(|item| if let Ok(PemItem::Certificate(certificate)) = item { Some(certificate) } else { None })

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use super::acquire::{Answers, Market};
 use super::{ActiveSpec, Bought, Purchase, Round, Strategy};
-use crate::data::{sweep_parts, write_atomically};
+use crate::data::{read_bytes, sweep_parts, write_atomically};
 use crate::error::{Error, Result};
 use crate::events::Events;
 use crate::experiment::Trained;
@@ -172,7 +172,7 @@ fn read(path: &Path) -> Result<Option<Settled>> {
     let broken = |e: serde_json::Error| {
         Error::file(path, format!("cannot be read: {e}; remove it and the round is trained and bought again"))
     };
-    match std::fs::read(path) {
+    match read_bytes(path) {
         Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(broken),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(e) => Err(Error::io(path, e)),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::data::{DATASET, Split};
+use crate::data::{DATASET, Split, read_bytes};
 use crate::error::Result;
 use crate::events::silent;
 use crate::flow::weights::sha256;
@@ -41,7 +41,7 @@ impl Manifest {
         let archive = if path.is_dir() { path.join(format!("{split}.npz")) } else { path.to_owned() };
         let npz = archive.extension().is_some_and(|e| e.eq_ignore_ascii_case("npz"));
         let file = archive.with_file_name(DATASET);
-        let text = std::fs::read(&file).ok().filter(|_| npz && archive.is_file())?;
+        let text = read_bytes(&file).ok().filter(|_| npz && archive.is_file())?;
         match serde_json::from_slice::<Self>(&text) {
             Ok(manifest) => Some(Self { archive, ..manifest }),
             Err(error) => {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::published::plain;
+use crate::data::read_text;
 use crate::error::{Error, Result};
 use crate::experiment::presets::Preset;
 use crate::flow::weights::Storage;
@@ -129,7 +130,7 @@ impl HardnessSpec {
     /// # Errors
     /// Names the file and what is wrong in it.
     pub fn read(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path).map_err(|e| Error::io(path, e))?;
+        let text = read_text(path).map_err(|e| Error::io(path, e))?;
         let spec: Self = toml::from_str(&text).map_err(|e| Error::file(path, e.to_string()))?;
         spec.validate().map_err(|e| Error::file(path, e.to_string()))?;
         spec.beside(path.parent().unwrap_or(Path::new("")))

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::array::{Array, MAX_REPEATED, PIECE};
 use super::{HostTensor, Weights, pytorch, safetensors};
-use crate::data::open_file;
+use crate::data::{open_file, open_regular};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 
@@ -36,7 +36,7 @@ impl WeightFile {
     /// # Errors
     /// Names the file, and whether it is missing, of another kind, cut short or damaged, or the code it wants to run.
     pub fn open(path: &Path) -> Result<Self> {
-        let mut file = File::open(path).map_err(|e| Error::io(path, e))?;
+        let mut file = open_regular(path).map_err(|e| Error::io(path, e))?;
         let mut head = Vec::new();
         (&mut file).take(9).read_to_end(&mut head).map_err(|e| Error::io(path, e))?;
         file.rewind().map_err(|e| Error::io(path, e))?;

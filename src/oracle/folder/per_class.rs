@@ -4,11 +4,12 @@
 //! { "name": "afhq", "classes": [ { "name": "cat", "file": "cat_model_8_768_8_8_0.07.pth" }, … ] }
 //! ```
 
-use std::path::Path;
+use std::path::{Component, Path};
 
 use serde::Deserialize;
 
-use super::{FLOWS, OracleInfo, preprocessing, sha256};
+use super::{FLOWS, OracleInfo, check_names, preprocessing, sha256};
+use crate::data::read_bytes;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::flow::Architecture;
@@ -40,12 +41,16 @@ fn prefix(flow: usize) -> String {
 /// Names the file that is missing, broken, conditional, or of another architecture than the first.
 pub fn read(folder: &Path, events: &mut dyn Events<Progress>) -> Result<(OracleInfo, Weights)> {
     let path = folder.join(FLOWS);
-    let text = std::fs::read(&path).map_err(|e| Error::io(&path, e))?;
+    let text = read_bytes(&path).map_err(|e| Error::io(&path, e))?;
     let flows: Flows = serde_json::from_slice(&text).map_err(|e| Error::file(&path, e.to_string()))?;
     let mut all = Weights::default();
     let mut first: Option<Inferred> = None;
     let mut hashes = String::new();
     for (k, class) in flows.classes.iter().enumerate() {
+        // A class lies in the folder or below it: who gives the folder away gives no other file away with it.
+        if Path::new(&class.file).components().any(|part| !matches!(part, Component::Normal(_) | Component::CurDir)) {
+            return Err(Error::file(&path, format!("class {k} lies in {:?}, outside this folder", class.file)));
+        }
         let file = folder.join(&class.file);
         if !file.is_file() {
             return Err(Error::file(&path, format!("class {k} lies in {}, and no such file is there", file.display())));
@@ -83,6 +88,7 @@ pub fn read(folder: &Path, events: &mut dyn Events<Progress>) -> Result<(OracleI
         flows: flows.classes.into_iter().map(|class| class.file).collect(),
         training: None,
     };
+    check_names(&info).map_err(|cause| Error::file(&path, cause))?;
     Ok((info, all))
 }
 

@@ -1,6 +1,5 @@
 //! The result of a job: written once every shard is whole.
 
-use std::fs::File;
 use std::ops::Range;
 use std::path::Path;
 
@@ -10,7 +9,7 @@ use sha2::{Digest, Sha256};
 use super::job::{InputRecord, Job};
 use super::log::{Log, blank};
 use super::{Computer, Images, Outcome, ScaleEvent, ScaleSpec, frame, shard_path};
-use crate::data::{Column, Stored, in_turn, sweep_parts, write_atomically, write_table};
+use crate::data::{Column, Stored, in_turn, open_regular, read_bytes, sweep_parts, write_atomically, write_table};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::flow::{Precision, Scores};
@@ -64,7 +63,7 @@ pub fn finished(folder: &Path, job: &Job) -> Result<Option<Report>> {
     if !path.exists() || !folder.join(POSTERIORS).exists() {
         return Ok(None);
     }
-    let text = std::fs::read(&path).map_err(|e| Error::io(&path, e))?;
+    let text = read_bytes(&path).map_err(|e| Error::io(&path, e))?;
     let report: Report = serde_json::from_slice(&text).map_err(|e| Error::file(&path, e.to_string()))?;
     if report.job == job.id() {
         return Ok(Some(report));
@@ -232,7 +231,7 @@ fn measure(computer: &Computer<'_>, images: &Images, job: &Job, logs: &[Log]) ->
 
 fn file_sha256(path: &Path) -> Result<String> {
     let mut hash = Sha256::new();
-    let mut file = File::open(path).map_err(|e| Error::io(path, e))?;
+    let mut file = open_regular(path).map_err(|e| Error::io(path, e))?;
     std::io::copy(&mut file, &mut hash).map_err(|e| Error::io(path, e))?;
     Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
 }
@@ -245,7 +244,7 @@ mod tests {
     fn another_writer_is_left_in_peace_where_there_are_no_locks() {
         let folder = tempfile::tempdir().unwrap();
         let theirs = folder.path().join(".posteriors.npz.elsewhere.7.Xy12Zq.part");
-        File::create(&theirs).unwrap();
+        std::fs::File::create(&theirs).unwrap();
         sweep(folder.path(), false).unwrap();
         assert!(theirs.exists());
         sweep(folder.path(), true).unwrap();

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::data::write_atomically;
+use crate::data::{read_bytes, write_atomically};
 use crate::error::{Error, Result};
 use crate::flow::Precision;
 use crate::flow::preprocess::Dequantisation;
@@ -93,7 +93,7 @@ impl Job {
     /// Names the file and the cause.
     pub fn read(folder: &Path) -> Result<Self> {
         let path = folder.join(JOB);
-        let text = std::fs::read(&path).map_err(|e| Error::io(&path, e))?;
+        let text = read_bytes(&path).map_err(|e| Error::io(&path, e))?;
         let job: Self = serde_json::from_slice(&text).map_err(|e| Error::file(&path, e.to_string()))?;
         if job.format == FORMAT {
             return Ok(job);

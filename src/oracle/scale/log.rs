@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use crate::data::alone;
+use crate::data::{alone, open_regular};
 use crate::error::{Error, Result};
 use crate::flow::Scores;
 use crate::units::ClassId;
@@ -101,7 +101,7 @@ impl Log {
     /// # Errors
     /// Names the file and the cause.
     pub fn read(path: &Path, frame: Frame) -> Result<Option<Self>> {
-        let file = match File::open(path) {
+        let file = match open_regular(path) {
             Ok(file) => file,
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(e) => return Err(Error::io(path, e)),

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::spec::OptimSpec;
 use super::step::{Saved, adam};
-use crate::data::write_atomically;
+use crate::data::{WHOLE, read_bounded, write_atomically};
 use crate::error::{Error, Result};
 use crate::flow::weights::{Storage, Weights};
 use crate::gradients::with_moments;
@@ -95,7 +95,7 @@ pub fn load(run: &Path, optim: &OptimSpec) -> Result<Option<Checkpoint>> {
     let Some((_, folder)) = folders(run)?.pop() else { return Ok(None) };
     let read = |name: &str| {
         let path = folder.join(name);
-        std::fs::read(&path).map_err(|e| Error::io(&path, e))
+        read_bounded(&path, WHOLE).map_err(|e| Error::io(&path, e))
     };
     let state_path = folder.join("state.json");
     let state = serde_json::from_slice(&read("state.json")?).map_err(|e| Error::file(&state_path, e.to_string()))?;

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::TrainSpec;
+use crate::data::read_text;
 use crate::error::{Error, Result};
 
 /// Name of the spec inside a run folder.
@@ -54,7 +55,7 @@ impl TrainSpec {
     /// Names the file.
     pub fn of_run(folder: &Path) -> Result<Self> {
         let path = folder.join(SPEC);
-        let text = std::fs::read_to_string(&path).map_err(|e| Error::io(&path, e))?;
+        let text = read_text(&path).map_err(|e| Error::io(&path, e))?;
         toml::from_str(&text).map_err(|e| Error::file(&path, e.to_string()))
     }
 }

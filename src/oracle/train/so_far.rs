@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::publish::today;
 use super::{TrainSpec, Trained};
-use crate::data::write_atomically;
+use crate::data::{WHOLE, read_bounded, read_bytes, write_atomically};
 use crate::error::{Error, Result};
 use crate::flow::weights::Storage;
 use crate::oracle::folder::{self, DESCRIPTION, OracleInfo, WEIGHTS, sha256};
@@ -38,13 +38,13 @@ pub(super) fn keep(run: &Path, spec: &TrainSpec, best: &Trained, device: &str) -
 /// Names the file that is missing, torn or cannot be written.
 pub fn oracle_so_far(run: &Path) -> Result<PathBuf> {
     let (weights, description) = (run.join(BEST), run.join(BEST_INFO));
-    let text = std::fs::read(&description).map_err(|e| match e.kind() {
+    let text = read_bytes(&description).map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => {
             Error::file(&description, "is not there yet: a run has a checkpoint to use once its first epoch is over")
         }
         _ => Error::io(&description, e),
     })?;
-    let bytes = std::fs::read(&weights).map_err(|e| Error::io(&weights, e))?;
+    let bytes = read_bounded(&weights, WHOLE).map_err(|e| Error::io(&weights, e))?;
     let info: OracleInfo = serde_json::from_slice(&text).map_err(|e| Error::file(&description, e.to_string()))?;
     if sha256(&bytes) != info.weights_sha256 {
         let why = "does not belong to best.json (the run was killed between the two): let it finish another epoch";

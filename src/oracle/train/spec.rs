@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::ImageShape;
+use crate::data::{ImageShape, read_text};
 use crate::device::Products;
 use crate::error::{Error, Result};
 use crate::flow::glow::GlowConfig;
@@ -221,7 +221,7 @@ impl TrainSpec {
     /// # Errors
     /// Names the file, the line and the field.
     pub fn read(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path).map_err(|e| Error::io(path, e))?;
+        let text = read_text(path).map_err(|e| Error::io(path, e))?;
         let mut spec: Self = toml::from_str(&text).map_err(|e| Error::file(path, e.to_string()))?;
         if let (true, Some(folder)) = (spec.data.path.is_relative(), path.parent()) {
             spec.data.path = folder.join(&spec.data.path);

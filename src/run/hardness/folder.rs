@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use super::super::folder::{RESULT, SPEC, keep, read_json, write_json, write_summary};
 use super::super::status::{State, Status};
-use crate::data::sweep_parts;
+use crate::data::{read_text, sweep_parts};
 use crate::error::{Error, Result};
 use crate::experiment::HardnessSpec;
 use crate::experiment::hardness::{CorpusResult, Ranking, Trouble};
@@ -75,7 +75,7 @@ impl HardnessFolder {
     /// Names the file that is missing or wrong.
     pub fn open(path: &Path) -> Result<Self> {
         let file = path.join(SPEC);
-        let text = std::fs::read_to_string(&file).map_err(|e| Error::io(&file, e))?;
+        let text = read_text(&file).map_err(|e| Error::io(&file, e))?;
         let spec: HardnessSpec = toml::from_str(&text).map_err(|e| Error::file(&file, e.to_string()))?;
         Self::plan(path, &spec).map_err(|e| Error::file(&file, e.to_string()))
     }
@@ -94,7 +94,7 @@ impl HardnessFolder {
 
     /// Whether a folder looks like a ranking of corpora.
     pub fn is(path: &Path) -> bool {
-        std::fs::read_to_string(path.join(SPEC)).is_ok_and(|text| HardnessSpec::is(&text))
+        read_text(path.join(SPEC)).is_ok_and(|text| HardnessSpec::is(&text))
     }
 
     /// Folder of a corpus.

@@ -1,0 +1,188 @@
+//! What is no file where a file is expected: pipes, devices, folders. One line that names it, at once.
+#![cfg(unix)]
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::run::{bayescope, text};
+
+/// Makes something at a path that must not be read.
+type Odd = fn(&Path);
+
+fn pipe(path: &Path) {
+    assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+}
+
+fn endless(path: &Path) {
+    std::os::unix::fs::symlink("/dev/zero", path).unwrap();
+}
+
+fn folder(path: &Path) {
+    std::fs::create_dir(path).unwrap();
+}
+
+/// Runs the program, which must end with code 1 within seconds and name the file in its last line.
+fn refused(args: &[&str], name: &str) {
+    let begun = Instant::now();
+    let mut child = bayescope(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    while child.try_wait().unwrap().is_none() {
+        if begun.elapsed() > Duration::from_secs(30) {
+            child.kill().unwrap();
+            panic!("{args:?} does not end");
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{args:?}: {said}");
+    assert!(said.lines().last().unwrap_or_default().contains(name), "{args:?}: {said}");
+    assert!(!said.contains("panicked"), "{args:?}: {said}");
+}
+
+/// File in a folder, and how the program is led to it: `@` is the folder, `%` the file.
+const READERS: &[(&str, &[&str])] = &[
+    ("oracle.json", &["oracle", "info", "@"]),
+    ("oracle.json", &["sample", "@", "--n", "1", "--device", "cpu", "--out", "@/x.npz"]),
+    ("weights.safetensors", &["oracle", "info", "%"]),
+    ("run.toml", &["summary", "@"]),
+    ("run.toml", &["resume", "@", "--device", "cpu"]),
+    ("run.toml", &["watch", "@", "--once"]),
+    ("spec.toml", &["plan", "%"]),
+    ("spec.toml", &["run", "%", "--device", "cpu", "--out", "@/run"]),
+    ("problem.json", &["bayes-error", "%"]),
+    ("a.npz", &["posterior", "mnist", "%", "--device", "cpu"]),
+];
+
+#[test]
+fn pipes_devices_and_folders_are_no_files() {
+    for (name, args) in READERS {
+        for (kind, make) in [("pipe", pipe as Odd), ("device", endless), ("folder", folder)] {
+            // A folder of images, or of a run, is something that may be there.
+            if kind == "folder" && ["a.npz", "spec.toml", "problem.json"].contains(name) {
+                continue;
+            }
+            let place = tempfile::tempdir().unwrap();
+            let file = place.path().join(name);
+            make(&file);
+            let args: Vec<String> =
+                args.iter().map(|a| a.replace('%', text(&file)).replace('@', text(place.path()))).collect();
+            refused(
+                &args.iter().map(String::as_str).collect::<Vec<_>>(),
+                place.path().file_name().unwrap().to_str().unwrap(),
+            );
+        }
+    }
+}
+
+/// A planned run whose files became pipes.
+#[test]
+fn pipes_in_a_run_folder_are_named() {
+    let place = tempfile::tempdir().unwrap();
+    let (run, id) = planned(place.path());
+    let cell = run.join("cells").join(id);
+    std::fs::create_dir_all(&cell).unwrap();
+    pipe(&cell.join("status.json"));
+    refused(&["watch", text(&run), "--once"], "status.json");
+    std::fs::remove_file(cell.join("status.json")).unwrap();
+    pipe(&cell.join("result.json"));
+    refused(&["summary", text(&run)], "result.json");
+    std::fs::remove_file(run.join("plan.jsonl")).unwrap();
+    endless(&run.join("plan.jsonl"));
+    refused(&["watch", text(&run), "--once"], "plan.jsonl");
+}
+
+/// A planned run in a folder, and the ID of its first cell.
+fn planned(place: &Path) -> (std::path::PathBuf, String) {
+    let run = place.join("run");
+    crate::run::succeed(&["plan", "scaling-quick", "--out", text(&run)]);
+    let plan = std::fs::read_to_string(run.join("plan.jsonl")).unwrap();
+    let cell: serde_json::Value = serde_json::from_str(plan.lines().next().unwrap()).unwrap();
+    (run, cell["id"].as_str().unwrap().to_owned())
+}
+
+/// IDs are names of folders; none leads out of the run's.
+#[test]
+fn a_plan_that_leads_elsewhere_is_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let (run, id) = planned(place.path());
+    let plan = std::fs::read_to_string(run.join("plan.jsonl")).unwrap();
+    std::fs::write(run.join("plan.jsonl"), plan.replacen(&id, "/etc", 1)).unwrap();
+    for args in [["watch", text(&run), "--once"].as_slice(), &["summary", text(&run)], &["plan", text(&run)]] {
+        refused(args, "plan.jsonl");
+    }
+}
+
+/// The bundled world in a folder, its description changed.
+fn described(place: &Path, change: impl Fn(&mut serde_json::Value)) -> std::path::PathBuf {
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/oracles/mnist");
+    let folder = place.join("world");
+    std::fs::create_dir_all(&folder).unwrap();
+    for file in std::fs::read_dir(from).unwrap() {
+        let file = file.unwrap();
+        std::fs::copy(file.path(), folder.join(file.file_name())).unwrap();
+    }
+    let path = folder.join("oracle.json");
+    let mut info = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    change(&mut info);
+    std::fs::write(&path, serde_json::to_vec(&info).unwrap()).unwrap();
+    folder
+}
+
+/// What would command a terminal, take two classes for one, or fail only after all is drawn.
+#[test]
+fn descriptions_with_impossible_names_are_refused() {
+    let place = tempfile::tempdir().unwrap();
+    type Change = fn(&mut serde_json::Value);
+    let changes: [(Change, &str); 5] = [
+        (|info| info["class_names"][8] = "9".into(), "two classes are called \"9\""),
+        (|info| info["format"] = 999.into(), "format 999"),
+        (|info| info["class_names"][0] = "x".repeat(300).into(), "longer than"),
+        (|info| info["name"] = "\u{1b}]0;x\u{7}".into(), "control signs"),
+        (|info| info["class_names"][0] = "\u{202e}x".into(), "control signs"),
+    ];
+    for (change, why) in changes {
+        let world = described(place.path(), change);
+        let said = crate::run::fail(1, &["oracle", "info", text(&world)]);
+        assert!(said.contains("oracle.json") && said.contains(why), "{said:?}");
+        assert!(!said.chars().any(|c| c == '\u{1b}' || c == '\u{202e}'), "{said:?}");
+    }
+    crate::run::succeed(&["oracle", "info", text(&described(place.path(), |_| ()))]);
+}
+
+#[test]
+fn what_cannot_be_meant_is_said() {
+    let output = bayescope(&["oracle", "info", "mnist"]).env("BAYESCOPE_SIMD", "scalar").output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("BAYESCOPE_SIMD=scalar is not known"));
+    let said = crate::run::fail(1, &["bayes-error", "mnist", "--tolerance", "1e-300"]);
+    assert!(said.contains("at least 1e-12, not 1e-300"), "{said}");
+    let large = ["1e308"; 10].join(",");
+    let said = crate::run::fail(1, &["bayes-error", "mnist", "--prior", &large]);
+    assert!(said.contains("too large"), "{said}");
+    let said = crate::run::fail(1, &["oracle", "info", "no\u{1b}[2Jworld"]);
+    assert!(said.contains("\\u{1b}[2J"), "{said}");
+}
+
+/// A signal ends `sample` in the middle of its archive. What is left goes with the next one.
+#[test]
+fn what_an_ended_sample_leaves_goes_with_the_next() {
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("n.npz");
+    let parts = || {
+        let names = std::fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().file_name());
+        names.filter(|name| name.to_string_lossy().ends_with(".part")).count()
+    };
+    let args = ["sample", "mnist", "--n", "10000000", "--device", "cpu", "--out", text(&out)];
+    let mut child = bayescope(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let begun = Instant::now();
+    while parts() == 0 {
+        assert!(begun.elapsed() < Duration::from_secs(60) && child.try_wait().unwrap().is_none());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
+    child.wait().unwrap();
+    crate::run::succeed(&["sample", "mnist", "--n", "1", "--device", "cpu", "--out", text(&out)]);
+    assert_eq!(parts(), 0);
+    assert!(out.is_file());
+}
