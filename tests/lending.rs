@@ -23,7 +23,8 @@ fn knock(lender: &Lender) -> TcpStream {
 fn ask(lender: &Lender, path: &str, more: &str) -> (TcpStream, String) {
     let mut stream = knock(lender);
     let key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n";
-    let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n{key}{more}\r\n");
+    let request =
+        format!("GET {path} HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n{key}{more}\r\n");
     stream.write_all(request.as_bytes()).unwrap();
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
@@ -45,8 +46,14 @@ fn send(stream: &mut TcpStream, message: &[u8]) {
 fn receive(stream: &mut TcpStream) -> Option<Vec<u8>> {
     let mut head = [0; 2];
     stream.read_exact(&mut head).ok()?;
-    assert!(head[1] < 126, "a longer answer than any here");
-    let mut message = vec![0; usize::from(head[1])];
+    assert!(head[1] < 127, "a longer answer than any here");
+    let mut length = usize::from(head[1]);
+    if length == 126 {
+        let mut wide = [0; 2];
+        stream.read_exact(&mut wide).ok()?;
+        length = usize::from(u16::from_be_bytes(wide));
+    }
+    let mut message = vec![0; length];
     stream.read_exact(&mut message).ok()?;
     (head[0] & 15 == 2).then_some(message)
 }
@@ -118,7 +125,7 @@ fn who_has_shown_no_token_gets_little_and_waits() {
     send(&mut stream, &init(1, b"hunter"));
     let answer = receive(&mut stream).unwrap();
     assert!(answer.windows(12).any(|w| w == b"Unauthorized") && began.elapsed() >= Duration::from_millis(900));
-    // Of five that only begin a request, the fifth is refused at once, the others when their time is over.
+    // Of many that only begin a request, four are kept until their time is over, the others are refused at once.
     drop(stream);
     let mut halves: Vec<TcpStream> = (0..12).map(|_| knock(&lender)).collect();
     for half in &mut halves {
