@@ -92,6 +92,8 @@ const WORDS: &[(&[&str], &[&str])] = &[
             "src/gradients/mod.rs",
             // Each of several devices is driven by a thread of its own.
             "src/device/many.rs",
+            // Each client of `serve` has a thread that passes its bytes on.
+            "src/device/lend",
             // The desktop's file dialog and the listing of adapters wait for people and drivers.
             "src/gui/background.rs",
         ],

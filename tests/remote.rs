@@ -137,7 +137,7 @@ fn whoever_does_not_answer_is_named_with_the_way_out() {
 
 #[test]
 fn nothing_is_lent_to_everybody_by_mistake_and_a_signal_ends_it() {
-    let message = fail(1, &["serve", "--device", "cpu", "--bind", "0.0.0.0:0"]);
+    let message = fail(1, &["serve", "--device", "cpu", "--bind", "0.0.0.0:0", "--without-token"]);
     assert!(message.contains("BAYESCOPE_TOKEN") && message.contains("--without-token"), "{message}");
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let place = taken.local_addr().unwrap().to_string();

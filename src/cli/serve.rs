@@ -1,9 +1,14 @@
 //! `bayescope serve`: lends this machine's device to another one.
 
+use std::fs::File;
+use std::hash::{BuildHasher, RandomState};
+use std::io::Read;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, ToSocketAddrs, UdpSocket};
+use std::process::Command;
 
 use clap::Args;
 use serde::Serialize;
+use sha2::{Digest, Sha256};
 
 use super::{print_json_line, print_text};
 use crate::device::remote::TOKEN;
@@ -16,15 +21,22 @@ pub struct ServeArgs {
     /// Devices to lend, numbered in this order: auto, wgpu:N, cuda:N or cpu (see `bayescope doctor`).
     #[arg(long, value_delimiter = ',', default_value = "auto", value_name = "DEVICE,…")]
     pub device: Vec<DeviceChoice>,
-    /// Where to listen. Port 0 is any free one; 0.0.0.0 is reached from everywhere and wants a token in BAYESCOPE_TOKEN.
+    /// Where to listen. Port 0 is any free one; 0.0.0.0 is reached from everywhere.
     #[arg(long, default_value = "127.0.0.1:3000", value_name = "HOST:PORT")]
     pub bind: String,
-    /// Lend to everyone who reaches the port, though it is not only this machine.
+    /// Want no token: everyone on this machine may compute. Without this, the token is that of BAYESCOPE_TOKEN, or a new one that is
+    /// printed.
     #[arg(long)]
     pub without_token: bool,
     /// Print one line of JSON about what is lent, instead of the explanation.
     #[arg(long)]
     pub json: bool,
+    /// Host memory that one session may take, in GiB (Linux); half of the machine's unless given.
+    #[arg(long, value_name = "GIB", value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    pub session_memory: Option<u64>,
+    /// Lend to one client, on behalf of another process of this program.
+    #[arg(long, hide = true)]
+    pub one_session: bool,
 }
 
 #[derive(Serialize)]
@@ -34,18 +46,28 @@ struct Report<'a> {
     /// What is lent, in the order of its numbers.
     devices: Vec<&'a Candidate>,
     token: bool,
+    /// The token, where it was drawn here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    drawn_token: Option<String>,
 }
 
 /// Lends until Ctrl+C or SIGTERM.
 pub fn run(args: &ServeArgs) -> Result<()> {
-    let token = std::env::var(TOKEN).ok().map(|token| token.trim().to_owned()).filter(|token| !token.is_empty());
+    let told = std::env::var(TOKEN).ok().map(|token| token.trim().to_owned()).filter(|token| !token.is_empty());
+    if args.one_session {
+        let devices: Vec<Chosen> = args.device.iter().map(|choice| choose(*choice)).collect::<Result<_>>()?;
+        let bytes = args.session_memory.map(|gib| gib << 30).or_else(half_the_memory);
+        return lend::lend_to_one(&devices, told.as_deref(), bytes, |port| print_text(&format!("{port}\n")));
+    }
     let place = place(&args.bind)?;
-    if !place.ip().is_loopback() && token.is_none() && !args.without_token {
+    if args.without_token && !place.ip().is_loopback() {
         return Err(Error::input(format!(
-            "{place} is reached from other machines, and everyone there could use this device: put a token into {TOKEN}, or listen \
-             on 127.0.0.1 and use an ssh tunnel (see docs/remote.md), or add --without-token"
+            "{place} is reached from other machines, and everyone there could use this device: leave --without-token out (a token \
+             is drawn where {TOKEN} holds none), or listen on 127.0.0.1 and use an ssh tunnel (see docs/remote.md)"
         )));
     }
+    let drawn = (told.is_none() && !args.without_token).then(draw_token);
+    let token = if args.without_token { None } else { told.or_else(|| drawn.clone()) };
     let devices: Vec<Chosen> = args.device.iter().map(|choice| choose(*choice)).collect::<Result<_>>()?;
     let refused = |e: std::io::Error| Error::input(format!("--bind {}: {e}", args.bind));
     let listener = TcpListener::bind(place).map_err(refused)?;
@@ -54,13 +76,47 @@ pub fn run(args: &ServeArgs) -> Result<()> {
         address: format!("ws://{}", reached(place)),
         devices: devices.iter().map(|chosen| &chosen.report.used).collect(),
         token: token.is_some(),
+        drawn_token: drawn,
     };
     if args.json {
         print_json_line(&report)?
     } else {
         print_text(&explanation(&report, place))?
     }
-    lend::lend(&devices, listener, token.as_deref())
+    let names: Vec<String> = report.devices.iter().map(|used| used.choice.to_string()).collect();
+    let (names, memory) = (names.join(","), args.session_memory);
+    lend::open_door(&listener, || {
+        let own = std::env::current_exe().map_err(|e| Error::io("this program", e))?;
+        let mut command = Command::new(own);
+        command.args(["serve", "--one-session", "--device", &names]).env(TOKEN, token.as_deref().unwrap_or_default());
+        if let Some(gib) = memory {
+            command.arg("--session-memory").arg(gib.to_string());
+        }
+        Ok(command)
+    })
+}
+
+/// A token nobody guesses: 128 bits of the system's randomness, as 32 hexadecimal digits.
+fn draw_token() -> String {
+    let mut digest = Sha256::new();
+    let mut bytes = [0_u8; 32];
+    if File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bytes)).is_ok() {
+        digest.update(bytes);
+    }
+    // The keys of the standard library's maps, 128 bits, are the system's randomness too, everywhere.
+    let keys = RandomState::new();
+    for i in 0..4_u64 {
+        digest.update(keys.hash_one(i).to_le_bytes());
+    }
+    digest.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Half of this machine's memory in bytes, where the system tells (Linux).
+fn half_the_memory() -> Option<u64> {
+    let told = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let kib: u64 =
+        told.lines().find_map(|line| line.strip_prefix("MemTotal:"))?.split_whitespace().next()?.parse().ok()?;
+    Some(kib * 1024 / 2)
 }
 
 fn place(bind: &str) -> Result<SocketAddr> {
@@ -83,7 +139,8 @@ fn reached(place: SocketAddr) -> SocketAddr {
 }
 
 fn explanation(report: &Report<'_>, place: SocketAddr) -> String {
-    let Report { address, devices, token } = report;
+    let Report { address, devices, token, drawn_token } = report;
+    let set = drawn_token.as_ref().map(|token| format!("{TOKEN}={token} ")).unwrap_or_default();
     let port = place.port();
     let mut text = String::new();
     for (i, used) in devices.iter().enumerate() {
@@ -95,17 +152,18 @@ fn explanation(report: &Report<'_>, place: SocketAddr) -> String {
         text += "\nOnly this machine reaches it. On the other one, leave this open:\n\n";
     } else {
         text += &format!(
-            "\nOn the other machine:\n\n  bayescope --device {address}\n\nThe connection is not encrypted: everyone on the way can read \
+            "\nOn the other machine:\n\n  {set}bayescope --device {address}\n\nThe connection is not encrypted: everyone on the way can read \
              images, weights{}.\nOn anything but a trusted network listen on 127.0.0.1 only, and go through ssh:\n\n",
             if *token { " and the token" } else { "" }
         );
     }
-    text += &format!("  ssh -N -L {port}:127.0.0.1:{port} {far}\n  bayescope --device ws://127.0.0.1:{port}\n\n");
-    text += match token {
-        true => "A token is wanted: BAYESCOPE_TOKEN there must be the same as here.\n",
-        false => {
-            "No token is wanted. Put one into BAYESCOPE_TOKEN, here and there, where others use this machine too.\n"
+    text += &format!("  ssh -N -L {port}:127.0.0.1:{port} {far}\n  {set}bayescope --device ws://127.0.0.1:{port}\n\n");
+    text += match (token, drawn_token) {
+        (true, None) => "A token is wanted: BAYESCOPE_TOKEN there must be the same as here.\n",
+        (true, Some(_)) => {
+            "The token was drawn for this run. Put one into BAYESCOPE_TOKEN, here and there, to keep it.\n"
         }
+        (false, _) => "No token is wanted: everyone on this machine can use the device and its memory.\n",
     };
     text + "Ctrl+C ends it.\n"
 }
@@ -115,7 +173,7 @@ mod tests {
     use super::*;
 
     fn report(token: bool) -> Report<'static> {
-        Report { address: "ws://10.0.0.7:3000".into(), devices: Vec::new(), token }
+        Report { address: "ws://10.0.0.7:3000".into(), devices: Vec::new(), token, drawn_token: None }
     }
 
     #[test]

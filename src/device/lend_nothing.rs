@@ -1,14 +1,23 @@
 //! Lending devices, in a build without the network.
 
 use std::net::TcpListener;
+use std::process::Command;
 
 use super::Chosen;
 use crate::error::{Error, Result};
+
+/// Lets nobody in.
+///
+/// # Errors
+/// Always.
+pub fn open_door(_: &TcpListener, _: impl Fn() -> Result<Command> + Sync) -> Result<()> {
+    Err(Error::Device("this build lends no devices (build with --features remote)".into()))
+}
 
 /// Lends nothing.
 ///
 /// # Errors
 /// Always.
-pub fn lend(_: &[Chosen], _: TcpListener, _: Option<&str>) -> Result<()> {
+pub fn lend_to_one(_: &[Chosen], _: Option<&str>, _: Option<u64>, _: impl FnOnce(u16) -> Result<()>) -> Result<()> {
     Err(Error::Device("this build lends no devices (build with --features remote)".into()))
 }

@@ -20,10 +20,13 @@ impl Lender {
         Self::with(&["--device", "cpu", "--bind", "127.0.0.1:0"], "")
     }
 
-    /// With arguments of its own, and a token where it is not empty.
+    /// With arguments of its own, and a token where it is not empty; else without any.
     pub fn with(args: &[&str], token: &str) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_bayescope"));
         command.arg("serve").args(args).arg("--json").env("BAYESCOPE_TOKEN", token);
+        if token.is_empty() {
+            command.arg("--without-token");
+        }
         let mut process = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();

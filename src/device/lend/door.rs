@@ -1,0 +1,238 @@
+//! The port that others reach: who may come in, how many, and what they may send before they have shown a token.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write, copy};
+use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::{Builder, Scope, park_timeout, scope};
+use std::time::{Duration, Instant};
+
+use super::handshake::{Bounded, head, objection, pass_message};
+use crate::error::{Error, Result};
+
+/// Longest wait for the head of a request.
+const HEAD_TIME: Duration = Duration::from_secs(5);
+/// Longest wait for the first message, which holds the token.
+const INIT_TIME: Duration = Duration::from_secs(10);
+/// Longest wait for burn's answers.
+const ANSWER_TIME: Duration = Duration::from_secs(60);
+/// Largest first message, in bytes.
+const INIT: usize = 64 << 10;
+/// How long a refusal is held back.
+const DELAY: Duration = Duration::from_secs(1);
+/// Most connections at once.
+const CONNECTIONS: usize = 64;
+/// Most of them from one address before their tokens have been accepted.
+const STRANGERS: usize = 4;
+
+#[derive(Default)]
+struct Guests {
+    all: usize,
+    /// Those without an accepted token, by address.
+    strangers: BTreeMap<IpAddr, usize>,
+}
+
+#[derive(Default)]
+struct Book(Mutex<Guests>);
+
+impl Book {
+    fn guests(&self) -> MutexGuard<'_, Guests> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A place for one more, if there is one.
+    fn enter(&self, from: IpAddr) -> Option<Place<'_>> {
+        let mut guests = self.guests();
+        let strangers = guests.strangers.get(&from).copied().unwrap_or_default();
+        if guests.all >= CONNECTIONS || strangers >= STRANGERS {
+            return None;
+        }
+        guests.all += 1;
+        guests.strangers.insert(from, strangers + 1);
+        Some(Place { book: self, from, stranger: true })
+    }
+}
+
+/// The place of one connection, free again when it is dropped.
+struct Place<'a> {
+    book: &'a Book,
+    from: IpAddr,
+    stranger: bool,
+}
+
+impl Place<'_> {
+    /// The connection's token has been accepted.
+    fn known(&mut self) {
+        if std::mem::take(&mut self.stranger) {
+            let strangers = &mut self.book.guests().strangers;
+            match strangers.get(&self.from).copied().unwrap_or_default() {
+                0 | 1 => strangers.remove(&self.from),
+                more => strangers.insert(self.from, more - 1),
+            };
+        }
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.known();
+        self.book.guests().all -= 1;
+    }
+}
+
+/// The process that computes for one connection; dropped, it is ended.
+struct Session(Child);
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Takes connections for ever.
+pub fn keep(listener: &TcpListener, command: &(impl Fn() -> Result<Command> + Sync)) -> Result<()> {
+    let book = Book::default();
+    scope(|threads| {
+        loop {
+            match listener.accept() {
+                Ok((stream, peer)) => welcome(threads, &book, stream, peer, command),
+                Err(error) => {
+                    tracing::warn!("a connection could not be taken: {error}");
+                    park_timeout(DELAY);
+                }
+            }
+        }
+    })
+}
+
+fn welcome<'scope, 'env>(
+    threads: &'scope Scope<'scope, 'env>,
+    book: &'env Book,
+    mut stream: TcpStream,
+    peer: SocketAddr,
+    command: &'env (impl Fn() -> Result<Command> + Sync),
+) {
+    let Some(place) = book.enter(peer.ip()) else {
+        tracing::debug!("{peer}: too many connections");
+        let _ = stream.set_nonblocking(true);
+        let _ = stream.write_all(answer("503 Service Unavailable").as_bytes());
+        return;
+    };
+    let serve = move || {
+        if let Err(error) = attend(&stream, peer, place, command) {
+            tracing::info!("{peer}: {error}");
+        }
+        let _ = stream.shutdown(Shutdown::Both);
+    };
+    if let Err(error) = Builder::new().name("client".into()).spawn_scoped(threads, serve) {
+        tracing::warn!("{peer}: no thread: {error}");
+    }
+}
+
+fn answer(status: &str) -> String {
+    format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+}
+
+/// One connection, from its first byte to its last.
+fn attend(
+    mut client: &TcpStream,
+    peer: SocketAddr,
+    mut place: Place<'_>,
+    command: &impl Fn() -> Result<Command>,
+) -> Result<()> {
+    let failed = |e: std::io::Error| Error::Device(format!("the connection has ended: {e}"));
+    watch_for_death(client);
+    client.set_write_timeout(Some(ANSWER_TIME)).map_err(failed)?;
+    let request = head(client, Instant::now() + HEAD_TIME).map_err(failed)?;
+    if let Some(status) = objection(&request) {
+        tracing::warn!("{peer}: refused, {status}");
+        return client.write_all(answer(status).as_bytes()).map_err(failed);
+    }
+    let (mut session, inner) = start(command)?;
+    let mut server = &inner;
+    server.write_all(&request).map_err(failed)?;
+    let answer = head(server, Instant::now() + ANSWER_TIME).map_err(failed)?;
+    client.write_all(&answer).map_err(failed)?;
+    if !answer.starts_with(b"HTTP/1.1 101 ") {
+        return Ok(());
+    }
+    let first = Bounded { stream: client, until: Instant::now() + INIT_TIME, left: INIT };
+    pass_message(first, server, |_| ()).map_err(failed)?;
+    let refused = std::cell::Cell::new(false);
+    let reply = Bounded { stream: server, until: Instant::now() + ANSWER_TIME, left: INIT };
+    pass_message(reply, client, |reply| {
+        if reply.windows(11).any(|name| name == b"InitRefused") {
+            let token = reply.windows(12).any(|name| name == b"Unauthorized");
+            tracing::warn!(
+                "{peer}: refused, {}",
+                if token { "its token is not ours" } else { "no session it could have" }
+            );
+            refused.set(true);
+            park_timeout(DELAY);
+        }
+    })
+    .map_err(failed)?;
+    if refused.get() {
+        return Ok(());
+    }
+    place.known();
+    tracing::info!("{peer}: a session");
+    pass(client, server).map_err(failed)?;
+    // A process that was aborted has closed its sockets a moment before its end can be seen.
+    park_timeout(Duration::from_millis(100));
+    if let Ok(Some(status)) = session.0.try_wait()
+        && !status.success()
+    {
+        tracing::warn!("{peer}: its session ended with {status}; others go on");
+    }
+    Ok(())
+}
+
+/// A process for one session, and a connection to it.
+fn start(command: &impl Fn() -> Result<Command>) -> Result<(Session, TcpStream)> {
+    let failed = |why: &dyn std::fmt::Display| Error::Device(format!("no process for a session: {why}"));
+    let mut command = command()?;
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut session = Session(command.spawn().map_err(|e| failed(&e))?);
+    let out = session.0.stdout.take().ok_or_else(|| failed(&"it says nothing"))?;
+    let mut port = String::new();
+    BufReader::new(out).read_line(&mut port).map_err(|e| failed(&e))?;
+    let port: u16 = port.trim().parse().map_err(|_| failed(&"it has ended at once"))?;
+    let inner = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).map_err(|e| failed(&e))?;
+    inner.set_nodelay(true).map_err(|e| failed(&e))?;
+    Ok((session, inner))
+}
+
+/// Passes bytes both ways until one side ends.
+fn pass(client: &TcpStream, server: &TcpStream) -> std::io::Result<()> {
+    for stream in [client, server] {
+        stream.set_read_timeout(None)?;
+        stream.set_write_timeout(None)?;
+    }
+    let way = |mut from: &TcpStream, mut to: &TcpStream| {
+        let _ = copy(&mut from, &mut to);
+        for stream in [client, server] {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    };
+    scope(|threads| {
+        Builder::new().name("answers".into()).spawn_scoped(threads, || way(server, client))?;
+        way(client, server);
+        Ok(())
+    })
+}
+
+/// Lets the system notice a client that has vanished, and send small packets at once.
+fn watch_for_death(client: &TcpStream) {
+    let _ = client.set_nodelay(true);
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::net::sockopt;
+        let _ = sockopt::set_socket_keepalive(client, true);
+        let _ = sockopt::set_tcp_keepidle(client, Duration::from_secs(15));
+        let _ = sockopt::set_tcp_keepintvl(client, Duration::from_secs(5));
+        let _ = sockopt::set_tcp_keepcnt(client, 3);
+    }
+}

@@ -1,0 +1,156 @@
+//! What strangers and clients can do to `bayescope serve`: a websocket client by hand does what burn's would not.
+#![cfg(all(feature = "remote", target_os = "linux"))]
+
+#[path = "common/lender.rs"]
+#[allow(dead_code)]
+mod lender;
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use lender::Lender;
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn knock(lender: &Lender) -> TcpStream {
+    let stream = TcpStream::connect(lender.address.trim_start_matches("ws://")).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream
+}
+
+/// Asks for `path`; the connection and the first line of the answer.
+fn ask(lender: &Lender, path: &str, more: &str) -> (TcpStream, String) {
+    let mut stream = knock(lender);
+    let key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n";
+    let request =
+        format!("GET {path} HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n{key}{more}\r\n");
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        stream.read_exact(&mut byte).unwrap();
+        head.extend(byte);
+    }
+    (stream, String::from_utf8(head).unwrap().lines().next().unwrap().to_owned())
+}
+
+/// One binary message under the mask 0.
+fn send(stream: &mut TcpStream, message: &[u8]) {
+    assert!(message.len() < 1 << 16);
+    let length = u16::try_from(message.len()).unwrap().to_be_bytes();
+    stream.write_all(&[&[0x82, 0xfe][..], &length, &[0; 4], message].concat()).unwrap();
+}
+
+/// The next message; `None` where the connection has ended, or ends.
+fn receive(stream: &mut TcpStream) -> Option<Vec<u8>> {
+    let mut head = [0; 2];
+    stream.read_exact(&mut head).ok()?;
+    assert!(head[1] < 127, "a longer answer than any here");
+    let mut length = usize::from(head[1]);
+    if length == 126 {
+        let mut wide = [0; 2];
+        stream.read_exact(&mut wide).ok()?;
+        length = usize::from(u16::from_be_bytes(wide));
+    }
+    let mut message = vec![0; length];
+    stream.read_exact(&mut message).ok()?;
+    (head[0] & 15 == 2).then_some(message)
+}
+
+fn text(text: &str) -> Vec<u8> {
+    [&[0xa0 | u8::try_from(text.len()).unwrap()][..], text.as_bytes()].concat()
+}
+
+/// MessagePack of `[{"Init": [2, [number], 0, token]}]`.
+fn init(number: u8, token: &[u8]) -> Vec<u8> {
+    let size = u16::try_from(token.len()).unwrap().to_be_bytes();
+    [&[0x91, 0x81][..], &text("Init"), &[0x94, 2, 0x91, number, 0, 0xc5], &size, token].concat()
+}
+
+/// `[{"Task": {"RegisterOperation": [[0], {"BaseFloat": {"Zeros": [[[3], [[2^36]], "NotInit", "F32"]]}}]}}]`
+fn zeros() -> Vec<u8> {
+    let size = [&[0x91, 0x91, 0xcf][..], &(1_u64 << 36).to_be_bytes()].concat();
+    let tensor = [&[0x91, 0x94, 0x91, 3][..], &size, &text("NotInit"), &text("F32")].concat();
+    let float = [&[0x81][..], &text("BaseFloat"), &[0x81], &text("Zeros"), &tensor].concat();
+    let task = [&[0x81][..], &text("RegisterOperation"), &[0x92, 0x91, 0], &float].concat();
+    [&[0x91, 0x81][..], &text("Task"), &task].concat()
+}
+
+/// `[{"Task": {"SyncBackend": [1, [0]]}}]`
+fn sync() -> Vec<u8> {
+    [&[0x91, 0x81][..], &text("Task"), &[0x81], &text("SyncBackend"), &[0x92, 1, 0x91, 0]].concat()
+}
+
+fn session(lender: &Lender, number: u8) -> TcpStream {
+    let (mut stream, line) = ask(lender, "/session", "");
+    assert!(line.contains("101"), "{line}");
+    send(&mut stream, &init(number, b""));
+    let answer = receive(&mut stream).unwrap();
+    assert!(answer.windows(4).any(|w| w == b"Init") && !answer.windows(7).any(|w| w == b"Refused"), "{answer:?}");
+    stream
+}
+
+#[test]
+fn web_pages_and_transfers_between_servers_stay_outside() {
+    let lender = Lender::start();
+    assert!(ask(&lender, "/session", "Origin: https://evil.example\r\n").1.contains("403"));
+    assert!(ask(&lender, "/data", "").1.contains("404"));
+}
+
+#[test]
+fn an_impossible_tensor_ends_its_own_session_alone() {
+    let lender = Lender::start();
+    let (mut good, mut bad) = (session(&lender, 1), session(&lender, 2));
+    send(&mut bad, &zeros());
+    send(&mut bad, &sync());
+    assert_eq!(receive(&mut bad), None, "the process of that session was not ended");
+    send(&mut good, &sync());
+    let answer = receive(&mut good).unwrap();
+    assert!(answer.windows(11).any(|w| w == b"SyncBackend") && answer.windows(2).any(|w| w == b"Ok"), "{answer:?}");
+    let mut third = session(&lender, 3);
+    send(&mut third, &sync());
+    assert!(receive(&mut third).is_some());
+}
+
+#[test]
+fn who_has_shown_no_token_gets_little_and_waits() {
+    let lender = Lender::with(&["--device", "cpu", "--bind", "127.0.0.1:0"], "hunter2");
+    let (mut stream, _) = ask(&lender, "/session", "");
+    // A gigabyte is announced, as one frame.
+    stream.write_all(&[&[0x82, 0xff][..], &(1_u64 << 30).to_be_bytes(), &[0; 4]].concat()).unwrap();
+    assert_eq!(receive(&mut stream), None);
+    let (mut stream, _) = ask(&lender, "/session", "");
+    let began = Instant::now();
+    send(&mut stream, &init(1, b"hunter"));
+    let answer = receive(&mut stream).unwrap();
+    assert!(answer.windows(12).any(|w| w == b"Unauthorized") && began.elapsed() >= Duration::from_millis(900));
+    // Of many that only begin a request, four are kept until their time is over, the others are refused at once.
+    drop(stream);
+    let mut halves: Vec<TcpStream> = (0..12).map(|_| knock(&lender)).collect();
+    for half in &mut halves {
+        let _ = half.write_all(b"GET /session HTTP/1.1\r\nHost: x\r\n");
+    }
+    let began = Instant::now();
+    for half in &mut halves {
+        let _ = half.read_to_end(&mut Vec::new());
+    }
+    assert!(began.elapsed() < Duration::from_secs(15), "half requests are open after {:?}", began.elapsed());
+}
+
+#[test]
+fn half_a_request_does_not_hold_the_end_and_a_token_is_drawn() {
+    let mut lender = Lender::start();
+    let mut half = knock(&lender);
+    half.write_all(b"GET /session HTTP/1.1\r\nHost: x\r\n").unwrap();
+    let _open = session(&lender, 1);
+    let began = Instant::now();
+    assert!(lender.terminate() && began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+    // Blanks are no token.
+    let lender = Lender::with(&["--device", "cpu", "--bind", "127.0.0.1:0"], " ");
+    let token = lender.report["drawn_token"].as_str().unwrap();
+    assert!(token.len() == 32 && lender.report["token"] == true);
+    let (mut stream, _) = ask(&lender, "/session", "");
+    send(&mut stream, &init(1, token.as_bytes()));
+    assert!(!receive(&mut stream).unwrap().windows(7).any(|w| w == b"Refused"));
+}
