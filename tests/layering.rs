@@ -252,6 +252,7 @@ fn no_file_is_read_raw() {
         ("src/data/source.rs", "the one place"),
         ("src/data/parts.rs", "/proc/sys/kernel/hostname"),
         ("src/oracle/bench.rs", "/proc/self/stat"),
+        ("src/cli/serve.rs", "/proc/meminfo and /dev/urandom"),
         ("src/data/write.rs", "folders are synced"),
         ("src/export/pictures.rs", "file systems are synced"),
         ("src/data/alone.rs", "locks"),
