@@ -10,6 +10,7 @@
 //! | `scaling`, `self_validation`, `temperature`, `soft_labels`, `shift`, `active`, `graders`, `hardness` | the experiments, one a file or folder |
 //! | `beside`, `repeats` | what they share: classifiers beside the Bayes error; means over seeds |
 //! | `finding`, `summary` | what the cells say together |
+//! | `papers` | figures of the papers that cannot all be true |
 //! | `bench` | how fast classifiers train |
 //! | `hand_made` | results with known numbers, for tests |
 

@@ -19,6 +19,7 @@
 //! | `verdict` | which of the two laws, and what it means |
 //! | `forecast` | how many images until KL ≤ d |
 //! | `hold_out` | the law fitted without the largest N, beside what came there |
+//! | `test_images` | test: coverage where all runs share their test images |
 
 use std::collections::BTreeSet;
 

@@ -174,7 +174,7 @@ fn pixels_are_dequantised_with_seeded_noise_unless_told_otherwise() {
         report["images"].as_array().unwrap().iter().map(|image| image["log_px"].as_f64().unwrap()).collect()
     };
     let (drawn, at_middle, averaged) = (log_px(&usual), log_px(&middle), log_px(&mean));
-    assert!(drawn.iter().zip(&at_middle).all(|(a, b)| a + 10.0 < *b), "{drawn:?} {at_middle:?}");
+    assert!(drawn.iter().zip(&at_middle).all(|(a, b)| (a - b).abs() > 1.0), "{drawn:?} {at_middle:?}");
     // The first of three draws is that of seed 0, so that the mean density is no less than a third of it.
     assert!(drawn.iter().zip(&averaged).all(|(a, b)| a - 3f64.ln() < b + 1e-9), "{drawn:?} {averaged:?}");
     let cells: Vec<&Value> = mean["images"].as_array().unwrap().iter().map(|image| &image["cell"]).collect();

@@ -160,7 +160,7 @@ fn damaged_files_are_refused_and_bring_nothing_down() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("damaged.onnx");
     says(&cause(&file, None, 5, &as_is()), &["damaged.onnx"]);
-    says(&cause(folder.path(), None, 5, &as_is()), &["directory"]);
+    says(&cause(folder.path(), None, 5, &as_is()), &["not a regular file"]);
     let write = |bytes: &[u8]| bayescope::data::write_atomically(&file, |out| out.write_all(bytes)).unwrap();
     write(b"");
     says(&cause(&file, None, 5, &as_is()), &["no ONNX file"]);

@@ -119,6 +119,14 @@ pub const TERMS: &[Term] = &[
         "",
     ),
     term(
+        "What estimators see",
+        &["estimators see"],
+        "",
+        "What neighbours, trees and kernels are given of an image: the pixels of the training images, or what the last layer of the \
+         cell's first classifier reads of the test images, whose labels it never saw. Drawn labels either way.",
+        "",
+    ),
+    term(
         "Labels told",
         &["labels told", "tell"],
         "",

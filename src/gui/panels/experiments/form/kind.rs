@@ -9,6 +9,7 @@ use super::grid::{choices, list};
 use crate::experiment::{
     ActiveSpec, Experiment, ExperimentSpec, Features, GradersSpec, PRESETS, Preset, Strategy, TemperatureSpec,
 };
+use crate::gui::glossary::explain;
 use crate::gui::widgets::hint;
 use crate::units::Tau;
 use shift::ShiftFields;
@@ -83,7 +84,7 @@ impl KindFields {
                 ui.horizontal(|ui| {
                     ui.label("Estimators see")
                         .on_hover_text("What neighbours, trees and kernels are given of an image.");
-                    choices(ui, "Seen:", &Features::ALL, &mut own.features, Features::label);
+                    choices(ui, "Estimators see", &Features::ALL, &mut own.features, Features::label);
                 });
             }
             Experiment::ActiveLearning(own) => active(ui, own),
