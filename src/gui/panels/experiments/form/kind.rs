@@ -82,8 +82,7 @@ impl KindFields {
                     );
                 });
                 ui.horizontal(|ui| {
-                    ui.label("Estimators see")
-                        .on_hover_text("What neighbours, trees and kernels are given of an image.");
+                    explain(ui.label("Estimators see"), "Estimators see");
                     choices(ui, "Estimators see", &Features::ALL, &mut own.features, Features::label);
                 });
             }
