@@ -244,7 +244,7 @@ mod tests {
             joint_kl: None,
             log_likelihood_drop: None,
             validation: Estimate { value: 0.95, interval: even },
-            unavoidable_loss: (condition != 6).then(|| Estimate { value: 0.004, interval: even }),
+            unavoidable_loss: (condition != 6).then_some(Estimate { value: 0.004, interval: even }),
         };
         let architecture = spec.grid.architectures[0];
         let cell = Cell { architecture, train_size: 5000, labels: Labels::Drawn, seed, condition };
