@@ -1,7 +1,7 @@
 //! `export`: what is written is the world, in every form, and nothing that happens on the way changes a byte.
 
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -48,6 +48,32 @@ fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
     all
 }
 
+/// Mean of 1 − max p of 10 classes; the posterior [N, 10] is that of log p(x|y), `logp` [N, 10], under equal priors.
+fn doubt_of(logp: &[f64], posterior: &[f32]) -> f64 {
+    let mut doubt = 0.0;
+    for (logp, p) in logp.chunks(10).zip(posterior.chunks(10)) {
+        let most = logp.iter().copied().fold(f64::MIN, f64::max);
+        let whole: f64 = logp.iter().map(|l| (l - most).exp()).sum();
+        doubt += (1.0 - 1.0 / whole) / (posterior.len() / 10) as f64;
+        for (l, p) in logp.iter().zip(p) {
+            assert!(((l - most).exp() / whole - f64::from(*p)).abs() < 1e-6);
+        }
+    }
+    doubt
+}
+
+/// Asserts that the rows of the test split's parquet file hold these labels and pictures, in order.
+fn rows_hold(out: &Path, labels: &[i64], picture: &dyn Fn(usize) -> PathBuf) {
+    let file = std::fs::File::open(out.join("parquet/test.parquet")).unwrap();
+    let reader = SerializedFileReader::new(file).unwrap();
+    for (i, row) in reader.get_row_iter(None).unwrap().enumerate() {
+        let row = row.unwrap();
+        assert_eq!((row.get_long(1).unwrap(), row.get_long(2).unwrap()), (labels[i], i as i64));
+        let png = row.get_group(0).unwrap().get_bytes(0).unwrap().data().to_vec();
+        assert_eq!(png, std::fs::read(picture(i)).unwrap());
+    }
+}
+
 #[test]
 fn digits_in_every_form_say_the_same() {
     let place = tempfile::tempdir().unwrap();
@@ -69,15 +95,7 @@ fn digits_in_every_form_say_the_same() {
     let (logp, k) = read_logp(&out.join("test.npz")).unwrap();
     let (labels, posterior) = (test.y.clone().unwrap(), test.posterior.clone().unwrap());
     assert_eq!((test.len(), k, logp.len()), (40, 10, 400));
-    let mut doubt = 0.0;
-    for (logp, p) in logp.chunks(10).zip(posterior.chunks(10)) {
-        let most = logp.iter().copied().fold(f64::MIN, f64::max);
-        let whole: f64 = logp.iter().map(|l| (l - most).exp()).sum();
-        doubt += (1.0 - 1.0 / whole) / 40.0;
-        for (l, p) in logp.iter().zip(p) {
-            assert!(((l - most).exp() / whole - f64::from(*p)).abs() < 1e-6);
-        }
-    }
+    let doubt = doubt_of(&logp, &posterior);
     assert!((manifest["splits"]["test"]["bayes_error"]["value"].as_f64().unwrap() - doubt).abs() < 1e-12);
 
     // Pictures: the posterior beside them is that of the levels' values, computed here from the files alone.
@@ -113,14 +131,7 @@ fn digits_in_every_form_say_the_same() {
     assert_eq!(listed.lines().count(), 40);
     assert!(listed.contains(&format!("{}  test/{}/000007.png", sum(&picture(7)), labels[7])));
 
-    let file = std::fs::File::open(out.join("parquet/test.parquet")).unwrap();
-    let reader = SerializedFileReader::new(file).unwrap();
-    for (i, row) in reader.get_row_iter(None).unwrap().enumerate() {
-        let row = row.unwrap();
-        assert_eq!((row.get_long(1).unwrap(), row.get_long(2).unwrap()), (labels[i], i as i64));
-        let png = row.get_group(0).unwrap().get_bytes(0).unwrap().data().to_vec();
-        assert_eq!(png, std::fs::read(picture(i)).unwrap());
-    }
+    rows_hold(&out, &labels, &picture);
     // A finished one is not made again; another one does not go on in its folder.
     let before = files(&out);
     assert_eq!(export("mnist", &out, &asked), manifest);

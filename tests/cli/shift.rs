@@ -92,12 +92,8 @@ fn shifts_of_two_gaussians_cost_what_the_formulas_say() {
     assert!(lost("noise").is_null());
     // The pool's own images, all but untouched, one for one: the classifier is the baseline's, not merely like it.
     let epistemic = |name: &str| harm(&found, name)["epistemic"]["mean"].as_f64().unwrap();
-    assert!(
-        (epistemic("hardly") / epistemic("none") - 1.0).abs() < 0.02,
-        "{} {}",
-        epistemic("hardly"),
-        epistemic("none")
-    );
+    let (hardly, none) = (epistemic("hardly"), epistemic("none"));
+    assert!((hardly / none - 1.0).abs() < 0.02, "{hardly} {none}");
 
     let shifted = |at: usize| &found["cells"][at]["found"]["shift"];
     let number = |at: usize, what: &str| shifted(at)[what].as_f64().unwrap();
