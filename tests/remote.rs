@@ -18,6 +18,7 @@ use bayescope::error::Error;
 use burn::tensor::Tensor;
 
 use common::lender::Lender;
+use common::npz::npz_array;
 use common::{max_abs, tiny};
 use run::{bayescope, fail, json, succeed, text};
 
@@ -26,11 +27,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// One array of an npz file.
 fn array(path: &Path, name: &str) -> Vec<f64> {
-    let mut archive = npyz::npz::NpzArchive::open(path).unwrap();
-    let entry = archive.by_name(name).unwrap().unwrap();
     match name {
-        "logp" | "aleatoric" | "log_px" => entry.into_vec::<f64>().unwrap(),
-        _ => entry.into_vec::<f32>().unwrap().into_iter().map(f64::from).collect(),
+        "logp" | "aleatoric" | "log_px" => npz_array(path, name),
+        _ => npz_array::<f32>(path, name).into_iter().map(f64::from).collect(),
     }
 }
 

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
-use npyz::zip::{ZipArchive, read::ZipFile, result::ZipError};
+use zip::{ZipArchive, read::ZipFile, result::ZipError};
 
 use super::npy::{Array, Types, read_npy};
 use super::source::{head, open_file};
@@ -43,18 +43,19 @@ impl<'a> Archive<'a> {
 
     /// Whether there is an array of that name.
     pub(super) fn holds(&self, name: &str) -> bool {
-        self.zip.file_names().any(|file| file.strip_suffix(".npy") == Some(name))
+        self.zip.file_names().flatten().any(|file| file.strip_suffix(".npy") == Some(name))
     }
 
     /// Names of all arrays, sorted.
     pub(crate) fn names(&self) -> Vec<String> {
-        let mut names: Vec<String> = self.zip.file_names().map(|n| n.trim_end_matches(".npy").to_owned()).collect();
+        let mut names: Vec<String> =
+            self.zip.file_names().flatten().map(|n| n.trim_end_matches(".npy").to_owned()).collect();
         names.sort_unstable();
         names
     }
 
     /// The file of an array as it lies in the archive, or `None` where there is none of that name.
-    pub(super) fn entry(&mut self, name: &str) -> Result<Option<ZipFile<'_>>> {
+    pub(super) fn entry(&mut self, name: &str) -> Result<Option<ZipFile<'_, BufReader<File>>>> {
         match self.zip.by_name(&format!("{name}.npy")) {
             Ok(entry) => Ok(Some(entry)),
             Err(ZipError::FileNotFound) => Ok(None),

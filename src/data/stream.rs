@@ -5,7 +5,7 @@ use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use npyz::zip::CompressionMethod;
+use zip::CompressionMethod;
 
 use super::archive::Archive;
 use super::npy::{Types, read_header};

@@ -4,7 +4,7 @@ use std::io;
 use std::ops::Range;
 use std::path::Path;
 
-use npyz::zip::ZipWriter;
+use zip::ZipWriter;
 
 use super::world::{Zip, start_array, write_values};
 use super::write::replace_file;

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use npyz::zip::{CompressionMethod, DateTime, ZipWriter, write::FileOptions};
+use zip::{CompressionMethod, DateTime, ZipWriter, write::SimpleFileOptions};
 
 use super::ImageShape;
 use super::npy::MAGIC;
@@ -221,7 +221,7 @@ fn write_array<T: Copy, const N: usize>(
 
 /// Opens the entry of one array and writes its header.
 pub(super) fn start_array(zip: &mut Zip<'_, '_>, name: &str, descr: &str, shape: &[usize]) -> io::Result<()> {
-    let options = FileOptions::default()
+    let options = SimpleFileOptions::default()
         .compression_method(CompressionMethod::Stored)
         .last_modified_time(DateTime::default())
         // Zip64 where header and data could reach 4 GiB; no element here is larger than 8 bytes.

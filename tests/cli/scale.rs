@@ -16,6 +16,7 @@ use burn::tensor::Device;
 use serde_json::Value;
 
 use crate::common::fill::uniform;
+use crate::common::npz::npz_array;
 use crate::common::pictures::pictures;
 use crate::common::{max_abs, tiny};
 use crate::run::{bayescope, fail, json, succeed, text};
@@ -339,10 +340,9 @@ fn the_result_is_that_of_posterior_and_says_how_exact_it_is() {
 
 /// logp, posterior, aleatoric and log_px of a result.
 pub fn npz_arrays(path: &Path) -> [Vec<f64>; 4] {
-    let mut archive = npyz::npz::NpzArchive::open(path).unwrap();
-    let mut wide = |name: &str| archive.by_name(name).unwrap().unwrap().into_vec::<f64>().unwrap();
+    let wide = |name: &str| npz_array::<f64>(path, name);
     let (logp, aleatoric, log_px) = (wide("logp"), wide("aleatoric"), wide("log_px"));
-    let narrow = archive.by_name("posterior").unwrap().unwrap().into_vec::<f32>().unwrap();
+    let narrow = npz_array::<f32>(path, "posterior");
     [logp, narrow.into_iter().map(f64::from).collect(), aleatoric, log_px]
 }
 

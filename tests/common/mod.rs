@@ -3,6 +3,7 @@
 
 pub mod fill;
 pub mod lender;
+pub mod npz;
 pub mod pictures;
 pub mod reference;
 pub mod table;

@@ -83,7 +83,7 @@ pub fn sound(folder: &Path) {
 
 /// Whether every member of an archive has its checksum.
 fn unpacks(path: &Path) -> bool {
-    let Ok(mut archive) = npyz::zip::ZipArchive::new(std::fs::File::open(path).unwrap()) else { return false };
+    let Ok(mut archive) = zip::ZipArchive::new(std::fs::File::open(path).unwrap()) else { return false };
     (0..archive.len())
         .all(|at| archive.by_index(at).is_ok_and(|mut m| std::io::copy(&mut m, &mut std::io::sink()).is_ok()))
 }

@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use bayescope::data::*;
 use bayescope::units::Seed;
-use npyz::zip::CompressionMethod;
 use rand::RngExt;
+use zip::CompressionMethod;
 
 use crate::common::tiny;
 use crate::files::*;

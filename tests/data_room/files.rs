@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use bayescope::data::{Dataset, Input, open};
 use bayescope::error::Result;
-use npyz::zip::{CompressionMethod, ZipWriter, write::FileOptions};
+use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
 
 pub fn put(folder: &Path, name: &str, bytes: &[u8]) -> PathBuf {
     let path = folder.join(name);
@@ -63,7 +63,7 @@ pub fn npy(descr: &str, shape: &str, data: &[u8]) -> Vec<u8> {
 pub fn npz(arrays: &[(&str, Vec<u8>)], method: CompressionMethod) -> Vec<u8> {
     let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
     for (name, bytes) in arrays {
-        let options = FileOptions::default().compression_method(method);
+        let options = SimpleFileOptions::default().compression_method(method);
         zip.start_file(format!("{name}.npy"), options).unwrap();
         zip.write_all(bytes).unwrap();
     }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use bayescope::data::*;
-use npyz::zip::CompressionMethod;
+use zip::CompressionMethod;
 
 use crate::common::tiny;
 use crate::files::*;

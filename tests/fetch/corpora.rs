@@ -4,8 +4,8 @@ use std::path::Path;
 use bayescope::data::fetch::{Corpus, FetchEvent, Fetched, Layout, catalogue, corpus as by_name, fetch, fetch_corpus};
 use bayescope::data::{Split, open_dataset};
 use bayescope::error::{Error, Result};
-use npyz::zip::ZipWriter;
-use npyz::zip::write::FileOptions;
+use zip::ZipWriter;
+use zip::write::SimpleFileOptions;
 
 use crate::server::{Server, Way};
 use crate::{brief, corpus, fixture, gzip, idx, until};
@@ -74,7 +74,7 @@ fn emnist() -> Vec<u8> {
             let labels = idx(&[2], &[first + 2, first]);
             for (kind, bytes) in [("images-idx3", images), ("labels-idx1", labels)] {
                 let name = format!("gzip/emnist-{split}-{part}-{kind}-ubyte.gz");
-                zip.start_file(name, FileOptions::default()).unwrap();
+                zip.start_file(name, SimpleFileOptions::default()).unwrap();
                 zip.write_all(&gzip(&bytes)).unwrap();
             }
         }
@@ -127,7 +127,7 @@ fn a_wrong_archive_is_called_by_its_fault() {
     let labels = |values: &[u8]| {
         let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
         for (kind, bytes) in [("images-idx3", idx(&[1, 1, 1], &[7])), ("labels-idx1", idx(&[1], values))] {
-            zip.start_file(format!("emnist-x-train-{kind}-ubyte.gz"), FileOptions::default()).unwrap();
+            zip.start_file(format!("emnist-x-train-{kind}-ubyte.gz"), SimpleFileOptions::default()).unwrap();
             zip.write_all(&gzip(&bytes)).unwrap();
         }
         zip.finish().unwrap().into_inner()

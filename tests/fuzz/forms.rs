@@ -3,9 +3,9 @@
 
 use std::io::{Cursor, Read, Write};
 
-use npyz::zip::{CompressionMethod, ZipArchive, ZipWriter, write::FileOptions};
 use rand::RngExt;
 use rand::seq::{IndexedRandom, SliceRandom};
+use zip::{CompressionMethod, ZipArchive, ZipWriter, write::SimpleFileOptions};
 
 use crate::mutate::{Rng, bytes, text};
 
@@ -71,7 +71,7 @@ fn members(zip: &[u8]) -> Members {
             let mut member = archive.by_index(at).unwrap();
             let mut content = Vec::new();
             member.read_to_end(&mut content).unwrap();
-            (member.name().to_owned(), content)
+            (member.name().unwrap().into_owned(), content)
         })
         .collect()
 }
@@ -79,7 +79,7 @@ fn members(zip: &[u8]) -> Members {
 pub fn packed(members: &[(String, Vec<u8>)], method: CompressionMethod) -> Vec<u8> {
     let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
     for (name, content) in members {
-        let options = FileOptions::default().compression_method(method);
+        let options = SimpleFileOptions::default().compression_method(method);
         // A name twice, or one of no text, is not written.
         if zip.start_file(name.as_str(), options).is_ok() {
             zip.write_all(content).unwrap();

@@ -3,13 +3,14 @@
 //! Its images are stored column by column, so that readers of MNIST see them mirrored at the diagonal; they are written upright here.
 //! Labels of the split `letters` count from 1; they are written from 0.
 
+use std::borrow::Cow;
 use std::io::{BufReader, Read, Write};
 use std::path::Path;
 
 use flate2::Compression;
 use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
-use npyz::zip::ZipArchive;
+use zip::ZipArchive;
 
 use super::FetchEvent;
 use super::unpack::stage;
@@ -40,7 +41,8 @@ pub(super) fn unpack(
         for (kind, dims) in [("images", 3), ("labels", 1)] {
             let entry = format!("emnist-{split}-{theirs}-{kind}-idx{dims}-ubyte.gz");
             let path = staging.join(format!("{ours}-{kind}-idx{dims}-ubyte.gz"));
-            let name = zip.file_names().find(|name| name.rsplit('/').next() == Some(&entry)).map(str::to_owned);
+            let name =
+                zip.file_names().flatten().find(|name| name.rsplit('/').next() == Some(&entry)).map(Cow::into_owned);
             let name = name.ok_or_else(|| Error::file(archive, format!("holds no {entry}")))?;
             let reader = zip.by_name(&name).map_err(|e| Error::file(archive, format!("{entry}: {e}")))?;
             let mut piece = Converted { archive, entry: &entry, reader: MultiGzDecoder::new(reader) };

@@ -6,7 +6,7 @@
 use std::io::{BufReader, Write};
 use std::path::Path;
 
-use npyz::zip::ZipWriter;
+use zip::ZipWriter;
 
 use super::FetchEvent;
 use super::emnist::transpose;

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use npyz::zip::{ZipWriter, write::FileOptions};
+use zip::{ZipWriter, write::SimpleFileOptions};
 
 use super::*;
 use crate::judge::tests::toy;
@@ -43,7 +43,7 @@ impl Files {
     fn npz(&self, arrays: &[(&str, Vec<u8>)]) -> Result<Predictions> {
         let mut zip = ZipWriter::new(std::io::Cursor::new(Vec::new()));
         for (name, bytes) in arrays {
-            zip.start_file(format!("{name}.npy"), FileOptions::default()).unwrap();
+            zip.start_file(format!("{name}.npy"), SimpleFileOptions::default()).unwrap();
             zip.write_all(bytes).unwrap();
         }
         let bytes = zip.finish().unwrap().into_inner();

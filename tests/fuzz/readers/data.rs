@@ -8,8 +8,8 @@ use bayescope::data::{
 };
 use bayescope::error::Result;
 use bayescope::measure::fidelity::Gaussian;
-use npyz::zip::CompressionMethod;
 use safetensors::tensor::{Dtype, TensorView};
+use zip::CompressionMethod;
 
 use super::written;
 use crate::common::tiny;
