@@ -6,10 +6,13 @@
 mod lender;
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
+use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use lender::Lender;
+use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -19,20 +22,39 @@ fn knock(lender: &Lender) -> TcpStream {
     stream
 }
 
+/// As [`knock`], from another address of this machine.
+fn knock_from(lender: &Lender, source: Ipv4Addr) -> TcpStream {
+    let SocketAddr::V4(there) = lender.address.trim_start_matches("ws://").parse().unwrap() else {
+        panic!("{} is no IPv4 address", lender.address)
+    };
+    let socket = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    bind(&socket, &SocketAddrV4::new(source, 0)).unwrap();
+    connect(&socket, &there).unwrap();
+    let stream = TcpStream::from(socket);
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream
+}
+
 /// Asks for `path`; the connection and the first line of the answer.
 fn ask(lender: &Lender, path: &str, more: &str) -> (TcpStream, String) {
     let mut stream = knock(lender);
+    let line = upgrade(&mut stream, path, more).unwrap();
+    (stream, line)
+}
+
+/// The first line of the answer to a request for `path`; `None` where the connection is closed instead.
+fn upgrade(stream: &mut TcpStream, path: &str, more: &str) -> Option<String> {
     let key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n";
     let request =
         format!("GET {path} HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n{key}{more}\r\n");
-    stream.write_all(request.as_bytes()).unwrap();
+    stream.write_all(request.as_bytes()).ok()?;
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         let mut byte = [0];
-        stream.read_exact(&mut byte).unwrap();
+        stream.read_exact(&mut byte).ok()?;
         head.extend(byte);
     }
-    (stream, String::from_utf8(head).unwrap().lines().next().unwrap().to_owned())
+    String::from_utf8(head).unwrap().lines().next().map(str::to_owned)
 }
 
 /// One binary message under the mask 0.
@@ -153,4 +175,115 @@ fn half_a_request_does_not_hold_the_end_and_a_token_is_drawn() {
     let (mut stream, _) = ask(&lender, "/session", "");
     send(&mut stream, &init(1, token.as_bytes()));
     assert!(!receive(&mut stream).unwrap().windows(7).any(|w| w == b"Refused"));
+}
+
+/// What a process and its children hold: open files, children, MiB of its own memory.
+fn held(id: u32) -> (usize, usize, usize) {
+    let files = std::fs::read_dir(format!("/proc/{id}/fd")).unwrap().count();
+    let threads = std::fs::read_dir(format!("/proc/{id}/task")).unwrap();
+    // A thread may end while it is looked at.
+    let children: String = threads
+        .filter_map(|thread| std::fs::read_to_string(thread.unwrap().path().join("children")).ok())
+        .collect::<Vec<_>>()
+        .join(" ");
+    let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap();
+    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    let kilobytes: usize = resident.trim().trim_end_matches(" kB").parse().unwrap();
+    (files, children.split_whitespace().count(), kilobytes / 1024)
+}
+
+/// Draws samples on the lent device again and again, and wants the same bytes each time; how often.
+fn compute(lender: &Lender, until: Instant, expected: &[u8], out: &Path) -> usize {
+    let mut times = 0;
+    while Instant::now() < until {
+        sample(lender, out);
+        assert!(std::fs::read(out).unwrap() == expected, "other bytes while a stranger was about");
+        times += 1;
+    }
+    times
+}
+
+fn sample(lender: &Lender, out: &Path) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bayescope"));
+    command.args(["sample", "mnist", "--n", "64", "--seed", "5", "--device", &lender.address, "--out"]).arg(out);
+    let output = command.env("BAYESCOPE_TOKEN", TOKEN).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+const TOKEN: &str = "hunter2";
+const STRANGER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
+
+/// Everything of the probe's findings 1 to 3, once. Whether each attempt is answered or closed is the lender's choice.
+fn misbehave(lender: &Lender, round: u8) {
+    let mut open = Vec::new();
+    // Half requests, more than are kept.
+    for _ in 0..8 {
+        let mut half = knock_from(lender, STRANGER);
+        let _ = half.write_all(b"GET /session HTTP/1.1\r\nHost: x\r\n");
+        open.push(half);
+    }
+    drop(open);
+    // A page, a transfer between servers, a head without end.
+    let _ = upgrade(&mut knock_from(lender, STRANGER), "/session", "Origin: https://evil.example\r\n");
+    let _ = upgrade(&mut knock_from(lender, STRANGER), "/data", "");
+    let _ = knock_from(lender, STRANGER).write_all(&[b'x'; 1 << 16]);
+    let begin = || {
+        let mut stream = knock_from(lender, STRANGER);
+        upgrade(&mut stream, "/session", "").map(|_| stream)
+    };
+    // A gigabyte announced, words that are none, a wrong token.
+    for message in [&[0xff; 100][..], &[0xdd, 0xff, 0xff, 0xff, 0xff], &init(round, b"wrong")] {
+        if let Some(mut stream) = begin() {
+            send(&mut stream, message);
+            let _ = receive(&mut stream);
+        }
+    }
+    if let Some(mut stream) = begin() {
+        let _ = stream.write_all(&[&[0x82, 0xff][..], &(1_u64 << 30).to_be_bytes(), &[0; 4]].concat());
+        let _ = stream.read(&mut [0]);
+    }
+    // With the token: a tensor of 2^36 numbers.
+    if let Some(mut stream) = begin() {
+        send(&mut stream, &init(round, TOKEN.as_bytes()));
+        if receive(&mut stream).is_some() {
+            send(&mut stream, &zeros());
+            send(&mut stream, &sync());
+            assert_eq!(receive(&mut stream), None, "an impossible tensor was answered");
+        }
+    }
+}
+
+#[test]
+fn two_clients_compute_while_a_third_does_its_worst_for_a_minute() {
+    let lender = Lender::with(&["--device", "cpu", "--bind", "127.0.0.1:0"], TOKEN);
+    let folder = tempfile::tempdir().unwrap();
+    let alone = folder.path().join("alone.npz");
+    sample(&lender, &alone);
+    let expected = std::fs::read(&alone).unwrap();
+    let before = held(lender.id());
+    let until = Instant::now() + Duration::from_secs(60);
+    let (times, rounds) = std::thread::scope(|scope| {
+        let (lender, expected) = (&lender, &expected);
+        let clients = ["a.npz", "b.npz"].map(|name| {
+            let out = folder.path().join(name);
+            scope.spawn(move || compute(lender, until, expected, &out))
+        });
+        let mut rounds = 0_u8;
+        while Instant::now() < until {
+            misbehave(lender, rounds.wrapping_add(100));
+            rounds = rounds.wrapping_add(1);
+        }
+        (clients.map(|client| client.join().unwrap()), rounds)
+    });
+    assert!(times.iter().all(|&times| times > 0) && rounds > 0, "{times:?} samples, {rounds} rounds");
+    // Half requests end after 5 s, sessions whose client has gone at once.
+    let began = Instant::now();
+    let mut after = held(lender.id());
+    while (after.0 > before.0 || after.1 > before.1) && began.elapsed() < PATIENCE {
+        std::thread::sleep(Duration::from_millis(200));
+        after = held(lender.id());
+    }
+    println!("{times:?} samples, {rounds} rounds; files, children, MiB: {before:?} before, {after:?} after");
+    assert!(after.0 <= before.0 && after.1 <= before.1, "files, children: {before:?} before, {after:?} after");
+    assert!(after.2 <= before.2 + 16, "MiB: {} before, {} after", before.2, after.2);
 }

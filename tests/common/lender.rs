@@ -40,6 +40,11 @@ impl Lender {
         Self::with(&["--device", "cpu", "--bind", self.address.trim_start_matches("ws://")], "")
     }
 
+    /// The process that listens.
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+
     /// SIGKILL: no word to anybody.
     pub fn kill(&mut self) {
         self.process.kill().unwrap();
