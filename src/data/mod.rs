@@ -14,6 +14,7 @@
 //! | `classes` | which class of a model each class of a dataset is |
 //! | `fid_stats` | statistics of other programs |
 //! | `fetch` | corpora by name |
+//! | `space` | what this machine has room for |
 //! | `write`, `parts`, `alone` | whole files or none; temporary files; what only one process at a time may do |
 
 mod alone;
@@ -34,6 +35,7 @@ mod pad;
 mod parts;
 pub(crate) mod pickle;
 mod source;
+mod space;
 mod stream;
 mod table;
 mod tiff;
@@ -54,6 +56,7 @@ pub use npz::{read_array, read_logp, read_npz};
 pub use open::{open, open_dataset, open_dataset_within, open_split, open_test, open_test_within};
 pub use parts::{host_name, is_vacant, machine, sweep_parts};
 pub(crate) use source::{CUT_SHORT, WHOLE, open_file, open_regular, read_bounded, read_bytes, read_text, said};
+pub use space::memory_for;
 pub use stream::NpzImages;
 pub use table::{Column, Stored, write_table};
 pub use world::{WorldBatch, add_npz_in_pieces, write_npz, write_npz_in_pieces};
