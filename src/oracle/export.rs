@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use crate::data::{ImageShape, WorldBatch, contact_sheet, sweep_parts, write_npz_in_pieces, write_png};
+use crate::data::{
+    ImageShape, WorldBatch, contact_sheet, least_of_picture, sweep_parts, write_npz_in_pieces, write_png,
+};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
 use crate::oracle::rounding::Rounding;
@@ -34,6 +36,19 @@ pub fn save_samples(
         events.report(progress)
     })?;
     Ok(saved)
+}
+
+/// Bytes that `n` samples take in a file or folder of that name, at least: arrays of an `.npz` are known to the byte, pictures of a
+/// folder only about, and a contact sheet has a largest size of its own.
+pub fn least_bytes(world: &World, n: usize, path: &Path) -> u64 {
+    let (dims, classes) = (world.shape().dims(), world.class_names().len() as u64);
+    let each = match path.extension().and_then(|e| e.to_str()).map(str::to_ascii_lowercase).as_deref() {
+        // x, posterior and log p(x|y), label and H(p).
+        Some("npz") => 4 * dims as u64 + 12 * classes + 16,
+        Some("png") => 0,
+        _ => least_of_picture(dims, 8),
+    };
+    (n as u64).saturating_mul(each)
 }
 
 /// Writes the images that given latents become to a `.npz` file, as [`save_samples`] writes samples: `latents.x` is standard
@@ -119,7 +134,7 @@ fn write_samples(
 }
 
 /// How many samples are asked for.
-pub(super) fn asked(spec: &SampleSpec, indices: &[usize]) -> usize {
+pub fn asked(spec: &SampleSpec, indices: &[usize]) -> usize {
     if indices.is_empty() { spec.n } else { indices.len() }
 }
 
