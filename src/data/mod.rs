@@ -14,6 +14,7 @@
 //! | `classes` | which class of a model each class of a dataset is |
 //! | `fid_stats` | statistics of other programs |
 //! | `fetch` | corpora by name |
+//! | `kinds` | what a folder is |
 //! | `space` | what this machine has room for |
 //! | `write`, `parts`, `alone` | whole files or none; temporary files; what only one process at a time may do |
 
@@ -26,6 +27,7 @@ pub mod fetch;
 mod fid_stats;
 mod folder;
 mod idx;
+mod kinds;
 mod levels;
 mod names;
 mod npy;
@@ -50,6 +52,7 @@ pub use classes::{listed, numerals, places};
 pub use fid_stats::{FidStatistics, read_fid_statistics};
 pub use folder::{read_folder, read_image_files};
 pub use idx::read_idx;
+pub use kinds::{Kind, nothing_else_in};
 pub use levels::{Levels, joined, range_of};
 pub(crate) use npy::{Array, Types, Values, read_npy_file};
 pub use npz::{read_array, read_logp, read_npz};

@@ -30,8 +30,8 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::data::{
-    Levels, Split, alone, bytes_within, is_vacant, joined, least_of_picture, range_of, read_bytes, room_for,
-    write_atomically,
+    Kind, Levels, Split, alone, bytes_within, is_vacant, joined, least_of_picture, nothing_else_in, range_of,
+    read_bytes, room_for, write_atomically,
 };
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
@@ -343,6 +343,7 @@ impl Work<'_> {
     fn begin(&self) -> Result<()> {
         let ticket = Ticket { weights_sha256: self.weights_sha256.to_owned(), spec: self.spec.clone() };
         let (folder, path) = (self.folder, self.folder.join(TICKET));
+        nothing_else_in(folder, Some(Kind::Dataset))?;
         std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
         if path.is_file() {
             let text = read_bytes(&path).map_err(|e| Error::io(&path, e))?;

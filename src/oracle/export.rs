@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use crate::data::{
-    ImageShape, WorldBatch, contact_sheet, least_of_picture, sweep_parts, write_npz_in_pieces, write_png,
+    ImageShape, WorldBatch, contact_sheet, least_of_picture, nothing_else_in, sweep_parts, write_npz_in_pieces,
+    write_png,
 };
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
@@ -129,7 +130,10 @@ fn write_samples(
             "{}: samples are saved as .npz, as one .png, or as pictures in a folder",
             path.display()
         ))),
-        _ => in_batches(world, spec, indices, settings, written, &mut |samples| save_pictures(world, samples, path)),
+        _ => {
+            nothing_else_in(path, None)?;
+            in_batches(world, spec, indices, settings, written, &mut |samples| save_pictures(world, samples, path))
+        }
     }
 }
 

@@ -186,3 +186,45 @@ fn what_an_ended_sample_leaves_goes_with_the_next() {
     assert_eq!(parts(), 0);
     assert!(out.is_file());
 }
+
+/// Results are not written into a folder that is something else, nor into the one that is read.
+#[test]
+fn folders_that_are_something_else_stay_as_they_are() {
+    let place = tempfile::tempdir().unwrap();
+    let names = |folder: &Path| {
+        let mut names: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    let pictures = place.path().join("pictures");
+    crate::run::succeed(&["sample", "mnist", "--n", "3", "--device", "cpu", "--out", text(&pictures)]);
+    let into = |mark: &str, command: &[&str]| {
+        let folder = place.path().join(mark);
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join(mark), "{}").unwrap();
+        let args = [command, &["--device", "cpu", "--out", text(&folder)]].concat();
+        let said = crate::run::fail(1, &args);
+        assert!(said.contains("holds a") && said.contains(mark) && said.contains("another folder"), "{args:?}: {said}");
+        assert_eq!(names(&folder), [mark], "{args:?}");
+    };
+    let sample: &[&str] = &["sample", "mnist", "--n", "3"];
+    let posterior: &[&str] = &["posterior", "mnist", text(&pictures), "--no-compare"];
+    let run: &[&str] = &["run", "scaling-quick"];
+    let export: &[&str] = &["export", "mnist", "--train", "3", "--test", "3"];
+    let strangers: [(&str, &[&[&str]]); 6] = [
+        ("dataset.json", &[sample, posterior, run]),
+        ("oracle.json", &[sample, posterior, run, export]),
+        ("flows.json", &[sample, posterior, run, export]),
+        ("run.toml", &[sample, posterior, export]),
+        ("job.json", &[sample, run, export]),
+        ("export.json", &[sample, posterior, run]),
+    ];
+    for (mark, commands) in strangers {
+        commands.iter().for_each(|command| into(mark, command));
+    }
+    let before = names(&pictures);
+    let args = [posterior, &["--device", "cpu", "--out", text(&pictures)]].concat();
+    let said = crate::run::fail(1, &args);
+    assert!(said.contains("read from"), "{said}");
+    assert_eq!(names(&pictures), before);
+}
