@@ -24,7 +24,7 @@ impl Kind {
             Self::Dataset => "a dataset",
             Self::Oracle => "an oracle",
             Self::Run => "a run",
-            Self::Posteriors => "posteriors",
+            Self::Posteriors => "a job of posteriors",
         }
     }
 }

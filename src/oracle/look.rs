@@ -11,7 +11,7 @@ use crate::events::{Events, Progress};
 use crate::flow::preprocess::Preprocessing;
 use crate::flow::tarflow::{Look, TarFlowConfig, TarFlowOracle};
 use crate::flow::{Architecture, Decoding};
-use crate::oracle::export::{asked, columns, file_name, passes, scale};
+use crate::oracle::export::{asked, columns, drawn_anew, file_name, passes, scale};
 use crate::oracle::world::{Sample, SampleSpec, Settings, World};
 use crate::units::ClassId;
 
@@ -137,7 +137,7 @@ pub fn save_pictures_with(
             for ((picture, index), class) in pictures.chunks(dims).zip(&piece).zip(&classes) {
                 let folder = path.join(file_name(&world.class_names()[*class]));
                 std::fs::create_dir_all(&folder).map_err(|e| Error::io(&folder, e))?;
-                write_png(&folder.join(format!("{index:06}.png")), shape, picture)?;
+                write_png(&folder.join(format!("{index:06}.png")), shape, picture).map_err(drawn_anew)?;
             }
         }
         done += piece.len();
@@ -145,7 +145,7 @@ pub fn save_pictures_with(
     }
     if let Some(columns) = columns {
         let (shape, sheet) = contact_sheet(shape, &sheet, columns, scale(shape))?;
-        write_png(path, shape, &sheet)?;
+        write_png(path, shape, &sheet).map_err(drawn_anew)?;
     }
     Ok(total)
 }

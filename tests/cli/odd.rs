@@ -228,3 +228,28 @@ fn folders_that_are_something_else_stay_as_they_are() {
     assert!(said.contains("read from"), "{said}");
     assert_eq!(names(&pictures), before);
 }
+
+/// Every file goes through the same door, which takes away what killed processes of this machine have left in its folder.
+#[test]
+#[cfg(target_os = "linux")]
+fn what_killed_processes_leave_goes_with_the_next_file() {
+    let place = tempfile::tempdir().unwrap();
+    let dataset = place.path().join("dataset");
+    std::fs::create_dir(&dataset).unwrap();
+    let dead = |folder: &Path| {
+        // Larger than any process can be called.
+        let name = format!(".w.npz.{}.{}.Xy12Zq.part", bayescope::data::machine(), u32::MAX);
+        std::fs::write(folder.join(&name), "half").unwrap();
+        folder.join(name)
+    };
+    let (out, begun) = (place.path().join("w.npz"), dead(place.path()));
+    let theirs = place.path().join(".download.part");
+    std::fs::write(&theirs, "of another program").unwrap();
+    let walk = ["walk", "mnist", "--from", "sample:0", "--to", "sample:1", "--steps", "3", "--device", "cpu", "--out"];
+    crate::run::succeed(&[walk.as_slice(), &[text(&out)]].concat());
+    assert!(out.is_file() && !begun.exists() && theirs.exists());
+    let begun = dead(&dataset);
+    let export = ["export", "mnist", "--train", "2", "--test", "2", "--format", "npz", "--device", "cpu", "--out"];
+    crate::run::succeed(&[export.as_slice(), &[text(&dataset)]].concat());
+    assert!(dataset.join("dataset.json").is_file() && !begun.exists());
+}
