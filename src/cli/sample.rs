@@ -43,13 +43,7 @@ fn carry_out(args: &SampleArgs, opened: &Opened) -> Result<()> {
         ));
     }
     let spec = SampleSpec { class, products: args.products, ..SampleSpec::new(args.n, Seed(args.seed)) };
-    if args.latents.is_none() {
-        let bytes = least_bytes(&opened.world, args.n, &args.out);
-        room_for(&args.out, bytes)?;
-        if let Some(size) = size_to_tell(&args.out, bytes) {
-            eprintln!("{size}");
-        }
-    }
+    take_room(args, opened)?;
     if let Some(look) = args.look.look() {
         return super::look::run(opened, spec, &settings, &look, &args.out, args.json);
     }
@@ -97,6 +91,19 @@ fn carry_out(args: &SampleArgs, opened: &Opened) -> Result<()> {
             "drawn with products in {}; log p(x|y) and posteriors of these images in 32 bits",
             args.products.label()
         );
+    }
+    Ok(())
+}
+
+/// Whether the disk holds what is asked for; much is told beforehand. Of given latents there are as many as a file holds.
+fn take_room(args: &SampleArgs, opened: &Opened) -> Result<()> {
+    if args.latents.is_some() {
+        return Ok(());
+    }
+    let bytes = least_bytes(&opened.world, args.n, &args.out);
+    room_for(&args.out, bytes)?;
+    if let Some(size) = size_to_tell(&args.out, bytes) {
+        eprintln!("{size}");
     }
     Ok(())
 }
