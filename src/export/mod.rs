@@ -344,6 +344,10 @@ impl Work<'_> {
         let ticket = Ticket { weights_sha256: self.weights_sha256.to_owned(), spec: self.spec.clone() };
         let (folder, path) = (self.folder, self.folder.join(TICKET));
         nothing_else_in(folder, Some(Kind::Dataset))?;
+        if !path.is_file() {
+            // Refused before the folder is taken, so that it is free for a smaller one.
+            self.room()?;
+        }
         std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
         if path.is_file() {
             let text = read_bytes(&path).map_err(|e| Error::io(&path, e))?;
