@@ -173,7 +173,7 @@ fn what_an_ended_sample_leaves_goes_with_the_next() {
         let names = std::fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().file_name());
         names.filter(|name| name.to_string_lossy().ends_with(".part")).count()
     };
-    let args = ["sample", "mnist", "--n", "10000000", "--device", "cpu", "--out", text(&out)];
+    let args = ["sample", "mnist", "--n", "200000", "--device", "cpu", "--out", text(&out)];
     let mut child = bayescope(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let begun = Instant::now();
     while parts() == 0 {
