@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
+use super::memory;
 use crate::error::{Error, Result};
 use crate::flow::base::GaussianBase;
 use crate::oracle::posterior::Prior;
@@ -38,7 +39,8 @@ impl GaussianClasses {
     /// From means whitened at τ = 1, [K][D], and priors [K] with sum 1.
     ///
     /// # Errors
-    /// When there is no class, a mean is not finite, or the priors are no distribution.
+    /// When there is no class, a mean is not finite, the priors are no distribution, or this machine has no memory for the
+    /// distances of all pairs.
     pub fn new(mut whitened: Vec<Vec<f64>>, priors: Vec<f64>) -> Result<Self> {
         if whitened.is_empty() || whitened.len() != priors.len() {
             return Err(Error::input(format!("{} class means for {} priors", whitened.len(), priors.len())));
@@ -48,6 +50,7 @@ impl GaussianClasses {
             return Err(Error::input("the class means divided by the standard deviations are not finite numbers"));
         }
         let dims = whitened[0].len();
+        memory::for_distances(whitened.len(), dims)?;
         let longest = |means: &[Vec<f64>]| means.iter().map(|mean| norm(mean)).fold(0.0, f64::max);
         let given = longest(&whitened);
         centre(&mut whitened);

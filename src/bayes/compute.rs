@@ -14,7 +14,7 @@ use super::product;
 use super::quadrature::Scaled;
 use super::rqmc::WedgeSum;
 use super::scores::Quantity;
-use super::{biorthogonal, equidistant, line, plane, sov, tensor};
+use super::{biorthogonal, equidistant, line, memory, plane, sov, tensor};
 use crate::error::{Error, Result};
 use crate::events::Events;
 use crate::provenance::Badge;
@@ -202,6 +202,7 @@ impl Run<'_> {
                 "separation of variables of {count} classes would take too long (at most {SOV_AT_MOST}); use pair"
             )));
         }
+        memory::for_factors(count)?;
         let mut sum = WedgeSum::new(sov::error_terms(self.scene), self.spec.seed);
         let why = |sum: &WedgeSum, end: &str| {
             format!("{count} classes in {} dimensions, {} terms: {reason}{end}", self.scene.rank, sum.terms())
@@ -218,7 +219,7 @@ impl Run<'_> {
     }
 
     fn pair(&self, reason: &str, events: &mut dyn Events<Estimate>) -> Result<Estimate> {
-        let mut sum = PairSum::new(self.scene, Target::All(Quantity::Error), self.spec.seed);
+        let mut sum = PairSum::new(self.scene, Target::All(Quantity::Error), self.spec.seed)?;
         self.bounds.get_or_init(|| bounds(self.scene, || sum.log_union()));
         let why = format!("{} classes in {} dimensions: {reason}", self.scene.count(), self.scene.rank);
         refine_pairs(&mut sum, self.scene, self.spec.tolerance, |sum, met| {

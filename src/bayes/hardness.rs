@@ -57,7 +57,7 @@ fn against_rest(classes: &GaussianClasses, class: ClassId, tau: Tau, spec: &Spec
     let sum: Scaled = if scene.count() == 2 && scene.rank == 1 {
         line::bayes_error(&scene)
     } else {
-        let mut sum = PairSum::new(&scene, Target::OneVsRest(own), spec.seed);
+        let mut sum = PairSum::new(&scene, Target::OneVsRest(own), spec.seed)?;
         refine_pairs(&mut sum, &scene, spec.tolerance, |sum, _| Ok(sum.sum()))?
     };
     let scale = sum.log_scale.exp();

@@ -52,7 +52,7 @@ pub fn information(
     if let Some(sum) = exactly(&scene) {
         return Ok(put_together(classes, &scene, sum, Badge::Bounded, 0));
     }
-    let mut sum = PairSum::new(&scene, Target::All(Quantity::Entropy), spec.seed);
+    let mut sum = PairSum::new(&scene, Target::All(Quantity::Entropy), spec.seed)?;
     refine_pairs(&mut sum, &scene, spec.tolerance, |sum, _| {
         let found = put_together(classes, &scene, sum.sum(), Badge::Estimated, sum.samples());
         events.report(found)?;

@@ -17,6 +17,7 @@
 //! | `slope`, `inverse` | dE/dlog τ, τ(ε) |
 //! | `information`, `hardness` | aleatoric uncertainty and mutual information; one class against the rest, pairs |
 //! | `bench` | time to a given precision |
+//! | `memory` | room for the pairs of many classes |
 //! | `normal`, `sobol`, `simd`, `quadrature` | Φ and Φ⁻¹, points, instruction sets, rules |
 
 pub mod bench;
@@ -30,6 +31,7 @@ mod hdr;
 mod information;
 mod inverse;
 mod line;
+mod memory;
 mod monte_carlo;
 mod normal;
 mod pair;

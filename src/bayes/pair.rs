@@ -9,11 +9,13 @@
 use rayon::prelude::*;
 
 use super::classes::Scene;
+use super::memory;
 use super::quadrature::Scaled;
 use super::rqmc::{REPLICATES, mean_and_error, student_95, whole_nets};
 use super::scores::{Quantity, Scorer, Source, numerator_and_union};
 use super::simd::{Arithmetic, BLOCK, Block, Kernel, vectorise};
 use super::sobol::Scramble;
+use crate::error::Result;
 use crate::units::Seed;
 
 /// Blocks of one replicate that one thread takes at a time.
@@ -56,8 +58,12 @@ pub(super) struct PairSum {
 
 impl PairSum {
     /// Nothing sampled yet. The scene needs two groups.
-    pub fn new(scene: &Scene, target: Target, seed: Seed) -> Self {
+    ///
+    /// # Errors
+    /// When this machine has no memory for so many pairs.
+    pub fn new(scene: &Scene, target: Target, seed: Seed) -> Result<Self> {
         let count = scene.count();
+        memory::for_pairs(count, matches!(target, Target::OneVsRest(_)))?;
         let wanted = |g: usize, h: usize| match target {
             Target::All(_) => true,
             Target::OneVsRest(j) => g == j || h == j,
@@ -76,7 +82,7 @@ impl PairSum {
             }
         }
         let distances = (0..count).flat_map(|g| (0..count).map(move |h| (g, h))).map(|(g, h)| scene.distance(g, h));
-        Self {
+        Ok(Self {
             scorer: Scorer::new(scene),
             target,
             pairs,
@@ -87,7 +93,7 @@ impl PairSum {
             blocks: 0,
             sums: [0.0; REPLICATES],
             short: 0.0,
-        }
+        })
     }
 
     /// Samples up to about so many points a replicate.

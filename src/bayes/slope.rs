@@ -45,7 +45,7 @@ fn by_difference(classes: &GaussianClasses, tau: Tau, spec: &Spec) -> Result<Sca
     const STEP: f64 = 0.01;
     let at = |log_step: f64| -> Result<(Scene, PairSum)> {
         let scene = classes.scene(Tau::new(tau.get() * log_step.exp())?, Merge::Best);
-        let sum = PairSum::new(&scene, Target::All(Quantity::Error), spec.seed);
+        let sum = PairSum::new(&scene, Target::All(Quantity::Error), spec.seed)?;
         Ok((scene, sum))
     };
     let ((scene, mut below), (_, mut above)) = (at(-STEP)?, at(STEP)?);

@@ -6,6 +6,7 @@ use super::args::ExportArgs;
 use super::progress::Bar;
 use super::{Opened, print_json, with_oracle};
 use crate::bayes::{GaussianClasses, Spec, tau_of_error};
+use crate::data::size_to_tell;
 use crate::error::{Error, Result};
 use crate::events::Events;
 use crate::export::{ExportEvent, ExportSpec, Format, Manifest, export};
@@ -40,6 +41,10 @@ fn carry_out(args: &ExportArgs, opened: &Opened) -> Result<Manifest> {
     let (oracle, seed) = (args.oracle.clone(), Seed(args.seed));
     let spec =
         ExportSpec { oracle, train: args.train, test: args.test, settings: settings(args, opened)?, seed, formats };
+    let bytes = spec.least_bytes(opened.world.shape().dims(), opened.world.class_names().len());
+    if let Some(size) = size_to_tell(&args.out, bytes) {
+        eprintln!("{size} while it is made");
+    }
     export(&opened.world, &opened.info.weights_sha256, &spec, &args.out, &mut Bar::new("exporting"))
 }
 

@@ -6,9 +6,9 @@ use serde::Serialize;
 use super::args::SampleArgs;
 use super::progress::Bar;
 use super::{Opened, print_json, with_oracle};
-use crate::data::{Input, read_npz};
+use crate::data::{Input, read_npz, room_for, size_to_tell};
 use crate::error::{Error, Result};
-use crate::oracle::export::{save_latents, save_samples};
+use crate::oracle::export::{least_bytes, save_latents, save_samples};
 use crate::oracle::provenance::keep;
 use crate::oracle::rounding::Rounding;
 use crate::oracle::strategies;
@@ -43,6 +43,7 @@ fn carry_out(args: &SampleArgs, opened: &Opened) -> Result<()> {
         ));
     }
     let spec = SampleSpec { class, products: args.products, ..SampleSpec::new(args.n, Seed(args.seed)) };
+    take_room(args, opened)?;
     if let Some(look) = args.look.look() {
         return super::look::run(opened, spec, &settings, &look, &args.out, args.json);
     }
@@ -90,6 +91,19 @@ fn carry_out(args: &SampleArgs, opened: &Opened) -> Result<()> {
             "drawn with products in {}; log p(x|y) and posteriors of these images in 32 bits",
             args.products.label()
         );
+    }
+    Ok(())
+}
+
+/// Whether the disk holds what is asked for; much is told beforehand. Of given latents there are as many as a file holds.
+fn take_room(args: &SampleArgs, opened: &Opened) -> Result<()> {
+    if args.latents.is_some() {
+        return Ok(());
+    }
+    let bytes = least_bytes(&opened.world, args.n, &args.out);
+    room_for(&args.out, bytes)?;
+    if let Some(size) = size_to_tell(&args.out, bytes) {
+        eprintln!("{size}");
     }
     Ok(())
 }

@@ -14,6 +14,8 @@
 //! | `classes` | which class of a model each class of a dataset is |
 //! | `fid_stats` | statistics of other programs |
 //! | `fetch` | corpora by name |
+//! | `kinds` | what a folder is |
+//! | `space` | what this machine has room for |
 //! | `write`, `parts`, `alone` | whole files or none; temporary files; what only one process at a time may do |
 
 mod alone;
@@ -25,6 +27,7 @@ pub mod fetch;
 mod fid_stats;
 mod folder;
 mod idx;
+mod kinds;
 mod levels;
 mod names;
 mod npy;
@@ -34,6 +37,7 @@ mod pad;
 mod parts;
 pub(crate) mod pickle;
 mod source;
+mod space;
 mod stream;
 mod table;
 mod tiff;
@@ -48,12 +52,14 @@ pub use classes::{listed, numerals, places};
 pub use fid_stats::{FidStatistics, read_fid_statistics};
 pub use folder::{read_folder, read_image_files};
 pub use idx::read_idx;
+pub use kinds::{Kind, nothing_else_in};
 pub use levels::{Levels, joined, range_of};
 pub(crate) use npy::{Array, Types, Values, read_npy_file};
 pub use npz::{read_array, read_logp, read_npz};
 pub use open::{open, open_dataset, open_dataset_within, open_split, open_test, open_test_within};
 pub use parts::{host_name, is_vacant, machine, sweep_parts};
 pub(crate) use source::{CUT_SHORT, WHOLE, open_file, open_regular, read_bounded, read_bytes, read_text, said};
+pub use space::{bytes_within, least_of_picture, memory_for, room_for, size_to_tell};
 pub use stream::NpzImages;
 pub use table::{Column, Stored, write_table};
 pub use world::{WorldBatch, add_npz_in_pieces, write_npz, write_npz_in_pieces};

@@ -1,6 +1,8 @@
 //! Temporary files: whose they are, and which of them nobody will ever finish or take for content.
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use crate::error::{Error, Result};
@@ -44,6 +46,22 @@ pub fn sweep_parts(folder: &Path) -> usize {
         is_part(&name) && (writer_is_gone(&name) || old().is_some_and(|age| age > ABANDONED))
     });
     dead.filter(|entry| std::fs::remove_file(entry.path()).is_ok()).count()
+}
+
+/// Removes what killed processes of this machine have left right in a folder, of all files, once in the life of this process: folders
+/// of pictures have many files, and looking through them for each would take longer than writing it. Other programs' files
+/// are never among it, for names tell machine and process.
+pub(super) fn sweep_once(folder: &Path) {
+    static SWEPT: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+    let first = folder.canonicalize().is_ok_and(|folder| SWEPT.lock().is_ok_and(|mut swept| swept.insert(folder)));
+    let Some(entries) = first.then(|| std::fs::read_dir(folder).ok()).flatten() else { return };
+    for entry in entries.filter_map(Result::ok) {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if is_part(&name) && writer_is_gone(&name) {
+            // What cannot be removed costs room, nothing else.
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
 }
 
 /// Whether a work may begin in a folder: nothing is there but what is hidden, which a process killed in its first moment has left, or
@@ -107,6 +125,25 @@ mod tests {
         kept.sort();
         assert_eq!(left, kept);
         assert_eq!(sweep_parts(&folder.path().join("nowhere")), 0);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_folder_of_the_users_loses_only_what_is_ours() {
+        let folder = tempfile::tempdir().unwrap();
+        let dead = folder.path().join(format!(".a.npz.{}.{}.Xy12Zq.part", machine(), u32::MAX));
+        let theirs = folder.path().join(".download.part");
+        for path in [&dead, &theirs] {
+            File::create(path).unwrap();
+        }
+        let long_ago = FileTimes::new().set_modified(SystemTime::now() - 2 * ABANDONED);
+        File::options().write(true).open(&theirs).unwrap().set_times(long_ago).unwrap();
+        sweep_once(folder.path());
+        assert!(!dead.exists() && theirs.exists());
+        File::create(&dead).unwrap();
+        sweep_once(folder.path());
+        assert!(dead.exists());
+        sweep_once(&folder.path().join("nowhere"));
     }
 
     #[test]

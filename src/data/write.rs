@@ -8,7 +8,7 @@ use image::{ExtendedColorType, ImageEncoder, codecs::png::PngEncoder};
 use tempfile::NamedTempFile;
 
 use super::ImageShape;
-use super::parts::affixes;
+use super::parts::{affixes, sweep_once};
 use crate::error::{Error, Result};
 
 /// Largest side of a PNG written here, in pixels.
@@ -105,6 +105,7 @@ pub(super) fn place_file(
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
+    sweep_once(folder);
     let replace = || -> io::Result<()> {
         let mut temp = temporary_beside(path, folder)?;
         let mut buffer = BufWriter::new(Disk { file: temp.as_file_mut(), refusal: None });

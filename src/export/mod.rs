@@ -29,7 +29,10 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::{Levels, Split, alone, is_vacant, joined, range_of, read_bytes, write_atomically};
+use crate::data::{
+    Kind, Levels, Split, alone, bytes_within, is_vacant, joined, least_of_picture, nothing_else_in, range_of,
+    read_bytes, room_for, write_atomically,
+};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::experiment::Facts;
@@ -135,6 +138,23 @@ impl ExportSpec {
         own.collect::<std::collections::BTreeSet<u32>>().into_iter().collect()
     }
 
+    /// Bytes that the dataset takes while it is made, at least, of images of `dims` values in `classes` classes: its arrays, and the
+    /// pieces they are put together from, which go when it is complete.
+    pub fn least_bytes(&self, dims: usize, classes: usize) -> u64 {
+        let k = classes as u64;
+        let arrays = 4 * dims as u64 + 12 * k + 16;
+        let written = self.formats.iter().map(|format| match format {
+            Format::Npz => arrays,
+            Format::Png => least_of_picture(dims, 8),
+            Format::Png16 => least_of_picture(dims, 16),
+            Format::Parquet => least_of_picture(dims, self.parquet_bits()),
+        });
+        // Of pictures, the posteriors of the rounded images, twice.
+        let rounded = self.depths().len() as u64 * 8 * k;
+        let images = (self.train as u64).saturating_add(self.test as u64);
+        images.saturating_mul(arrays + written.sum::<u64>() + rounded)
+    }
+
     fn has(&self, format: Format) -> bool {
         self.formats.contains(&format)
     }
@@ -144,7 +164,7 @@ impl ExportSpec {
     /// # Errors
     /// Says what is wrong.
     pub fn validate(&self) -> Result<()> {
-        if self.train + self.test == 0 {
+        if self.train == 0 && self.test == 0 {
             return Err(Error::input("there is nothing to export: both --train and --test are 0"));
         }
         if self.formats.is_empty() {
@@ -253,6 +273,7 @@ impl Work<'_> {
         if let Some(manifest) = Manifest::read(self.folder)? {
             return Ok(manifest);
         }
+        self.room()?;
         for split in self.spec.splits() {
             Pieces::new(self, split).draw(events)?;
         }
@@ -282,6 +303,12 @@ impl Work<'_> {
         }
         manifest.write(self.folder)?;
         Ok(manifest)
+    }
+
+    /// Whether the disk holds what is still to be written.
+    fn room(&self) -> Result<()> {
+        let needed = self.spec.least_bytes(self.world.shape().dims(), self.world.class_names().len());
+        room_for(self.folder, needed.saturating_sub(bytes_within(self.folder)))
     }
 
     /// Makes the pictures of every split and depth, over the range of all values.
@@ -316,6 +343,11 @@ impl Work<'_> {
     fn begin(&self) -> Result<()> {
         let ticket = Ticket { weights_sha256: self.weights_sha256.to_owned(), spec: self.spec.clone() };
         let (folder, path) = (self.folder, self.folder.join(TICKET));
+        nothing_else_in(folder, Some(Kind::Dataset))?;
+        if !path.is_file() {
+            // Refused before the folder is taken, so that it is free for a smaller one.
+            self.room()?;
+        }
         std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
         if path.is_file() {
             let text = read_bytes(&path).map_err(|e| Error::io(&path, e))?;

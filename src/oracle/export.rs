@@ -1,8 +1,11 @@
 //! Samples of a world on their way to a file: npz with everything known, a contact sheet, or a folder of pictures.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
-use crate::data::{ImageShape, WorldBatch, contact_sheet, sweep_parts, write_npz_in_pieces, write_png};
+use crate::data::{
+    ImageShape, WorldBatch, contact_sheet, least_of_picture, nothing_else_in, write_npz_in_pieces, write_png,
+};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
 use crate::oracle::rounding::Rounding;
@@ -24,16 +27,26 @@ pub fn save_samples(
     path: &Path,
     events: &mut dyn Events<Progress>,
 ) -> Result<Rounding> {
-    // A process that was ended in the middle of its archive has left a part of it.
-    if let Some(folder) = path.parent() {
-        sweep_parts(if folder.as_os_str().is_empty() { Path::new(".") } else { folder });
-    }
     let mut saved = Rounding::default();
     write_samples(world, spec, indices, settings, path, &mut |samples, progress| {
         saved.add(&world.rounding(samples, settings)?);
         events.report(progress)
-    })?;
+    })
+    .map_err(drawn_anew)?;
     Ok(saved)
+}
+
+/// Bytes that `n` samples take in a file or folder of that name, at least: arrays of an `.npz` are known to the byte, pictures of a
+/// folder only about, and a contact sheet has a largest size of its own.
+pub fn least_bytes(world: &World, n: usize, path: &Path) -> u64 {
+    let (dims, classes) = (world.shape().dims(), world.class_names().len() as u64);
+    let each = match path.extension().and_then(|e| e.to_str()).map(str::to_ascii_lowercase).as_deref() {
+        // x, posterior and log p(x|y), label and H(p).
+        Some("npz") => 4 * dims as u64 + 12 * classes + 16,
+        Some("png") => 0,
+        _ => least_of_picture(dims, 8),
+    };
+    (n as u64).saturating_mul(each)
 }
 
 /// Writes the images that given latents become to a `.npz` file, as [`save_samples`] writes samples: `latents.x` is standard
@@ -70,8 +83,24 @@ pub fn save_latents(
             events.report(Progress { done: saved.images, total })?;
         }
         Ok(())
-    })?;
+    })
+    .map_err(drawn_anew)?;
     Ok(saved)
+}
+
+/// A full disk as it is where nothing is gone on with: samples are drawn from the first one.
+pub(super) fn drawn_anew(error: Error) -> Error {
+    match error {
+        Error::Io { path, source } if matches!(source.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) => {
+            Error::file(
+                path,
+                format!(
+                    "{source} (free some space, or choose another disk: the samples will be drawn from the first on)"
+                ),
+            )
+        }
+        other => other,
+    }
 }
 
 /// Endings by which somebody means a file that is none of ours, not a folder.
@@ -114,12 +143,15 @@ fn write_samples(
             "{}: samples are saved as .npz, as one .png, or as pictures in a folder",
             path.display()
         ))),
-        _ => in_batches(world, spec, indices, settings, written, &mut |samples| save_pictures(world, samples, path)),
+        _ => {
+            nothing_else_in(path, None)?;
+            in_batches(world, spec, indices, settings, written, &mut |samples| save_pictures(world, samples, path))
+        }
     }
 }
 
 /// How many samples are asked for.
-pub(super) fn asked(spec: &SampleSpec, indices: &[usize]) -> usize {
+pub fn asked(spec: &SampleSpec, indices: &[usize]) -> usize {
     if indices.is_empty() { spec.n } else { indices.len() }
 }
 
@@ -204,5 +236,12 @@ mod tests {
         assert_eq!(file_name("frog"), "frog");
         assert_eq!(file_name("../etc"), ".._etc");
         assert_eq!(file_name(".."), "class__");
+    }
+
+    #[test]
+    fn a_full_disk_keeps_no_samples() {
+        let full = drawn_anew(Error::io("a/x.npz", ErrorKind::StorageFull.into())).to_string();
+        assert!(full.starts_with("a/x.npz: ") && full.contains("free some space") && !full.contains("kept"), "{full}");
+        assert!(matches!(drawn_anew(Error::Cancelled), Error::Cancelled));
     }
 }

@@ -5,13 +5,13 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::data::{contact_sheet, write_png};
+use crate::data::{contact_sheet, nothing_else_in, write_png};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::flow::preprocess::Preprocessing;
 use crate::flow::tarflow::{Look, TarFlowConfig, TarFlowOracle};
 use crate::flow::{Architecture, Decoding};
-use crate::oracle::export::{asked, columns, file_name, passes, scale};
+use crate::oracle::export::{asked, columns, drawn_anew, file_name, passes, scale};
 use crate::oracle::world::{Sample, SampleSpec, Settings, World};
 use crate::units::ClassId;
 
@@ -120,6 +120,9 @@ pub fn save_pictures_with(
     let flow = world.can_look(look)?;
     let (shape, dims, total) = (world.shape(), world.shape().dims(), asked(spec, indices));
     let columns = if ending.as_deref() == Some("png") { Some(columns(shape, total)?) } else { None };
+    if columns.is_none() {
+        nothing_else_in(path, None)?;
+    }
     let mut sheet = Vec::new();
     let mut done = 0;
     for piece in passes(spec, indices, world.batch()) {
@@ -134,7 +137,7 @@ pub fn save_pictures_with(
             for ((picture, index), class) in pictures.chunks(dims).zip(&piece).zip(&classes) {
                 let folder = path.join(file_name(&world.class_names()[*class]));
                 std::fs::create_dir_all(&folder).map_err(|e| Error::io(&folder, e))?;
-                write_png(&folder.join(format!("{index:06}.png")), shape, picture)?;
+                write_png(&folder.join(format!("{index:06}.png")), shape, picture).map_err(drawn_anew)?;
             }
         }
         done += piece.len();
@@ -142,7 +145,7 @@ pub fn save_pictures_with(
     }
     if let Some(columns) = columns {
         let (shape, sheet) = contact_sheet(shape, &sheet, columns, scale(shape))?;
-        write_png(path, shape, &sheet)?;
+        write_png(path, shape, &sheet).map_err(drawn_anew)?;
     }
     Ok(total)
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use super::metrics::{self, Line};
 use super::pools;
 use super::status::Status;
-use crate::data::{read_bytes, read_text, sweep_parts, write_atomically};
+use crate::data::{Kind, nothing_else_in, read_bytes, read_text, sweep_parts, write_atomically};
 use crate::error::{Error, Result};
 use crate::experiment::{Cell, CellResult, Data, DataRecord, ExperimentSpec, Files, HardnessSpec, Summary, Truth};
 use crate::oracle::rounding::Rounding;
@@ -120,9 +120,10 @@ impl RunFolder {
     /// Writes the spec of a run into its folder, before there is a plan.
     ///
     /// # Errors
-    /// When the folder holds another run, or cannot be written.
+    /// When the folder holds another run or something else, or cannot be written.
     pub fn write_spec(path: &Path, spec: &ExperimentSpec) -> Result<PathBuf> {
         spec.validate()?;
+        nothing_else_in(path, Some(Kind::Run))?;
         std::fs::create_dir_all(path).map_err(|e| Error::io(path, e))?;
         let file = path.join(SPEC);
         let text = toml::to_string_pretty(spec).map_err(|e| Error::file(&file, e.to_string()))?;

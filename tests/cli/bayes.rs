@@ -37,6 +37,18 @@ fn a_problem_file_needs_no_flow() {
     assert_eq!(found["value"], found["tau"]);
 }
 
+/// The distances of all pairs of a million classes take 22 TiB: said before any is taken.
+#[test]
+fn what_memory_cannot_hold_is_refused_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("million.json");
+    let means: Vec<String> = (0..1_000_000).map(|k| format!("[{k}]")).collect();
+    std::fs::write(&path, format!(r#"{{"means":[{}],"cov_diag":[1]}}"#, means.join(","))).unwrap();
+    let said = fail(1, &["bayes-error", text(&path)]);
+    assert!(said.contains("1000000 classes need 22351.8 GiB of memory"), "{said}");
+    assert!(said.contains("available") && said.contains("fewer classes"), "{said}");
+}
+
 /// 0.3 Q(½ + ln(3/7)) + 0.7 Q(½ − ln(3/7)).
 const EXACT: f64 = 0.2530043786236346;
 

@@ -69,6 +69,23 @@ fn samples_beyond_number_are_drawn_pass_by_pass() {
     assert!(matches!(done, Err(Error::Cancelled)), "{done:?}");
 }
 
+/// As many images as no disk holds, for each form: refused before a folder or file is begun.
+#[test]
+#[cfg(target_os = "linux")]
+fn what_no_disk_holds_is_refused_before_a_draw() {
+    let place = tempfile::tempdir().unwrap();
+    let many = "1000000000000000";
+    for (command, name) in [("sample", "x.npz"), ("sample", "pictures"), ("export", "dataset")] {
+        let out = place.path().join(name);
+        let count = if command == "sample" { "--n" } else { "--train" };
+        let said = fail(1, &[command, "mnist", count, many, "--device", "cpu", "--out", text(&out)]);
+        let last = said.lines().last().unwrap();
+        assert!(last.contains(text(place.path())) && last.contains("No space left for it"), "{said}");
+        assert!(last.contains("GiB, and") && last.contains("fewer images"), "{said}");
+        assert!(!out.exists(), "{name}");
+    }
+}
+
 #[test]
 fn a_walk_without_end_is_refused() {
     for steps in ["0", "10001", "1000000000000", "18446744073709551615"] {

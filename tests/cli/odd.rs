@@ -173,7 +173,7 @@ fn what_an_ended_sample_leaves_goes_with_the_next() {
         let names = std::fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().file_name());
         names.filter(|name| name.to_string_lossy().ends_with(".part")).count()
     };
-    let args = ["sample", "mnist", "--n", "10000000", "--device", "cpu", "--out", text(&out)];
+    let args = ["sample", "mnist", "--n", "200000", "--device", "cpu", "--out", text(&out)];
     let mut child = bayescope(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let begun = Instant::now();
     while parts() == 0 {
@@ -185,4 +185,71 @@ fn what_an_ended_sample_leaves_goes_with_the_next() {
     crate::run::succeed(&["sample", "mnist", "--n", "1", "--device", "cpu", "--out", text(&out)]);
     assert_eq!(parts(), 0);
     assert!(out.is_file());
+}
+
+/// Results are not written into a folder that is something else, nor into the one that is read.
+#[test]
+fn folders_that_are_something_else_stay_as_they_are() {
+    let place = tempfile::tempdir().unwrap();
+    let names = |folder: &Path| {
+        let mut names: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    let pictures = place.path().join("pictures");
+    crate::run::succeed(&["sample", "mnist", "--n", "3", "--device", "cpu", "--out", text(&pictures)]);
+    let into = |mark: &str, command: &[&str]| {
+        let folder = place.path().join(mark);
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join(mark), "{}").unwrap();
+        let args = [command, &["--device", "cpu", "--out", text(&folder)]].concat();
+        let said = crate::run::fail(1, &args);
+        assert!(said.contains("holds a") && said.contains(mark) && said.contains("another folder"), "{args:?}: {said}");
+        assert_eq!(names(&folder), [mark], "{args:?}");
+    };
+    let sample: &[&str] = &["sample", "mnist", "--n", "3"];
+    let posterior: &[&str] = &["posterior", "mnist", text(&pictures), "--no-compare"];
+    let run: &[&str] = &["run", "scaling-quick"];
+    let export: &[&str] = &["export", "mnist", "--train", "3", "--test", "3"];
+    let strangers: [(&str, &[&[&str]]); 6] = [
+        ("dataset.json", &[sample, posterior, run]),
+        ("oracle.json", &[sample, posterior, run, export]),
+        ("flows.json", &[sample, posterior, run, export]),
+        ("run.toml", &[sample, posterior, export]),
+        ("job.json", &[sample, run, export]),
+        ("export.json", &[sample, posterior, run]),
+    ];
+    for (mark, commands) in strangers {
+        commands.iter().for_each(|command| into(mark, command));
+    }
+    let before = names(&pictures);
+    let args = [posterior, &["--device", "cpu", "--out", text(&pictures)]].concat();
+    let said = crate::run::fail(1, &args);
+    assert!(said.contains("read from"), "{said}");
+    assert_eq!(names(&pictures), before);
+}
+
+/// Every file goes through the same door, which takes away what killed processes of this machine have left in its folder.
+#[test]
+#[cfg(target_os = "linux")]
+fn what_killed_processes_leave_goes_with_the_next_file() {
+    let place = tempfile::tempdir().unwrap();
+    let dataset = place.path().join("dataset");
+    std::fs::create_dir(&dataset).unwrap();
+    let dead = |folder: &Path| {
+        // Larger than any process can be called.
+        let name = format!(".w.npz.{}.{}.Xy12Zq.part", bayescope::data::machine(), u32::MAX);
+        std::fs::write(folder.join(&name), "half").unwrap();
+        folder.join(name)
+    };
+    let (out, begun) = (place.path().join("w.npz"), dead(place.path()));
+    let theirs = place.path().join(".download.part");
+    std::fs::write(&theirs, "of another program").unwrap();
+    let walk = ["walk", "mnist", "--from", "sample:0", "--to", "sample:1", "--steps", "3", "--device", "cpu", "--out"];
+    crate::run::succeed(&[walk.as_slice(), &[text(&out)]].concat());
+    assert!(out.is_file() && !begun.exists() && theirs.exists());
+    let begun = dead(&dataset);
+    let export = ["export", "mnist", "--train", "2", "--test", "2", "--format", "npz", "--device", "cpu", "--out"];
+    crate::run::succeed(&[export.as_slice(), &[text(&dataset)]].concat());
+    assert!(dataset.join("dataset.json").is_file() && !begun.exists());
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::data::{read_bytes, write_atomically};
+use crate::data::{Kind, nothing_else_in, read_bytes, write_atomically};
 use crate::error::{Error, Result};
 use crate::flow::Precision;
 use crate::flow::preprocess::Dequantisation;
@@ -67,8 +67,16 @@ impl Job {
     /// The job in its folder: made with it where there is none.
     ///
     /// # Errors
-    /// When the folder holds another job (says what differs), or the system refuses.
+    /// When the folder holds another job (says what differs) or something else, is the one that the images are read from, or the
+    /// system refuses.
     pub fn settle(&self, folder: &Path) -> Result<()> {
+        nothing_else_in(folder, Some(Kind::Posteriors))?;
+        if !folder.join(JOB).exists() && self.is_read_from(folder) {
+            return Err(Error::file(
+                folder,
+                "is the folder that the images are read from; choose another folder for --out",
+            ));
+        }
         std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
         let path = folder.join(JOB);
         if !path.exists() {
@@ -85,6 +93,12 @@ impl Job {
             path,
             format!("is of another job ({what}): give --out another folder, or ask for the same again"),
         ))
+    }
+
+    /// Whether the images lie in this very folder, by whatever name it is called.
+    fn is_read_from(&self, folder: &Path) -> bool {
+        let place = |path: &Path| path.canonicalize().ok();
+        place(folder).is_some_and(|folder| place(Path::new(&self.input.name)) == Some(folder))
     }
 
     /// Reads the description of a job folder.

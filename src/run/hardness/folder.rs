@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use super::super::folder::{RESULT, SPEC, keep, read_json, write_json, write_summary};
 use super::super::status::{State, Status};
-use crate::data::{read_text, sweep_parts};
+use crate::data::{Kind, nothing_else_in, read_text, sweep_parts};
 use crate::error::{Error, Result};
 use crate::experiment::HardnessSpec;
 use crate::experiment::hardness::{CorpusResult, Ranking, Trouble};
@@ -83,8 +83,9 @@ impl HardnessFolder {
     /// Writes the spec of a ranking into its folder.
     ///
     /// # Errors
-    /// When the folder holds another run, or cannot be written.
+    /// When the folder holds another run or something else, or cannot be written.
     pub fn write_spec(path: &Path, spec: &HardnessSpec) -> Result<PathBuf> {
+        nothing_else_in(path, Some(Kind::Run))?;
         std::fs::create_dir_all(path).map_err(|e| Error::io(path, e))?;
         let file = path.join(SPEC);
         let text = toml::to_string_pretty(spec).map_err(|e| Error::file(&file, e.to_string()))?;

@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use super::{Sink, opened_of};
+use crate::data::room_for;
 use crate::error::Result;
 use crate::flow::tarflow::Look;
-use crate::oracle::export::save_samples;
+use crate::oracle::export::{asked, least_bytes, save_samples};
 use crate::oracle::look::save_pictures_with;
 use crate::oracle::provenance::keep;
 use crate::oracle::world::{SampleSpec, Settings};
@@ -21,6 +22,7 @@ pub fn samples(
 ) -> Result<String> {
     let opened = opened_of(desk)?;
     let mut sink = Sink::new(line, &desk.interactive, Some(&opened.world), id, control);
+    room_for(path, least_bytes(&opened.world, asked(spec, indices), path))?;
     let saved = save_samples(&opened.world, spec, indices, settings, path, &mut sink)?;
     let provenance = opened.info.of_samples(spec, indices, settings, &saved, path);
     line.send(Event::Made(Box::new(keep(path, "samples", provenance, &mut sink)?)));
@@ -40,6 +42,7 @@ pub fn pictures(
 ) -> Result<String> {
     let opened = opened_of(desk)?;
     let mut sink = Sink::new(line, &desk.interactive, Some(&opened.world), id, control);
+    room_for(path, least_bytes(&opened.world, asked(spec, indices), path))?;
     let n = save_pictures_with(&opened.world, spec, indices, settings, look, path, &mut sink)?;
     let provenance = opened.info.of_pictures(spec, indices, settings, look);
     line.send(Event::Made(Box::new(keep(path, "pictures with a look", provenance, &mut sink)?)));

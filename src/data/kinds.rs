@@ -1,0 +1,75 @@
+//! What a folder is, by the file that every folder of its kind has: results are not written into what is something else.
+
+use std::path::Path;
+
+use super::DATASET;
+use crate::error::{Error, Result};
+
+/// What a folder of files that belong together may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Of `export`, complete or begun.
+    Dataset,
+    /// A world, or one flow per class.
+    Oracle,
+    /// Of `run`.
+    Run,
+    /// Of `posterior --out`.
+    Posteriors,
+}
+
+impl Kind {
+    fn label(self) -> &'static str {
+        match self {
+            Self::Dataset => "a dataset",
+            Self::Oracle => "an oracle",
+            Self::Run => "a run",
+            Self::Posteriors => "a job of posteriors",
+        }
+    }
+}
+
+/// Files by which a folder is known.
+const MARKS: [(&str, Kind); 6] = [
+    (DATASET, Kind::Dataset),
+    ("export.json", Kind::Dataset),
+    ("oracle.json", Kind::Oracle),
+    ("flows.json", Kind::Oracle),
+    ("run.toml", Kind::Run),
+    ("job.json", Kind::Posteriors),
+];
+
+/// Refuses a folder that is something else than what is going to be written there: `own`, or none of the kinds. One that is not
+/// there, or that no file tells of, may be taken.
+///
+/// # Errors
+/// Names the folder, what it is, and the file that tells.
+pub fn nothing_else_in(folder: &Path, own: Option<Kind>) -> Result<()> {
+    let marks = || MARKS.into_iter().filter(|(name, _)| folder.join(name).exists());
+    if marks().any(|(_, kind)| Some(kind) == own) {
+        return Ok(());
+    }
+    marks().next().map_or(Ok(()), |(name, kind)| {
+        Err(Error::file(folder, format!("holds {} ({name}); choose another folder", kind.label())))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_what_its_file_says() {
+        let place = tempfile::tempdir().unwrap();
+        nothing_else_in(place.path(), None).unwrap();
+        nothing_else_in(&place.path().join("nowhere"), Some(Kind::Run)).unwrap();
+        std::fs::write(place.path().join("oracle.json"), "").unwrap();
+        let said = nothing_else_in(place.path(), Some(Kind::Run)).unwrap_err().to_string();
+        assert!(said.contains("holds an oracle (oracle.json)"), "{said}");
+        assert!(nothing_else_in(place.path(), None).is_err());
+        nothing_else_in(place.path(), Some(Kind::Oracle)).unwrap();
+        // What was begun there before goes on.
+        std::fs::write(place.path().join("run.toml"), "").unwrap();
+        nothing_else_in(place.path(), Some(Kind::Run)).unwrap();
+    }
+}
