@@ -45,6 +45,7 @@ use crate::error::{Error, Result, shown};
 use crate::flow::Precision;
 use crate::flow::weights::Weights;
 use crate::oracle::folder::{self, OracleInfo};
+use crate::oracle::provenance::Machine;
 use crate::oracle::strategies;
 use crate::oracle::world::World;
 use args::{BenchTask, Cli, Command, Compute, Explore};
@@ -178,6 +179,8 @@ struct Opened {
     world: World,
     /// What computes, in words.
     device: String,
+    /// What computes, as records name it.
+    machine: Machine,
 }
 
 /// Opens an oracle where and as exactly as asked.
@@ -232,7 +235,8 @@ fn open_read(
     if let (Some(flow), Some(known)) = (world.flow().class_map(), known) {
         flow.set_strategies(known.strategies());
     }
-    Ok(Opened { name: oracle.to_owned(), info, world, device })
+    let machine = Machine::with(&chosen.report.used);
+    Ok(Opened { name: oracle.to_owned(), info, world, device, machine })
 }
 
 /// One JSON document on stdout.

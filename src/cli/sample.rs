@@ -66,7 +66,7 @@ fn carry_out(args: &SampleArgs, opened: &Opened) -> Result<()> {
     if let Some(latents) = &args.latents {
         provenance = provenance.with("latents", latents.display().to_string());
     }
-    keep(&args.out, "samples", provenance, &mut silent())?;
+    keep(&args.out, "samples", provenance, &opened.machine, &mut silent())?;
     let file = args.out.display().to_string();
     if args.json {
         let info = &opened.info;
