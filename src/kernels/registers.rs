@@ -35,6 +35,12 @@ fn asked() -> Asked {
     })
 }
 
+/// Settles on the kernels without vector instructions, whatever `BAYESCOPE_SIMD` asks for: their sums have one order on every
+/// processor. Before any kernel has run; later it changes nothing.
+pub fn settle_on_portable() {
+    ASKED.get_or_init(|| Asked::Portable);
+}
+
 /// What `BAYESCOPE_SIMD` asks for, where that is nothing this program knows.
 pub fn unknown_request() -> Option<String> {
     let asked = std::env::var_os("BAYESCOPE_SIMD")?.to_string_lossy().into_owned();
