@@ -16,7 +16,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum Error {
     /// The operating system refused to read or write a file (missing, permission, full disk).
-    #[error("{}: {source}{}", path.display(), hint(source))]
+    #[error("{}: {source}{}", shown_path(path), hint(source))]
     Io {
         /// The file in question.
         path: PathBuf,
@@ -24,7 +24,7 @@ pub enum Error {
         source: std::io::Error,
     },
     /// A file was read but is not what it should be.
-    #[error("{}: {cause}", path.display())]
+    #[error("{}: {cause}", shown_path(path))]
     File {
         /// The file in question.
         path: PathBuf,
@@ -165,18 +165,71 @@ pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
 /// Text that may hold names from files, for a terminal: control signs other than ends of lines and tabs, and signs that turn the
 /// direction of writing, become `\u{…}`.
 pub fn shown(text: &str) -> Cow<'_, str> {
-    let harmless = |c: char| matches!(c, '\n' | '\t') || !commands(c);
-    if text.chars().all(harmless) {
+    escaped(text, |c| matches!(c, '\n' | '\t') || !commands(c))
+}
+
+/// A name for the inside of a line: as [`shown`], but ends of lines and tabs become `\u{…}`, too, so that no name begins a line.
+pub fn in_line(name: &str) -> Cow<'_, str> {
+    escaped(name, |c| !commands(c))
+}
+
+/// A path for the inside of a line; of one that no disk has (more than 4,096 signs), begin and end.
+fn shown_path(path: &Path) -> String {
+    let path = path.display().to_string();
+    let signs = path.chars().count();
+    if signs <= LONGEST_PATH {
+        return in_line(&path).into_owned();
+    }
+    let begin: String = path.chars().take(NAME).collect();
+    let end: String = path.chars().skip(signs - NAME).collect();
+    format!("{}…{}", in_line(&begin), in_line(&end))
+}
+
+/// Most signs of a path that is told as a whole: as many as a disk takes.
+const LONGEST_PATH: usize = 4096;
+
+/// Most bytes of a name: class names become names of folders.
+const NAME: usize = 200;
+
+/// Whether a name from a file can stand in a line and in a table: short, and without signs that command a terminal or end a line.
+///
+/// # Errors
+/// Says what is wrong, with how the name begins.
+pub fn check_name(name: &str) -> Result<(), String> {
+    if name.len() <= NAME && !name.chars().any(commands) {
+        return Ok(());
+    }
+    Err(format!("a name is longer than {NAME} bytes, or has control signs: {}", begin(name)))
+}
+
+/// Whether words from a file can stand in a line: as [`check_name`], of any length.
+///
+/// # Errors
+/// Says what is wrong, with how the words begin.
+pub fn check_words(words: &str) -> Result<(), String> {
+    if !words.chars().any(commands) {
+        return Ok(());
+    }
+    Err(format!("words that belong into one line have control signs or ends of lines: {}", begin(words)))
+}
+
+/// The first signs of a text that cannot be told as it is.
+fn begin(text: &str) -> String {
+    text.chars().take(40).flat_map(char::escape_debug).chain(['…']).collect()
+}
+
+fn escaped(text: &str, harmless: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if text.chars().all(&harmless) {
         return Cow::Borrowed(text);
     }
     let one = |c: char| if harmless(c) { c.to_string() } else { c.escape_unicode().to_string() };
     Cow::Owned(text.chars().map(one).collect())
 }
 
-/// Whether a sign commands a terminal or turns the direction of writing.
-pub fn commands(c: char) -> bool {
+/// Whether a sign commands a terminal, ends a line or turns the direction of writing.
+fn commands(c: char) -> bool {
     c.is_control()
-        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// The way out of the system errors users meet most.
@@ -195,6 +248,18 @@ mod tests {
     use std::process::Command;
 
     use super::*;
+
+    #[test]
+    fn what_stands_in_a_line_begins_no_other() {
+        assert_eq!(Error::file("a\nb\u{1b}", "is odd").to_string(), "a\\u{a}b\\u{1b}: is odd");
+        let long = Error::file(format!("/{}/end", "x".repeat(5000)), "is odd").to_string();
+        assert!(long.chars().count() < 420 && long.ends_with("x/end: is odd"), "{long}");
+        assert_eq!((check_name("fünf\u{301}"), check_words(&"x ".repeat(500))), (Ok(()), Ok(())));
+        for name in ["a\nb", "a\tb", "a\u{2028}b", "a\u{202e}b", "\u{1b}[2J", &"x".repeat(201)] {
+            let why = check_name(name).unwrap_err();
+            assert!(!why.chars().any(commands) && why.len() < 400, "{why}");
+        }
+    }
 
     /// A hook is the whole program's, so this is a program of its own: the test started once more, alone.
     #[test]

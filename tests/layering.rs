@@ -51,8 +51,8 @@ const NEIGHBOURS: &[(&str, &[&str])] = &[
     // What a network gives becomes log-probabilities by the same lines, in f64, that `measure` normalises and refuses by.
     // `measure` imports nothing of `classifier`: no ring closes.
     ("classifier", &["measure::log_softmax"]),
-    // What BAYESCOPE_SIMD asks for is refused before anything computes.
-    ("cli", &["kernels::unknown_request"]),
+    // What BAYESCOPE_SIMD asks for is refused, and --reproducible is settled, before anything computes.
+    ("cli", &["kernels::unknown_request", "kernels::settle_on_portable"]),
 ];
 
 /// Rooms that may import all that compute, and those named with them.

@@ -113,6 +113,7 @@ fn explain(opened: &Opened, args: &EvidenceArgs) -> Result<()> {
             path,
             "evidence maps",
             provenance.for_the_eye("colours scaled to the strongest cell of each"),
+            &opened.machine,
             &mut silent(),
         )?;
     }

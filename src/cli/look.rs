@@ -76,7 +76,8 @@ struct Report<'a> {
 /// Writes pictures and says what they are.
 pub fn run(opened: &Opened, spec: SampleSpec, settings: &Settings, look: &Look, out: &Path, json: bool) -> Result<()> {
     let pictures = save_pictures_with(&opened.world, &spec, &[], settings, look, out, &mut Bar::new("sampling"))?;
-    keep(out, "pictures with a look", opened.info.of_pictures(&spec, &[], settings, look), &mut silent())?;
+    let provenance = opened.info.of_pictures(&spec, &[], settings, look);
+    keep(out, "pictures with a look", provenance, &opened.machine, &mut silent())?;
     let file = out.display().to_string();
     if json {
         let Look { guidance, denoise } = *look;

@@ -40,11 +40,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use clap::Parser;
 use serde::Serialize;
 
-use crate::device::{Chosen, choose, explain, on_device};
+use crate::device::{Chosen, DeviceChoice, choose, explain, on_device};
 use crate::error::{Error, Result, shown};
-use crate::flow::Precision;
 use crate::flow::weights::Weights;
+use crate::flow::{Architecture, Precision};
 use crate::oracle::folder::{self, OracleInfo};
+use crate::oracle::provenance::Machine;
 use crate::oracle::strategies;
 use crate::oracle::world::World;
 use args::{BenchTask, Cli, Command, Compute, Explore};
@@ -73,7 +74,7 @@ pub fn main() -> ExitCode {
     let filter = tracing_subscriber::EnvFilter::try_from_env("BAYESCOPE_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("bayescope=warn,error"));
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
-    let done = known_instructions().and_then(|()| carry_out(cli));
+    let done = settle_instructions(cli.reproducible).and_then(|()| carry_out(cli));
     match done {
         Ok(()) if UNSAID.load(Ordering::Relaxed) => ExitCode::FAILURE,
         Ok(()) => ExitCode::SUCCESS,
@@ -89,10 +90,40 @@ pub fn main() -> ExitCode {
 }
 
 /// Instructions that this program does not know are refused, so that nobody takes other figures for theirs.
-fn known_instructions() -> Result<()> {
-    crate::kernels::unknown_request().map_or(Ok(()), |asked| {
-        Err(Error::input(format!("BAYESCOPE_SIMD={asked} is not known; give avx2, portable or nothing")))
-    })
+fn settle_instructions(reproducible: bool) -> Result<()> {
+    if let Some(asked) = crate::kernels::unknown_request() {
+        return Err(Error::input(format!("BAYESCOPE_SIMD={asked} is not known; give avx2, portable or nothing")));
+    }
+    if reproducible {
+        crate::kernels::settle_on_portable();
+        REPRODUCIBLE.store(true, Ordering::Relaxed);
+    }
+    Ok(())
+}
+
+/// Whether `--reproducible` was given.
+static REPRODUCIBLE: AtomicBool = AtomicBool::new(false);
+
+fn reproducible() -> bool {
+    REPRODUCIBLE.load(Ordering::Relaxed)
+}
+
+/// Whether what `--reproducible` promises holds for a world on a device.
+fn keeps_promise(info: &OracleInfo, chosen: &Chosen) -> Result<()> {
+    if !reproducible() {
+        return Ok(());
+    }
+    if chosen.report.used.choice != DeviceChoice::Cpu {
+        return Err(Error::input("--reproducible needs --device cpu: other devices add in an order of their own"));
+    }
+    if matches!(info.architecture, Architecture::Glow(_)) {
+        return Err(Error::input(format!(
+            "--reproducible: {} is a Glow, whose matrix products are those of a library that chooses its instructions by the processor; \
+             only TarFlow worlds can be reproduced on every one",
+            info.name
+        )));
+    }
+    Ok(())
 }
 
 fn carry_out(cli: Cli) -> Result<()> {
@@ -178,6 +209,8 @@ struct Opened {
     world: World,
     /// What computes, in words.
     device: String,
+    /// What computes, as records name it.
+    machine: Machine,
 }
 
 /// Opens an oracle where and as exactly as asked.
@@ -201,7 +234,7 @@ fn suited(compute: &Compute) -> Result<(Chosen, Precision)> {
 }
 
 fn suits(chosen: &Chosen, precision: Precision) -> Result<()> {
-    if precision == Precision::F64 && chosen.report.used.choice != crate::device::DeviceChoice::Cpu {
+    if precision == Precision::F64 && chosen.report.used.choice != DeviceChoice::Cpu {
         return Err(Error::input(
             "--precision f64 needs --device cpu: adapters differ in what 64-bit arithmetic they have",
         ));
@@ -226,13 +259,16 @@ fn open_read(
     chosen: &Chosen,
     precision: Precision,
 ) -> Result<Opened> {
+    keeps_promise(&info, chosen)?;
     let world = info.clone().build(weights, &chosen.device, precision, chosen.batch)?.world;
     let device = chosen.report.used.label();
-    let known = strategies::remembered(&info.weights_sha256, &device, world.batch().next_power_of_two());
+    let images = world.batch().next_power_of_two();
+    let known = if reproducible() { None } else { strategies::remembered(&info.weights_sha256, &device, images) };
     if let (Some(flow), Some(known)) = (world.flow().class_map(), known) {
         flow.set_strategies(known.strategies());
     }
-    Ok(Opened { name: oracle.to_owned(), info, world, device })
+    let machine = Machine::with(&chosen.report.used);
+    Ok(Opened { name: oracle.to_owned(), info, world, device, machine })
 }
 
 /// One JSON document on stdout.

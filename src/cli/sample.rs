@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::args::SampleArgs;
 use super::progress::Bar;
-use super::{Opened, print_json, with_oracle};
+use super::{Opened, print_json, reproducible, with_oracle};
 use crate::data::{Input, read_npz, room_for, size_to_tell};
 use crate::error::{Error, Result};
 use crate::oracle::export::{least_bytes, save_latents, save_samples};
@@ -47,7 +47,7 @@ fn carry_out(args: &SampleArgs, opened: &Opened) -> Result<()> {
     if let Some(look) = args.look.look() {
         return super::look::run(opened, spec, &settings, &look, &args.out, args.json);
     }
-    if args.n >= WORTH_MEASURING && args.latents.is_none() {
+    if args.n >= WORTH_MEASURING && args.latents.is_none() && !reproducible() {
         let (flow, sha256) = (opened.world.flow(), &opened.info.weights_sha256);
         let mut bar = Bar::new("measuring the ways of sampling");
         if let Some(measured) = strategies::adopt(flow, sha256, &opened.device, opened.world.batch(), &mut bar)? {
@@ -67,7 +67,7 @@ fn carry_out(args: &SampleArgs, opened: &Opened) -> Result<()> {
     if let Some(latents) = &args.latents {
         provenance = provenance.with("latents", latents.display().to_string());
     }
-    keep(&args.out, "samples", provenance, &mut silent())?;
+    keep(&args.out, "samples", provenance, &opened.machine, &mut silent())?;
     let file = args.out.display().to_string();
     if args.json {
         let info = &opened.info;

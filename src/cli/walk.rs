@@ -65,7 +65,8 @@ fn walk_in(opened: &Opened, args: &WalkArgs) -> Result<()> {
     drop(bar);
     if let Some(path) = &args.out {
         save(&opened.world, &walked, path)?;
-        keep(path, "points of a walk", opened.info.of_walk(&settings, path), &mut silent())?;
+        let provenance = opened.info.of_walk(&settings, path);
+        keep(path, "points of a walk", provenance, &opened.machine, &mut silent())?;
     }
     let file = args.out.as_ref().map(|path| path.display().to_string());
     let info = &opened.info;

@@ -62,7 +62,8 @@ impl NpzImages {
         if entry.compression() != CompressionMethod::Stored {
             return Ok(None);
         }
-        let (start, size) = (entry.data_start(), entry.size());
+        let Some(start) = entry.data_start() else { return Ok(None) };
+        let size = entry.size();
         let (header, taken) = read_header(&mut entry).map_err(|cause| bad(format!("array x: {cause}")))?;
         let [images, channels @ (1 | 3), height, width] = header.shape[..] else { return Ok(None) };
         if header.descr != TYPE || header.fortran {

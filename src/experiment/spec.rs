@@ -12,7 +12,7 @@ use super::cell::Cell;
 use super::kinds::Experiment;
 use crate::classifier::{Architecture, Labels, TrainingSpec};
 use crate::data::read_text;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, check_name, check_words};
 use crate::oracle::library;
 use crate::oracle::posterior::Prior;
 use crate::oracle::world::Settings;
@@ -170,11 +170,22 @@ impl ExperimentSpec {
         Ok(spec)
     }
 
+    /// Whether its names can stand in lines and tables.
+    ///
+    /// # Errors
+    /// Says how the one begins that cannot.
+    pub fn check_names(&self) -> Result<(), String> {
+        check_name(&self.name)?;
+        check_words(&self.world.oracle)?;
+        self.experiment.conditions().iter().try_for_each(|name| check_name(name))
+    }
+
     /// Whether it can be planned.
     ///
     /// # Errors
     /// Says what is wrong.
     pub fn validate(&self) -> Result<()> {
+        self.check_names().map_err(Error::input)?;
         let GridSpec { architectures, train_sizes, seeds, labels } = &self.grid;
         let checks = [
             (!architectures.is_empty(), "grid.architectures is empty"),

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::arrays::{integers, matrix};
 use crate::data::{Archive, DATASET, Split, Types, read_bytes};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, check_name};
 use crate::events::{Events, Progress, silent};
 use crate::flow::weights::sha256;
 use crate::measure::log_softmax;
@@ -176,7 +176,11 @@ impl Manifest {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(e) => return Err(Error::io(path, e)),
         };
-        serde_json::from_slice(&bytes).map_err(|e| Error::file(path, format!("is no manifest of a dataset: {e}")))
+        let wrong = |cause| Error::file(&path, cause);
+        let read = serde_json::from_slice(&bytes);
+        let manifest: Self = read.map_err(|e| wrong(format!("is no manifest of a dataset: {e}")))?;
+        manifest.class_names.iter().try_for_each(|name| check_name(name)).map_err(wrong)?;
+        Ok(manifest)
     }
 }
 

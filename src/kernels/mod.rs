@@ -22,4 +22,4 @@ pub use outer::add_transposed_product;
 pub use pool::Pool;
 pub use product::{Panels, Strides, Term, WORTH_A_THREAD, multiply};
 pub use real::Real;
-pub use registers::{instructions, unknown_request, vectorise};
+pub use registers::{instruction_set, instructions, settle_on_portable, unknown_request, vectorise};

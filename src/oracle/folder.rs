@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use crate::data::{read_bytes, write_atomically};
 use crate::device::largest_buffer;
-use crate::error::{Error, Result, commands};
+use crate::error::{Error, Result, check_name, check_words, in_line};
 use crate::events::{Events, Progress, silent};
 use crate::flow::import::{Checkpoint, Inferred, read_checkpoint};
 use crate::flow::preprocess::Preprocessing;
@@ -212,19 +212,20 @@ fn read_folder(folder: &Path, events: &mut dyn Events<Progress>) -> Result<(Orac
 /// Newest format of a description that is known.
 const FORMAT: u32 = 1;
 
-/// Most bytes of a name: class names become names of folders.
-const NAME: usize = 200;
-
-/// Whether a description is one that this program knows, and its names can stand on a terminal and on a disk, each for one class.
+/// Whether a description is one that this program knows, and its names and words can stand on a terminal and on a disk, each name for
+/// one class.
 fn check_names(info: &OracleInfo) -> Result<(), String> {
     if info.format > FORMAT {
         return Err(format!("has format {}; this program knows formats up to {FORMAT}: take a newer one", info.format));
     }
     for name in info.class_names.iter().chain([&info.name]) {
-        if name.len() > NAME || name.chars().any(commands) {
-            let begin: String = name.chars().take(40).flat_map(char::escape_debug).collect();
-            return Err(format!("a name is longer than {NAME} bytes, or has control signs: {begin}…"));
-        }
+        check_name(name)?;
+    }
+    let words = [&info.family, &info.preprocessing, &info.weights_sha256, &info.storage];
+    let mut words = words.into_iter().chain(info.inferred.iter().flatten()).chain(&info.flows);
+    words.try_for_each(|words| check_words(words))?;
+    if let Some(TrainingRecord { data, pixels_sha256, device, finished, .. }) = &info.training {
+        [data, pixels_sha256, device, finished].into_iter().try_for_each(|words| check_words(words))?;
     }
     let mut seen = HashSet::new();
     match info.class_names.iter().find(|name| !seen.insert(name.as_str())) {
@@ -251,7 +252,8 @@ pub(crate) fn check_architecture(path: &Path, config: &Architecture, info: &Orac
 fn describe_checkpoint(path: &Path, events: &mut dyn Events<Progress>) -> Result<(OracleInfo, Weights)> {
     let Checkpoint { inferred, weights } = read_checkpoint(path, events)?;
     let Inferred { architecture, pixels, classes, sentences } = inferred;
-    let name = path.file_name().map_or_else(|| "checkpoint".into(), |name| name.to_string_lossy().into_owned());
+    let name =
+        path.file_name().map_or_else(|| "checkpoint".into(), |name| in_line(&name.to_string_lossy()).into_owned());
     let info = OracleInfo {
         format: 1,
         name,
@@ -311,7 +313,11 @@ pub(crate) fn describe(
         inferred: None,
         flows: Vec::new(),
         training: Some(TrainingRecord {
-            data: spec.data.description.clone().unwrap_or_else(|| spec.data.path.display().to_string()),
+            data: spec
+                .data
+                .description
+                .clone()
+                .unwrap_or_else(|| in_line(&spec.data.path.display().to_string()).into_owned()),
             pixels_sha256: trained.pixels_sha256.clone(),
             images: trained.images,
             spec: spec.clone(),

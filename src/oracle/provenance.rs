@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::data::write_atomically;
-use crate::device::Products;
+use crate::device::{Candidate, DeviceChoice, Products};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::flow::tarflow::Look;
 use crate::flow::weights::sha256;
+use crate::kernels::instruction_set;
 use crate::oracle::folder::OracleInfo;
 use crate::oracle::rounding::Rounding;
 use crate::oracle::world::{SampleSpec, Settings};
@@ -18,11 +19,37 @@ use crate::provenance::{Badge, Made, Provenance};
 /// Pictures are clipped and have 8 bits.
 const EIGHT_BITS: &str = "clipped and rounded to 8 bits, whose posterior is another one";
 
+/// What computed a file: the same command gives the same bytes for the same of these.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Machine {
+    /// `cpu`, or name and driver of a device.
+    pub device: String,
+    /// The instruction set of the host's kernels, whatever the device.
+    pub instructions: &'static str,
+}
+
+impl Machine {
+    /// This machine with a device of it.
+    pub fn with(device: &Candidate) -> Self {
+        match device.choice {
+            DeviceChoice::Cpu => Self::alone(),
+            _ => Self { device: device.label(), ..Self::alone() },
+        }
+    }
+
+    /// The processor of this machine.
+    pub fn alone() -> Self {
+        Self { device: DeviceChoice::Cpu.to_string(), instructions: instruction_set() }
+    }
+}
+
 /// What lies beside a file.
 #[derive(Serialize)]
 struct Beside<'a> {
     #[serde(flatten)]
     made: &'a Made,
+    #[serde(flatten)]
+    machine: &'a Machine,
     /// Of the file; none of a folder.
     #[serde(skip_serializing_if = "Option::is_none")]
     sha256: Option<String>,
@@ -115,15 +142,21 @@ pub fn place(path: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Writes what is behind a file or folder beside it or into it, with the file's SHA-256. The line for the ledger.
+/// Writes what is behind a file or folder beside it or into it, with what computed it and the file's SHA-256. The line for the ledger.
 ///
 /// # Errors
 /// Names the file that cannot be read or written; [`Error::Cancelled`] while a large one is hashed.
-pub fn keep(path: &Path, what: &str, provenance: Provenance, events: &mut dyn Events<Progress>) -> Result<Made> {
+pub fn keep(
+    path: &Path,
+    what: &str,
+    provenance: Provenance,
+    machine: &Machine,
+    events: &mut dyn Events<Progress>,
+) -> Result<Made> {
     let made = Made { what: what.to_owned(), place: Some(path.display().to_string()), provenance };
     let hash = path.is_file().then(|| sha256(path, events)).transpose()?;
     let place = place(path);
-    let text = serde_json::to_vec_pretty(&Beside { made: &made, sha256: hash })
+    let text = serde_json::to_vec_pretty(&Beside { made: &made, machine, sha256: hash })
         .map_err(|e| Error::Numeric(format!("{}: {e}", place.display())))?;
     write_atomically(&place, |file| file.write_all(&text))?;
     Ok(made)

@@ -106,6 +106,7 @@ impl RunFolder {
             return Err(Error::file(path, why));
         }
         let spec: ExperimentSpec = toml::from_str(&text).map_err(|e| Error::file(path.join(SPEC), e.to_string()))?;
+        spec.check_names().map_err(|cause| Error::file(path.join(SPEC), cause))?;
         let plan = read(PLAN)?
             .lines()
             .map(|line| serde_json::from_str(line).map_err(|e| Error::file(path.join(PLAN), e.to_string())))

@@ -18,6 +18,7 @@ mod hardness;
 mod looking;
 mod odd;
 mod reference;
+mod reproducible;
 mod run;
 mod scale;
 mod several;

@@ -113,6 +113,26 @@ fn a_plan_that_leads_elsewhere_is_refused() {
     }
 }
 
+/// A name would begin a line of its own, turn it around, or fill a screen.
+#[test]
+fn specs_with_impossible_names_are_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let (run, _) = planned(place.path());
+    let spec = std::fs::read_to_string(run.join("run.toml")).unwrap();
+    let name = spec.lines().find(|line| line.starts_with("name = ")).unwrap();
+    let long = format!("name = \"{}\"", "x".repeat(300));
+    for other in ["name = \"a\\nbayescope: all is done\"", "name = \"a\\u202eb\"", &long] {
+        let changed = spec.replacen(name, other, 1);
+        std::fs::write(run.join("run.toml"), &changed).unwrap();
+        for args in [["watch", text(&run), "--once"].as_slice(), &["summary", text(&run)], &["plan", text(&run)]] {
+            refused(args, "run.toml");
+        }
+        let file = place.path().join("changed.toml");
+        std::fs::write(&file, &changed).unwrap();
+        refused(&["plan", text(&file)], "changed.toml");
+    }
+}
+
 /// The bundled world in a folder, its description changed.
 fn described(place: &Path, change: impl Fn(&mut serde_json::Value)) -> std::path::PathBuf {
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/oracles/mnist");
@@ -134,12 +154,13 @@ fn described(place: &Path, change: impl Fn(&mut serde_json::Value)) -> std::path
 fn descriptions_with_impossible_names_are_refused() {
     let place = tempfile::tempdir().unwrap();
     type Change = fn(&mut serde_json::Value);
-    let changes: [(Change, &str); 5] = [
+    let changes: [(Change, &str); 6] = [
         (|info| info["class_names"][8] = "9".into(), "two classes are called \"9\""),
         (|info| info["format"] = 999.into(), "format 999"),
         (|info| info["class_names"][0] = "x".repeat(300).into(), "longer than"),
         (|info| info["name"] = "\u{1b}]0;x\u{7}".into(), "control signs"),
         (|info| info["class_names"][0] = "\u{202e}x".into(), "control signs"),
+        (|info| info["preprocessing"] = "none\nSHA-256: as published".into(), "ends of lines"),
     ];
     for (change, why) in changes {
         let world = described(place.path(), change);

@@ -318,7 +318,9 @@ fn the_result_is_that_of_posterior_and_says_how_exact_it_is() {
     let error = written["precision"]["max_posterior_error"].as_f64().unwrap();
     assert!(error < 1e-3 && written["precision"]["images"] == 8, "{written}");
     assert!(written["exact_for"].as_str().unwrap().contains("float tensors"));
-    assert_eq!(written["devices"].as_array().unwrap().len(), 1);
+    let [device] = &written["devices"].as_array().unwrap()[..] else { panic!("{}", written["devices"]) };
+    let named = |set: &&str| device.as_str().unwrap().ends_with(&format!("(burn flex), {set}"));
+    assert!(["avx512", "avx2", "neon", "128-bit", "portable"].iter().any(named), "{device}");
     let stored: Value = serde_json::from_slice(&std::fs::read(out.join("posteriors.json")).unwrap()).unwrap();
     assert_eq!(&stored, written);
     // Rows are images in their order; beside x they read back as a world-space set.

@@ -200,6 +200,9 @@ fn what_is_behind_a_file_lies_beside_it() {
     let exact = beside("s.npz.provenance.json");
     let hash: String = Sha256::digest(std::fs::read(&npz).unwrap()).iter().map(|byte| format!("{byte:02x}")).collect();
     assert_eq!((exact["badge"].as_str(), exact["sha256"].as_str()), (Some("exact"), Some(&hash[..])));
+    assert_eq!(exact["device"], "cpu");
+    let instructions = exact["instructions"].as_str().unwrap();
+    assert!(["avx512", "avx2", "neon", "128-bit", "portable"].contains(&instructions), "{instructions}");
     let chain = exact["chain"].as_array().unwrap();
     let link = |name: &str| chain.iter().find(|link| link[0] == name).map(|link| link[1].as_str().unwrap());
     assert_eq!([link("τ"), link("classes"), link("class prior π")], [Some("1.5"), Some("7"), Some("uniform")]);

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::published::plain;
 use crate::data::read_text;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, check_name};
 use crate::experiment::presets::Preset;
 use crate::flow::weights::Storage;
 use crate::oracle::folder::sha256;
@@ -153,6 +153,8 @@ impl HardnessSpec {
     /// # Errors
     /// Says what is wrong.
     pub fn validate(&self) -> Result<()> {
+        let mut names = self.corpora.iter().map(|corpus| &corpus.name).chain([&self.name]);
+        names.try_for_each(|name| check_name(name)).map_err(Error::input)?;
         if self.corpora.is_empty() {
             return Err(Error::input("corpora is empty: list at least one, each a [[corpora]] with name and data"));
         }

@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::{FLOWS, OracleInfo, check_names, preprocessing, sha256};
 use crate::data::read_bytes;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, check_words};
 use crate::events::{Events, Progress};
 use crate::flow::Architecture;
 use crate::flow::import::{Checkpoint, Inferred, read_checkpoint};
@@ -47,6 +47,7 @@ pub fn read(folder: &Path, events: &mut dyn Events<Progress>) -> Result<(OracleI
     let mut first: Option<Inferred> = None;
     let mut hashes = String::new();
     for (k, class) in flows.classes.iter().enumerate() {
+        check_words(&class.file).map_err(|cause| Error::file(&path, cause))?;
         // A class lies in the folder or below it: who gives the folder away gives no other file away with it.
         if Path::new(&class.file).components().any(|part| !matches!(part, Component::Normal(_) | Component::CurDir)) {
             return Err(Error::file(&path, format!("class {k} lies in {:?}, outside this folder", class.file)));

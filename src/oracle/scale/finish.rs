@@ -48,7 +48,8 @@ pub struct Report {
     /// Difference of the first images' posteriors from 64-bit arithmetic; absent where they were computed in 64 bits or
     /// nobody wanted to know.
     pub precision: Option<PrecisionReport>,
-    /// What computed the shards. On different devices the last bits may differ.
+    /// What computed the shards: device and instruction set, on different ones of which the last bits may differ. Old jobs name
+    /// the device alone.
     pub devices: Vec<String>,
     /// Mean entropy of the posteriors, nats.
     pub mean_aleatoric_nats: f64,

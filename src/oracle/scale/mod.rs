@@ -29,6 +29,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::flow::Precision;
+use crate::kernels::instruction_set;
 use crate::oracle::folder::OracleInfo;
 use crate::oracle::world::{Settings, World};
 use crate::units::ClassId;
@@ -145,7 +146,7 @@ pub fn run(
     let pairs = Progress { done: total - work::missing_pairs(&log), total };
     events.report(ScaleEvent::Opened(Opened { pairs, dropped_bytes }))?;
     if pairs.done < total {
-        log.note_device(computer.device)?;
+        log.note_device(&format!("{}, {}", computer.device, instruction_set()))?;
         work::compute(computer, images, spec, &mut log, events)?;
     }
     drop(log);

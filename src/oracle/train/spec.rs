@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::{ImageShape, read_text};
 use crate::device::Products;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, check_name, check_words};
 use crate::flow::glow::GlowConfig;
 use crate::flow::preprocess::Preprocessing;
 use crate::flow::tarflow::TarFlowConfig;
@@ -235,6 +235,8 @@ impl TrainSpec {
     /// # Errors
     /// Says which number is wrong.
     pub fn validate(&self) -> Result<()> {
+        check_name(&self.name).map_err(Error::input)?;
+        self.data.description.iter().try_for_each(|words| check_words(words)).map_err(Error::input)?;
         let t = &self.training;
         let checks = [
             (t.epochs > 0, "training.epochs must be at least 1"),

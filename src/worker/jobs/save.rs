@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::flow::tarflow::Look;
 use crate::oracle::export::{asked, least_bytes, save_samples};
 use crate::oracle::look::save_pictures_with;
-use crate::oracle::provenance::keep;
+use crate::oracle::provenance::{Machine, keep};
 use crate::oracle::world::{SampleSpec, Settings};
 use crate::worker::Control;
 use crate::worker::desk::{Desk, Line};
@@ -25,7 +25,8 @@ pub fn samples(
     room_for(path, least_bytes(&opened.world, asked(spec, indices), path))?;
     let saved = save_samples(&opened.world, spec, indices, settings, path, &mut sink)?;
     let provenance = opened.info.of_samples(spec, indices, settings, &saved, path);
-    line.send(Event::Made(Box::new(keep(path, "samples", provenance, &mut sink)?)));
+    let machine = Machine::with(&desk.chosen.report.used);
+    line.send(Event::Made(Box::new(keep(path, "samples", provenance, &machine, &mut sink)?)));
     let carried = match saved.rounded {
         0 => String::new(),
         n => format!("; the 32-bit x of {n} does not carry their posterior to 0.001"),
@@ -45,6 +46,7 @@ pub fn pictures(
     room_for(path, least_bytes(&opened.world, asked(spec, indices), path))?;
     let n = save_pictures_with(&opened.world, spec, indices, settings, look, path, &mut sink)?;
     let provenance = opened.info.of_pictures(spec, indices, settings, look);
-    line.send(Event::Made(Box::new(keep(path, "pictures with a look", provenance, &mut sink)?)));
+    let machine = Machine::with(&desk.chosen.report.used);
+    line.send(Event::Made(Box::new(keep(path, "pictures with a look", provenance, &machine, &mut sink)?)));
     Ok(format!("{n} pictures (illustrative: they have left the world) are in {}", path.display()))
 }

@@ -1,7 +1,7 @@
 //! Walks: their points as they are found, the file, and the way to the gallery.
 
 use super::opened_of;
-use crate::oracle::provenance::keep;
+use crate::oracle::provenance::{Machine, keep};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
@@ -43,7 +43,8 @@ pub fn save(line: &Line, desk: &Desk, path: &Path, settings: &Settings) -> Resul
     let walk = desk.interactive.walk().ok_or_else(no_walk)?;
     let opened = opened_of(desk)?;
     walk::save(&opened.world, &walk, path)?;
-    let made = keep(path, "points of a walk", opened.info.of_walk(settings, path), &mut silent())?;
+    let machine = Machine::with(&desk.chosen.report.used);
+    let made = keep(path, "points of a walk", opened.info.of_walk(settings, path), &machine, &mut silent())?;
     line.send(Event::Made(Box::new(made)));
     Ok(format!("{} images, the 50/50 point last, are in {}", walk.points.len() + 1, path.display()))
 }

@@ -1,0 +1,43 @@
+//! `--reproducible`: what `BAYESCOPE_SIMD=portable` computes, and no promise where it would not hold.
+
+use std::path::Path;
+
+use crate::run::{bayescope, fail, text};
+
+/// Samples of a TarFlow world, and the instruction set that their record names.
+fn sampled(folder: &Path, extra: &[&str], simd: Option<&str>) -> (Vec<u8>, String) {
+    let file = folder.join("s.npz");
+    let args = ["sample", "animals", "--n", "3", "--seed", "1", "--device", "cpu", "--out", text(&file)];
+    let mut command = bayescope(&[&args[..], extra].concat());
+    // Without measurements of earlier runs, which may choose another way of inverting.
+    command.env("XDG_CACHE_HOME", folder).env_remove("BAYESCOPE_SIMD");
+    if let Some(simd) = simd {
+        command.env("BAYESCOPE_SIMD", simd);
+    }
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let record = std::fs::read(folder.join("s.npz.provenance.json")).unwrap();
+    let record: serde_json::Value = serde_json::from_slice(&record).unwrap();
+    assert_eq!(record["device"], "cpu");
+    (std::fs::read(&file).unwrap(), record["instructions"].as_str().unwrap().to_owned())
+}
+
+#[test]
+fn the_flag_takes_the_portable_kernels_and_its_record_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let asked = sampled(folder.path(), &["--reproducible"], None);
+    assert_eq!(asked.1, "portable");
+    let named = sampled(folder.path(), &[], Some("portable"));
+    assert!(asked == named, "the flag and the variable differ");
+    let over = sampled(folder.path(), &["--reproducible"], Some("avx2"));
+    assert!(asked == over, "the variable outweighs the flag");
+}
+
+#[test]
+fn what_cannot_be_promised_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("s.npz");
+    let args = ["sample", "mnist", "--n", "1", "--device", "cpu", "--reproducible", "--out", text(&out)];
+    assert!(fail(1, &args).contains("mnist is a Glow"));
+    assert!(!out.exists());
+}
