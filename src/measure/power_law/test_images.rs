@@ -60,7 +60,9 @@ fn covered(law: (f64, f64, f64), variant: Variant, run: f64, told: bool, trials:
 #[test]
 fn intervals_know_that_all_points_share_their_test_images() {
     for run in [0.005, 0.01, 0.03] {
-        for (law, variant, trials) in [((1.0, 0.3, 0.0), Variant::Pure, PURE), ((1.0, 0.5, 0.02), Variant::Floor, FLOOR)] {
+        for (law, variant, trials) in
+            [((1.0, 0.3, 0.0), Variant::Pure, PURE), ((1.0, 0.5, 0.02), Variant::Floor, FLOOR)]
+        {
             let shares = covered(law, variant, run, true, trials);
             println!("scatter of runs {run}, {variant:?}: {:?}", NAMES.iter().zip(shares).collect::<Vec<_>>());
             let [a, alpha, c, band, forecast] = shares;
