@@ -15,7 +15,7 @@
 //! | `hdr` | Holmes-Diaconis-Ross with LIN-ESS, as EBO computes it |
 //! | `monte_carlo`, `sampled` | Monte Carlo in the reduced problem; over samples of any world |
 //! | `slope`, `inverse` | dE/dlog τ, τ(ε) |
-//! | `information`, `hardness` | aleatoric uncertainty and mutual information; one class against the rest, pairs |
+//! | `information`, `hardness`, `ranking` | aleatoric uncertainty and mutual information; one class against the rest, pairs; their order over τ |
 //! | `bench` | time to a given precision |
 //! | `memory` | room for the pairs of many classes |
 //! | `normal`, `sobol`, `simd`, `quadrature` | Φ and Φ⁻¹, points, instruction sets, rules |
@@ -39,6 +39,7 @@ mod plane;
 mod problem;
 mod product;
 mod quadrature;
+mod ranking;
 mod rqmc;
 mod sampled;
 mod scores;
@@ -58,5 +59,6 @@ pub use hdr::HdrSpec;
 pub use information::{Claims, Information, fano, information, information_at_zero};
 pub use inverse::{TauEstimate, reachable, tau_of_error};
 pub use problem::Problem;
+pub use ranking::{Agreement, ClassRanking, RANKED_AT, RankingsOverTau, rank_classes};
 pub use sampled::{Sampled, by_sampling, of_samples};
 pub use slope::derivative;

@@ -9,8 +9,9 @@ use super::args::{BayesErrorArgs, CheckArgs, Compute, DeviceArg, HardnessArgs, P
 use super::progress::Bar;
 use super::{Opened, open, print_json, with_oracle};
 use crate::bayes::{
-    Claims, ClassHardness, Estimate, Figure, GaussianClasses, Information, Method, Problem, Sampled, Spec, bayes_error,
-    by_sampling, derivative, information, one_vs_rest, pairwise, tau_of_error,
+    Agreement, Claims, ClassHardness, ClassRanking, Estimate, Figure, GaussianClasses, Information, Method, Problem,
+    RANKED_AT, RankingsOverTau, Sampled, Spec, bayes_error, by_sampling, derivative, information, one_vs_rest,
+    pairwise, rank_classes, tau_of_error,
 };
 use crate::device::DeviceChoice;
 use crate::error::{Error, Result};
@@ -268,23 +269,16 @@ struct RankingAt {
     apart: Vec<bool>,
 }
 
-/// Temperatures at which classes are ranked, and the relative half width that is enough for it.
-const TEMPERATURES: [f64; 3] = [0.7, 1.0, 1.5];
-const ENOUGH: f64 = 1e-2;
-
 /// The ranking of classes at several τ: EBO section 4.3 says that it does not change.
-fn over_tau(given: &Given, spec: &Spec) -> Result<Vec<RankingAt>> {
-    let spec = Spec { tolerance: spec.tolerance.max(ENOUGH), ..*spec };
-    let at = |tau: f64| {
-        let mut all = one_vs_rest(&given.classes, Tau::new(tau)?, &spec, &mut |_| ControlFlow::Continue(()))?;
-        all.sort_by(|a, b| b.one_vs_rest.value.total_cmp(&a.one_vs_rest.value));
-        let apart = all.windows(2).map(|pair| pair[0].one_vs_rest.interval.0 > pair[1].one_vs_rest.interval.1);
-        Ok(RankingAt { tau, apart: apart.collect(), order: all.iter().map(|hardness| hardness.class).collect() })
-    };
-    TEMPERATURES.into_iter().map(at).collect()
+fn over_tau(given: &Given, spec: &Spec) -> Result<RankingsOverTau> {
+    let mut found = RankingsOverTau::default();
+    for tau in RANKED_AT {
+        found.add(rank_classes(&given.classes, Tau::new(tau)?, spec, &mut |_| ControlFlow::Continue(()))?);
+    }
+    Ok(found)
 }
 
-fn tell_over_tau(rankings: &[RankingAt], names: &[String]) {
+fn tell_over_tau(rankings: &[RankingAt], agreement: Option<Agreement>, names: &[String]) {
     println!("ranking over τ, hardest first (≈: not told apart by their intervals):");
     for RankingAt { tau, order, apart } in rankings {
         let mut text = String::new();
@@ -293,6 +287,9 @@ fn tell_over_tau(rankings: &[RankingAt], names: &[String]) {
             text += &format!("{}{sign}", names[class]);
         }
         println!("  τ = {tau:<5} {text}");
+    }
+    if let Some(agreement) = agreement {
+        println!("{}", agreement.words(|class| names[class].as_str()));
     }
 }
 
@@ -305,6 +302,8 @@ struct HardnessReport<'a> {
     pairwise: Vec<&'a [f64]>,
     /// The ranking, hardest first, at several temperatures.
     over_tau: Vec<RankingAt>,
+    /// Whether the order is the same at all of them.
+    agreement: Option<Agreement>,
     #[serde(flatten)]
     about: About<'a>,
 }
@@ -319,8 +318,10 @@ pub fn hardness(args: &HardnessArgs) -> Result<()> {
     let pairs = pairwise(&given.classes, tau)?;
     let rows = pairs.chunks(given.names.len()).collect();
     let about = About::new(&given, &spec);
-    let over_tau = over_tau(&given, &spec)?;
-    let report = HardnessReport { tau: tau.get(), one_vs_rest: ranked, pairwise: rows, over_tau, about };
+    let RankingsOverTau { rankings, agreement } = over_tau(&given, &spec)?;
+    let at = |r: &ClassRanking| RankingAt { tau: r.tau, order: r.order().collect(), apart: r.apart().collect() };
+    let over_tau = rankings.iter().map(at).collect();
+    let report = HardnessReport { tau: tau.get(), one_vs_rest: ranked, pairwise: rows, over_tau, agreement, about };
     if args.problem.json {
         return print_json(&report);
     }
@@ -328,7 +329,7 @@ pub fn hardness(args: &HardnessArgs) -> Result<()> {
     for hardness in &report.one_vs_rest {
         println!("  {:16} {}", given.names[hardness.class], interval(&hardness.one_vs_rest));
     }
-    tell_over_tau(&report.over_tau, &given.names);
+    tell_over_tau(&report.over_tau, report.agreement, &given.names);
     println!("hardest pairs:");
     let count = given.names.len();
     let mut order: Vec<(usize, usize)> = (0..count).flat_map(|i| (0..i).map(move |j| (j, i))).collect();

@@ -187,13 +187,13 @@ fn curve(law: &PowerLaw, name: String) -> Series {
 
 /// The law fitted without the largest N, drawn on to it, with the interval of its forecast there.
 fn without_largest(held: &HoldOut, name: String) -> Series {
-    let first = held.fitted[0];
-    let point = |i: usize| {
-        let n = first * (held.n / first).powf(i as f64 / (CURVE - 1) as f64);
-        Point::new(n, held.curve.log_value(n.ln()).exp())
-    };
     let interval = held.forecast.interval;
     let last = Point::new(held.n, held.forecast.value).within(interval.low, interval.high);
-    let points = (0..CURVE - 1).map(point).chain(std::iter::once(last)).collect();
+    let points = held
+        .course(CURVE)
+        .take(CURVE - 1)
+        .map(|[n, value]| Point::new(n, value))
+        .chain(std::iter::once(last))
+        .collect();
     Series { name, style: Style::Line, points, dashed: true, ..Series::default() }
 }

@@ -18,6 +18,7 @@
 //! Deviations from the paper's code: log-determinants and losses are sums over dimensions in nats, not means; `var`
 //! enters the density as it enters sampling; class −1 is not an index but `None`.
 
+mod config;
 pub mod cpu;
 pub mod engine;
 mod evidence;
@@ -38,15 +39,13 @@ use burn::module::{Module, Param};
 use burn::tensor::activation::softmax;
 use burn::tensor::module::linear;
 use burn::tensor::{DType, Tensor};
-use serde::{Deserialize, Serialize};
 
-use crate::data::ImageShape;
 use crate::device::bounded;
 use crate::device::software::{self, Past, Then};
 use crate::device::wide;
-use crate::error::{Error, Result};
 use crate::units::ClassId;
 
+pub use config::TarFlowConfig;
 pub use frozen::{Look, TarFlowOracle};
 use mask::Mask;
 pub use parameters::MEANS;
@@ -62,90 +61,6 @@ pub const NORM_EPS: f64 = 1e-5;
 
 /// The class a pass is conditioned on: its embedding, or with `None` ("no class", a dropped label) the mean of all.
 pub type Condition = Option<ClassId>;
-
-/// Architecture of a TarFlow, in the paper's notation P-C-(blocks)-(layers). BLC Table 5: 8 blocks of 8 layers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TarFlowConfig {
-    /// Shape of the images: square, sides a multiple of the patch.
-    pub shape: ImageShape,
-    /// Number of classes; 0 for an unconditional flow.
-    pub classes: usize,
-    /// Side of a patch in pixels.
-    pub patch: usize,
-    /// Width C of the Transformers, a multiple of 64.
-    pub channels: usize,
-    /// Number of autoregressive blocks.
-    pub blocks: usize,
-    /// Attention layers in each block.
-    pub layers: usize,
-    /// Whether blocks only shift (VP); otherwise they scale too (NVP).
-    #[serde(default)]
-    pub volume_preserving: bool,
-    /// Whether one map serves all classes. The blocks then have no class embeddings, and the classes are the means of the base
-    /// distribution, N(μ_y, τ²·diag(var)).
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub shared_map: bool,
-}
-
-impl TarFlowConfig {
-    /// Number of class embeddings in each block: none where one map serves all classes.
-    pub fn embeddings(&self) -> usize {
-        if self.shared_map { 0 } else { self.classes }
-    }
-
-    /// Tokens T of an image.
-    pub fn tokens(&self) -> usize {
-        (self.shape.height / self.patch) * (self.shape.width / self.patch)
-    }
-
-    /// Dimensions P of a token.
-    pub fn token_dims(&self) -> usize {
-        self.shape.channels * self.patch * self.patch
-    }
-
-    /// Attention heads.
-    pub fn heads(&self) -> usize {
-        self.channels / HEAD
-    }
-
-    /// Outputs of a block for one token: log-scale and shift, or the shift alone.
-    pub fn outputs(&self) -> usize {
-        if self.volume_preserving { self.token_dims() } else { 2 * self.token_dims() }
-    }
-
-    /// Whether block `b` reads the tokens in reverse order.
-    pub fn flipped(&self, block: usize) -> bool {
-        block % 2 == 1
-    }
-
-    /// Whether such a flow can exist.
-    ///
-    /// # Errors
-    /// Says which number is wrong.
-    pub fn validate(&self) -> Result<()> {
-        let ImageShape { channels, height, width } = self.shape;
-        if channels == 0 || height == 0 || height != width {
-            return Err(Error::input(format!("a TarFlow needs square images, not {}", self.shape)));
-        }
-        if self.patch == 0 || height % self.patch != 0 {
-            return Err(Error::input(format!("patches of side {} do not tile images of {}", self.patch, self.shape)));
-        }
-        if self.channels == 0 || !self.channels.is_multiple_of(HEAD) {
-            return Err(Error::input(format!(
-                "the width of a TarFlow is a multiple of {HEAD} (one attention head), not {}",
-                self.channels
-            )));
-        }
-        if self.blocks == 0 || self.layers == 0 {
-            return Err(Error::input("a TarFlow needs at least one block of one layer"));
-        }
-        if self.shared_map && self.classes == 0 {
-            return Err(Error::input("a TarFlow with one map for all classes needs at least one class"));
-        }
-        Ok(())
-    }
-}
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Layers, from the inside out. Field names are those of the public checkpoints (`main.0` and `main.2` of an MLP are `up`

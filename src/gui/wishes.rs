@@ -3,12 +3,13 @@
 
 use std::time::Instant;
 
+use crate::bayes::RankingsOverTau;
 use crate::device::DeviceChoice;
 use crate::flow::tarflow::Look;
 use crate::oracle::posterior::Prior;
 use crate::oracle::world::{SampleSpec, Settings};
 use crate::units::{ClassId, Tau};
-use crate::worker::bayes::protocol::{At, CurveQuestion, Question, TargetQuestion};
+use crate::worker::bayes::protocol::{At, CurveQuestion, Question, RankingQuestion, TargetQuestion};
 use crate::worker::protocol::{Asked, EvidenceRequest, GalleryRequest, InspectRequest, Job, Subject};
 use crate::worker::runs::WatchRequest;
 
@@ -31,6 +32,7 @@ pub struct Wishes {
     readout: Option<(Tau, Prior)>,
     curve: Option<([f64; 2], Prior)>,
     hardness: Option<(Tau, Prior)>,
+    ranking: Option<Prior>,
     watched: WatchRequest,
     oracle: String,
     device: DeviceChoice,
@@ -41,7 +43,7 @@ impl Wishes {
     /// The engine was started with the oracle and device of these.
     pub fn new(prefs: &Prefs) -> Self {
         let (gallery, inspection, outside) = (None, None, None);
-        let (readout, curve, hardness, evidence) = (None, None, None, None);
+        let (readout, curve, hardness, ranking, evidence) = (None, None, None, None, None);
         let (oracle, device) = (prefs.oracle.clone(), prefs.device);
         let (generation, watched) = (0, WatchRequest::default());
         let mut wishes = Self {
@@ -53,6 +55,7 @@ impl Wishes {
             readout,
             curve,
             hardness,
+            ranking,
             watched,
             oracle,
             device,
@@ -77,6 +80,7 @@ impl Wishes {
         self.readout = None;
         self.curve = None;
         self.hardness = None;
+        self.ranking = None;
     }
 
     /// The inspection must be asked for again: the image is there anew.
@@ -161,7 +165,13 @@ impl Wishes {
             self.hardness = wanted;
             let generation = self.number();
             session.bayes.expect_hardness(generation, tau.get());
-            engine.ask(Question::Hardness(At { generation, tau, prior }));
+            engine.ask(Question::Hardness(At { generation, tau, prior: prior.clone() }));
+        }
+        if panel && quiet && self.ranking.as_ref() != Some(&prior) {
+            self.ranking = Some(prior.clone());
+            let generation = self.number();
+            session.bayes.rankings.expect(generation, RankingsOverTau::default());
+            engine.ask(Question::Ranking(RankingQuestion { generation, prior }));
         }
     }
 

@@ -84,6 +84,8 @@ pub struct LawCurve {
     pub labels: Labels,
     /// N, KL, and the ends of its 95 % interval, nats.
     pub points: Vec<[f64; 4]>,
+    /// The law fitted without the largest N, up to it: N and KL, nats. Empty where none was held out.
+    pub without_largest: Vec<[f64; 2]>,
 }
 
 /// How the training of a cell went so far.
@@ -153,7 +155,9 @@ fn results(folder: &RunFolder) -> Result<Results> {
     let summary = folder.summary()?;
     let drawn = summary.laws.iter().filter_map(|law| {
         let fits = law.fits.as_ref()?;
-        Some(LawCurve { architecture: law.architecture, labels: law.labels, points: curve(fits.law()) })
+        let without_largest = law.hold_out.iter().flat_map(|held| held.course(BAND)).collect();
+        let points = curve(fits.law());
+        Some(LawCurve { architecture: law.architecture, labels: law.labels, points, without_largest })
     });
     let curves = drawn.collect();
     let world = folder.world_sha256();

@@ -9,6 +9,7 @@ mod datasets;
 mod evaluate;
 mod experiments;
 mod export;
+mod export_stopped;
 mod extremes;
 mod faults;
 #[allow(dead_code)]

@@ -1,11 +1,12 @@
 //! The readout beside the slider, the target field and the panel *Bayes error*.
 
 use bayescope::bayes::{
-    Badge, ClassHardness, Estimate, Figure, GaussianClasses, Information, Method, TauEstimate, pairwise,
+    Badge, ClassHardness, ClassRanking, Estimate, Figure, GaussianClasses, Information, Method, RANKED_AT,
+    RankingsOverTau, TauEstimate, pairwise,
 };
 use bayescope::units::Tau;
 use bayescope::worker::bayes::protocol::{
-    Answer, At, CurveQuestion, Figure1Point, Question, Study, TargetQuestion, WorldProblem,
+    Answer, At, CurveQuestion, Figure1Point, Question, RankingQuestion, Study, TargetQuestion, WorldProblem,
 };
 
 use super::*;
@@ -77,6 +78,11 @@ pub fn answers(question: Question) -> Vec<Answer> {
             let pairs = Answer::Pairs { generation, errors: pairs(count, tau.get()) };
             [pairs].into_iter().chain(classes).chain([ended(generation, Study::Hardness)]).collect()
         }
+        Question::Ranking(RankingQuestion { generation, prior }) => {
+            let order: Vec<usize> = (0..prior.classes()).collect();
+            let rankings = rankings(RANKED_AT.map(|_| order.clone()));
+            vec![Answer::Ranking { generation, rankings }, ended(generation, Study::Ranking)]
+        }
         Question::Compare(At { generation, tau, .. }) => {
             let outcome = |method| match method {
                 Method::Closed => Err("this problem has no closed form".into()),
@@ -87,6 +93,17 @@ pub fn answers(question: Question) -> Vec<Answer> {
         }
         Question::Figure1 { generation } => figure1(generation),
     }
+}
+
+/// The classes in these orders, hardest first, each 1 % easier than the one before and known to 0.1 %.
+fn rankings(orders: [Vec<usize>; 3]) -> RankingsOverTau {
+    let mut all = RankingsOverTau::default();
+    for (tau, order) in RANKED_AT.into_iter().zip(orders) {
+        let one =
+            |(place, class): (usize, usize)| ClassHardness { class, one_vs_rest: figure(0.4 - 0.004 * place as f64) };
+        all.add(ClassRanking { tau, classes: order.into_iter().enumerate().map(one).collect() });
+    }
+    all
 }
 
 fn tau_of(error: f64) -> Result<TauEstimate, String> {
@@ -255,6 +272,36 @@ fn class_hardness_is_asked_for_only_while_the_panel_shows() {
     assert!(questions.iter().any(|question| matches!(question, Question::Curve(curve) if curve.taus.len() == 81)));
     slide(&mut harness, 1.6);
     assert!(!fake.questions().iter().any(|question| matches!(question, Question::Curve(_))), "E(τ) is the same curve");
+}
+
+#[test]
+fn the_panel_says_whether_the_order_of_classes_changes_over_tau() {
+    let (mut harness, fake) = ready();
+    harness.get_by_role_and_label(Role::Button, "Bayes error").click();
+    harness.run_steps(3);
+    let asked = fake.questions();
+    let generation = asked.iter().find_map(|question| match question {
+        Question::Ranking(RankingQuestion { generation, .. }) => Some(*generation),
+        _ => None,
+    });
+    let generation = generation.expect("the ranking was asked for");
+    let same: Vec<usize> = (0..10).rev().collect();
+    let answer = |orders| {
+        let rankings = rankings(orders);
+        fake.send(Event::Bayes(Box::new(Answer::Ranking { generation, rankings })));
+    };
+    answer([same.clone(), same.clone(), same.clone()]);
+    harness.run_steps(3);
+    assert!(shows(&harness, "Ranking of classes over τ") && shows(&harness, "τ = 0.7"));
+    assert!(shows(&harness, "the same at each τ, as EBO §4.3 says"), "{:?}", labels(&harness));
+    let turned: Vec<usize> = (0..10).collect();
+    answer([same.clone(), same, turned]);
+    harness.run_steps(3);
+    let sentence = "'9' is harder than '8' at τ = 0.7 and easier at τ = 1.5";
+    assert!(shows(&harness, "changes over τ, against EBO §4.3") && shows(&harness, sentence), "{:?}", labels(&harness));
+    // It is of no one τ: the slider asks for none.
+    slide(&mut harness, 1.6);
+    assert!(!fake.questions().iter().any(|question| matches!(question, Question::Ranking(_))));
 }
 
 #[test]

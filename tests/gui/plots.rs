@@ -6,16 +6,17 @@ use std::time::{Duration, Instant};
 
 use bayescope::experiment::{CellResult, Summary};
 use bayescope::gui::App;
-use bayescope::measure::Interval;
+use bayescope::measure::{Estimate, Interval};
 use bayescope::run::{Line, Planned, RunFolder, State, Status};
 use bayescope::worker::protocol::Event;
-use bayescope::worker::runs::{CellLook, Course, Found, LawCurve, Look as RunLook, Results};
+use bayescope::worker::runs::{CellLook, Course, Found, LawCurve, Look as RunLook, Results, look};
 use eframe::egui::{Key, vec2};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 
 use super::experiments::{click, glance, measured, open, panel, rewrite, run};
 use super::shows;
+use super::tables::read;
 
 /// What a button's file would hold.
 fn saved(harness: &mut Harness<'_, App>, button: &str, path: &Path) -> String {
@@ -57,8 +58,8 @@ fn the_points_of_every_plot_can_be_saved() {
     ];
     assert!(head.iter().all(|line| text.contains(line)), "{text}");
     let rows = |text: &str| text.lines().filter(|line| !line.starts_with('#')).count() - 1;
-    // Two figures a cell, two laws, a floor.
-    assert_eq!(rows(&text), 2 * 16 + 2 * 48 + 1);
+    // Two figures a cell; two laws, each again without the largest N with its forecast and what came; a floor.
+    assert_eq!(rows(&text), 2 * 16 + 2 * (48 + 48 + 2) + 1);
     let kl = result.measured.epistemic;
     let line = format!("ConvNet,KL,{id},1,800,{},{},{}", kl.value, kl.interval.low, kl.interval.high);
     assert!(text.contains(&line), "{line} is not in {text}");
@@ -73,6 +74,31 @@ fn the_points_of_every_plot_can_be_saved() {
     assert_eq!(rows(&text), 2 * bins.len());
     let line = format!("exact posterior,{},{},,,{}", bins[0].mean_confidence, bins[0].exact_rate, bins[0].count);
     assert!(text.contains(&line), "{line} is not in {text}");
+}
+
+#[test]
+fn the_law_without_the_largest_n_is_in_the_plot_and_its_table() {
+    let (mut harness, fake) = panel();
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("mine");
+    run(&path, "mine", 16);
+    open(&mut harness, &fake, &path);
+    let laws = look(&path, None, None).found.unwrap().results.summary.laws.clone();
+    let held = laws[1].hold_out.clone().unwrap();
+    assert_eq!((held.n, laws[1].architecture.label()), (800.0, "ConvNet"));
+    let row = |part: &str, Estimate { value, interval }: Estimate| {
+        let numbers = [800.0, value, interval.low, interval.high].map(|number| number.to_string());
+        ["ConvNet", part, "", ""].map(str::to_owned).into_iter().chain(numbers).collect::<Vec<String>>()
+    };
+    let forecast = row("forecast of KL at the held-out N", held.forecast);
+    let table = read(&mut harness, "scaling law");
+    assert!(table.contains(&forecast), "{forecast:?} is not in {table:?}");
+    assert!(table.contains(&row("KL that came at the held-out N", held.came)), "{table:?}");
+    let course = table.iter().filter(|row| row[0] == "ConvNet" && row[1] == "law of KL without the largest N");
+    assert_eq!(course.count(), 48);
+    // The key of the plot takes it away, from the table too.
+    click(&mut harness, "law without the largest N (dashed, diamond: its forecast with 95 % interval)");
+    assert!(read(&mut harness, "scaling law").iter().all(|row| !row[1].contains("held-out")));
 }
 
 /// A run of 3,000 cells, and a course of 200,000 steps of its last one.
@@ -106,7 +132,8 @@ fn large(path: &Path) -> Found {
             let band = fitted.band(n);
             [n, fitted.value(n), band.low, band.high]
         });
-        Some(LawCurve { architecture: law.architecture, labels: law.labels, points: points.collect() })
+        let without_largest = law.hold_out.iter().flat_map(|held| held.course(48)).collect();
+        Some(LawCurve { architecture: law.architecture, labels: law.labels, points: points.collect(), without_largest })
     });
     let curves = curves.collect();
     let cells = folder.plan.iter().map(|planned| {

@@ -64,6 +64,7 @@ fn the_tables_of_a_world_hold_what_its_plots_show() {
         "Bayes errors of pairs",
         "Class hardness",
         "Figure 1 of EBO",
+        "Ranking of classes over τ",
         "evidence map",
         "posterior p(y|x)",
     ];
@@ -77,6 +78,8 @@ fn the_tables_of_a_world_hold_what_its_plots_show() {
     // A bar a class, and each pair of classes once.
     assert_eq!(read(&mut harness, "Class hardness").len(), 1 + 10);
     assert_eq!(read(&mut harness, "Bayes errors of pairs").len(), 1 + 45);
+    // Ten classes at three τ.
+    assert_eq!(read(&mut harness, "Ranking of classes over τ").len(), 1 + 3 * 10);
 }
 
 #[test]

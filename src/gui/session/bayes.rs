@@ -1,8 +1,8 @@
-//! What is known of the Bayes error: the readout, the target, the curve, class hardness, the comparison, EBO's Figure 1.
+//! What is known of the Bayes error: the readout, the target, the curve, class hardness and its ranking over τ, the comparison, EBO's Figure 1.
 
 use std::time::{Duration, Instant};
 
-use crate::bayes::{ClassHardness, Estimate, Information, Method, TauEstimate};
+use crate::bayes::{ClassHardness, Estimate, Information, Method, RankingsOverTau, TauEstimate};
 use crate::oracle::posterior::Prior;
 use crate::worker::bayes::protocol::{Answer, Figure1Point, Study, WorldProblem};
 
@@ -190,6 +190,8 @@ pub struct BayesFigures {
     pub curve: Streamed<Curve>,
     /// Of classes and pairs.
     pub hardness: Streamed<Hardness>,
+    /// The order of classes over τ.
+    pub rankings: Streamed<RankingsOverTau>,
     /// The curve before, shown until the new one has some points.
     pub curve_before: Option<Curve>,
     /// The hardness before, shown while the new one is incomplete.
@@ -286,6 +288,11 @@ impl BayesFigures {
                 }
             }
             Answer::Hardness { generation, hardness } => self.take_class(generation, hardness),
+            Answer::Ranking { generation, rankings } => {
+                if let Some(known) = self.rankings.of(generation) {
+                    *known = rankings;
+                }
+            }
             Answer::Compared { generation, method, outcome } => {
                 if let Some(comparison) = self.comparison.of(generation) {
                     comparison.rows.push((method, outcome));
@@ -299,6 +306,7 @@ impl BayesFigures {
             Answer::Ended { generation, study, trouble } => match study {
                 Study::Curve => self.curve.end(generation, trouble),
                 Study::Hardness => self.hardness.end(generation, trouble),
+                Study::Ranking => self.rankings.end(generation, trouble),
                 Study::Compare => self.comparison.end(generation, trouble),
                 Study::Figure1 => self.figure1.end(generation, trouble),
             },
@@ -320,6 +328,7 @@ impl BayesFigures {
         for (running, trouble) in [
             (&mut self.curve.running, &mut self.curve.trouble),
             (&mut self.hardness.running, &mut self.hardness.trouble),
+            (&mut self.rankings.running, &mut self.rankings.trouble),
             (&mut self.comparison.running, &mut self.comparison.trouble),
             (&mut self.figure1.running, &mut self.figure1.trouble),
         ] {

@@ -89,6 +89,15 @@ fn mean_of(held: &[Point]) -> Estimate {
 }
 
 impl HoldOut {
+    /// The law at so many N from its smallest to the one held out, evenly in log N: N and its value.
+    pub fn course(&self, points: usize) -> impl Iterator<Item = [f64; 2]> {
+        let (first, steps) = (self.fitted[0], points.saturating_sub(1).max(1) as f64);
+        (0..points).map(move |i| {
+            let n = first * (self.n / first).powf(i as f64 / steps);
+            [n, self.curve.log_value(n.ln()).exp()]
+        })
+    }
+
     fn words(&self) -> String {
         let Self { n, fitted: [first, last], forecast, came, .. } = self;
         let within = |e: &Estimate| {

@@ -12,6 +12,12 @@ const ERROR: f64 = 0.025;
 /// What is asked of an interval, in the order of [`covered`].
 const NAMES: [&str; 5] = ["a", "α", "c", "band", "forecast"];
 
+/// Simulated grids of each law. Shares of 90 to 99 % pass. Of 500 grids, an interval that truly covers 95 % leaves more than
+/// 50 out with probability 2·10⁻⁶; one that covers 97 % leaves fewer than 5 out, 15 being expected, with probability 8·10⁻⁴
+/// (96 %: 1·10⁻⁵). Of 1,000 grids the last two are 6·10⁻⁶ and 2·10⁻⁹. Fits with a floor take nearly all of the time.
+const PURE: u64 = 1000;
+const FLOOR: u64 = 500;
+
 /// Points whose values all are too high or too low by one factor of standard deviation [`ERROR`], which each of them says if
 /// `told`.
 fn on_one_set(law: (f64, f64, f64), run: f64, told: bool, draw: u64) -> Vec<Point> {
@@ -54,15 +60,16 @@ fn covered(law: (f64, f64, f64), variant: Variant, run: f64, told: bool, trials:
 #[test]
 fn intervals_know_that_all_points_share_their_test_images() {
     for run in [0.005, 0.01, 0.03] {
-        for (law, variant, trials) in [((1.0, 0.3, 0.0), Variant::Pure, 300), ((1.0, 0.5, 0.02), Variant::Floor, 200)] {
+        for (law, variant, trials) in
+            [((1.0, 0.3, 0.0), Variant::Pure, PURE), ((1.0, 0.5, 0.02), Variant::Floor, FLOOR)]
+        {
             let shares = covered(law, variant, run, true, trials);
             println!("scatter of runs {run}, {variant:?}: {:?}", NAMES.iter().zip(shares).collect::<Vec<_>>());
             let [a, alpha, c, band, forecast] = shares;
             // Nothing was fitted of a floor that the law does not have.
             let c = if variant == Variant::Floor { c } else { 0.95 };
             for (name, share) in NAMES.iter().zip([a, alpha, c, band, forecast]) {
-                // Of 200 data sets one more or less is half a percent.
-                assert!((0.90..=0.995).contains(&share), "{name} at scatter {run}, {variant:?}: {share}");
+                assert!((0.90..=0.99).contains(&share), "{name} at scatter {run}, {variant:?}: {share}");
             }
         }
     }

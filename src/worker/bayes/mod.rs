@@ -7,6 +7,7 @@ mod compare;
 mod figure1;
 pub mod protocol;
 mod quick;
+mod ranking;
 mod study;
 
 use std::ops::ControlFlow;
@@ -18,7 +19,7 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, Sender, bounded};
 use rayon::ThreadPool;
 
-use self::protocol::{Answer, At, CurveQuestion, Question, TargetQuestion, WorldProblem};
+use self::protocol::{Answer, At, CurveQuestion, Question, RankingQuestion, TargetQuestion, WorldProblem};
 use super::Shared;
 use super::priority::give_way;
 use super::protocol::Event;
@@ -63,6 +64,7 @@ pub struct Board {
     target: Slot<TargetQuestion>,
     curve: Slot<CurveQuestion>,
     hardness: Slot<At>,
+    ranking: Slot<RankingQuestion>,
     compare: Slot<At>,
     figure1: Slot<u64>,
     bells: [Sender<()>; 2],
@@ -80,6 +82,7 @@ impl Board {
             target: Slot::default(),
             curve: Slot::default(),
             hardness: Slot::default(),
+            ranking: Slot::default(),
             compare: Slot::default(),
             figure1: Slot::default(),
             bells: [quick, study],
@@ -97,10 +100,21 @@ impl Board {
             Question::Target(target) => self.target.put(target),
             Question::Curve(curve) => self.curve.put(curve),
             Question::Hardness(at) => self.hardness.put(at),
+            Question::Ranking(question) => self.ranking.put(question),
             Question::Compare(at) => self.compare.put(at),
             Question::Figure1 { generation } => self.figure1.put(generation),
         }
         self.ring();
+    }
+
+    /// Whether the study lane is asked anything it has not taken yet.
+    fn asked(&self) -> bool {
+        self.information.is_full()
+            || self.curve.is_full()
+            || self.hardness.is_full()
+            || self.ranking.is_full()
+            || self.compare.is_full()
+            || self.figure1.is_full()
     }
 
     /// Another oracle is open.

@@ -1,7 +1,7 @@
 //! What is asked of the Bayes error lanes, and what they answer. Every question has a running number, which its answers
 //! carry.
 
-use crate::bayes::{ClassHardness, Estimate, Information, Method, TauEstimate};
+use crate::bayes::{ClassHardness, Estimate, Information, Method, RankingsOverTau, TauEstimate};
 use crate::oracle::posterior::Prior;
 use crate::units::Tau;
 
@@ -38,6 +38,15 @@ pub struct CurveQuestion {
     pub prior: Prior,
 }
 
+/// How do the classes rank at several temperatures?
+#[derive(Debug, Clone, PartialEq)]
+pub struct RankingQuestion {
+    /// Running number.
+    pub generation: u64,
+    /// Class prior π.
+    pub prior: Prior,
+}
+
 /// A question. One that is not begun, or under way, is replaced by a newer one of its kind.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Question {
@@ -49,6 +58,8 @@ pub enum Question {
     Curve(CurveQuestion),
     /// One class against the rest, and all pairs.
     Hardness(At),
+    /// The classes in order of hardness over τ.
+    Ranking(RankingQuestion),
     /// The Bayes error by every method.
     Compare(At),
     /// EBO's Figure 1.
@@ -87,6 +98,8 @@ pub enum Study {
     Curve,
     /// Class hardness.
     Hardness,
+    /// The ranking of classes over τ.
+    Ranking,
     /// The comparison of methods.
     Compare,
     /// EBO's Figure 1.
@@ -142,6 +155,13 @@ pub enum Answer {
         generation: u64,
         /// Which class, how hard.
         hardness: ClassHardness,
+    },
+    /// The rankings there are so far.
+    Ranking {
+        /// Of which question.
+        generation: u64,
+        /// One for each τ, and whether they agree.
+        rankings: RankingsOverTau,
     },
     /// Bayes errors of all pairs, [K, K].
     Pairs {

@@ -1,4 +1,4 @@
-//! The study lane: curves, class hardness, the comparison of methods, EBO's Figure 1. Everything comes a piece at a time;
+//! The study lane: curves, class hardness, the comparison of methods, EBO's Figure 1, the ranking of classes over τ. Everything comes a piece at a time;
 //! the most urgent piece goes first, and a newer question of a kind takes the place of the one under way.
 
 use std::collections::VecDeque;
@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use super::compare::Comparison;
 use super::figure1::Figure1;
 use super::protocol::{Answer, At, CurveQuestion, Study};
+use super::ranking::Rankings;
 use super::{Lane, REST};
 use crate::bayes::{ClassHardness, GaussianClasses, Spec, information, one_vs_rest, pairwise};
 use crate::error::{Error, Result};
@@ -32,6 +33,7 @@ struct Desk {
     information: Option<(At, Instant)>,
     compare: Option<Comparison>,
     figure1: Option<Figure1>,
+    rankings: Option<Rankings>,
 }
 
 /// Answers until the worker stops.
@@ -81,6 +83,12 @@ impl Desk {
         if let Some(at) = board.hardness.take() {
             self.hardness = Some(at);
         }
+        if let Some(question) = board.ranking.take() {
+            match Rankings::new(lane, &question) {
+                Ok(rankings) => self.rankings = Some(rankings),
+                Err(error) => end(lane, question.generation, Study::Ranking, Some(error.to_string())),
+            }
+        }
         if let Some(at) = board.information.take() {
             self.information = Some((at, Instant::now()));
         }
@@ -121,6 +129,10 @@ impl Desk {
             if !figure.piece(lane) {
                 end(lane, figure.generation(), Study::Figure1, None);
                 self.figure1 = None;
+            }
+        } else if let Some(rankings) = &mut self.rankings {
+            if !rankings.piece(lane, self.information.as_ref().map(|(_, since)| *since)) {
+                self.rankings = None;
             }
         } else {
             return false;

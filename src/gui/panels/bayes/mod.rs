@@ -1,4 +1,4 @@
-//! The panel *Bayes error*: E(τ) and its inverse, class hardness, pairs, all methods side by side, EBO's Figure 1.
+//! The panel *Bayes error*: E(τ) and its inverse, class hardness and its ranking over τ, pairs, all methods side by side, EBO's Figure 1.
 
 pub mod axis;
 mod compare;
@@ -6,6 +6,7 @@ mod curve;
 mod figure1;
 mod hardness;
 mod pairs;
+mod ranking;
 
 use eframe::egui::{self, DragValue, Slider, SliderClamping, Ui};
 
@@ -46,6 +47,7 @@ impl Panel for BayesPanel {
             } else {
                 error_over_tau(ui, cx);
                 hardness::show(ui, cx);
+                ranking::show(ui, cx);
                 pairs::show(ui, cx);
                 compare::show(ui, cx);
             }

@@ -8,7 +8,7 @@ use super::law_plot::{Series, Shown};
 use crate::experiment::CellResult;
 use crate::figure::records;
 use crate::gui::session::runs::{CourseView, RunView};
-use crate::measure::Estimate;
+use crate::measure::{Estimate, HoldOut};
 
 /// The button of a plot; `name` is what it does, in full. Whether it was clicked.
 pub fn button(ui: &mut Ui, name: &str) -> bool {
@@ -44,7 +44,7 @@ fn provenance(plot: &str, runs: &[&RunView]) -> String {
     text
 }
 
-/// The law plot: of every cell what is shown, the laws with their bands, the floors. Nats per image against N.
+/// The law plot: of every cell what is shown, the laws with their bands and forecasts, the floors. Nats per image against N.
 pub fn law(runs: &[&RunView], series: &[Series<'_>], shown: Shown) -> String {
     let mut text = provenance("loss over the number of training images, nats per image", runs);
     text += "series,part,cell,seed,train_images,nats,low_95,high_95\n";
@@ -59,6 +59,9 @@ pub fn law(runs: &[&RunView], series: &[Series<'_>], shown: Shown) -> String {
         for [n, value, low, high] in one.curve.iter().filter(|_| shown.epistemic).flat_map(|curve| &curve.points) {
             line(&mut text, &[&one.name, &"law of KL", &"", &"", n, value, low, high]);
         }
+        if let Some(held) = one.law.hold_out.as_ref().filter(|_| shown.forecasts()) {
+            held_out(&mut text, one, held);
+        }
     }
     for run in runs.iter().filter(|_| shown.aleatoric) {
         if let Some(Estimate { value, interval }) = run.found().and_then(|found| found.results.summary.aleatoric) {
@@ -66,6 +69,17 @@ pub fn law(runs: &[&RunView], series: &[Series<'_>], shown: Shown) -> String {
         }
     }
     text
+}
+
+/// The law fitted without the largest N, its forecast there, and what came.
+fn held_out(text: &mut String, one: &Series<'_>, held: &HoldOut) {
+    for [n, value] in one.curve.iter().flat_map(|curve| &curve.without_largest) {
+        line(text, &[&one.name, &"law of KL without the largest N", &"", &"", n, value, &"", &""]);
+    }
+    let parts = [("forecast of KL at the held-out N", held.forecast), ("KL that came at the held-out N", held.came)];
+    for (part, Estimate { value, interval }) in parts {
+        line(text, &[&one.name, &part, &"", &"", &held.n, &value, &interval.low, &interval.high]);
+    }
 }
 
 /// The course of a cell's training, every point of it; single figures have no interval.

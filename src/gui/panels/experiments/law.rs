@@ -32,7 +32,8 @@ pub fn show(ui: &mut Ui, cx: &mut Cx, run: &RunView, shown: &mut Shown) {
         );
         return;
     }
-    ui.horizontal_wrapped(|ui| shown.choose(ui));
+    let held_out = series.iter().any(|one| one.law.hold_out.is_some());
+    ui.horizontal_wrapped(|ui| shown.choose(ui, held_out));
     keys(ui, &series);
     let clicked = law_plot::show(ui, &series, &floors(&runs), *shown, cx.view.cell.as_deref());
     ui.horizontal(|ui| {

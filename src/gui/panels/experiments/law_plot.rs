@@ -1,5 +1,5 @@
 //! Loss against the number of training images, both logarithmic: cross-entropy, its aleatoric floor, its epistemic part with
-//! the fitted law and its band.
+//! the fitted law and its band, and with the law fitted without the largest N and its forecast there.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ use crate::gui::format;
 use crate::gui::glossary;
 use crate::gui::theme::Theme;
 use crate::gui::widgets::still_plot;
-use crate::measure::{Estimate, Measured};
+use crate::measure::{Estimate, HoldOut, Interval, Measured};
 use crate::worker::runs::LawCurve;
 
 /// Room beside the outermost points, log₁₀.
@@ -26,6 +26,8 @@ const ASIDE: f64 = 0.01;
 const REACH: f32 = 12.0;
 /// A KL of 0 has no place on a logarithmic axis: it is drawn here, nats.
 const LEAST: f64 = 1e-6;
+/// The interval of a forecast is seen whole up to this factor from it.
+const FAR: f64 = 10.0;
 
 /// Which parts are drawn.
 #[derive(Debug, Clone, Copy)]
@@ -36,17 +38,19 @@ pub struct Shown {
     pub aleatoric: bool,
     /// KL and its law.
     pub epistemic: bool,
+    /// The law of KL fitted without the largest N, with its forecast.
+    pub held_out: bool,
 }
 
 impl Default for Shown {
     fn default() -> Self {
-        Self { total: true, aleatoric: true, epistemic: true }
+        Self { total: true, aleatoric: true, epistemic: true, held_out: true }
     }
 }
 
 impl Shown {
-    /// Check boxes for the parts.
-    pub fn choose(&mut self, ui: &mut Ui) {
+    /// Check boxes for the parts: the key to how they are drawn. `held_out` says whether any law was tested by its largest N.
+    pub fn choose(&mut self, ui: &mut Ui, held_out: bool) {
         let parts = [
             (&mut self.total, "cross-entropy L (squares)", "cross-entropy"),
             (&mut self.aleatoric, "aleatoric A (dashed)", "aleatoric"),
@@ -55,6 +59,17 @@ impl Shown {
         for (shown, text, word) in parts {
             glossary::explain(ui.checkbox(shown, text), word);
         }
+        if held_out {
+            let text = "law without the largest N (dashed, diamond: its forecast with 95 % interval)";
+            let about = "The law of KL fitted to all but the largest N, drawn on to it. Where the circles there lie outside the \
+                         interval of the diamond, the law does not hold beyond what it was fitted to. Shown with KL.";
+            ui.add_enabled(self.epistemic, egui::Checkbox::new(&mut self.held_out, text)).on_hover_text(about);
+        }
+    }
+
+    /// Whether the laws without the largest N are drawn.
+    pub fn forecasts(self) -> bool {
+        self.epistemic && self.held_out
     }
 }
 
@@ -101,13 +116,50 @@ impl Mark<'_> {
     }
 }
 
+/// The forecast of a law for the N that it was not fitted to.
+struct Held<'a> {
+    /// Where it stands.
+    at: [f64; 2],
+    series: &'a Series<'a>,
+    found: &'a HoldOut,
+}
+
+impl Held<'_> {
+    fn words(&self) -> String {
+        let HoldOut { n, forecast, came, holds, .. } = self.found;
+        let verdict = if *holds { "inside" } else { "outside" };
+        format!(
+            "{}\nHeld-out N = {n}: the law fitted without it\nforecasts KL = {} nats;\n{} came, {verdict} the forecast's interval",
+            self.series.name,
+            bracketed(*forecast),
+            bracketed(*came)
+        )
+    }
+}
+
+/// The forecasts that are drawn.
+fn forecasts<'a>(series: &'a [Series<'a>], shown: Shown) -> Vec<Held<'a>> {
+    let of = |(i, one): (usize, &'a Series<'a>)| {
+        let found = one.law.hold_out.as_ref()?;
+        // Between the points of this classifier and those of the next.
+        let x = found.n.log10() + aside(i, series.len()) + 0.5 * ASIDE;
+        Some(Held { at: [x, place(found.forecast.value)], series: one, found })
+    };
+    series.iter().enumerate().filter(|_| shown.forecasts()).filter_map(of).collect()
+}
+
+/// How far from their N the points of a series stand, log₁₀.
+fn aside(series: usize, of: usize) -> f64 {
+    ASIDE * (series as f64 - (of - 1) as f64 / 2.0)
+}
+
 /// All points that are drawn, those of one classifier together.
 fn marks<'a>(series: &'a [Series<'a>], shown: Shown) -> Vec<Mark<'a>> {
     type Part = (bool, &'static str, fn(&Measured) -> Estimate);
     let parts: [Part; 2] = [(shown.epistemic, "KL", |m| m.epistemic), (shown.total, "L", |m| m.cross_entropy)];
     let mut all = Vec::new();
     for (i, one) in series.iter().enumerate() {
-        let aside = ASIDE * (i as f64 - (series.len() - 1) as f64 / 2.0);
+        let aside = aside(i, series.len());
         for (_, part, of) in parts.into_iter().filter(|(shown, ..)| *shown) {
             all.extend(one.cells.iter().map(|cell| {
                 let figure = of(&cell.measured);
@@ -138,10 +190,12 @@ pub fn show(
     chosen: Option<&str>,
 ) -> Option<(PathBuf, String)> {
     let theme = Theme::of(ui);
-    let marks = marks(series, shown);
+    let (marks, held) = (marks(series, shown), forecasts(series, shown));
     let label = |at: &HoverPosition<'_>| {
         let HoverPosition::NearDataPoint { position, .. } = at else { return None };
-        marks.iter().find(|mark| mark.at == [position.x, position.y]).map(Mark::words)
+        let here = |at: [f64; 2]| at == [position.x, position.y];
+        let mark = marks.iter().find(|mark| here(mark.at)).map(Mark::words);
+        mark.or_else(|| held.iter().find(|one| here(one.at)).map(Held::words))
     };
     let plot = still_plot("scaling law", theme)
         .height(300.0)
@@ -152,13 +206,14 @@ pub fn show(
         .x_axis_formatter(|mark, _| Scale::Log.label(&mark))
         .y_axis_formatter(|mark, _| Scale::Log.label(&mark))
         .label_formatter(label);
-    let bounds = bounds(series, floors, shown);
+    let bounds = bounds(series, &held, floors, shown);
     // No classifier has this colour.
     let contrast = ui.visuals().strong_text_color();
     let response = plot.show(ui, |plot| {
         plot.set_plot_bounds(bounds);
         // Bands lie under all points.
         series.iter().filter(|_| shown.epistemic).for_each(|one| law(plot, one));
+        held.iter().for_each(|one| without_largest(plot, one));
         for of_one in marks.chunk_by(|a, b| std::ptr::eq(a.series, b.series) && a.part == b.part) {
             points(plot, of_one);
         }
@@ -166,22 +221,11 @@ pub fn show(
             let ring = Points::new("chosen cell", PlotPoints::from(vec![mark.at])).radius(7.0).filled(false);
             plot.points(ring.color(contrast).shape(MarkerShape::Circle).allow_hover(false));
         }
-        let drawn = floors.iter().enumerate().filter(|(_, (_, floor))| shown.aleatoric && floor.value > 0.0);
-        for (i, (of, floor)) in drawn {
-            let at = floor.value.log10();
-            let line = HLine::new(format!("aleatoric{of}"), at).color(theme.mismatch()).width(1.5);
-            plot.hline(line.style(LineStyle::dashed_loose()).allow_hover(false));
-            let text = format!("aleatoric A{of} = {} nats", bracketed(*floor));
-            // Names of floors close together would lie on each other.
-            let (x, anchor) = match i % 2 {
-                0 => (bounds.max()[0], Align2::RIGHT_BOTTOM),
-                _ => (bounds.min()[0], Align2::LEFT_BOTTOM),
-            };
-            let text = Text::new(format!("aleatoric text{of}"), PlotPoint::new(x, at), RichText::new(text).small());
-            plot.text(text.color(theme.mismatch()).anchor(anchor).allow_hover(false));
+        if shown.aleatoric {
+            aleatoric(plot, floors, &bounds, theme.mismatch());
         }
     });
-    whiskers(ui, &marks, &response.transform);
+    whiskers(ui, &marks, &held, &response.transform);
     let name = "Loss over the number of training images";
     response.response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, name));
     let pointer = response.response.hover_pos().or(response.response.interact_pointer_pos())?;
@@ -194,7 +238,7 @@ fn place(value: f64) -> f64 {
     value.max(LEAST).log10()
 }
 
-fn bounds(series: &[Series<'_>], floors: &[(String, Estimate)], shown: Shown) -> PlotBounds {
+fn bounds(series: &[Series<'_>], held: &[Held<'_>], floors: &[(String, Estimate)], shown: Shown) -> PlotBounds {
     let cells = || series.iter().flat_map(|one| &one.cells);
     let mut heights: Vec<f64> = Vec::new();
     for cell in cells() {
@@ -209,6 +253,10 @@ fn bounds(series: &[Series<'_>], floors: &[(String, Estimate)], shown: Shown) ->
     if shown.aleatoric {
         heights.extend(floors.iter().map(|(_, floor)| floor.value).filter(|floor| *floor > 0.0));
     }
+    heights.extend(held.iter().flat_map(|one| {
+        let Estimate { value, interval: Interval { low, high } } = one.found.forecast;
+        [value, low.max(value / FAR), high.min(value * FAR)]
+    }));
     let range = |values: &mut dyn Iterator<Item = f64>| {
         let (low, high) = values.fold((f64::MAX, f64::MIN), |(low, high), v| (low.min(v), high.max(v)));
         if low <= high { (low - MARGIN, high + MARGIN) } else { (-1.0, 1.0) }
@@ -230,15 +278,45 @@ fn law(plot: &mut PlotUi<'_>, one: &Series<'_>) {
     plot.line(Line::new(name, PlotPoints::from(middle)).color(one.colour).width(2.0).allow_hover(false));
 }
 
+/// The law fitted without the largest N, on to it, and its forecast there.
+fn without_largest(plot: &mut PlotUi<'_>, held: &Held<'_>) {
+    let one = held.series;
+    let course = one.curve.iter().flat_map(|curve| &curve.without_largest);
+    let places: Vec<[f64; 2]> = course.map(|[n, kl]| [n.log10(), place(*kl)]).collect();
+    let name = format!("{}, law without the largest N", one.name);
+    let line = Line::new(name, PlotPoints::from(places)).color(one.colour).width(1.5);
+    plot.line(line.style(LineStyle::dashed_dense()).allow_hover(false));
+    let point = Points::new(format!("{}, forecast", one.name), PlotPoints::from(vec![held.at])).radius(6.0);
+    plot.points(point.color(one.colour).shape(MarkerShape::Diamond).filled(false));
+}
+
+/// The aleatoric part of each run's test images.
+fn aleatoric(plot: &mut PlotUi<'_>, floors: &[(String, Estimate)], bounds: &PlotBounds, colour: Color32) {
+    for (i, (of, floor)) in floors.iter().enumerate().filter(|(_, (_, floor))| floor.value > 0.0) {
+        let at = floor.value.log10();
+        let line = HLine::new(format!("aleatoric{of}"), at).color(colour).width(1.5);
+        plot.hline(line.style(LineStyle::dashed_loose()).allow_hover(false));
+        let text = format!("aleatoric A{of} = {} nats", bracketed(*floor));
+        // Names of floors close together would lie on each other.
+        let (x, anchor) = match i % 2 {
+            0 => (bounds.max()[0], Align2::RIGHT_BOTTOM),
+            _ => (bounds.min()[0], Align2::LEFT_BOTTOM),
+        };
+        let text = Text::new(format!("aleatoric text{of}"), PlotPoint::new(x, at), RichText::new(text).small());
+        plot.text(text.color(colour).anchor(anchor).allow_hover(false));
+    }
+}
+
 /// The intervals of all points. Thousands of lines in the plot itself would each cost it a name, a list and a search.
-fn whiskers(ui: &Ui, marks: &[Mark<'_>], transform: &PlotTransform) {
-    let shape = |mark: &Mark<'_>| {
-        let Estimate { interval, .. } = mark.figure;
-        let end = |end: f64| transform.position_from_point(&PlotPoint::new(mark.at[0], place(end)));
-        let stroke = egui::Stroke::new(1.0, mark.series.colour.gamma_multiply(0.6));
-        egui::Shape::line_segment([end(interval.low), end(interval.high)], stroke)
+fn whiskers(ui: &Ui, marks: &[Mark<'_>], held: &[Held<'_>], transform: &PlotTransform) {
+    let line = |x: f64, Estimate { interval, .. }: Estimate, width: f32, colour: Color32| {
+        let end = |end: f64| transform.position_from_point(&PlotPoint::new(x, place(end)));
+        egui::Shape::line_segment([end(interval.low), end(interval.high)], egui::Stroke::new(width, colour))
     };
-    ui.painter().with_clip_rect(transform.frame().intersect(ui.clip_rect())).extend(marks.iter().map(shape));
+    let of_mark = |mark: &Mark<'_>| line(mark.at[0], mark.figure, 1.0, mark.series.colour.gamma_multiply(0.6));
+    let of_held = |one: &Held<'_>| line(one.at[0], one.found.forecast, 2.0, one.series.colour);
+    let lines = marks.iter().map(of_mark).chain(held.iter().map(of_held));
+    ui.painter().with_clip_rect(transform.frame().intersect(ui.clip_rect())).extend(lines);
 }
 
 /// The values of one part of one classifier.

@@ -1,0 +1,76 @@
+//! The classes in order of hardness at several τ: EBO section 4.3 says that the order does not change.
+
+use eframe::egui::{self, Label, RichText, Ui};
+
+use crate::bayes::{ClassRanking, Figure, RANKED_AT};
+use crate::figure::records;
+use crate::gui::data_table;
+use crate::gui::panels::Cx;
+use crate::gui::session::Session;
+use crate::gui::theme::{Badge, Theme};
+use crate::gui::widgets::{heading, hint};
+
+/// As many classes are shown; the others are in the table of numbers.
+const SHOWN: usize = 20;
+
+/// A row for each τ.
+pub fn show(ui: &mut Ui, cx: &mut Cx) {
+    let why = "The classes by their one-vs-rest Bayes errors, to 1 %, at temperatures of its own: the world's τ has no part in it.";
+    heading(ui, "Ranking of classes over τ", Some((Badge::Estimated, why)));
+    let session = cx.session;
+    let stream = &session.bayes.rankings;
+    let theme = Theme::of(ui);
+    if let Some(why) = &stream.trouble {
+        ui.colored_label(theme.error(), why);
+        return;
+    }
+    let found = &stream.value;
+    if found.rankings.is_empty() {
+        hint(ui, "Computing…");
+        return;
+    }
+    ui.horizontal_wrapped(|ui| {
+        data_table::button(ui, cx.view, "Ranking of classes over τ", "class-ranking.csv", || csv(session));
+        let classes = found.rankings.iter().map(|ranking| ranking.classes.len()).max().unwrap_or(0);
+        let more = if classes > SHOWN { format!(" The {SHOWN} hardest of {classes}.") } else { String::new() };
+        hint(ui, format!("Hardest first; ≈ where intervals do not tell a class from the next.{more}"));
+    });
+    egui::ScrollArea::horizontal().id_salt("ranking over tau").show(ui, |ui| {
+        egui::Grid::new("ranking over tau").spacing([10.0, 2.0]).show(ui, |ui| {
+            for ranking in &found.rankings {
+                row(ui, session, ranking, theme);
+                ui.end_row();
+            }
+        });
+    });
+    match &found.agreement {
+        _ if found.rankings.len() < RANKED_AT.len() => hint(ui, "Computing…"),
+        Some(agreement) => drop(ui.add(Label::new(agreement.words(|class| session.class_name(class))).wrap())),
+        None => {}
+    }
+}
+
+fn row(ui: &mut Ui, session: &Session, ranking: &ClassRanking, theme: Theme) {
+    ui.label(RichText::new(format!("τ = {}", ranking.tau)).strong());
+    let classes = session.class_names().len();
+    // Nothing follows the last one.
+    let apart = ranking.apart().chain([true]);
+    for (class, apart) in ranking.order().zip(apart).take(SHOWN) {
+        let sign = if apart { "" } else { " ≈" };
+        ui.label(RichText::new(format!("{}{sign}", session.class_name(class))).color(theme.class(class, classes)));
+    }
+}
+
+/// The rankings as comma-separated values.
+fn csv(session: &Session) -> String {
+    let head = ["tau", "place", "class", "one_vs_rest_bayes_error", "low_95", "high_95"].map(str::to_owned);
+    let rows = session.bayes.rankings.value.rankings.iter().flat_map(|ranking| {
+        ranking.classes.iter().enumerate().map(move |(place, one)| {
+            let Figure { value, interval: (low, high), .. } = one.one_vs_rest;
+            let [value, low, high] = [value, low, high].map(|number| number.to_string());
+            let (tau, place) = (ranking.tau.to_string(), (place + 1).to_string());
+            [tau, place, session.class_name(one.class).to_owned(), value, low, high]
+        })
+    });
+    "# plot: ranking of classes over tau, hardest first\n".to_owned() + &records(std::iter::once(head).chain(rows))
+}

@@ -1,0 +1,117 @@
+//! `export` that is killed, stopped or begun again: nothing that happens on the way changes a byte.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use bayescope::data::Split;
+use bayescope::error::Error;
+use bayescope::export::{ExportEvent, ExportSpec, Format, Stage};
+use bayescope::flow::Precision;
+use bayescope::oracle::folder::open;
+use bayescope::oracle::posterior::Prior;
+use bayescope::oracle::world::Settings;
+use bayescope::units::{Seed, Smoothing, Tau};
+use burn::tensor::Device;
+
+use crate::common::{fill, tiny};
+use crate::export::{export, files};
+use crate::run::{bayescope, fail, succeed, text};
+
+#[test]
+fn what_was_left_of_a_complete_dataset_goes_and_spoils_nothing() {
+    let place = tempfile::tempdir().unwrap();
+    let oracle = tiny::gaussian_file(place.path());
+    let out = place.path().join("data");
+    let make = || export(text(&oracle), &out, &["--train", "0", "--test", "20"]);
+    let manifest = make();
+    // By a process killed while it removed its pieces.
+    let parts = out.join(".parts");
+    std::fs::create_dir(&parts).unwrap();
+    std::fs::write(parts.join("test-000000000.npz"), "a piece").unwrap();
+    assert_eq!(make(), manifest);
+    assert!(!parts.exists());
+    // In a place where nothing can be locked or removed, it is still the complete dataset.
+    std::fs::write(&parts, "no folder").unwrap();
+    let again =
+        bayescope(&["export", text(&oracle), "--out", text(&out), "--train", "0", "--test", "20"]).output().unwrap();
+    let told = String::from_utf8_lossy(&again.stderr).into_owned();
+    assert!(again.status.success() && told.contains(".parts"), "{told}");
+    // Pieces that no file tells of are nobody's to go on with.
+    std::fs::remove_file(&parts).unwrap();
+    let strange = place.path().join("strange");
+    std::fs::create_dir_all(strange.join(".parts")).unwrap();
+    let refused = fail(1, &["export", text(&oracle), "--out", text(&strange), "--device", "cpu"]);
+    assert!(refused.contains("is not empty"), "{refused}");
+}
+
+#[test]
+fn kills_change_no_byte() {
+    let place = tempfile::tempdir().unwrap();
+    let oracle = tiny::gaussian_file(place.path());
+    let (whole, killed) = (place.path().join("whole"), place.path().join("killed"));
+    let asked = ["--train", "5000", "--test", "300", "--format", "npz,png,parquet"];
+    export(text(&oracle), &whole, &asked);
+    let args = [&["export", text(&oracle), "--out", text(&killed), "--device", "cpu"], &asked[..]].concat();
+    let mut hit = 0;
+    for wait in fill::uniform("exports", 5, 5) {
+        let mut child = bayescope(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(Duration::from_secs_f64(0.7 + 0.5 * wait));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        hit += usize::from(killed.join("export.json").exists() && !killed.join("dataset.json").exists());
+    }
+    assert!(hit > 0, "no kill hit an export on its way");
+    succeed(&args);
+    let visible = |folder: &Path| {
+        let mut files = files(folder);
+        // What a kill leaves behind is hidden and swept with the next write; it is no part of the dataset.
+        files.retain(|(name, _)| !name.split('/').any(|part| part.starts_with('.')));
+        files
+    };
+    let (a, b) = (visible(&whole), visible(&killed));
+    assert_eq!(a.iter().map(|(name, _)| name).collect::<Vec<_>>(), b.iter().map(|(name, _)| name).collect::<Vec<_>>());
+    for ((name, a), (_, b)) in a.iter().zip(&b) {
+        assert!(a == b, "{name} differs");
+    }
+}
+
+#[test]
+fn a_stop_in_the_middle_of_a_piece_is_heard_and_changes_no_byte() {
+    const TRAIN: usize = 1000;
+    const BATCH: usize = 50;
+    let place = tempfile::tempdir().unwrap();
+    let oracle = tiny::gaussian_file(place.path());
+    let opened = open(text(&oracle), &Device::flex(), Precision::F32, BATCH).unwrap();
+    let settings = Settings { tau: Tau::ONE, smoothing: Smoothing::ONE, prior: Prior::uniform(2) };
+    let formats = vec![Format::Npz, Format::Png];
+    let spec = ExportSpec { oracle: "gaussian".into(), train: TRAIN, test: 20, settings, seed: Seed(4), formats };
+    let run = |folder: &Path, stop: usize, told: &mut Vec<ExportEvent>| {
+        let mut sink = |event: ExportEvent| {
+            told.push(event);
+            if told.len() > stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        bayescope::export::export(&opened.world, "weights", &spec, &place.path().join(folder), &mut sink)
+    };
+    let mut told = Vec::new();
+    let manifest = run(Path::new("whole"), usize::MAX, &mut told).unwrap();
+    // One piece of 20 batches: it is told from its start on, batch after batch, and never goes back.
+    for stage in [Stage::Drawing(Split::Train), Stage::Rounding(Split::Train, 8)] {
+        let of: Vec<&ExportEvent> = told.iter().filter(|event| event.stage == stage).collect();
+        let done: Vec<usize> = of.iter().map(|event| event.progress.done).collect();
+        assert!(*done.last().unwrap() == TRAIN && done.is_sorted(), "{done:?}");
+        assert!((1..=TRAIN / BATCH).all(|batch| done.contains(&(batch * BATCH))), "{stage:?} {done:?}");
+    }
+    // In the first batch, while drawing, and while 8-bit pictures are scored.
+    let drawn = told.iter().filter(|event| event.stage == Stage::Drawing(Split::Train)).count();
+    let scored = told.iter().position(|event| event.stage == Stage::Rounding(Split::Train, 8)).unwrap() + 3;
+    for (stop, missing) in [(0, "npz"), (1, "npz"), (drawn / 2, "npz"), (scored, "8bit.npz")] {
+        let mut told = Vec::new();
+        let stopped = run(Path::new("stopped"), stop, &mut told);
+        assert!(matches!(stopped, Err(Error::Cancelled)) && told.len() == stop + 1, "{stop}: {stopped:?}");
+        assert!(!place.path().join("stopped/.parts").join(format!("train-000000000.{missing}")).exists());
+    }
+    assert_eq!(run(Path::new("stopped"), usize::MAX, &mut Vec::new()).unwrap(), manifest);
+    assert!(files(&place.path().join("stopped")) == files(&place.path().join("whole")));
+}
