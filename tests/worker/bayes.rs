@@ -2,9 +2,9 @@
 
 use std::time::Instant;
 
-use bayescope::bayes::{Badge, Method};
+use bayescope::bayes::{Badge, Method, RANKED_AT, RankingsOverTau};
 use bayescope::oracle::posterior::Prior;
-use bayescope::worker::bayes::protocol::{Answer, At, CurveQuestion, Question, Study, TargetQuestion};
+use bayescope::worker::bayes::protocol::{Answer, At, CurveQuestion, Question, RankingQuestion, Study, TargetQuestion};
 
 use super::*;
 
@@ -188,6 +188,30 @@ fn studies_come_in_pieces_and_end() {
         let error = other.figure.std_error.hypot(sov.figure.std_error);
         assert!(apart < 5.0 * error, "{method:?}: {apart} apart, standard error {error}");
     }
+}
+
+#[test]
+fn classes_are_ranked_at_every_temperature_whatever_is_asked_meanwhile() {
+    let mut bench = Bench::new();
+    bench.worker.ask(Question::Ranking(RankingQuestion { generation: 1, prior: Prior::uniform(10) }));
+    bench.worker.ask(Question::Hardness(at(2, 1.0)));
+    let mut last = RankingsOverTau::default();
+    answer(&mut bench, |answer| match answer {
+        Answer::Ranking { generation: 1, rankings } => {
+            assert_eq!(rankings.rankings.len(), last.rankings.len() + 1);
+            last.clone_from(rankings);
+            None
+        }
+        Answer::Ended { generation: 1, study: Study::Ranking, trouble } => {
+            assert_eq!(*trouble, None);
+            Some(())
+        }
+        _ => None,
+    });
+    assert!(last.rankings.iter().map(|ranking| ranking.tau).eq(RANKED_AT) && last.agreement.is_some());
+    assert!(last.rankings.iter().all(|ranking| ranking.classes.len() == 10));
+    let value = |one: &bayescope::bayes::ClassHardness| -one.one_vs_rest.value;
+    assert!(last.rankings.iter().all(|ranking| ranking.classes.is_sorted_by_key(value)), "{last:?}");
 }
 
 #[test]

@@ -63,7 +63,8 @@ impl Shown {
             let text = "law without the largest N (dashed, diamond: its forecast with 95 % interval)";
             let about = "The law of KL fitted to all but the largest N, drawn on to it. Where the circles there lie outside the \
                          interval of the diamond, the law does not hold beyond what it was fitted to. Shown with KL.";
-            ui.add_enabled(self.epistemic, egui::Checkbox::new(&mut self.held_out, text)).on_hover_text(about);
+            let key = ui.add_enabled(self.epistemic, egui::Checkbox::new(&mut self.held_out, text));
+            key.on_hover_text(about).on_disabled_hover_text(about);
         }
     }
 
