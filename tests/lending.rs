@@ -57,11 +57,12 @@ fn upgrade(stream: &mut TcpStream, path: &str, more: &str) -> Option<String> {
     String::from_utf8(head).unwrap().lines().next().map(str::to_owned)
 }
 
-/// One binary message under the mask 0.
+/// One binary message under the mask 0. The lender may have closed the connection already, after the message before
+/// this one; then [`receive`] tells.
 fn send(stream: &mut TcpStream, message: &[u8]) {
     assert!(message.len() < 1 << 16);
     let length = u16::try_from(message.len()).unwrap().to_be_bytes();
-    stream.write_all(&[&[0x82, 0xfe][..], &length, &[0; 4], message].concat()).unwrap();
+    let _ = stream.write_all(&[&[0x82, 0xfe][..], &length, &[0; 4], message].concat());
 }
 
 /// The next message; `None` where the connection has ended, or ends.
