@@ -12,6 +12,7 @@
 //! when a flow is initialised (as Glow's own data-dependent initialisation does), so that log p(x) means the same thing
 //! in training and afterwards. At evaluation the two are one, and EBO's checkpoints give EBO's numbers.
 
+mod cpu;
 mod frozen;
 mod init;
 mod layout;

@@ -6,6 +6,7 @@ use std::ops::Range;
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use nalgebra::{DMatrix, DVector};
 
+use super::cpu::{CpuGlow, HostMap};
 use super::matrix::{from_matrix, invert, to_matrix};
 use super::{Affine, FlowStep, Glow, GlowConfig, Step, decode, encode};
 use crate::data::ImageShape;
@@ -25,13 +26,44 @@ pub struct GlowFlow {
     config: GlowConfig,
     device: Device,
     dtype: DType,
-    levels: Vec<Vec<Step>>,
-    unmix: Vec<Vec<Affine>>,
+    steps: Steps,
     /// Σ over steps of H·W·(Σ logs + log |det W|), f64.
     constant_log_det: f64,
     pixels: Preprocessing,
     front: Front,
     base: GaussianBase,
+}
+
+/// Where the steps of flow are computed.
+#[derive(Debug)]
+enum Steps {
+    /// By kernels of our own, on the CPU.
+    Host(Box<dyn HostMap>),
+    /// By tensors on any device.
+    Tensors(TensorSteps),
+}
+
+/// Steps of every level, and the inverses of their mixing maps.
+#[derive(Debug)]
+struct TensorSteps {
+    levels: Vec<Vec<Step>>,
+    unmix: Vec<Vec<Affine>>,
+}
+
+impl TensorSteps {
+    fn moved(self, device: &Device) -> Self {
+        let levels = self.levels.into_iter().map(|steps| steps.into_iter().map(|step| step.moved(device)).collect());
+        let unmix = self.unmix.into_iter().map(|maps| maps.into_iter().map(|map| map.moved(device)).collect());
+        Self { levels: levels.collect(), unmix: unmix.collect() }
+    }
+
+    /// The same steps with weights packed for our own kernels.
+    fn on_host(&self, config: &GlowConfig, dtype: DType) -> Result<Steps> {
+        Ok(Steps::Host(match dtype {
+            DType::F64 => Box::new(CpuGlow::<f64>::new(config, &self.levels, &self.unmix)?),
+            _ => Box::new(CpuGlow::<f32>::new(config, &self.levels, &self.unmix)?),
+        }))
+    }
 }
 
 /// [`FlowStep::fold`], with ActNorm and 1×1 convolution multiplied out in f64 on the host: what the exp of a graphics adapter is
@@ -60,17 +92,7 @@ impl GlowFlow {
     ) -> Result<Self> {
         // Folding reads every small matrix: of a device behind a network that would be hundreds of round trips.
         let glow = Glow::from_weights(config, weights, &Device::flex(), precision)?;
-        Ok(Self::freeze(config, &glow, pixels)?.moved(device))
-    }
-
-    /// The same flow on a device.
-    fn moved(self, device: &Device) -> Self {
-        if self.device == *device {
-            return self;
-        }
-        let levels = self.levels.into_iter().map(|steps| steps.into_iter().map(|step| step.moved(device)).collect());
-        let unmix = self.unmix.into_iter().map(|maps| maps.into_iter().map(|map| map.moved(device)).collect());
-        Self { levels: levels.collect(), unmix: unmix.collect(), device: device.clone(), ..self }
+        Self::freeze_on(config, &glow, pixels, device)
     }
 
     /// Freezes a Glow where it is.
@@ -78,6 +100,22 @@ impl GlowFlow {
     /// # Errors
     /// When a 1×1 convolution is singular or the device fails.
     pub fn freeze(config: &GlowConfig, glow: &Glow, pixels: Preprocessing) -> Result<Self> {
+        Self::freeze_on(config, glow, pixels, &glow.means.val().device())
+    }
+
+    /// [`Self::freeze`], then moves it to a device.
+    fn freeze_on(config: &GlowConfig, glow: &Glow, pixels: Preprocessing, device: &Device) -> Result<Self> {
+        let flow = Self::freeze_tensors(config, glow, pixels)?;
+        let Steps::Tensors(steps) = flow.steps else { return Ok(flow) };
+        let steps = match *device == Device::flex() {
+            true => steps.on_host(config, flow.dtype)?,
+            false => Steps::Tensors(steps.moved(device)),
+        };
+        Ok(Self { steps, device: device.clone(), ..flow })
+    }
+
+    /// A frozen Glow whose steps are tensors where the parameters are.
+    pub(super) fn freeze_tensors(config: &GlowConfig, glow: &Glow, pixels: Preprocessing) -> Result<Self> {
         let mut levels = Vec::new();
         let mut unmix = Vec::new();
         let mut constant_log_det = 0.0;
@@ -97,8 +135,7 @@ impl GlowFlow {
             config: *config,
             device: glow.means.val().device(),
             dtype: glow.means.val().dtype(),
-            levels,
-            unmix,
+            steps: Steps::Tensors(TensorSteps { levels, unmix }),
             constant_log_det,
             pixels,
             front: Front::new(pixels, bounds.first().copied().unwrap_or(f64::NAN)),
@@ -126,11 +163,14 @@ impl GlowFlow {
                 self.pixels.describe()
             )));
         }
-        let z = self.passes(y, &mut log_det, |y| {
-            let (z, partial) = encode(&self.levels, y);
-            see(&z);
-            (z, partial)
-        })?;
+        let z = match &self.steps {
+            Steps::Host(steps) => self.on_host(steps.encode(&y), &mut log_det),
+            Steps::Tensors(steps) => self.passes(y, &mut log_det, |y| {
+                let (z, partial) = encode(&steps.levels, y);
+                see(&z);
+                (z, partial)
+            })?,
+        };
         self.finite(&z, &log_det)?;
         Ok(Mapped { images: z, log_det })
     }
@@ -142,6 +182,12 @@ impl GlowFlow {
             Some(i) => Err(Error::Numeric(format!("image {i} leaves the finite numbers inside the flow"))),
             None => Ok(()),
         }
+    }
+
+    /// What our kernels made, once the log-determinants Σ s of the couplings, and the constant part, are added to `log_det` [N].
+    fn on_host(&self, (made, sums): (Vec<f64>, Vec<f64>), log_det: &mut [f64]) -> Vec<f64> {
+        log_det.iter_mut().zip(sums).for_each(|(total, sum)| *total += sum + self.constant_log_det);
+        made
     }
 
     /// What the couplings make of host values [N, D], and their log-determinants added to `log_det` [N]: as many images at once as
@@ -201,7 +247,10 @@ impl SharedMap for GlowFlow {
     fn decode_base(&self, z: Vec<f64>) -> Result<Mapped> {
         let dims = self.config.shape.dims();
         let mut couplings = vec![0.0; z.len() / dims];
-        let y = self.passes(z, &mut couplings, |z| decode(&self.levels, &self.unmix, z))?;
+        let y = match &self.steps {
+            Steps::Host(steps) => self.on_host(steps.decode(&z), &mut couplings),
+            Steps::Tensors(steps) => self.passes(z, &mut couplings, |z| decode(&steps.levels, &steps.unmix, z))?,
+        };
         let (x, mut log_det) = self.front.inverse(y, dims);
         log_det.iter_mut().zip(couplings).for_each(|(total, more)| *total += more);
         self.finite(&x, &log_det)?;
@@ -233,7 +282,7 @@ impl Flow for GlowFlow {
     }
 
     fn resident(&self) -> Option<&dyn ResidentFlow> {
-        let elsewhere = self.device != Device::flex() && self.dtype == DType::F32;
+        let elsewhere = matches!(self.steps, Steps::Tensors(_)) && self.dtype == DType::F32;
         elsewhere.then_some(self as &dyn ResidentFlow)
     }
 
@@ -284,8 +333,11 @@ impl ResidentFlow for GlowFlow {
         tau: Tau,
         _: &mut dyn Events<Decoding>,
     ) -> Result<Resident> {
+        let Steps::Tensors(steps) = &self.steps else {
+            return Err(Error::Device("a world on the CPU has no images on a device".into()));
+        };
         let z = self.base.place(noise, classes, tau);
-        let (y, partial) = decode(&self.levels, &self.unmix, self.upload(&z));
+        let (y, partial) = decode(&steps.levels, &steps.unmix, self.upload(&z));
         let (v, rows, constant) = self.front.inverse_resident(&y);
         let mut log_det = vec![self.config.shape.dims() as f64 * constant; classes.len()];
         // One transfer for both.

@@ -23,9 +23,9 @@ pub struct Step {
     /// 1×1 convolution and out_norm, [h, h].
     pub(super) middle: Affine,
     /// 3×3 convolution, [9·C, h] before [`gather_neighbours`], and its bias [C, 1]; channels sorted (all s, then all t).
-    output: Affine,
+    pub(super) output: Affine,
     /// [C/2, 1, 1, 1]
-    scale: Tensor<4>,
+    pub(super) scale: Tensor<4>,
 }
 
 /// x ↦ weight·x + bias over channels: weight [out, in], bias [out, 1].

@@ -1,0 +1,252 @@
+//! The affine coupling of rows [N·H·W, C]: a ↦ (a + t)e^s of the first half of the channels, (s, t) = NN(second half).
+
+use pulp::{Simd, WithSimd};
+
+use super::super::GlowConfig;
+use super::super::step::Step;
+use super::squeeze::Grid;
+use super::{ROWS, panels};
+use crate::data::ImageShape;
+use crate::error::Result;
+use crate::flow::parameters::to_host;
+use crate::kernels::{Buffer, Panels, Real, vectorise};
+
+/// Numbers of a hidden layer that are made together: the part that stays in the second cache.
+const HIDDEN_NUMBERS: usize = 1 << 14;
+
+/// Parameters of a coupling, its normalisations folded into the maps before them.
+#[derive(Debug)]
+pub(super) struct Coupling<T> {
+    /// in_norm as x·a + c, [C/2] each.
+    norm: [Vec<T>; 2],
+    /// 3×3 convolution as a map of neighbourhoods [9·C/2] to h channels.
+    input: Panels<T>,
+    /// h to h channels.
+    middle: Panels<T>,
+    /// 3×3 convolution as a map to what a position contributes to its neighbourhood, [9·C].
+    output: Panels<T>,
+    /// [C], all s, then all t.
+    bias: Vec<T>,
+    /// [C/2], the bounds of |s|.
+    scale: Vec<T>,
+}
+
+/// Memory of a coupling's pass over one block of images.
+#[derive(Debug)]
+pub(super) struct Scratch<T> {
+    /// relu(in_norm(x)) with a border of zeros.
+    padded: Buffer<T>,
+    /// Neighbourhoods, and both hidden layers, of some positions.
+    near: Buffer<T>,
+    hidden: [Buffer<T>; 2],
+    /// What every position contributes to its neighbourhood.
+    taps: Buffer<T>,
+    /// (s, t) before the bound, [rows, C].
+    outputs: Buffer<T>,
+    /// s, and e^s or e^−s, [rows, C/2].
+    s: Buffer<T>,
+    factor: Buffer<T>,
+}
+
+impl<T: Real> Scratch<T> {
+    /// Memory for the couplings of every level, which see `images` of a level's images together.
+    pub fn new(config: &GlowConfig, images: impl Fn(ImageShape) -> usize) -> Self {
+        let shapes = || (0..config.levels).map(|l| config.level_shape(l));
+        let most = |of: &dyn Fn(ImageShape) -> usize| Buffer::zeros(shapes().map(of).max().unwrap_or(0));
+        let rows = |shape: ImageShape| images(shape) * shape.height * shape.width;
+        let chunk = chunk(config.hidden);
+        Self {
+            padded: most(&|s| images(s) * (s.height + 2) * (s.width + 2) * s.channels / 2),
+            near: most(&|s| 9 * s.channels / 2 * chunk),
+            hidden: [Buffer::zeros(chunk * config.hidden), Buffer::zeros(chunk * config.hidden)],
+            taps: most(&|s| 9 * s.channels * rows(s)),
+            outputs: most(&|s| s.channels * rows(s)),
+            s: most(&|s| s.channels / 2 * rows(s)),
+            factor: most(&|s| s.channels / 2 * rows(s)),
+        }
+    }
+}
+
+/// Positions whose hidden layers are made together: a multiple of the rows of a product's tile.
+fn chunk(hidden: usize) -> usize {
+    (HIDDEN_NUMBERS / hidden / 8 * 8).clamp(16, ROWS)
+}
+
+impl<T: Real> Coupling<T> {
+    pub fn new(step: &Step) -> Result<Self> {
+        let numbers = |values: Vec<f64>| values.into_iter().map(T::of).collect::<Vec<T>>();
+        let (a, c) = step.in_norm.clone();
+        let (weight, bias) = (to_host(step.output.weight.clone())?, to_host(step.output.bias.clone())?);
+        let [outputs, inputs] = step.output.weight.dims();
+        Ok(Self {
+            norm: [numbers(to_host(a)?), numbers(to_host(c)?)],
+            input: panels(&step.input)?,
+            middle: panels(&step.middle)?,
+            output: Panels::of(inputs, outputs, |i, o| T::of(weight[o * inputs + i]), |_| T::ZERO),
+            bias: numbers(bias),
+            scale: numbers(to_host(step.scale.clone())?),
+        })
+    }
+
+    /// Changes the first half of the channels of `rows`, which are whole images of `grid`, and adds Σ s of each image to `sums`.
+    pub fn run(&self, grid: Grid, rows: &mut [T], inverse: bool, scratch: &mut Scratch<T>, sums: &mut [f64]) {
+        let Scratch { padded, near, hidden: [first, second], taps, outputs, s, factor } = scratch;
+        let (count, half, hidden) = (rows.len() / grid.channels, grid.channels / 2, self.middle.outputs);
+        vectorise(Condition { grid, rows, norm: &self.norm, padded });
+        let chunk = chunk(hidden);
+        for start in (0..count).step_by(chunk) {
+            let rows = start..(start + chunk).min(count);
+            let near = &mut near[..rows.len() * 9 * half];
+            neighbours(grid, rows.clone(), padded, near);
+            let (first, second) = (&mut first[..rows.len() * hidden], &mut second[..rows.len() * hidden]);
+            self.input.apply(near, first);
+            vectorise(Relu(first));
+            self.middle.apply(first, second);
+            vectorise(Relu(second));
+            self.output.apply(second, &mut taps[rows.start * 9 * grid.channels..rows.end * 9 * grid.channels]);
+        }
+        let outputs = &mut outputs[..rows.len()];
+        vectorise(Gather { grid, taps, bias: &self.bias, outputs });
+        let (s, factor) = (&mut s[..count * half], &mut factor[..count * half]);
+        vectorise(Couple { rows, outputs, scale: &self.scale, inverse, s, factor });
+        for (sum, s) in sums.iter_mut().zip(s.chunks_exact(grid.positions() * half)) {
+            *sum += s.iter().map(|s| s.wide()).sum::<f64>();
+        }
+    }
+}
+
+/// The neighbourhoods [9·C/2] of some positions, kernel positions outermost.
+fn neighbours<T: Real>(grid: Grid, rows: std::ops::Range<usize>, padded: &[T], near: &mut [T]) {
+    let (half, wide) = (grid.channels / 2, grid.width + 2);
+    for (row, near) in rows.zip(near.chunks_exact_mut(9 * half)) {
+        let (image, position) = (row / grid.positions(), row % grid.positions());
+        let top = image * (grid.height + 2) + position / grid.width;
+        for (dy, near) in near.chunks_exact_mut(3 * half).enumerate() {
+            let from = ((top + dy) * wide + position % grid.width) * half;
+            near.copy_from_slice(&padded[from..][..3 * half]);
+        }
+    }
+}
+
+/// relu(x·a + c) of the second half of the channels, with a border of zeros around each image.
+struct Condition<'a, T> {
+    grid: Grid,
+    rows: &'a [T],
+    norm: &'a [Vec<T>; 2],
+    padded: &'a mut [T],
+}
+
+impl<T: Real> WithSimd for Condition<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let Self { grid: Grid { height, width, channels }, rows, norm: [a, c], padded } = self;
+        let (half, wide) = (channels / 2, width + 2);
+        let images =
+            rows.chunks_exact(height * width * channels).zip(padded.chunks_exact_mut((height + 2) * wide * half));
+        for (rows, padded) in images {
+            padded.fill(T::ZERO);
+            for (line, rows) in rows.chunks_exact(width * channels).enumerate() {
+                let to = &mut padded[((line + 1) * wide + 1) * half..][..width * half];
+                for (row, to) in rows.chunks_exact(channels).zip(to.chunks_exact_mut(half)) {
+                    for ((to, x), (a, c)) in to.iter_mut().zip(&row[half..]).zip(a.iter().zip(c)) {
+                        let value = T::fused::<S>(*x, *a, *c);
+                        // NaN stays: what left the finite numbers is found by who asked.
+                        *to = if value < T::ZERO { T::ZERO } else { value };
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// x ← relu(x); NaN stays.
+struct Relu<'a, T>(&'a mut [T]);
+
+impl<T: Real> WithSimd for Relu<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        for x in self.0.iter_mut() {
+            *x = if *x < T::ZERO { T::ZERO } else { *x };
+        }
+    }
+}
+
+/// Adds up what the neighbourhood of every position contributes to it, and the bias: [rows, 9·C] → [rows, C].
+struct Gather<'a, T> {
+    grid: Grid,
+    taps: &'a [T],
+    bias: &'a [T],
+    outputs: &'a mut [T],
+}
+
+impl<T: Real> WithSimd for Gather<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let Self { grid: Grid { height, width, channels }, taps, bias, outputs } = self;
+        for (row, out) in outputs.chunks_exact_mut(channels).enumerate() {
+            let (y, x) = (row / width % height, row % width);
+            out.copy_from_slice(bias);
+            // Channels are a multiple of four.
+            let (out, _) = out.as_chunks_mut::<4>();
+            for k in 0..9 {
+                let (dy, dx) = (k / 3, k % 3);
+                // Unsigned: beyond either border.
+                if (y + dy).wrapping_sub(1) >= height || (x + dx).wrapping_sub(1) >= width {
+                    continue;
+                }
+                let from = (row + dy * width + dx - width - 1) * 9 * channels + k * channels;
+                let (taps, _) = taps[from..][..channels].as_chunks::<4>();
+                for (out, taps) in out.iter_mut().zip(taps) {
+                    for i in 0..4 {
+                        out[i] += taps[i];
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// s = scale·tanh(first half of the outputs), t the second half; a ← (a + t)e^s, or back a ← a·e^−s − t.
+struct Couple<'a, T> {
+    rows: &'a mut [T],
+    outputs: &'a [T],
+    scale: &'a [T],
+    inverse: bool,
+    s: &'a mut [T],
+    factor: &'a mut [T],
+}
+
+impl<T: Real> WithSimd for Couple<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let Self { rows, outputs, scale, inverse, s, factor } = self;
+        let (half, channels) = (scale.len(), 2 * scale.len());
+        for (s, outputs) in s.chunks_exact_mut(half).zip(outputs.chunks_exact(channels)) {
+            s.copy_from_slice(&outputs[..half]);
+        }
+        let two = T::ONE + T::ONE;
+        for s in s.iter_mut() {
+            *s = T::ONE - two / (T::ONE + T::exponential::<S>(two * *s));
+        }
+        for s in s.chunks_exact_mut(half) {
+            s.iter_mut().zip(scale).for_each(|(s, scale)| *s = *s * *scale);
+        }
+        for (factor, s) in factor.iter_mut().zip(s.iter()) {
+            *factor = T::exponential::<S>(if inverse { -*s } else { *s });
+        }
+        let all = rows.chunks_exact_mut(channels).zip(outputs.chunks_exact(channels));
+        for ((row, outputs), factor) in all.zip(factor.chunks_exact(half)) {
+            for ((a, t), factor) in row.iter_mut().zip(&outputs[half..]).zip(factor) {
+                *a = if inverse { *a * *factor - *t } else { (*a + *t) * *factor };
+            }
+        }
+    }
+}
