@@ -36,8 +36,7 @@ pub struct Cli {
     #[command(subcommand)]
     pub command: Option<Command>,
     /// With --device cpu: the same bytes on every processor of a kind (x86-64, arm64), by kernels without vector instructions, which are
-    /// slower. For sample, posterior, walk and evidence in TarFlow worlds; Glow worlds and other devices are refused. The last bit of
-    /// e^x and log is the C library's.
+    /// slower. For sample, posterior, walk and evidence; other devices are refused. The last bit of e^x and log is the C library's.
     #[arg(long, global = true)]
     pub reproducible: bool,
     /// What to open the explorer on.

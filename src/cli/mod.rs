@@ -42,8 +42,8 @@ use serde::Serialize;
 
 use crate::device::{Chosen, DeviceChoice, choose, explain, on_device};
 use crate::error::{Error, Result, shown};
+use crate::flow::Precision;
 use crate::flow::weights::Weights;
-use crate::flow::{Architecture, Precision};
 use crate::oracle::folder::{self, OracleInfo};
 use crate::oracle::provenance::Machine;
 use crate::oracle::strategies;
@@ -108,20 +108,13 @@ fn reproducible() -> bool {
     REPRODUCIBLE.load(Ordering::Relaxed)
 }
 
-/// Whether what `--reproducible` promises holds for a world on a device.
-fn keeps_promise(info: &OracleInfo, chosen: &Chosen) -> Result<()> {
+/// Whether what `--reproducible` promises holds on a device.
+fn keeps_promise(chosen: &Chosen) -> Result<()> {
     if !reproducible() {
         return Ok(());
     }
     if chosen.report.used.choice != DeviceChoice::Cpu {
         return Err(Error::input("--reproducible needs --device cpu: other devices add in an order of their own"));
-    }
-    if matches!(info.architecture, Architecture::Glow(_)) {
-        return Err(Error::input(format!(
-            "--reproducible: {} is a Glow, whose matrix products are those of a library that chooses its instructions by the processor; \
-             only TarFlow worlds can be reproduced on every one",
-            info.name
-        )));
     }
     Ok(())
 }
@@ -259,7 +252,7 @@ fn open_read(
     chosen: &Chosen,
     precision: Precision,
 ) -> Result<Opened> {
-    keeps_promise(&info, chosen)?;
+    keeps_promise(chosen)?;
     let world = info.clone().build(weights, &chosen.device, precision, chosen.batch)?.world;
     let device = chosen.report.used.label();
     let images = world.batch().next_power_of_two();
