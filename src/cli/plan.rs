@@ -47,7 +47,8 @@ pub fn plan(args: &PlanArgs) -> Result<()> {
                 None => None,
             };
             let plan = Planned::all(&spec, |_| Ok(String::new()))?;
-            show_plan(&RunFolder { path: std::path::PathBuf::new(), spec: *spec, plan, data }, args, false)
+            let path = std::path::PathBuf::new();
+            show_plan(&RunFolder { path, spec: *spec, plan, data, features: Vec::new() }, args, false)
         }
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use zip::{ZipArchive, read::ZipFile, result::ZipError};
 
-use super::npy::{Array, Types, read_npy};
+use super::npy::{Array, Types, read_header, read_npy};
 use super::source::{head, open_file};
 use crate::error::{Error, Result};
 
@@ -61,6 +61,17 @@ impl<'a> Archive<'a> {
             Err(ZipError::FileNotFound) => Ok(None),
             Err(e) => Err(Error::file(self.path, format!("array {name}: {e}"))),
         }
+    }
+
+    /// The shape of an array and NumPy's name of its type, from its header alone, or `None` where there is none of that name.
+    ///
+    /// # Errors
+    /// Names the file, the array and the cause: damage, or an array of structures.
+    pub(crate) fn shape(&mut self, name: &str) -> Result<Option<(Vec<usize>, String)>> {
+        let path = self.path;
+        let Some(mut entry) = self.entry(name)? else { return Ok(None) };
+        let (header, _) = read_header(&mut entry).map_err(|e| Error::file(path, format!("array {name}: {e}")))?;
+        Ok(Some((header.shape, header.descr)))
     }
 
     /// An array, or `None` where there is none of that name.

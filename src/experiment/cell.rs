@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::dataset::DataRecord;
+use super::graders::FeatureFile;
 use super::kinds::Found;
 use super::spec::ExperimentSpec;
 use crate::classifier::{Architecture, Labels, Normalisation};
@@ -48,18 +49,25 @@ pub struct Files {
     pub pretrained: BTreeMap<Architecture, String>,
     /// Of the images, where they are those of a dataset.
     pub data: Option<DataRecord>,
+    /// Of [`crate::experiment::Experiment::files`], in their order.
+    pub features: Vec<FeatureFile>,
 }
 
 impl Files {
-    /// Of a spec whose oracle's hash and dataset are known already.
+    /// Of a spec whose oracle's hash, dataset and features are known already.
     ///
     /// # Errors
     /// Names a file that cannot be read.
-    pub fn of(spec: &ExperimentSpec, oracle: &str, data: Option<&DataRecord>) -> Result<Self> {
+    pub fn of(
+        spec: &ExperimentSpec,
+        oracle: &str,
+        data: Option<&DataRecord>,
+        features: &[FeatureFile],
+    ) -> Result<Self> {
         let hash =
             |(architecture, file): (&Architecture, &PathBuf)| Ok((*architecture, file_sha256(file, &mut silent())?));
         let pretrained = spec.pretrained.iter().map(hash).collect::<Result<_>>()?;
-        Ok(Self { oracle: oracle.to_owned(), pretrained, data: data.cloned() })
+        Ok(Self { oracle: oracle.to_owned(), pretrained, data: data.cloned(), features: features.to_vec() })
     }
 }
 
@@ -93,6 +101,10 @@ impl Cell {
         // Not there at all without a dataset, so that the cells of the world's own images keep their names.
         if let Some(DataRecord { train, test }) = &files.data {
             content["data"] = serde_json::json!([train.sha256, test.as_ref().map(|test| &test.sha256)]);
+        }
+        // Likewise: cells that see no file keep their names.
+        if !files.features.is_empty() {
+            content["features"] = files.features.iter().map(|file| file.sha256.as_str()).collect();
         }
         let text = serde_json::to_vec(&content).map_err(|e| Error::input(e.to_string()))?;
         Ok(sha256(&text)[..16].to_owned())
@@ -149,7 +161,7 @@ mod tests {
         let spec = PRESETS[0].spec().unwrap();
         let id = |experiment: Experiment, condition: usize| {
             let spec = ExperimentSpec { experiment, ..spec.clone() };
-            let files = Files::of(&spec, WEIGHTS, None).unwrap();
+            let files = Files::of(&spec, WEIGHTS, None, &[]).unwrap();
             Cell { condition, ..spec.cells()[0] }.id(&spec, &files).unwrap()
         };
         let taus = vec![Tau::new(0.7).unwrap(), spec.world.tau];
@@ -165,7 +177,7 @@ mod tests {
     fn cells_of_the_worlds_own_images_keep_their_names_and_other_data_are_other_cells() {
         let spec = PRESETS[0].spec().unwrap();
         let id = |data: Option<DataRecord>| {
-            let files = Files::of(&spec, WEIGHTS, data.as_ref()).unwrap();
+            let files = Files::of(&spec, WEIGHTS, data.as_ref(), &[]).unwrap();
             spec.cells()[0].id(&spec, &files).unwrap()
         };
         assert_eq!(id(None), PLAIN);
@@ -176,5 +188,28 @@ mod tests {
         let mut moved = data("a", None);
         moved.train.path = "elsewhere".into();
         assert_eq!(id(Some(moved)), ids[1]);
+    }
+
+    #[test]
+    fn other_features_are_other_cells_wherever_they_lie() {
+        let text = "name = 'x'\n[world]\noracle = 'mnist'\n[experiment]\nkind = 'graders'\ntaus = [1.0]\nfeatures = FEATURES\n\
+                    [grid]\narchitectures = ['linear']\ntrain_sizes = [100]\n";
+        let id = |features: &str, files: &[(&str, &str)]| {
+            let spec: ExperimentSpec = toml::from_str(&text.replace("FEATURES", features)).unwrap();
+            spec.validate().unwrap();
+            let file = |(path, sha256): &(&str, &str)| FeatureFile { path: path.into(), sha256: (*sha256).into() };
+            let files: Vec<FeatureFile> = files.iter().map(file).collect();
+            spec.cells()[0].id(&spec, &Files::of(&spec, WEIGHTS, None, &files).unwrap()).unwrap()
+        };
+        let one = id("['pixels', { file = 'a.npz' }]", &[("a.npz", "1")]);
+        assert_eq!(one, id("['pixels', { file = '/elsewhere/b.npz' }]", &[("/elsewhere/b.npz", "1")]));
+        let others = [
+            one,
+            id("['pixels']", &[]),
+            id("[{ file = 'a.npz' }]", &[("a.npz", "1")]),
+            id("['pixels', { file = 'a.npz' }]", &[("a.npz", "2")]),
+            id("['pixels', 'trained', { file = 'a.npz' }]", &[("a.npz", "1")]),
+        ];
+        assert!(others.iter().enumerate().all(|(i, id)| !others[..i].contains(id)), "{others:?}");
     }
 }

@@ -1,17 +1,29 @@
 //! Grade the graders: estimators of the Bayes error that see samples alone, and measures of a classifier's uncertainty, against the truth of
-//! the world. The estimators get what a real dataset would give them, the pixels and drawn labels of a cell's training images, or what an
-//! ensemble trained on these believes; the truth is the Bayes error of the world and the exact posteriors of the test images.
+//! the world. The estimators get what a real dataset would give them, the drawn labels of a cell's training images with their pixels or
+//! with the features of a network, or what an ensemble trained on these believes; the truth is the Bayes error of the world and the exact
+//! posteriors of the test images.
+//!
+//! | file | what |
+//! |---|---|
+//! | `features` | what estimators see; those from the features of the cell's own network |
+//! | `given` | features from files |
+//! | `grades`, `drawn` | what all cells say of the estimators; its figures and tables |
 
 mod drawn;
 mod features;
+mod given;
 mod grades;
+
+use std::borrow::Cow;
+use std::path::Path;
 
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
 use super::cell::{Cell, CellResult};
 use super::images::Images;
-use super::kinds::{Found, check_taus};
+use super::kinds::{Found, Place, check_taus};
+use super::spec::placed;
 use super::told::{Told, member_seed};
 use super::train::{CellEvent, Job, train_cell};
 use super::trained::{Trained, measuring};
@@ -26,6 +38,7 @@ use crate::units::{Seed, Tau};
 use features::of_features;
 
 pub use features::Features;
+pub use given::FeatureFile;
 pub use grades::Grades;
 
 /// Labels drawn for a test image, at most: all are drawn at one go, each by a random number.
@@ -43,7 +56,7 @@ pub struct GradersSpec {
     /// Labels drawn for each test image from its exact posterior, as annotators would give them; 1 to 10,000.
     #[serde(default = "ten")]
     pub annotators: usize,
-    /// What the estimators that learn from samples see: pixels, features, or each in turn.
+    /// What the estimators that learn from samples see, each in turn: pixels, features of the trained network, features from files.
     #[serde(default = "pixels", skip_serializing_if = "only_pixels")]
     pub features: Vec<Features>,
 }
@@ -71,6 +84,9 @@ pub struct Grading {
     pub estimates: Vec<Estimated>,
     /// Scores of the uncertainty of single images: of the first classifier, then of the ensemble.
     pub scores: Vec<Scored>,
+    /// The files of features that were read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<FeatureFile>,
     /// The ensemble's mean prediction on the test images.
     pub ensemble: Measured,
 }
@@ -100,10 +116,30 @@ impl GradersSpec {
     pub(super) fn content(&self) -> serde_json::Value {
         let mut content = serde_json::json!({ "members": self.members, "annotators": self.annotators });
         // A cell of before there was a choice keeps its name.
-        if !only_pixels(&self.features) {
-            content["features"] = serde_json::json!(self.features);
+        // Of files the content counts, which is not known here, and not where they lie.
+        let own: Vec<Features> = self.features.iter().filter(|one| one.file().is_none()).cloned().collect();
+        if !only_pixels(&own) {
+            content["features"] = serde_json::json!(own);
         }
         content
+    }
+
+    /// The files of features, in order.
+    pub(super) fn files(&self) -> impl Iterator<Item = &Path> {
+        self.features.iter().filter_map(Features::file)
+    }
+
+    /// Takes their relative paths from a folder.
+    ///
+    /// # Errors
+    /// When the present folder cannot be told.
+    pub(super) fn put_beside(&mut self, folder: &Path) -> Result<()> {
+        for features in &mut self.features {
+            if let Features::File(path) = features {
+                *path = placed(folder, path)?;
+            }
+        }
+        Ok(())
     }
 
     /// Whether it can be planned.
@@ -114,7 +150,16 @@ impl GradersSpec {
         check_taus(&self.taus)?;
         let repeated = (1..self.features.len()).any(|i| self.features[..i].contains(&self.features[i]));
         if self.features.is_empty() || repeated {
-            return Err(Error::input("experiment.features must name \"pixels\", \"trained\" or both, each once"));
+            let known = r#""pixels", "trained" or { file = "….npz" }"#;
+            return Err(Error::input(format!("experiment.features must name {known}, one or several, each once")));
+        }
+        // In figures a file goes by its name.
+        let names: Vec<Cow<'_, str>> = self.features.iter().map(Features::label).collect();
+        if let Some(at) = (1..names.len()).find(|&at| names[..at].contains(&names[at])) {
+            return Err(Error::input(format!("experiment.features: two files are called {}", names[at])));
+        }
+        if let Some(empty) = self.files().find(|path| path.file_name().is_none()) {
+            return Err(Error::input(format!("experiment.features: {:?} is no name of a file", empty.display())));
         }
         if self.members < 2 {
             return Err(Error::input(
@@ -135,9 +180,14 @@ impl GradersSpec {
 ///
 /// # Errors
 /// As [`train_cell`].
-pub fn run(spec: &GradersSpec, job: &Job<'_>, events: &mut dyn Events<CellEvent>) -> Result<CellResult> {
+pub fn run(
+    spec: &GradersSpec,
+    place: &Place<'_>,
+    job: &Job<'_>,
+    events: &mut dyn Events<CellEvent>,
+) -> Result<CellResult> {
     // What cannot be graded should be known before an ensemble is trained.
-    let mut estimates = if spec.features.contains(&Features::Pixels) { estimates(job)? } else { Vec::new() };
+    let mut estimates = estimates(spec, place, job)?;
     let (first, members, featured) = ensemble(spec, job, events)?;
     estimates.extend(featured);
     let (test, k) = (job.test, job.test.classes);
@@ -152,22 +202,31 @@ pub fn run(spec: &GradersSpec, job: &Job<'_>, events: &mut dyn Events<CellEvent>
     let mut scores = scored(&single.all(), &of_first)?;
     scores.extend(scored(&together.all(), &of_all)?);
     let counts = annotate(test, spec.annotators, Seed(job.cell.seed).split("annotators"));
-    let asked = |estimator, graded: Result<grade::Graded>| Estimated::of(estimator, graded.map_err(|e| e.to_string()));
+    let asked = |estimator, graded: Result<grade::Graded>| {
+        Estimated::of(estimator, &Features::Pixels, graded.map_err(|e| e.to_string()))
+    };
     estimates.extend([
         asked(Estimator::SoftLabels, grade::soft_labels(&test.all.posterior, k)),
         asked(Estimator::LabelCounts, grade::label_counts(&counts, k)),
         asked(Estimator::PlugIn, grade::plug_in(&together.log_mean, k)),
     ]);
-    let grading = Grading { estimates, scores, ensemble: of_all.measured(&measuring())? };
+    let files = place.features.to_vec();
+    let grading = Grading { estimates, scores, files, ensemble: of_all.measured(&measuring())? };
     Ok(CellResult { id: job.id.to_owned(), found: Some(Found::Graders(Box::new(grading))), ..first })
 }
 
 impl Estimated {
-    fn of(estimator: Estimator, graded: std::result::Result<grade::Graded, String>) -> Self {
-        match graded {
-            Ok(graded) => Self { estimator, features: Features::Pixels, graded: Some(graded), why_not: None },
-            Err(why) => Self { estimator, features: Features::Pixels, graded: None, why_not: Some(why) },
-        }
+    fn of(estimator: Estimator, features: &Features, graded: std::result::Result<grade::Graded, String>) -> Self {
+        let (graded, why_not) = match graded {
+            Ok(graded) => (Some(graded), None),
+            Err(why) => (None, Some(why)),
+        };
+        Self { estimator, features: features.clone(), graded, why_not }
+    }
+
+    /// Of every estimator that learns from samples the reason why it says nothing.
+    fn none(features: &Features, why: &str) -> Vec<Self> {
+        FROM_SAMPLES.map(|estimator| Self::of(estimator, features, Err(why.to_owned()))).into()
     }
 }
 
@@ -175,20 +234,37 @@ impl Estimated {
 const FROM_SAMPLES: [Estimator; 6] =
     [Estimator::OneNn, Estimator::Devijver, Estimator::Knn, Estimator::Ghp, Estimator::KdePlugIn, Estimator::KdeError];
 
-/// What can be said from the labelled training images alone.
-fn estimates(job: &Job<'_>) -> Result<Vec<Estimated>> {
+/// What can be said from the labelled training images alone: from their pixels, from their features in files.
+fn estimates(spec: &GradersSpec, place: &Place<'_>, job: &Job<'_>) -> Result<Vec<Estimated>> {
+    let seen: Vec<&Features> = spec.features.iter().filter(|one| **one != Features::Trained).collect();
     let n = job.cell.train_size;
-    let none = |why: String| FROM_SAMPLES.map(|estimator| Estimated::of(estimator, Err(why.clone()))).into();
     // More than they take is not even brought into memory.
     if n > grade::MOST {
-        return Ok(none(format!("estimators of the Bayes error take up to {} samples, not {n}", grade::MOST)));
+        let why = format!("estimators of the Bayes error take up to {} samples, not {n}", grade::MOST);
+        return Ok(seen.into_iter().flat_map(|features| Estimated::none(features, &why)).collect());
+    }
+    if seen.is_empty() {
+        return Ok(Vec::new());
     }
     let images = job.train.take(&(0..n).collect::<Vec<_>>())?;
-    let sample = Sample::new(&images.x, job.test.shape.dims(), &images.labels, job.test.classes);
-    Ok(match sample.and_then(grade::grade) {
-        Ok(graded) => graded.into_iter().map(|(estimator, graded)| Estimated::of(estimator, graded)).collect(),
-        Err(error) => none(error.to_string()),
-    })
+    let mut all = Vec::new();
+    for features in seen {
+        let (x, dim) = match features.file() {
+            Some(path) => {
+                let file = place.features.iter().find(|file| file.path == path);
+                let unplanned = || Error::file(path, "the run was planned without it");
+                let (x, dim) = file.ok_or_else(unplanned)?.read((&place.pool.0, place.pool.1), &images.labels)?;
+                (Cow::Owned(x), dim)
+            }
+            None => (Cow::Borrowed(&images.x[..]), job.test.shape.dims()),
+        };
+        let sample = Sample::new(&x, dim, &images.labels, job.test.classes);
+        match sample.and_then(grade::grade) {
+            Ok(graded) => all.extend(graded.into_iter().map(|(one, graded)| Estimated::of(one, features, graded))),
+            Err(error) => all.extend(Estimated::none(features, &error.to_string())),
+        }
+    }
+    Ok(all)
 }
 
 /// Trains the members one after another: the first one's result, log q of each on the test images, [N, K], and what estimators say of

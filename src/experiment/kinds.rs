@@ -3,11 +3,13 @@
 //! A kind may vary one thing beside network, N, labels and seed: its *condition* (a temperature, a shift, a strategy). It may find more
 //! than a classifier's figures ([`Found`]), and it sums its cells up in its own way.
 
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 
 use super::active::{self, ActiveSpec, Bought};
 use super::cell::{Cell, CellResult};
-use super::graders::{self, GradersSpec, Grading};
+use super::graders::{self, FeatureFile, GradersSpec, Grading};
 use super::shift::{self, ShiftSpec, Shifted};
 use super::soft_labels::{self, Course};
 use super::spec::ExperimentSpec;
@@ -135,6 +137,25 @@ impl Experiment {
         }
     }
 
+    /// Files that its cells read beside what every kind reads, in order: their hashes belong to what a cell's numbers depend on.
+    pub fn files(&self) -> Vec<&Path> {
+        match self {
+            Self::Graders(spec) => spec.files().collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Takes the relative paths of [`Self::files`] from a folder: a run may be resumed from anywhere.
+    ///
+    /// # Errors
+    /// When the present folder cannot be told.
+    pub(super) fn put_beside(&mut self, folder: &Path) -> Result<()> {
+        match self {
+            Self::Graders(spec) => spec.put_beside(folder),
+            _ => Ok(()),
+        }
+    }
+
     /// Numbers of training images of a cell's trainings, one after another.
     pub fn trained_on(&self, cell: &Cell) -> Vec<usize> {
         match self {
@@ -205,6 +226,10 @@ pub struct Place<'a> {
     pub settings: &'a Settings,
     /// Seed of the cell's training images: image i of the world under it is image i of [`Job::train`].
     pub train_seed: Seed,
+    /// Name of the pool of these images, and how many it holds.
+    pub pool: (String, usize),
+    /// Features of these images from files, as the run was planned.
+    pub features: &'a [FeatureFile],
 }
 
 /// Carries out one cell of an experiment, going on from its last checkpoint if there is one.
@@ -221,7 +246,7 @@ pub fn carry_out(
         Experiment::SoftLabels => soft_labels::run(job, events),
         Experiment::Shift(spec) => shift::run(spec, place, job, events),
         Experiment::ActiveLearning(spec) => active::run(spec, job, events),
-        Experiment::Graders(spec) => graders::run(spec, job, events),
+        Experiment::Graders(spec) => graders::run(spec, place, job, events),
         Experiment::Scaling | Experiment::Temperature(_) | Experiment::SelfValidation => run_cell(job, events),
     }
 }

@@ -4,12 +4,28 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use super::images::{Batch, Images};
+use super::spec::ExperimentSpec;
 use crate::data::{ImageShape, Input, WorldBatch, add_npz_in_pieces, read_npz};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::oracle::posterior::Posterior;
 use crate::oracle::world::{SampleSpec, Settings, World, to_world_batch};
 use crate::units::{ClassId, Seed};
+
+/// What the names of a condition's images end in, where its world is another one.
+fn of_world(spec: &ExperimentSpec, condition: usize) -> String {
+    spec.experiment.tau(condition).map_or(String::new(), |tau| format!("-tau-{}", tau.get()))
+}
+
+/// Name of the test images under a condition.
+pub fn test_pool(spec: &ExperimentSpec, condition: usize) -> String {
+    format!("test{}", of_world(spec, condition))
+}
+
+/// Name of the training images of a seed under a condition.
+pub fn train_pool(spec: &ExperimentSpec, condition: usize, seed: u64) -> String {
+    format!("train-{seed}{}", of_world(spec, condition))
+}
 
 /// Images of a part, at least: what is lost, at most, when a process is killed.
 const PART: usize = 256;

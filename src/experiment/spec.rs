@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 pub use self::data::DataSpec;
+pub(super) use self::data::placed;
 use super::cell::Cell;
 use super::kinds::Experiment;
 use crate::classifier::{Architecture, Labels, TrainingSpec};
@@ -150,7 +151,7 @@ impl Default for TestSpec {
 }
 
 impl ExperimentSpec {
-    /// Reads a spec file. Relative paths of an oracle, of weights and of data are taken from the folder of the file.
+    /// Reads a spec file. Relative paths of an oracle, of weights, of data and of features are taken from the folder of the file.
     ///
     /// # Errors
     /// Names the file and what is wrong in it.
@@ -165,6 +166,7 @@ impl ExperimentSpec {
                 spec.world.oracle = beside.display().to_string();
             }
             spec.data = spec.data.map(|data| data.beside(folder)).transpose()?;
+            spec.experiment.put_beside(folder)?;
         }
         spec.validate().map_err(|e| Error::file(path, e.to_string()))?;
         Ok(spec)
@@ -177,6 +179,7 @@ impl ExperimentSpec {
     pub fn check_names(&self) -> Result<(), String> {
         check_name(&self.name)?;
         check_words(&self.world.oracle)?;
+        self.experiment.files().iter().try_for_each(|file| check_words(&file.to_string_lossy()))?;
         self.experiment.conditions().iter().try_for_each(|name| check_name(name))
     }
 

@@ -38,7 +38,7 @@ pub use page::Page;
 pub use palette::{COLOURS, Marker, colour, markers};
 pub use png::png;
 pub use svg::svg;
-pub use table::{Column, Table, Value};
+pub use table::{Column, Table, Value, fixed};
 pub use ticks::{Tick, minor_ticks, number, ticks};
 
 /// One picture with everything a reader needs to judge it.

@@ -120,10 +120,20 @@ impl Value {
             Self::Text(text) => text.clone(),
             Self::Nothing => "–".into(),
             Self::Number { value, low: Some(low), high: Some(high) } => {
-                format!("{value:.decimals$} [{low:.decimals$}, {high:.decimals$}]")
+                let [value, low, high] = [value, low, high].map(|number| fixed(*number, decimals));
+                format!("{value} [{low}, {high}]")
             }
-            Self::Number { value, .. } => format!("{value:.decimals$}"),
+            Self::Number { value, .. } => fixed(*value, decimals),
         }
+    }
+}
+
+/// A number with so many digits behind the point. What rounds to zero has no sign.
+pub fn fixed(value: f64, decimals: usize) -> String {
+    let text = format!("{value:.decimals$}");
+    match text.strip_prefix('-') {
+        Some(zero) if zero.bytes().all(|sign| matches!(sign, b'0' | b'.')) => zero.to_owned(),
+        _ => text,
     }
 }
 
@@ -207,6 +217,17 @@ mod tests {
         assert_eq!(lines[1], "  network  error (%)       note");
         assert_eq!(lines[2], "  a, b     1.2 [1.0, 1.5]  –");
         assert_eq!(lines[3], "  c|d      0.1             2.00");
+    }
+
+    #[test]
+    fn what_rounds_to_zero_has_no_sign() {
+        for (value, shown) in
+            [(-0.004, "0.00"), (-0.0, "0.00"), (-0.006, "-0.01"), (-10.0, "-10.00"), (f64::NAN, "NaN")]
+        {
+            assert_eq!(Value::from(value).show(2), shown);
+        }
+        assert_eq!(Value::within(-0.1, -0.6, -0.2).show(0), "0 [-1, 0]");
+        assert_eq!(Value::from(f64::NEG_INFINITY).show(2), "-inf");
     }
 
     #[test]

@@ -4,10 +4,9 @@ use serde::Serialize;
 
 use super::folder::{Planned, RunFolder};
 use super::picked::{PoolReader, SAME};
-use super::pools::train_name;
 use crate::data::ImageShape;
 use crate::error::{Error, Result};
-use crate::experiment::{Found, Purchase};
+use crate::experiment::{Found, Purchase, train_pool};
 use crate::oracle::posterior::Posterior;
 use crate::oracle::world::Settings;
 use crate::units::ClassId;
@@ -67,7 +66,7 @@ impl RunFolder {
     pub fn bought_images(&self, id: &str, most: usize) -> Result<BoughtImages> {
         let (purchases, planned) = (self.purchases(id)?, self.planned(id)?.clone());
         let (condition, seed) = (planned.cell.condition, planned.cell.seed);
-        let pool = PoolReader::open(self, &train_name(&self.spec, condition, seed), condition)?;
+        let pool = PoolReader::open(self, &train_pool(&self.spec, condition, seed), condition)?;
         let (mut bought, mut x, mut posteriors) = (Vec::new(), Vec::new(), Vec::new());
         for (round, purchase) in purchases.iter().enumerate().skip(1) {
             let room = most.saturating_sub(bought.len()).min(purchase.images.len());

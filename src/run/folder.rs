@@ -10,7 +10,9 @@ use super::pools;
 use super::status::Status;
 use crate::data::{Kind, nothing_else_in, read_bytes, read_text, sweep_parts, write_atomically};
 use crate::error::{Error, Result};
-use crate::experiment::{Cell, CellResult, Data, DataRecord, ExperimentSpec, Files, HardnessSpec, Summary, Truth};
+use crate::experiment::{
+    Cell, CellResult, Data, DataRecord, ExperimentSpec, FeatureFile, Files, HardnessSpec, Summary, Truth,
+};
 use crate::oracle::rounding::Rounding;
 
 /// The spec of a run, of whatever kind.
@@ -18,6 +20,8 @@ pub const SPEC: &str = "run.toml";
 const PLAN: &str = "plan.jsonl";
 /// What is known about the dataset of a run that has one.
 const DATA: &str = "data.json";
+/// Hashes of the files of features of a run that has some.
+const FEATURES: &str = "features.json";
 /// What a cell, or a corpus of a ranking, found: written last.
 pub const RESULT: &str = "result.json";
 /// What all that is finished says.
@@ -65,6 +69,8 @@ pub struct RunFolder {
     pub plan: Vec<Planned>,
     /// Its dataset, where the images are not all the world's.
     pub data: Option<DataRecord>,
+    /// The files of features that its cells see.
+    pub features: Vec<FeatureFile>,
 }
 
 impl RunFolder {
@@ -76,16 +82,20 @@ impl RunFolder {
     pub fn create(path: &Path, spec: &ExperimentSpec, weights_sha256: &str, data: Option<&Data>) -> Result<Self> {
         spec.validate()?;
         let data = data.map(Data::record);
-        let files = Files::of(spec, weights_sha256, data.as_ref())?;
+        let features = FeatureFile::all(spec)?;
+        let files = Files::of(spec, weights_sha256, data.as_ref(), &features)?;
         let plan = Planned::all(spec, |cell| cell.id(spec, &files))?;
         Self::write_spec(path, spec)?;
         if let Some(data) = &data {
             keep_data(&path.join(DATA), data)?;
         }
+        if !features.is_empty() {
+            keep_features(&path.join(FEATURES), &features)?;
+        }
         let lines = plan.iter().map(|planned| serde_json::to_string(planned).map(|line| line + "\n"));
         let lines: String = lines.collect::<Result<_, _>>().map_err(|e| Error::file(path.join(PLAN), e.to_string()))?;
         keep(&path.join(PLAN), lines)?;
-        Ok(Self { path: path.to_owned(), spec: spec.clone(), plan, data })
+        Ok(Self { path: path.to_owned(), spec: spec.clone(), plan, data, features })
     }
 
     /// Opens a folder that [`Self::create`] made.
@@ -115,7 +125,8 @@ impl RunFolder {
             let why = format!("{:?} is no cell's name: those are 16 hexadecimal digits", planned.id);
             return Err(Error::file(path.join(PLAN), why));
         }
-        Ok(Self { path: path.to_owned(), spec, plan, data: read_json(&path.join(DATA))? })
+        let features = read_json(&path.join(FEATURES))?.unwrap_or_default();
+        Ok(Self { path: path.to_owned(), spec, plan, data: read_json(&path.join(DATA))?, features })
     }
 
     /// Writes the spec of a run into its folder, before there is a plan.
@@ -153,7 +164,7 @@ impl RunFolder {
             let inner = path.join(name);
             gone(&inner, std::fs::remove_dir_all(&inner))?;
         }
-        for name in [SUMMARY[0], SUMMARY[1], DATA, PLAN, SPEC] {
+        for name in [SUMMARY[0], SUMMARY[1], DATA, FEATURES, PLAN, SPEC] {
             let file = path.join(name);
             gone(&file, std::fs::remove_file(&file))?;
         }
@@ -312,6 +323,20 @@ fn keep_data(path: &Path, data: &DataRecord) -> Result<()> {
         }
         Some(_) => Ok(()),
         None => write_json(path, data),
+    }
+}
+
+/// [`keep`] of the hashes of files of features, with a word about one that has changed.
+fn keep_features(path: &Path, files: &[FeatureFile]) -> Result<()> {
+    match read_json::<Vec<FeatureFile>>(path)? {
+        Some(old) => match files.iter().find(|file| !old.contains(file)) {
+            Some(file) => {
+                let why = "is not what this run was planned with; put the old file back, or choose another folder";
+                Err(Error::file(&file.path, why))
+            }
+            None => Ok(()),
+        },
+        None => write_json(path, &files),
     }
 }
 

@@ -4,6 +4,7 @@
 //! RUN/run.toml                    the spec, written first
 //! RUN/plan.jsonl                  one cell a line
 //! RUN/data.json                   the dataset, where the images are not all the world's
+//! RUN/features.json               hashes of the files of features that estimators see, where there are some
 //! RUN/pool/*.npz                  images with their posteriors, made once; parts of large ones in *.parts until they are whole
 //! RUN/pool/*.rounding.json        how many of them do not carry their posterior, for the rounding of x
 //! RUN/worlds/*.json               the Bayes error of each of its worlds, where the experiment asks for it

@@ -5,14 +5,15 @@ use super::folder::{RunFolder, write_json};
 use super::stage::Stage;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
-use crate::experiment::{Cell, Data, ExperimentSpec, Images, Part, Pool, Source, Truth, View, WorldImages, read_pool};
+use crate::experiment::{
+    Cell, Data, Images, Part, Pool, Source, Truth, View, WorldImages, read_pool, test_pool, train_pool,
+};
 use crate::oracle::world::Settings;
 use crate::units::Seed;
 
 /// Bytes of training images held at once, at most, beside those in use.
 const HELD_BYTES: usize = 2 << 30;
-/// Name of the test images, and of those of a dataset to train on.
-const TEST: &str = "test";
+/// Name of the images of a dataset to train on.
 const TRAIN: &str = "train";
 
 /// The images of a run.
@@ -33,27 +34,12 @@ pub fn names(folder: &RunFolder) -> Vec<String> {
     let spec = &folder.spec;
     let mut names = vec![TRAIN.to_owned()];
     for condition in 0..spec.experiment.conditions().len().max(1) {
-        names.push(test_name(spec, condition));
-        names.extend(spec.grid.seeds.iter().map(|&seed| train_name(spec, condition, seed)));
+        names.push(test_pool(spec, condition));
+        names.extend(spec.grid.seeds.iter().map(|&seed| train_pool(spec, condition, seed)));
     }
     names.sort_unstable();
     names.dedup();
     names
-}
-
-/// What the names of a condition's images end in, where its world is another one.
-fn of_world(spec: &ExperimentSpec, condition: usize) -> String {
-    spec.experiment.tau(condition).map_or(String::new(), |tau| format!("-tau-{}", tau.get()))
-}
-
-/// Name of the test images under a condition.
-pub(super) fn test_name(spec: &ExperimentSpec, condition: usize) -> String {
-    format!("{TEST}{}", of_world(spec, condition))
-}
-
-/// Name of the training images of a seed under a condition.
-pub(super) fn train_name(spec: &ExperimentSpec, condition: usize, seed: u64) -> String {
-    format!("{TRAIN}-{seed}{}", of_world(spec, condition))
 }
 
 impl<'a> Pools<'a> {
@@ -98,7 +84,7 @@ impl<'a> Pools<'a> {
     /// # Errors
     /// When it was not.
     pub fn test(&self, cell: &Cell) -> Result<&Images> {
-        let name = test_name(&self.folder.spec, cell.condition);
+        let name = test_pool(&self.folder.spec, cell.condition);
         let held = self.tests.iter().find(|(held, _)| *held == name).map(|(_, images)| images);
         held.ok_or_else(|| Error::input("no test images"))
     }
@@ -113,7 +99,7 @@ impl<'a> Pools<'a> {
             let place = |i: usize| needed.partition_point(|other| *other < i);
             return Box::new(View { of: images, at: order.into_iter().map(place).collect() });
         }
-        let name = train_name(spec, cell.condition, cell.seed);
+        let name = train_pool(spec, cell.condition, cell.seed);
         match self.trains.iter().find(|(held, _)| *held == name && !streamed) {
             Some((_, images)) => Box::new(images),
             None => Box::new(WorldImages { world: self.computer.world, settings: self.settings(cell.condition), seed }),
@@ -127,7 +113,7 @@ impl<'a> Pools<'a> {
 
     fn hold_test(&mut self, condition: usize, events: &mut dyn Events<RunEvent>) -> Result<()> {
         let spec = &self.folder.spec;
-        let name = test_name(spec, condition);
+        let name = test_pool(spec, condition);
         if last(&mut self.tests, &name) {
             return Ok(());
         }
@@ -160,7 +146,7 @@ impl<'a> Pools<'a> {
 
     fn hold(&mut self, cell: &Cell, events: &mut dyn Events<RunEvent>) -> Result<()> {
         let spec = &self.folder.spec;
-        let name = train_name(spec, cell.condition, cell.seed);
+        let name = train_pool(spec, cell.condition, cell.seed);
         if last(&mut self.trains, &name) {
             return Ok(());
         }

@@ -2,10 +2,9 @@
 
 use super::folder::{Planned, RunFolder, read_json};
 use super::picked::{PoolReader, SAME};
-use super::pools::test_name;
 use crate::data::ImageShape;
 use crate::error::{Error, Result};
-use crate::experiment::{Files, WORST_FILE, Worst};
+use crate::experiment::{Files, WORST_FILE, Worst, test_pool};
 use crate::oracle::posterior::Posterior;
 use crate::oracle::world::Settings;
 
@@ -68,13 +67,13 @@ impl RunFolder {
     pub fn is_on(&self, weights_sha256: &str) -> Result<bool> {
         // A cell that depends on no other file needs none to be read.
         let plain = |planned: &&Planned| !self.spec.pretrained.contains_key(&planned.cell.architecture);
-        let data = self.data.clone();
+        let (data, features) = (self.data.clone(), self.features.clone());
         let (files, planned) = match self.plan.iter().find(plain) {
             Some(planned) => {
-                (Files { oracle: weights_sha256.to_owned(), pretrained: Default::default(), data }, planned)
+                (Files { oracle: weights_sha256.to_owned(), pretrained: Default::default(), data, features }, planned)
             }
             None => match self.plan.first() {
-                Some(planned) => (Files::of(&self.spec, weights_sha256, data.as_ref())?, planned),
+                Some(planned) => (Files::of(&self.spec, weights_sha256, data.as_ref(), &features)?, planned),
                 None => return Ok(false),
             },
         };
@@ -88,7 +87,7 @@ impl RunFolder {
     pub fn worst_images(&self, id: &str) -> Result<WorstImages> {
         let worst = self.worst(id)?;
         let condition = self.planned(id)?.cell.condition;
-        let pool = PoolReader::open(self, &test_name(&self.spec, condition), condition)?;
+        let pool = PoolReader::open(self, &test_pool(&self.spec, condition), condition)?;
         let (mut x, mut posteriors) = (Vec::new(), Vec::new());
         for one in &worst.images {
             let posterior = pool.posterior(one.image)?;

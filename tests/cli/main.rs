@@ -12,6 +12,7 @@ mod export;
 mod export_stopped;
 mod extremes;
 mod faults;
+mod graders;
 #[allow(dead_code)]
 #[path = "../onnx_reference/graph.rs"]
 mod graph;

@@ -2,6 +2,7 @@
 
 use super::super::repeats::{SeedGain, SeedMean, cell, distinct};
 use super::features::Features;
+use super::given::FeatureFile;
 use super::grades::{Asked, Grades, Marked, Rated};
 use crate::bayes::Z95;
 use crate::figure::{Axis, Column, Figure, Point, Rule, Series, Style, Table, Value, Way};
@@ -18,6 +19,11 @@ pub fn figures(grades: &Grades) -> Vec<Figure> {
     if grades.estimators.iter().any(|marked| marked.n < most) {
         figures.extend(taus(grades).into_iter().map(|tau| over_n(grades, tau, said)));
     }
+    let read = |file: &FeatureFile| {
+        let name = Features::File(file.path.clone());
+        (format!("{} SHA-256", name.label()), file.sha256.clone())
+    };
+    figures.iter_mut().for_each(|figure| figure.provenance.extend(grades.files.iter().map(read)));
     figures.extend(ratings(grades, most, said));
     figures
 }
@@ -69,10 +75,11 @@ fn curves(marked: &[&Marked], point: impl Fn(&Marked) -> Point) -> Vec<Series> {
 }
 
 /// The name of an estimator, with what it saw where that is not pixels.
-fn seen(estimator: Estimator, features: Features) -> String {
+fn seen(estimator: Estimator, features: &Features) -> String {
     match features {
         Features::Pixels => estimator.label().into(),
         Features::Trained => format!("{} on features", estimator.label()),
+        Features::File(_) => format!("{} on {}", estimator.label(), features.label()),
     }
 }
 
@@ -93,8 +100,9 @@ fn beside_truth(largest: &[&Marked], most: usize, said: &str) -> Figure {
         title: format!("Estimates beside the Bayes error of the world, {most} samples"),
         caption: format!(
             "Every point is an estimator at one temperature, the mean over seeds; on the dashed line it would be right. Those of neighbours, \
-             trees and kernels see pixels and drawn labels of the training images, as of a real dataset, or, 'on features', what a network trained on \
-             these makes of the test images, whose own Bayes error can be larger than the world's; soft labels, counts of labels and a classifier's \
+             trees and kernels see pixels and drawn labels of the training images, as of a real dataset; 'on features', what a network trained on \
+             these makes of the test images; 'on' a file, what it says of the training images. Features can have a larger Bayes error than the \
+             world. Soft labels, counts of labels and a classifier's \
              belief are formed on the test images. {said}"
         ),
         x: Axis::linear("Bayes error of the world").in_unit("%"),
@@ -109,7 +117,7 @@ fn bounds(largest: &[&Marked], most: usize) -> Figure {
     let bounded: Vec<(&Marked, SeedGain, SeedGain)> =
         largest.iter().filter_map(|marked| Some((*marked, marked.lower?, marked.upper?))).collect();
     let mut sorted = bounded;
-    let place = |marked: &Marked| (colour(marked.estimator), marked.features == Features::Trained);
+    let place = |marked: &Marked| (colour(marked.estimator), marked.features.clone());
     sorted.sort_by(|a, b| place(a.0).cmp(&place(b.0)).then(a.0.tau.total_cmp(&b.0.tau)));
     let of = |estimator: Estimator| {
         let here = sorted.iter().enumerate().filter(|(_, (marked, ..))| marked.estimator == estimator);
@@ -131,7 +139,7 @@ fn bounds(largest: &[&Marked], most: usize) -> Figure {
             .into(),
         x: Axis::named(
             "estimator and world",
-            sorted.iter().map(|(marked, ..)| format!("{}, τ = {}", seen(marked.estimator, marked.features), marked.tau)),
+            sorted.iter().map(|(marked, ..)| format!("{}, τ = {}", seen(marked.estimator, &marked.features), marked.tau)),
         ),
         y: Axis::linear("Bayes error").in_unit("%"),
         series: all,
@@ -254,7 +262,7 @@ fn estimator_table(grades: &Grades) -> Table {
         let error = cell(error, m.estimate.interval.map(around), 100.0);
         let truth = [m.truth.value, m.truth.interval.0, m.truth.interval.1].map(|share| 100.0 * share);
         vec![
-            of_whom(&seen(m.estimator, m.features), m.asked).into(),
+            of_whom(&seen(m.estimator, &m.features), m.asked).into(),
             m.tau.into(),
             (m.n as f64).into(),
             Value::within(truth[0], truth[1], truth[2]),

@@ -1,18 +1,21 @@
-//! What estimators of the Bayes error see of an image: its pixels, or the features of a network trained in the same cell.
+//! What estimators of the Bayes error see of an image: its pixels, the features of a network trained in the same cell, or those of a
+//! network of somebody else's, from a file.
+
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::super::images::Images;
 use super::super::trained::Trained;
-use super::{Estimated, FROM_SAMPLES};
+use super::Estimated;
 use crate::error::Result;
-
 use crate::measure::grade::{self, Graded, MOST, Sample};
 use crate::measure::{Interval, over_seeds};
 use crate::units::ClassId;
 
 /// What an estimator sees of an image.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Features {
     /// The pixels of the training images, [N, C·H·W].
@@ -22,17 +25,37 @@ pub enum Features {
     /// them: of its own training images it has learned the labels. Features can lose information, so their Bayes error is at
     /// least that of the world.
     Trained,
+    /// What a file says of the training images, [N, D]: `{ file = "features.npz" }` in a spec, with arrays as
+    /// [`FeatureFile`](super::FeatureFile) reads them.
+    File(PathBuf),
 }
 
 impl Features {
-    /// All of them.
-    pub const ALL: [Self; 2] = [Self::Pixels, Self::Trained];
+    /// Those that need no file.
+    pub const OWN: [Self; 2] = [Self::Pixels, Self::Trained];
 
-    /// Its name for people.
-    pub fn label(self) -> &'static str {
+    /// What they are, for people.
+    pub fn kind(&self) -> &'static str {
         match self {
             Self::Pixels => "pixels",
             Self::Trained => "features of the trained network",
+            Self::File(_) => "features from a file",
+        }
+    }
+
+    /// Their name among others; of a file the last part of its path.
+    pub fn label(&self) -> Cow<'_, str> {
+        match self {
+            Self::File(path) => path.file_name().unwrap_or(path.as_os_str()).to_string_lossy(),
+            own => own.kind().into(),
+        }
+    }
+
+    /// The file, where it is one.
+    pub fn file(&self) -> Option<&Path> {
+        match self {
+            Self::Pixels | Self::Trained => None,
+            Self::File(path) => Some(path),
         }
     }
 
@@ -51,10 +74,7 @@ const PARTS: usize = 10;
 /// When the device fails. A network without features, or a class without test images, is a sentence in each estimate.
 pub(super) fn of_features(trained: &Trained, test: &Images) -> Result<Vec<Estimated>> {
     let count = test.len().min(MOST);
-    let none = |why: &str| {
-        let of = |estimator| Estimated { features: Features::Trained, ..Estimated::of(estimator, Err(why.to_owned())) };
-        FROM_SAMPLES.map(of).to_vec()
-    };
+    let none = |why: &str| Estimated::none(&Features::Trained, why);
     if let Some(why) = trained.lacks_features() {
         return Ok(none(&why));
     }
@@ -82,9 +102,8 @@ fn graded(features: &[f32], labels: &[ClassId], classes: usize) -> Result<Vec<Es
     }
     let with_interval =
         |(one, values): (Graded, &Vec<f64>)| Graded { interval: jackknife(one.estimate, values), ..one };
-    let of = |((estimator, graded), values): ((_, Result<Graded, String>), &Vec<f64>)| Estimated {
-        features: Features::Trained,
-        ..Estimated::of(estimator, graded.map(|one| with_interval((one, values))))
+    let of = |((estimator, graded), values): ((_, Result<Graded, String>), &Vec<f64>)| {
+        Estimated::of(estimator, &Features::Trained, graded.map(|one| with_interval((one, values))))
     };
     Ok(all.into_iter().zip(&left_out).map(of).collect())
 }
@@ -104,6 +123,7 @@ fn jackknife(estimate: f64, values: &[f64]) -> Option<Interval> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiment::ExperimentSpec;
     use crate::measure::grade::Estimator;
     use crate::units::Seed;
     use rand::RngExt;
@@ -147,10 +167,38 @@ mod tests {
 
     #[test]
     fn features_go_unnamed_where_they_are_pixels() {
-        let estimated = Estimated::of(Estimator::OneNn, Err("none".into()));
+        let estimated = Estimated::of(Estimator::OneNn, &Features::Pixels, Err("none".into()));
         let text = serde_json::to_string(&estimated).unwrap();
         assert!(!text.contains("features"), "{text}");
         let named = serde_json::to_string(&Estimated { features: Features::Trained, ..estimated }).unwrap();
         assert!(named.contains("\"features\":\"trained\""), "{named}");
+    }
+
+    #[test]
+    fn a_spec_names_files_beside_it_each_under_a_name_of_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("spec.toml");
+        let read = |features: &str| {
+            let text = format!(
+                "name = 'x'\n[world]\noracle = 'mnist'\n[experiment]\nkind = 'graders'\ntaus = [1.0]\nfeatures = {features}\n\
+                 [grid]\narchitectures = ['linear']\ntrain_sizes = [100]\n"
+            );
+            crate::data::write_atomically(&path, |file| file.write_all(text.as_bytes())).unwrap();
+            ExperimentSpec::read(&path)
+        };
+        let spec = read("['trained', { file = 'a/x.npz' }, { file = '/b/y.npz' }]").unwrap();
+        assert_eq!(spec.experiment.files(), [&*folder.path().join("a/x.npz"), Path::new("/b/y.npz")]);
+        let again: ExperimentSpec = toml::from_str(&toml::to_string_pretty(&spec).unwrap()).unwrap();
+        assert_eq!(again, spec);
+        for (features, why) in [
+            ("[{ file = 'a/x.npz' }, { file = 'b/x.npz' }]", "two files are called x.npz"),
+            ("[{ file = 'x.npz' }, { file = 'x.npz' }]", "each once"),
+            ("[{ file = '..' }]", "no name of a file"),
+            ("[]", "experiment.features"),
+            ("[{ path = 'x.npz' }]", "path"),
+        ] {
+            let said = read(features).unwrap_err().to_string();
+            assert!(said.contains(why), "{features}: {said}");
+        }
     }
 }

@@ -8,6 +8,7 @@ use super::super::repeats::{SHARE, SeedGain, SeedMean};
 use super::super::spec::ExperimentSpec;
 use super::super::truth::Truth;
 use super::features::Features;
+use super::given::FeatureFile;
 use super::{FROM_SAMPLES, GradersSpec, Grading};
 use crate::bayes::Figure as BayesError;
 use crate::classifier::{Architecture, Labels};
@@ -51,6 +52,9 @@ pub struct Grades {
     pub estimators: Vec<Marked>,
     /// Scores of uncertainty, for every temperature, N, network and kind of labels.
     pub scores: Vec<Rated>,
+    /// The files of features that estimators saw.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<FeatureFile>,
 }
 
 /// An estimator at one temperature and N. Errors are fractions. What varies beside is the seed alone.
@@ -122,13 +126,17 @@ impl Grades {
                 let place = Place { asked: None, tau, n };
                 let alone = once_a_seed(&here);
                 let without = Estimator::ALL.into_iter().filter(|one| *one != BELIEF);
-                estimators.extend(without.filter_map(|one| Marked::of(one, Features::Pixels, place, truth, &alone)));
+                estimators.extend(without.filter_map(|one| Marked::of(one, &Features::Pixels, place, truth, &alone)));
+                for given in own.features.iter().filter(|one| one.file().is_some()) {
+                    let seen = |one| Marked::of(one, given, place, truth, &alone);
+                    estimators.extend(FROM_SAMPLES.into_iter().filter_map(seen));
+                }
                 for &asked in &all {
                     let of = here.iter().filter(|result| asked.is(&result.cell));
                     let found: Vec<&Grading> = of.filter_map(|result| grading(result)).collect();
                     let place = Place { asked: (all.len() > 1).then_some(asked), ..place };
-                    estimators.extend(Marked::of(BELIEF, Features::Pixels, place, truth, &found));
-                    let seen = |one| Marked::of(one, Features::Trained, place, truth, &found);
+                    estimators.extend(Marked::of(BELIEF, &Features::Pixels, place, truth, &found));
+                    let seen = |one| Marked::of(one, &Features::Trained, place, truth, &found);
                     estimators.extend(FROM_SAMPLES.into_iter().filter_map(seen));
                     scores.extend(rated(place, &found));
                 }
@@ -136,7 +144,8 @@ impl Grades {
         }
         estimators.sort_by(|a, b| a.tau.total_cmp(&b.tau).then(a.n.cmp(&b.n)));
         scores.sort_by(|a, b| a.tau.total_cmp(&b.tau).then(a.n.cmp(&b.n)));
-        Self { estimators, scores }
+        let files = cells.iter().find_map(grading).map_or_else(Vec::new, |grading| grading.files.clone());
+        Self { estimators, scores, files }
     }
 
     /// Its figures.
@@ -183,20 +192,20 @@ fn grading(result: &CellResult) -> Option<&Grading> {
 
 impl Marked {
     /// What it saw, and whose it is.
-    pub(super) fn whose(&self) -> (Features, Option<Asked>) {
-        (self.features, self.asked)
+    pub(super) fn whose(&self) -> (&Features, Option<Asked>) {
+        (&self.features, self.asked)
     }
 
     fn of(
         estimator: Estimator,
-        features: Features,
+        features: &Features,
         place: Place,
         truth: BayesError,
         found: &[&Grading],
     ) -> Option<Self> {
         let Place { asked, tau, n } = place;
         let all = found.iter().flat_map(|grading| &grading.estimates);
-        let all = all.filter(|one| (one.estimator, one.features) == (estimator, features));
+        let all = all.filter(|one| (one.estimator, &one.features) == (estimator, features));
         let made: Vec<&Graded> = all.filter_map(|one| one.graded.as_ref()).collect();
         let over = |part: fn(&Graded) -> Option<f64>| {
             SeedGain::of(&made.iter().filter_map(|graded| part(graded)).collect::<Vec<_>>())
@@ -212,6 +221,7 @@ impl Marked {
         };
         let estimate = SeedMean::of(&made.iter().map(figure).collect::<Vec<_>>(), SHARE)?;
         let (lower, upper) = (over(|graded| graded.lower), over(|graded| graded.upper));
+        let features = features.clone();
         Some(Self { estimator, features, asked, tau, n, truth, estimate, lower, upper, bounded, enclosed })
     }
 }
@@ -252,7 +262,7 @@ mod tests {
         let cell = Cell { seed, condition, ..spec.cells()[0] };
         let measured = measure(&[0.7, 0.3, 0.4, 0.6], &[0.5f64.ln(); 4], &[0, 1], 2, &Bootstrap::new(Seed(0))).unwrap();
         let one = estimated(Estimator::OneNn, estimate, cell);
-        let found = Grading { estimates: vec![one], scores: Vec::new(), ensemble: measured.clone() };
+        let found = Grading { estimates: vec![one], scores: Vec::new(), files: Vec::new(), ensemble: measured.clone() };
         let found = Some(Found::Graders(Box::new(found)));
         CellResult { id: String::new(), cell, parameters: 1, steps: 1, train_loss: 0.1, measured, found }
     }

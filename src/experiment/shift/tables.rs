@@ -3,7 +3,7 @@
 use super::damage::{Damage, Group, Harm};
 use super::fit::Spread;
 use super::paper::{Row, row_of};
-use crate::figure::{Column, Table, Value};
+use crate::figure::{Column, Table, Value, fixed};
 
 /// The tables of a group.
 pub(super) fn of(damage: &Damage, group: &Group) -> Vec<Table> {
@@ -31,7 +31,7 @@ fn std(spread: Option<Spread>, factor: f64) -> Value {
 
 /// Mean ± standard deviation, as the paper prints it.
 fn printed((mean, std): (f64, f64), decimals: usize) -> Value {
-    Value::Text(format!("{mean:.decimals$} ± {std:.decimals$}"))
+    Value::Text(format!("{} ± {}", fixed(mean, decimals), fixed(std, decimals)))
 }
 
 fn among(group: &Group) -> String {

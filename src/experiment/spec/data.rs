@@ -36,14 +36,20 @@ impl DataSpec {
     /// # Errors
     /// When the present folder cannot be told.
     pub fn beside(&self, folder: &Path) -> Result<Self> {
-        let place = |path: &PathBuf| {
-            let path = folder.join(path);
-            std::path::absolute(&path).map_err(|e| Error::io(&path, e))
-        };
+        let place = |path: &PathBuf| placed(folder, path);
         Ok(Self {
             train: place(&self.train)?,
             test: self.test.as_ref().map(place).transpose()?,
             dequantise: self.dequantise,
         })
     }
+}
+
+/// A path of a spec, taken from the folder of the spec where it is relative.
+///
+/// # Errors
+/// When the present folder cannot be told.
+pub(in crate::experiment) fn placed(folder: &Path, path: &Path) -> Result<PathBuf> {
+    let path = folder.join(path);
+    std::path::absolute(&path).map_err(|e| Error::io(&path, e))
 }

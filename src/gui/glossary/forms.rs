@@ -122,8 +122,9 @@ pub const TERMS: &[Term] = &[
         "What estimators see",
         &["estimators see"],
         "",
-        "What neighbours, trees and kernels are given of an image: the pixels of the training images, or what the last layer of the \
-         cell's first classifier reads of the test images, whose labels it never saw. Drawn labels either way.",
+        "What neighbours, trees and kernels are given of an image: the pixels of the training images; what the last layer of the cell's \
+         first classifier reads of the test images, whose labels it never saw; what a network of your own makes of the training images, \
+         from a file. Drawn labels in every case.",
         "",
     ),
     term(

@@ -73,7 +73,7 @@ pub fn estimate_time(
     let there = RunFolder::open(path).ok().filter(|folder| folder.spec == *spec);
     let folder = there.unwrap_or_else(|| {
         let plan = Planned::all(spec, |_| Ok(String::new())).unwrap_or_default();
-        RunFolder { path: PathBuf::new(), spec: spec.clone(), plan, data: None }
+        RunFolder { path: PathBuf::new(), spec: spec.clone(), plan, data: None, features: Vec::new() }
     });
     let settings = spec.world.settings(world.class_names().len())?;
     let mut timing = |Progress { done, total }: Progress| {

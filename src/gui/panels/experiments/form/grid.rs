@@ -84,20 +84,21 @@ fn length(ui: &mut Ui, training: &mut TrainingSpec) {
 }
 
 /// A check box for each of `all`; those checked are kept in the order of `all`.
-pub fn choices<T: Copy + PartialEq>(
+pub fn choices<T: Clone + PartialEq>(
     ui: &mut Ui,
     what: &str,
     all: &[T],
     chosen: &mut Vec<T>,
     label: fn(T) -> &'static str,
 ) {
-    for &one in all {
-        let mut checked = chosen.contains(&one);
-        let name = format!("{what} {}", label(one));
-        let shown = glossary::explain(ui.checkbox(&mut checked, label(one)), &name);
+    for one in all {
+        let mut checked = chosen.contains(one);
+        let label = label(one.clone());
+        let name = format!("{what} {label}");
+        let shown = glossary::explain(ui.checkbox(&mut checked, label), &name);
         if shown.accessible_name(name).changed() {
-            let keep = |other: &T| if *other == one { checked } else { chosen.contains(other) };
-            let kept = all.iter().copied().filter(keep).collect();
+            let keep = |other: &&T| if *other == one { checked } else { chosen.contains(other) };
+            let kept = all.iter().filter(keep).cloned().collect();
             *chosen = kept;
         }
     }

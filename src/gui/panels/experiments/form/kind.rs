@@ -6,6 +6,7 @@ use eframe::egui::{self, TextEdit, Ui};
 
 use super::super::super::fields::number;
 use super::grid::{choices, list};
+use super::placed;
 use crate::experiment::{
     ActiveSpec, Experiment, ExperimentSpec, Features, GradersSpec, PRESETS, Preset, Strategy, TemperatureSpec,
 };
@@ -18,6 +19,8 @@ use shift::ShiftFields;
 #[derive(Default)]
 pub struct KindFields {
     taus: String,
+    /// Paths of files of features, apart by semicolons.
+    files: String,
     shift: ShiftFields,
 }
 
@@ -61,7 +64,8 @@ impl KindFields {
             Experiment::Shift(spec) => ShiftFields::of(spec),
             _ => ShiftFields::default(),
         };
-        Self { taus, shift }
+        let files: Vec<String> = spec.experiment.files().iter().map(|path| path.display().to_string()).collect();
+        Self { taus, files: files.join("; "), shift }
     }
 
     /// The fields.
@@ -81,14 +85,27 @@ impl KindFields {
                         "Of the ensemble that is trained in every cell.",
                     );
                 });
-                ui.horizontal(|ui| {
+                ui.horizontal_wrapped(|ui| {
                     explain(ui.label("Estimators see"), "Estimators see");
-                    choices(ui, "Estimators see", &Features::ALL, &mut own.features, Features::label);
+                    choices(ui, "Estimators see", &Features::OWN, &mut own.features, |features| features.kind());
                 });
+                self.files(ui);
             }
             Experiment::ActiveLearning(own) => active(ui, own),
             Experiment::Shift(own) => self.shift.show(ui, own),
         }
+    }
+
+    fn files(&mut self, ui: &mut Ui) {
+        ui.horizontal_wrapped(|ui| {
+            let meaning = "Features of the training images that a network of your own made, as .npz files, apart by semicolons. For every \
+                           RUN/pool/train-….npz a file has two arrays of that name: train-…, a row of numbers an image, and train-…-y, the \
+                           pool's labels. May be empty.";
+            let label = ui.label("Features from files").on_hover_text(meaning);
+            ui.add(TextEdit::singleline(&mut self.files).desired_width(270.0))
+                .labelled_by(label.id)
+                .on_hover_text(meaning);
+        });
     }
 
     fn taus(&mut self, ui: &mut Ui) {
@@ -105,10 +122,20 @@ impl KindFields {
     pub fn ready(&self, experiment: &Experiment) -> Result<Experiment, String> {
         Ok(match experiment {
             Experiment::Temperature(_) => Experiment::Temperature(TemperatureSpec { taus: self.read_taus()? }),
-            Experiment::Graders(own) => Experiment::Graders(GradersSpec { taus: self.read_taus()?, ..own.clone() }),
+            Experiment::Graders(own) => {
+                let (taus, features) = (self.read_taus()?, self.read_features(&own.features)?);
+                Experiment::Graders(GradersSpec { taus, features, ..own.clone() })
+            }
             Experiment::Shift(own) => Experiment::Shift(self.shift.ready(own)?),
             other => other.clone(),
         })
+    }
+
+    /// What is ticked, then the files.
+    fn read_features(&self, chosen: &[Features]) -> Result<Vec<Features>, String> {
+        let ticked = chosen.iter().filter(|features| features.file().is_none()).cloned().map(Ok);
+        let files = self.files.split(';').map(str::trim).filter(|path| !path.is_empty());
+        ticked.chain(files.map(|path| placed(path).map(Features::File))).collect()
     }
 
     fn read_taus(&self) -> Result<Vec<Tau>, String> {
