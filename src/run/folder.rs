@@ -10,7 +10,9 @@ use super::pools;
 use super::status::Status;
 use crate::data::{Kind, nothing_else_in, read_bytes, read_text, sweep_parts, write_atomically};
 use crate::error::{Error, Result};
-use crate::experiment::{Cell, CellResult, Data, DataRecord, ExperimentSpec, Files, HardnessSpec, Summary, Truth};
+use crate::experiment::{
+    Cell, CellResult, Data, DataRecord, ExperimentSpec, Files, HardnessSpec, Summary, Tested, Truth,
+};
 use crate::oracle::rounding::Rounding;
 
 /// The spec of a run, of whatever kind.
@@ -276,8 +278,19 @@ impl RunFolder {
         }
         let conditions = 0..self.spec.experiment.conditions().len().max(1);
         let truths = conditions.map(|condition| self.truth(condition)).collect::<Result<Vec<_>>>()?;
-        let found = Summary::of(&self.spec, results.into_iter().flatten().collect(), &truths)?;
+        let results: Vec<CellResult> = results.into_iter().flatten().collect();
+        let found = Summary::of(&self.spec, &self.tested(&results)?, results, &truths)?;
         Ok(found.with_images(self.data.clone(), rounding))
+    }
+
+    /// What finished cells scored on each test image, by the cell's ID, where laws need it and a version that keeps it measured them.
+    fn tested(&self, results: &[CellResult]) -> Result<BTreeMap<String, Tested>> {
+        let needed = results.iter().filter(|_| self.spec.experiment.is_scaling());
+        let of = |result: &CellResult| {
+            let tested = Tested::read(&self.cell(&result.id), &result.measured)?;
+            Ok(tested.map(|tested| (result.id.clone(), tested)))
+        };
+        needed.filter_map(|result| of(result).transpose()).collect()
     }
 
     /// Writes the summary of what is finished as JSON and CSV.

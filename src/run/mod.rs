@@ -11,6 +11,7 @@
 //! RUN/cells/ID/status.json        state, step, ETA, heartbeat
 //! RUN/cells/ID/last.safetensors   the state to go on from
 //! RUN/cells/ID/worst.json         the test images on which the classifier is farthest from the truth
+//! RUN/cells/ID/images.npz         its figures on every test image: `image` (which one it was), `kl` and `nll` in nats
 //! RUN/cells/ID/round-R/           what a round of active learning needs, and what came of it
 //! RUN/cells/ID/result.json        written last: the cell is finished
 //! RUN/summary.json, summary.csv   written whenever a cell finishes
