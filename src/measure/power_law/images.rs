@@ -63,8 +63,8 @@ impl TestImages {
         self.moves.chunks_exact(self.points).map(|row| row.iter().sum::<f64>() / self.points as f64).collect()
     }
 
-    /// Means over replicates of what `squares` makes of the moves that a curve through points at `x` = log N cannot follow: what the
-    /// images put into the scatter around it.
+    /// Means over replicates of what `squares` makes of the moves less their part along `directions`, in which the curve follows them:
+    /// what the images put into the scatter around it.
     pub(super) fn in_residuals<const N: usize>(
         &self,
         directions: &[Vec<f64>],

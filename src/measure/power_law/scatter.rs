@@ -10,7 +10,7 @@
 //! forecasts.
 //!
 //! The error of the test images, which all points share, comes on top. Where the images' values at every point are known,
-//! each replicate draws the images anew, the same for all points ([`TestImages`]). What of their error the curve cannot
+//! each replicate draws the images anew, the same for all points ([`super::TestImages`]). What of their error the curve cannot
 //! follow is in the residuals already: as much is taken off the mean squares, so that it does not count twice. Where they
 //! are not known, a replicate moves all points by one number, times each point's own standard error.
 
