@@ -55,7 +55,7 @@ pub use idx::read_idx;
 pub use kinds::{Kind, nothing_else_in};
 pub use levels::{Levels, joined, range_of};
 pub(crate) use npy::{Array, Types, Values, read_npy_file};
-pub use npz::{read_array, read_logp, read_npz};
+pub use npz::{read_array, read_logp, read_npz, read_rows};
 pub use open::{open, open_dataset, open_dataset_within, open_split, open_test, open_test_within};
 pub use parts::{host_name, is_vacant, machine, sweep_parts};
 pub(crate) use source::{CUT_SHORT, WHOLE, open_file, open_regular, read_bounded, read_bytes, read_text, said};

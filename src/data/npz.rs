@@ -14,6 +14,8 @@ const TRAIN_KEYS: [[&str; 2]; 5] =
 const TEST_KEYS: [[&str; 2]; 2] = [["x_test", "y_test"], ["test_images", "test_labels"]];
 /// Name of the images of downsampled ImageNet, which are rows of pixels and whose labels count from 1.
 const FLAT: &str = "data";
+/// Bytes before the numbers of an array of ours, at most.
+const HEADER: u64 = 4096;
 /// Labels of pixels end here, so that a stray number is not taken for a hundred million classes.
 const MAX_LABEL: i64 = 65_535;
 
@@ -49,6 +51,26 @@ pub fn read_array(path: &Path, name: &str) -> Result<Vec<f64>> {
     let array = Archive::open(path, Types::Numbers)?.require(name)?;
     let cause = format!("array {name}: {} are no numbers", array.values.type_name());
     array.values.numbers().ok_or_else(|| Error::file(path, cause))
+}
+
+/// [`read_array`] of an array of one number a row and so many rows. One that is larger, or takes more room than the file itself, is
+/// not read: what a file of another's can ask for is bounded by what it brings.
+///
+/// # Errors
+/// As [`read_array`]; when the array is of another size or compressed, or a number is not finite.
+pub fn read_rows(path: &Path, name: &str, rows: usize) -> Result<Vec<f64>> {
+    let length = std::fs::metadata(path).map_err(|e| Error::io(path, e))?.len();
+    let size = Archive::open(path, Types::Numbers)?.entry(name)?.map_or(0, |entry| entry.size());
+    let bad = |cause: &str| Error::file(path, format!("array {name}: {cause}"));
+    if size > length {
+        return Err(bad("is compressed; ours are not"));
+    }
+    let fits = size <= (rows as u64).saturating_mul(8).saturating_add(HEADER);
+    let values = if fits { read_array(path, name)? } else { Vec::new() };
+    match fits && values.len() == rows && values.iter().all(|value| value.is_finite()) {
+        true => Ok(values),
+        false => Err(bad(&format!("does not hold {rows} finite numbers"))),
+    }
 }
 
 /// [`read_npz`] of one split: `x_test` and its kin where the archive has them, else what there is.

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `spec`, `presets`, `kinds` | what an experiment is told; the specs that come with the program; what each kind adds to a grid |
 //! | `cell`, `train`, `trained`, `checkpoint` | one cell: what it is, from start to result, its answers, its state in a file |
-//! | `told`, `watched`, `worst` | trainings of one cell as one course; figures while it trains; the images it knows least of |
+//! | `told`, `watched`, `worst`, `tested` | trainings of one cell as one course; figures while it trains; the images it knows least of; its figures on each |
 //! | `images`, `pool`, `dataset`, `truth` | samples with exact posteriors, in memory or on disk; images of a dataset; the world's Bayes error |
 //! | `scaling`, `self_validation`, `temperature`, `soft_labels`, `shift`, `active`, `graders`, `hardness` | the experiments, one a file or folder |
 //! | `beside`, `repeats` | what they share: classifiers beside the Bayes error; means over seeds |
@@ -38,6 +38,7 @@ mod soft_labels;
 mod spec;
 mod summary;
 mod temperature;
+mod tested;
 mod told;
 mod train;
 mod trained;
@@ -64,6 +65,7 @@ pub use soft_labels::{Course, Curve, CurvePoint, Gain, Gains, Told};
 pub use spec::{DataSpec, ExperimentSpec, GridSpec, TestSpec, WorldSpec};
 pub use summary::{Law, Summary};
 pub use temperature::{Sweep, Swept, TemperatureSpec};
+pub use tested::{TESTED_FILE, Tested};
 pub use train::{CellEvent, Job, LAST, run_cell, train_cell};
 pub use trained::Trained;
 pub use truth::{Facts, Truth};

@@ -6,7 +6,7 @@ use super::cell::CellResult;
 use super::summary::{Law, Summary};
 use crate::classifier::Labels;
 use crate::figure::{Axis, Column, Figure, Point, Rule, Series, Style, Table, Value, Way};
-use crate::measure::{Estimate, HoldOut, Measured, PowerLaw};
+use crate::measure::{Estimate, HoldOut, ImageError, Measured, PowerLaw};
 
 /// Points at which a law is drawn.
 const CURVE: usize = 48;
@@ -25,7 +25,8 @@ fn loss(summary: &Summary) -> Figure {
         title: "Loss over the number of training images".into(),
         caption: "Epistemic part KL(p || q) of each classifier with its fitted law and the law's 95 % band, over seeds, sizes and the test \
                   images that all runs share; the aleatoric part, the same for all, as a line no loss falls below. Every point is one training run, its bar the 95 % interval over test images."
-            .into(),
+            .to_owned()
+            + &how_images_count(summary),
         x: images(),
         y: Axis::log10("loss per image").in_unit("nats"),
         ..Figure::default()
@@ -79,6 +80,30 @@ fn accuracy(summary: &Summary) -> Figure {
         figure.rules.push(Rule { way: Way::Horizontal, at, low, high, label: "Bayes accuracy".into() });
     }
     figure
+}
+
+/// How the intervals of the laws hold the error of the test images, in a sentence with a space before it; nothing without a law.
+fn how_images_count(summary: &Summary) -> String {
+    let laws = || summary.laws.iter().filter_map(|law| Some((law, law.fits.as_ref()?.law().image_error)));
+    let of = |how: ImageError| laws().filter(|(_, of)| *of == how).map(|(law, _)| name(law)).collect::<Vec<_>>();
+    let said = [
+        (ImageError::Resampled, "each replicate of a law draws the test images anew, the same for all runs"),
+        (
+            ImageError::Common,
+            "the error of the test images counts as one of all runs, for what they scored on each image is not kept",
+        ),
+        (ImageError::Unknown, "the error of the test images is not in the intervals of laws"),
+    ];
+    let all = laws().count();
+    let sentence = |(how, said): (ImageError, &str)| {
+        let whose = of(how);
+        let all_of_them = whose.len() == all;
+        (!whose.is_empty()).then(|| match all_of_them {
+            true => format!(" Intervals: {said}."),
+            false => format!(" Intervals of {}: {said}.", whose.join(", ")),
+        })
+    };
+    said.into_iter().filter_map(sentence).collect()
 }
 
 /// The exponents (BLC figure 2d), and how the laws stand the test of the largest N.
@@ -137,7 +162,9 @@ fn exponents(summary: &Summary) -> Option<Table> {
         id: "scaling-exponents".into(),
         title: "Scaling exponents".into(),
         caption: "KL = a·N^(−α) + floor, least squares in log-log over all N and seeds, with 95 % intervals over seeds, sizes and the test \
-                  images that all runs share.".into(),
+                  images that all runs share."
+            .to_owned()
+            + &how_images_count(summary),
         columns: vec![
             Column::new("classifier", 0),
             Column::new("α", 3),

@@ -268,7 +268,7 @@ mod tests {
         };
         for of_this_world in [true, false] {
             let data = DataRecord { train: part(true), test: Some(part(of_this_world)) };
-            let summary = Summary::of(&spec, results(&spec), &[truth(1.0, 0.04)]).unwrap();
+            let summary = Summary::of(&spec, &Default::default(), results(&spec), &[truth(1.0, 0.04)]).unwrap();
             let summary = summary.with_images(Some(data), BTreeMap::new());
             let Some(Finding::SelfValidation(found)) = &summary.finding else { panic!("another kind") };
             assert!(found.classifiers.iter().all(|beside| beside.gap.is_some() == of_this_world));

@@ -9,11 +9,13 @@ use super::dataset::DataRecord;
 use super::finding::Finding;
 use super::scaling;
 use super::spec::ExperimentSpec;
+use super::tested::Tested;
+use super::trained::measuring;
 use super::truth::Truth;
 use crate::classifier::{Architecture, Labels};
 use crate::error::Result;
 use crate::figure::{Figure, Table, records};
-use crate::measure::{Comparison, Estimate, Forecast, HoldOut, Point, compare, hold_out, more_data};
+use crate::measure::{Comparison, Estimate, Forecast, HoldOut, Point, TestImages, compare, hold_out, more_data};
 use crate::oracle::rounding::Rounding;
 use crate::units::Seed;
 
@@ -77,12 +79,17 @@ pub struct Law {
 }
 
 impl Summary {
-    /// From the results of a spec's finished cells, in the order of the plan, and the Bayes error under each condition where it is known;
-    /// what else is known of the images is to be added.
+    /// From the results of a spec's finished cells, in the order of the plan, what they scored on each test image by their ID, and the
+    /// Bayes error under each condition, both where they are known; what else is known of the images is to be added.
     ///
     /// # Errors
     /// Never for results this program wrote.
-    pub fn of(spec: &ExperimentSpec, cells: Vec<CellResult>, truths: &[Option<Truth>]) -> Result<Self> {
+    pub fn of(
+        spec: &ExperimentSpec,
+        tested: &BTreeMap<String, Tested>,
+        cells: Vec<CellResult>,
+        truths: &[Option<Truth>],
+    ) -> Result<Self> {
         let first = cells.first().map(|result| &result.measured);
         let mut laws = Vec::new();
         // Cells under several conditions follow no one law.
@@ -90,12 +97,9 @@ impl Summary {
         for &architecture in architectures {
             for &labels in &spec.grid.labels {
                 let of = |cell: &Cell| cell.architecture == architecture && cell.labels == labels;
-                let points = cells.iter().filter(|result| of(&result.cell)).map(point);
+                let cells: Vec<&CellResult> = cells.iter().filter(|result| of(&result.cell)).collect();
                 let training = spec.training_of(architecture).ok().map(|training| training.length());
-                laws.push(Law {
-                    training,
-                    ..Law::of(architecture, labels, &points.collect::<Vec<_>>(), spec.distance)
-                });
+                laws.push(Law { training, ..Law::of(architecture, labels, &cells, tested, spec.distance) });
             }
         }
         Ok(Self {
@@ -230,16 +234,69 @@ fn point(result: &CellResult) -> Point {
     Point { n: result.cell.train_size as f64, seed: result.cell.seed, value, error: interval.log_error(value) }
 }
 
+/// The test images of some cells, drawn anew; `None` where it is not known of all what they scored on each, or they were not tested on
+/// the same. The draws are those behind the intervals of the cells, the same for all laws.
+fn test_images(cells: &[&CellResult], tested: &BTreeMap<String, Tested>) -> Option<TestImages> {
+    let known = cells.iter().map(|result| tested.get(&result.id)).collect::<Option<Vec<&Tested>>>()?;
+    let same = known.windows(2).all(|two| two[0].image == two[1].image);
+    let values: Vec<&[f64]> = known.iter().map(|tested| &tested.kl[..]).collect();
+    TestImages::of(&values, &measuring()).ok().filter(|_| same)
+}
+
 impl Law {
-    fn of(architecture: Architecture, labels: Labels, points: &[Point], distance: f64) -> Self {
+    fn of(
+        architecture: Architecture,
+        labels: Labels,
+        cells: &[&CellResult],
+        tested: &BTreeMap<String, Tested>,
+        distance: f64,
+    ) -> Self {
         let seed = Seed(0).split("power law");
-        let fitted = compare(points, seed);
+        let points: Vec<Point> = cells.iter().map(|result| point(result)).collect();
+        let (points, images) = (&points[..], test_images(cells, tested));
+        let fitted = compare(points, images.as_ref(), seed);
         let (fits, why_not) = match fitted {
             Ok(fits) => (Some(fits), None),
             Err(error) => (None, Some(error.to_string())),
         };
         let forecast = fits.as_ref().and_then(|fits| more_data(fits.law(), distance).ok());
-        let hold_out = hold_out(points, seed).ok();
+        let hold_out = hold_out(points, images.as_ref(), seed).ok();
         Self { architecture, labels, fits, forecast, hold_out, distance, training: None, why_not }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::hand_made::{around, measured, result, spec};
+    use crate::measure::{ImageError, PowerLaw};
+
+    #[test]
+    fn laws_draw_images_anew_only_where_all_cells_were_tested_on_the_same() {
+        let spec = spec(
+            "[world]\noracle = 'mnist'\n[grid]\narchitectures = ['linear']\ntrain_sizes = [100, 200, 400, 800]\nseeds = [0]\n",
+        );
+        let of = |cell: &Cell| {
+            let mut measured = measured(0.1, 0.1, 0.1);
+            measured.epistemic = around(1.0 / cell.train_size as f64, 1e-4);
+            result(*cell, measured)
+        };
+        let cells: Vec<CellResult> = spec.cells().iter().map(of).collect();
+        let scored = |result: &CellResult| {
+            let kl = [0.5, 1.5, 1.0].map(|part| part * result.measured.epistemic.value).to_vec();
+            (result.id.clone(), Tested { image: vec![1.0, 2.0, 3.0], kl, nll: vec![0.0; 3] })
+        };
+        let all: BTreeMap<String, Tested> = cells.iter().map(scored).collect();
+        let law = |tested: &BTreeMap<String, Tested>| -> PowerLaw {
+            let summary = Summary::of(&spec, tested, cells.clone(), &[]).unwrap();
+            summary.laws[0].fits.as_ref().unwrap().law().clone()
+        };
+        assert_eq!(law(&all).image_error, ImageError::Resampled);
+        let (mut others, mut fewer) = (all.clone(), all.clone());
+        others.get_mut(&cells[2].id).unwrap().image[1] = 7.0;
+        fewer.remove(&cells[3].id);
+        for other in [others, fewer, BTreeMap::new()] {
+            assert_eq!(law(&other).image_error, ImageError::Common);
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! A trained classifier: its answers, and the figures of a finished cell.
 
 use super::images::Images;
+use super::tested::Tested;
 use super::train::Job;
 use super::watched::Watched;
 use super::worst::{Keeper, Worst};
@@ -75,12 +76,13 @@ impl Trained {
     }
 }
 
-/// The figures of the finished classifier. Its worst images are written first: a finished cell always has them.
+/// The figures of the finished classifier. Its worst images and its figures on each are written first: a finished cell always has them.
 pub(super) fn measure(job: &Job<'_>, trained: &Trained) -> Result<Measured> {
     let (test, mut keeper) = (job.test, Keeper::default());
     let images = trained.looked_at(test, test.len(), &mut |images, first, log_q| keeper.look(images, first, log_q))?;
     let worst = Worst { id: job.id.to_owned(), tested: images.len(), images: keeper.finish(&images, test) };
     worst.write(job.folder)?;
+    Tested::of(&images, test).write(job.folder)?;
     images.measured(&measuring())
 }
 

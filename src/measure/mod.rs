@@ -32,8 +32,8 @@ pub use decomposition::{ClassMeasured, Measured, measure};
 pub use images::PerImage;
 pub use interval::{Estimate, Interval, Z95, mean, over_seeds, wilson};
 pub use power_law::{
-    Comparison, Curve, Forecast, HoldOut, Point, PowerLaw, Resampling, Variant, Verdict, compare, fit, hold_out,
-    more_data,
+    Comparison, Curve, Forecast, HoldOut, ImageError, Point, PowerLaw, Resampling, TestImages, Variant, Verdict,
+    compare, fit, fit_on, hold_out, more_data,
 };
 pub use reliability::{BINS, Bin, Reliability};
 pub use softmax::{log_softmax, log_sum_exp};

@@ -7,15 +7,17 @@
 //! apart, all residuals count as the runs' own: [`Resampling`] says which it was.
 //!
 //! **Test images in common.** All points of a law are measured on the same images. What these have too much or too little
-//! moves all points together and shows in no residual: it cancels in α, and goes fully into a, c, the band and the
-//! forecast. So a replicate also moves all its points by one common normal number, times each point's own standard error
-//! of log value ([`Point::error`]): errors of one set of images are taken for fully correlated. What of them is not, moves
-//! all runs at one N, and is seen as the level of N.
+//! moves the points together and shows in no residual as far as the curve can follow: what is common to all points goes
+//! fully into a, c, the band and the forecast, what changes evenly with log N into α. Where the images' own values at every
+//! point are known ([`TestImages`]), each replicate draws the images anew, the same for all points. Where they are not, it
+//! moves all points by one common normal number, times each point's own standard error of log value ([`Point::error`]):
+//! errors of one set of images are taken for fully correlated, and α has none of them. [`ImageError`] says which it was.
 //!
 //! | file | what |
 //! |---|---|
 //! | `curve` | the curve, and its least-squares fits |
 //! | `scatter` | levels of scatter, replicates |
+//! | `images` | how the test images move the points |
 //! | `verdict` | which of the two laws, and what it means |
 //! | `forecast` | how many images until KL ≤ d |
 //! | `hold_out` | the law fitted without the largest N, beside what came there |
@@ -33,12 +35,14 @@ use crate::units::Seed;
 mod curve;
 mod forecast;
 mod hold_out;
+mod images;
 mod scatter;
 mod verdict;
 
 pub use curve::Curve;
 pub use forecast::{Forecast, more_data};
 pub use hold_out::{HoldOut, hold_out};
+pub use images::TestImages;
 pub use scatter::Resampling;
 pub use verdict::{Comparison, Verdict, compare};
 
@@ -96,6 +100,19 @@ impl Variant {
     }
 }
 
+/// How the intervals of a law hold the error of the test images, which all points share.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ImageError {
+    /// Not at all: nothing is known of it.
+    #[default]
+    Unknown,
+    /// As one number for all points, times each point's own standard error.
+    Common,
+    /// By drawing the images anew, whose values at every point are known.
+    Resampled,
+}
+
 /// A fitted law.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PowerLaw {
@@ -128,25 +145,31 @@ pub struct PowerLaw {
     pub n_sizes: usize,
     /// What the intervals are drawn over.
     pub resampling: Resampling,
+    /// How they hold the error of the test images; of laws of older versions this is not known.
+    #[serde(default)]
+    pub image_error: ImageError,
     /// What a reader must know before using the numbers, where there is such a thing.
     pub caveat: Option<String>,
     /// Seed of the intervals.
     pub seed: Seed,
     /// The curve, not rounded through `a`.
     pub curve: Curve,
-    /// Refits behind all intervals; drawn again from `seed` after a file was read.
+    /// Refits behind all intervals. Drawn again from `seed` after a file was read; the values of test images are not in it, and
+    /// their error then is one number for all points.
     #[serde(skip)]
     replicates: Vec<Replicate>,
 }
 
 /// Points as the fits see them.
-struct Design {
+struct Design<'a> {
     /// log N.
     x: Vec<f64>,
     /// log value.
     y: Vec<f64>,
     /// Its standard error from the images that all points share.
     error: Vec<f64>,
+    /// What is known of these images.
+    images: Option<&'a TestImages>,
     /// Index of each point's seed.
     seed: Vec<usize>,
     /// Index of each point's N.
@@ -155,8 +178,11 @@ struct Design {
     sizes: usize,
 }
 
-impl Design {
-    fn of(points: &[Point]) -> Result<Self> {
+impl<'a> Design<'a> {
+    fn of(points: &[Point], images: Option<&'a TestImages>) -> Result<Self> {
+        if let Some(other) = images.map(TestImages::points).filter(|&other| other != points.len()) {
+            return Err(Error::input(format!("test images of {other} points for a law of {}", points.len())));
+        }
         for (i, point) in points.iter().enumerate() {
             if !(point.n > 0.0 && point.n.is_finite() && point.value > 0.0 && point.value.is_finite()) {
                 let (n, value) = (point.n, point.value);
@@ -176,11 +202,21 @@ impl Design {
             x: points.iter().map(|p| p.n.ln()).collect(),
             y: points.iter().map(|p| p.value.ln()).collect(),
             error: points.iter().map(|p| p.error).collect(),
+            images,
             seed: points.iter().map(|p| seeds.partition_point(|&s| s < p.seed)).collect(),
             size: points.iter().map(|p| sizes.partition_point(|&s| s < p.n.to_bits())).collect(),
             seeds: seeds.len(),
             sizes: sizes.len(),
         })
+    }
+
+    /// How replicates hold the error of the test images.
+    fn image_error(&self) -> ImageError {
+        match self.images {
+            Some(_) => ImageError::Resampled,
+            None if self.error.iter().any(|&error| error > 0.0) => ImageError::Common,
+            None => ImageError::Unknown,
+        }
     }
 
     /// Whether all values are equal but for rounding.
@@ -190,13 +226,21 @@ impl Design {
     }
 }
 
-/// Fits one law to `points`. Same points and `seed`: same intervals.
+/// Fits one law to `points`, whose test images' error is one number for all. Same points and `seed`: same intervals.
 ///
 /// # Errors
 /// When a value or N is not a positive number, or there are not more different N than the law has parameters: three, with
 /// a floor four.
 pub fn fit(points: &[Point], variant: Variant, seed: Seed) -> Result<PowerLaw> {
-    let design = Design::of(points)?;
+    fit_on(points, None, variant, seed)
+}
+
+/// [`fit`] of points of whose test images more may be known.
+///
+/// # Errors
+/// As [`fit`], and when `images` are those of other points.
+pub fn fit_on(points: &[Point], images: Option<&TestImages>, variant: Variant, seed: Seed) -> Result<PowerLaw> {
+    let design = Design::of(points, images)?;
     let needed = variant.parameters() + 1;
     if design.sizes < needed {
         let law = if variant == Variant::Pure { "" } else { " with a floor" };
@@ -207,7 +251,7 @@ pub fn fit(points: &[Point], variant: Variant, seed: Seed) -> Result<PowerLaw> {
     }
     let curve = Curve::fit(&design.x, &design.y, variant);
     let residuals: Vec<f64> = design.x.iter().zip(&design.y).map(|(&x, y)| y - curve.log_value(x)).collect();
-    let scatter = Scatter::of(&design, &residuals, variant.parameters())?;
+    let scatter = Scatter::of(&design, &residuals, &curve, variant)?;
     let replicates = scatter.replicates(&design, curve, variant, seed);
     let mean = design.y.iter().sum::<f64>() / design.y.len() as f64;
     let total: f64 = design.y.iter().map(|y| (y - mean).powi(2)).sum();
@@ -228,6 +272,7 @@ pub fn fit(points: &[Point], variant: Variant, seed: Seed) -> Result<PowerLaw> {
         n_seeds: design.seeds,
         n_sizes: design.sizes,
         resampling: scatter.resampling(),
+        image_error: design.image_error(),
         caveat: caveat(&design, variant, alpha, floor),
         points: points.to_vec(),
         residuals,

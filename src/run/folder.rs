@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize};
 
+use super::files::{SUMMARY, keep, read_json, write_json, write_summary};
 use super::metrics::{self, Line};
 use super::pools;
 use super::status::Status;
-use crate::data::{Kind, nothing_else_in, read_bytes, read_text, sweep_parts, write_atomically};
+use crate::data::{Kind, nothing_else_in, read_text, sweep_parts};
 use crate::error::{Error, Result};
 use crate::experiment::{
-    Cell, CellResult, Data, DataRecord, ExperimentSpec, FeatureFile, Files, HardnessSpec, Summary, Truth,
+    Cell, CellResult, Data, DataRecord, ExperimentSpec, FeatureFile, Files, HardnessSpec, Summary, Tested, Truth,
 };
 use crate::oracle::rounding::Rounding;
 
@@ -24,8 +25,6 @@ const DATA: &str = "data.json";
 const FEATURES: &str = "features.json";
 /// What a cell, or a corpus of a ranking, found: written last.
 pub const RESULT: &str = "result.json";
-/// What all that is finished says.
-const SUMMARY: [&str; 2] = ["summary.json", "summary.csv"];
 
 /// A line of the plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -287,8 +286,19 @@ impl RunFolder {
         }
         let conditions = 0..self.spec.experiment.conditions().len().max(1);
         let truths = conditions.map(|condition| self.truth(condition)).collect::<Result<Vec<_>>>()?;
-        let found = Summary::of(&self.spec, results.into_iter().flatten().collect(), &truths)?;
+        let results: Vec<CellResult> = results.into_iter().flatten().collect();
+        let found = Summary::of(&self.spec, &self.tested(&results)?, results, &truths)?;
         Ok(found.with_images(self.data.clone(), rounding))
+    }
+
+    /// What finished cells scored on each test image, by the cell's ID, where laws need it and a version that keeps it measured them.
+    fn tested(&self, results: &[CellResult]) -> Result<BTreeMap<String, Tested>> {
+        let needed = results.iter().filter(|_| self.spec.experiment.is_scaling());
+        let of = |result: &CellResult| {
+            let tested = Tested::read(&self.cell(&result.id), &result.measured)?;
+            Ok(tested.map(|tested| (result.id.clone(), tested)))
+        };
+        needed.filter_map(|result| of(result).transpose()).collect()
     }
 
     /// Writes the summary of what is finished as JSON and CSV.
@@ -343,56 +353,4 @@ fn keep_features(path: &Path, files: &[FeatureFile]) -> Result<()> {
 /// Whether a text can be the name of a cell's folder, and lead nowhere else.
 fn is_id(id: &str) -> bool {
     id.len() == 16 && id.bytes().all(|c| c.is_ascii_hexdigit())
-}
-
-/// Writes a file that, where it is there already, must be the same.
-pub(super) fn keep(path: &Path, text: String) -> Result<()> {
-    match read_text(path) {
-        Ok(old) if old == text => Ok(()),
-        Ok(_) => {
-            Err(Error::file(path, "this folder holds a run of another spec or another oracle; choose another folder"))
-        }
-        Err(_) => write_atomically(path, |file| file.write_all(text.as_bytes())),
-    }
-}
-
-/// Tries to read a file that other machines replace.
-const READS: usize = 3;
-
-/// Reads a file. One that was replaced from another machine between opening and reading is opened again.
-fn read_whole(path: &Path) -> std::io::Result<Vec<u8>> {
-    let stale = |e: &std::io::Error| e.kind() == std::io::ErrorKind::StaleNetworkFileHandle;
-    let mut read = read_bytes(path);
-    for _ in 1..READS {
-        if !read.as_ref().is_err_and(stale) {
-            break;
-        }
-        read = read_bytes(path);
-    }
-    read
-}
-
-/// Reads a JSON file, if it is there.
-pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
-    match read_whole(path) {
-        Ok(bytes) => {
-            serde_json::from_slice(&bytes).map(Some).map_err(|e| Error::file(path, format!("cannot be read: {e}")))
-        }
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(e) => Err(Error::io(path, e)),
-    }
-}
-
-/// Writes a JSON file atomically.
-pub fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
-    let mut text = serde_json::to_vec_pretty(value).map_err(|e| Error::file(path, e.to_string()))?;
-    text.push(b'\n');
-    write_atomically(path, |file| file.write_all(&text))
-}
-
-/// Writes what is finished of a run as JSON and CSV.
-pub fn write_summary(run: &Path, found: &impl Serialize, csv: &str) -> Result<()> {
-    let [json, table] = SUMMARY.map(|name| run.join(name));
-    write_json(&json, found)?;
-    write_atomically(&table, |file| file.write_all(csv.as_bytes()))
 }

@@ -12,6 +12,7 @@
 //! RUN/cells/ID/status.json        state, step, ETA, heartbeat
 //! RUN/cells/ID/last.safetensors   the state to go on from
 //! RUN/cells/ID/worst.json         the test images on which the classifier is farthest from the truth
+//! RUN/cells/ID/images.npz         its figures on every test image: `image` (which one it was), `kl` and `nll` in nats
 //! RUN/cells/ID/round-R/           what a round of active learning needs, and what came of it
 //! RUN/cells/ID/result.json        written last: the cell is finished
 //! RUN/summary.json, summary.csv   written whenever a cell finishes
@@ -25,7 +26,8 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `folder`, `held`, `hardness` | a grid on disk; which kind of run a folder holds; a ranking of corpora on disk |
+//! | `folder`, `files` | a grid on disk; its files |
+//! | `held`, `hardness` | which kind of run a folder holds; a ranking of corpora on disk |
 //! | `execute`, `estimate` | carrying it out; how long that will take |
 //! | `pools`, `stage`, `picked` | images of a run; copies on a disk of the machine's own; some of them read |
 //! | `status`, `metrics`, `trained` | where a cell stands, its course, its classifier |
@@ -37,6 +39,7 @@ mod bought;
 mod estimate;
 mod execute;
 mod figures;
+mod files;
 mod folder;
 pub mod hardness;
 mod held;

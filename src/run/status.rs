@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use super::folder::{read_json, write_json};
+use super::files::{read_json, write_json};
 use crate::data::host_name;
 use crate::error::Result;
 

@@ -1,6 +1,7 @@
 //! The worst images of a finished cell, read from a run folder: what the classifier says of them, and the images themselves.
 
-use super::folder::{Planned, RunFolder, read_json};
+use super::files::read_json;
+use super::folder::{Planned, RunFolder};
 use super::picked::{PoolReader, SAME};
 use crate::data::ImageShape;
 use crate::error::{Error, Result};

@@ -134,6 +134,48 @@ fn cells_give_the_same_in_any_order_and_division() {
     assert!(fail(1, &["run", "--plan", text(&whole), "--task", "3", "--of", "3"]).contains("no task 3 of 3"));
 }
 
+/// How the intervals of the first law hold the error of the test images.
+fn image_error(run: &Path) -> Value {
+    let found = json(&["summary", text(run), "--json"]);
+    found["laws"][0]["fits"]["pure"]["image_error"].clone()
+}
+
+#[test]
+fn laws_draw_the_test_images_anew_where_their_figures_are_kept() {
+    let grid = Grid::new(
+        "[grid]\narchitectures = ['linear']\ntrain_sizes = [40, 80, 160, 320]\nseeds = [0, 1]\n[test]\nimages = 300\n\
+         [training]\nepochs = 3\nlearning_rate = 1e-2\n",
+    );
+    let run = grid.path("run");
+    let found = grid.run(&run);
+    assert_eq!(image_error(&run), "resampled");
+    let cells = found["cells"].as_array().unwrap();
+    let file = |cell: &Value| run.join("cells").join(cell["id"].as_str().unwrap()).join("images.npz");
+    for cell in cells {
+        let kl = bayescope::data::read_array(&file(cell), "kl").unwrap();
+        let mean = kl.iter().sum::<f64>() / 300.0;
+        assert!(kl.len() == 300 && (mean - cell["measured"]["epistemic"]["value"].as_f64().unwrap()).abs() < 1e-12);
+        let images = |cell: &Value| bayescope::data::read_array(&file(cell), "image").unwrap();
+        assert_eq!(images(cell), images(&cells[0]));
+    }
+    let (first, before) = (file(&cells[0]), summary(&run));
+    let bytes = std::fs::read(&first).unwrap();
+    // Another cell's, or a damaged one, is named, and what it says to do helps.
+    std::fs::copy(file(&cells[1]), &first).unwrap();
+    let why = fail(1, &["summary", text(&run)]);
+    assert!(why.contains("images.npz") && why.contains("mean KL") && why.contains("remove it"), "{why}");
+    std::fs::write(&first, &bytes[..bytes.len() / 2]).unwrap();
+    let why = fail(1, &["summary", text(&run)]);
+    assert!(why.contains("images.npz") && why.contains("remove it"), "{why}");
+    // As older versions left it.
+    std::fs::remove_file(&first).unwrap();
+    assert_eq!(image_error(&run), "common");
+    // Measured again, it is as it was.
+    std::fs::remove_file(first.with_file_name("result.json")).unwrap();
+    succeed(&["resume", text(&run), "--device", "cpu"]);
+    assert_eq!((std::fs::read(&first).unwrap(), summary(&run)), (bytes, before));
+}
+
 #[test]
 fn the_worst_images_of_a_cell_are_listed_and_old_runs_say_how_to_get_them() {
     let grid = Grid::new(

@@ -8,7 +8,7 @@
 //! CELL/round-R/last.safetensors           state of the round's classifier, until the next labels are bought
 //! CELL/round-R/member-M/last.safetensors  of the other members of an ensemble
 //! CELL/round-R/round.json                 the round's figures and the next purchase, written at once: the round is settled
-//! CELL/last.safetensors, worst.json       of the last round: where every cell has them
+//! CELL/last.safetensors, worst.json, images.npz  of the last round: where every cell has them
 //! ```
 
 use std::collections::HashSet;
@@ -26,6 +26,7 @@ use crate::experiment::Trained;
 use crate::experiment::cell::{Cell, CellResult};
 use crate::experiment::images::View;
 use crate::experiment::kinds::Found;
+use crate::experiment::tested::TESTED_FILE;
 use crate::experiment::told::{Told, member_seed};
 use crate::experiment::train::{CellEvent, Job, LAST, train_cell};
 use crate::experiment::worst::WORST_FILE;
@@ -157,7 +158,7 @@ impl Buyer<'_> {
 
 /// Removes what only an open round needs. Folders stay: another process may be working on the same cell.
 fn clear(folder: &Path) {
-    for name in [LAST, WORST_FILE] {
+    for name in [LAST, WORST_FILE, TESTED_FILE] {
         match std::fs::remove_file(folder.join(name)) {
             // It costs room, nothing else.
             Err(e) if e.kind() != std::io::ErrorKind::NotFound => {

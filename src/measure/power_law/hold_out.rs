@@ -2,12 +2,13 @@
 //!
 //! Forecast and outcome are measured on the same test images, so what these have too much or too little is in both: the
 //! forecast's interval is given the test images, and holds the doubt about the curve, a new size, and the runs that are
-//! averaged. Seeds count as new ones, which is wider where they are those of the fit.
+//! averaged. Where the images' own values are known, each replicate draws them anew for both, and what does not cancel is in
+//! it; where they are not, all of it is taken to cancel. Seeds count as new ones, which is wider where they are those of the fit.
 
 use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 
-use super::{Curve, Point, PowerLaw, compare, plain};
+use super::{Curve, Point, PowerLaw, TestImages, compare, plain};
 use crate::error::{Error, Result};
 use crate::measure::bootstrap::quantile;
 use crate::measure::interval::{Estimate, Interval, Z95, over_seeds};
@@ -38,16 +39,25 @@ pub struct HoldOut {
 /// Fits the law that [`compare`] prefers to all points but those of the largest N, and puts its forecast beside these.
 ///
 /// # Errors
-/// When fewer than three different N are left, or as [`compare`].
-pub fn hold_out(points: &[Point], seed: Seed) -> Result<HoldOut> {
+/// When fewer than three different N are left, when `images` are those of other points, or as [`compare`].
+pub fn hold_out(points: &[Point], images: Option<&TestImages>, seed: Seed) -> Result<HoldOut> {
+    if images.is_some_and(|images| images.points() != points.len()) {
+        return Err(Error::input("test images of other points"));
+    }
     let n = points.iter().map(|point| point.n).fold(0.0, f64::max);
     let (held, rest): (Vec<Point>, Vec<Point>) = points.iter().partition(|point| point.n >= n);
-    // The images' error is in both, and no doubt about the one given the other.
+    // One error of all points is in both, and no doubt about the one given the other.
     let rest: Vec<Point> = rest.into_iter().map(|point| Point { error: 0.0, ..point }).collect();
-    let fits = compare(&rest, seed).map_err(|e| Error::input(format!("no law without the largest N: {e}")))?;
+    let of = |largest: bool| {
+        let kept: Vec<bool> = points.iter().map(|point| (point.n >= n) == largest).collect();
+        images.map(|images| images.of_points(&kept))
+    };
+    let (images_of_rest, moves) = (of(false), of(true).map(|images| images.means()));
+    let fits = compare(&rest, images_of_rest.as_ref(), seed);
+    let fits = fits.map_err(|e| Error::input(format!("no law without the largest N: {e}")))?;
     let law = fits.law();
-    let forecast = forecast(law, n, held.len(), seed);
-    let came = mean_of(&held);
+    let forecast = forecast(law, n, held.len(), moves.as_deref(), seed);
+    let came = mean_of(&held, moves.as_deref());
     let mut found = HoldOut {
         n,
         fitted: [law.smallest(), law.largest()],
@@ -62,14 +72,15 @@ pub fn hold_out(points: &[Point], seed: Seed) -> Result<HoldOut> {
     Ok(found)
 }
 
-/// The curve at `n`, with the interval for the mean log value of some runs.
-fn forecast(law: &PowerLaw, n: f64, runs: usize, seed: Seed) -> Estimate {
+/// The curve at `n`, with the interval for the mean log value of some runs, which each replicate's images move by `moves`.
+fn forecast(law: &PowerLaw, n: f64, runs: usize, moves: Option<&[f64]>, seed: Seed) -> Estimate {
     let (seed, x) = (seed.split("runs held out"), n.ln());
     let draw = |(i, replicate): (usize, &super::Replicate)| {
         let rng = &mut seed.rng(i as u64);
         let mut normal = |width: f64| width * Distribution::<f64>::sample(&StandardNormal, rng);
         let widths = replicate.widths;
-        replicate.curve.log_value(x)
+        // What moves the curve and what came alike is no doubt about the one given the other.
+        replicate.curve.log_value(x) - moves.map_or(0.0, |moves| moves[i % moves.len()])
             + normal(widths.size)
             + normal(widths.seed.hypot(widths.run) / (runs as f64).sqrt())
     };
@@ -79,13 +90,20 @@ fn forecast(law: &PowerLaw, n: f64, runs: usize, seed: Seed) -> Estimate {
     Estimate::new(law.value(n), Interval { low: end(0.025), high: end(0.975) })
 }
 
-/// Geometric mean of runs at one N.
-fn mean_of(held: &[Point]) -> Estimate {
+/// Geometric mean of runs at one N, which each replicate's images move by `moves`.
+fn mean_of(held: &[Point], moves: Option<&[f64]>) -> Estimate {
     let logs: Vec<f64> = held.iter().map(|point| point.value.ln()).collect();
     let (mean, half) = over_seeds(&logs);
-    let images = Z95 * held.iter().map(|point| point.error).sum::<f64>() / held.len().max(1) as f64;
+    let common = held.iter().map(|point| point.error).sum::<f64>() / held.len().max(1) as f64;
+    let images = Z95 * moves.map_or(common, deviation);
     let half = if half.is_finite() { half.hypot(images) } else { images };
     Estimate::new(mean.exp(), Interval { low: (mean - half).exp(), high: (mean + half).exp() })
+}
+
+fn deviation(values: &[f64]) -> f64 {
+    let n = values.len().max(1) as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    (values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n).sqrt()
 }
 
 impl HoldOut {
@@ -133,11 +151,12 @@ mod tests {
 
     #[test]
     fn a_law_that_goes_on_is_held_and_its_forecast_is_exact() {
-        let exact = hold_out(&synthetic((1.0, 0.5, 0.02), &SIZES, 3, SILENT, 0), Seed(0)).unwrap();
+        let exact = hold_out(&synthetic((1.0, 0.5, 0.02), &SIZES, 3, SILENT, 0), None, Seed(0)).unwrap();
         assert!((exact.forecast.value / exact.came.value - 1.0).abs() < 1e-6);
         assert_eq!((exact.n, exact.fitted, exact.runs), (45_000.0, [100.0, 10_000.0], 3));
         let trials = 200;
-        let held = (0..trials).filter(|&draw| hold_out(&points((1.0, 0.3, 0.0), 1.0, draw), Seed(draw)).unwrap().holds);
+        let held =
+            (0..trials).filter(|&draw| hold_out(&points((1.0, 0.3, 0.0), 1.0, draw), None, Seed(draw)).unwrap().holds);
         let share = held.count() as f64 / trials as f64;
         println!("held {share}");
         assert!((0.88..=0.995).contains(&share), "{share}");
@@ -146,18 +165,18 @@ mod tests {
     #[test]
     fn an_asymptote_that_is_passed_is_seen() {
         // As the audit found: the values fall on below the floor that the smaller N suggest.
-        let found = hold_out(&points((1.0, 0.8, 0.05), 0.85, 1), Seed(1)).unwrap();
+        let found = hold_out(&points((1.0, 0.8, 0.05), 0.85, 1), None, Seed(1)).unwrap();
         assert!(!found.holds && found.came.value < found.forecast.interval.low, "{found:?}");
         assert!(found.sentence.contains("N = 100 to 10000") && found.sentence.contains("below the forecast"));
         // The images' error widens what came, and is no excuse for a forecast on the same images.
         assert!(found.came.interval.log_error(found.came.value) > 0.025);
-        let above = hold_out(&points((1.0, 0.3, 0.0), 1.2, 1), Seed(1)).unwrap();
+        let above = hold_out(&points((1.0, 0.3, 0.0), 1.2, 1), None, Seed(1)).unwrap();
         assert!(!above.holds && above.sentence.contains("above the forecast"), "{}", above.sentence);
     }
 
     #[test]
     fn three_sizes_are_too_few_to_hold_one_out() {
         let three = synthetic((1.0, 0.5, 0.0), &SIZES[..3], 2, SILENT, 0);
-        assert!(hold_out(&three, Seed(0)).unwrap_err().to_string().contains("without the largest N"));
+        assert!(hold_out(&three, None, Seed(0)).unwrap_err().to_string().contains("without the largest N"));
     }
 }

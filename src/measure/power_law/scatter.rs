@@ -7,7 +7,12 @@
 //! takes them for known is too narrow: so each replicate first draws the mean squares, MS·ν/χ²_ν (their fiducial
 //! distributions), from them the variances of u and v, then the levels: u and v normal, ε from the runs' own residuals.
 //! For a straight line with normal scatter this gives the interval of Student's t; it carries over to the floor and to
-//! forecasts. The error of the test images, which all points share, comes on top: one number a replicate.
+//! forecasts.
+//!
+//! The error of the test images, which all points share, comes on top. Where the images' values at every point are known,
+//! each replicate draws the images anew, the same for all points ([`super::TestImages`]). What of their error the curve cannot
+//! follow is in the residuals already: as much is taken off the mean squares, so that it does not count twice. Where they
+//! are not known, a replicate moves all points by one number, times each point's own standard error.
 
 use rand::{Rng, RngExt};
 use rand_distr::{ChiSquared, Distribution, StandardNormal};
@@ -16,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 
 use super::curve::Curve;
+use super::images::directions;
 use super::{Design, Variant};
 use crate::error::{Error, Result};
 use crate::measure::bootstrap::REPLICATES;
@@ -45,16 +51,18 @@ pub(super) struct Replicate {
 /// The mean square of one level.
 struct Level {
     mean_square: f64,
+    /// What of it the test images put there, on average.
+    images: f64,
     freedom: f64,
     chi_squared: ChiSquared<f64>,
 }
 
 impl Level {
-    fn new(squares: f64, freedom: usize) -> Result<Self> {
+    fn new(squares: f64, images: f64, freedom: usize) -> Result<Self> {
         let freedom = freedom as f64;
         let chi_squared = ChiSquared::new(freedom)
             .map_err(|_| Error::input("a power law needs more points than it has parameters"))?;
-        Ok(Self { mean_square: squares / freedom, freedom, chi_squared })
+        Ok(Self { mean_square: squares / freedom, images: images / freedom, freedom, chi_squared })
     }
 
     /// Whether groups differ by more than the scatter of `run`s within them accounts for.
@@ -65,12 +73,14 @@ impl Level {
 
     /// Both levels as one.
     fn pooled(&self, other: &Self) -> Result<Self> {
-        let squares = self.mean_square * self.freedom + other.mean_square * other.freedom;
-        Self::new(squares, (self.freedom + other.freedom) as usize)
+        let both = |of: fn(&Self) -> f64| of(self) * self.freedom + of(other) * other.freedom;
+        let (squares, images) = (both(|level| level.mean_square), both(|level| level.images));
+        Self::new(squares, images, (self.freedom + other.freedom) as usize)
     }
 
+    /// A mean square as it may truly be, freed of what the test images put there: their moves bring that themselves.
     fn draw(&self, rng: &mut impl Rng) -> f64 {
-        self.mean_square * self.freedom / self.chi_squared.sample(rng)
+        (self.mean_square * self.freedom / self.chi_squared.sample(rng) - self.images).max(0.0)
     }
 }
 
@@ -97,29 +107,30 @@ pub(super) struct Widths {
 }
 
 impl Scatter {
-    pub(super) fn of(design: &Design, residuals: &[f64], parameters: usize) -> Result<Self> {
-        let (n, seeds, sizes) = (residuals.len(), design.seeds, design.sizes);
+    /// Of the residuals of the points from their curve.
+    pub(super) fn of(design: &Design, residuals: &[f64], curve: &Curve, variant: Variant) -> Result<Self> {
+        let (n, seeds, sizes, parameters) = (residuals.len(), design.seeds, design.sizes, variant.parameters());
         let crossed = seeds > 1 && n + 1 > seeds + sizes;
+        let [run, seed, size] = design.squares(residuals, crossed);
+        let images = design.images.map_or([0.0; 3], |images| {
+            let follows = directions(curve, &design.x, variant == Variant::Floor);
+            images.in_residuals(&follows, |moves| design.squares(moves, crossed))
+        });
         if !crossed {
-            let run = Level::new(squares(residuals), n.saturating_sub(parameters))?;
+            let run = Level::new(run, images[0], n.saturating_sub(parameters))?;
             let own = standardised(residuals.to_vec());
             return Ok(Self { own, run, seed: None, size: None, resampling: Resampling::PointsOnly });
         }
-        let by_seed = group_means(residuals, &design.seed, seeds);
-        let by_size = group_means(residuals, &design.size, sizes);
-        let seed_part = |i: usize| by_seed[design.seed[i]];
-        let size_part = |i: usize| by_size[design.size[i]];
-        let run = Level::new(
-            (0..n).map(|i| (residuals[i] - seed_part(i) - size_part(i)).powi(2)).sum(),
-            n + 1 - seeds - sizes,
-        )?;
-        let seed = Level::new((0..n).map(|i| seed_part(i).powi(2)).sum(), seeds - 1)?;
-        let size = Level::new((0..n).map(|i| size_part(i).powi(2)).sum(), sizes.saturating_sub(parameters))?;
+        let mut run = Level::new(run, images[0], n + 1 - seeds - sizes)?;
+        let seed = Level::new(seed, images[1], seeds - 1)?;
+        let size = Level::new(size, images[2], sizes.saturating_sub(parameters))?;
         let (keep_seed, keep_size) = (seed.stands_out(&run), size.stands_out(&run));
+        let (by_seed, by_size) = design.groups(residuals);
         let part = |keep: bool, part: f64| if keep { part } else { 0.0 };
-        let own = (0..n).map(|i| residuals[i] - part(keep_seed, seed_part(i)) - part(keep_size, size_part(i)));
+        let own = (0..n).map(|i| {
+            residuals[i] - part(keep_seed, by_seed[design.seed[i]]) - part(keep_size, by_size[design.size[i]])
+        });
         let own = standardised(own.collect());
-        let mut run = run;
         for (keep, level) in [(keep_seed, &seed), (keep_size, &size)] {
             if !keep {
                 run = run.pooled(level)?;
@@ -156,8 +167,11 @@ impl Scatter {
             let group: f64 = StandardNormal.sample(rng);
             let scatter = group * widths.seed.hypot(widths.size) + self.own_scatter(&widths, rng);
             // Drawn last: without such an error all replicates are those of before.
-            let images: f64 = StandardNormal.sample(rng);
-            y.iter_mut().zip(&design.error).for_each(|(y, error)| *y += error * images);
+            let in_common: f64 = StandardNormal.sample(rng);
+            match design.images {
+                Some(images) => y.iter_mut().zip(images.moves(replicate)).for_each(|(y, by)| *y += by),
+                None => y.iter_mut().zip(&design.error).for_each(|(y, error)| *y += error * in_common),
+            }
             Replicate { curve: Curve::refit(&design.x, &y, variant, curve), scatter, widths }
         };
         (0..REPLICATES).into_par_iter().map(one).collect()
@@ -177,6 +191,28 @@ impl Scatter {
         };
         let (seed, size) = (freed(&self.seed, design.seeds), freed(&self.size, design.sizes));
         Widths { run: run.sqrt(), seed, size }
+    }
+}
+
+impl Design<'_> {
+    /// Means of the residuals of each seed and each size.
+    fn groups(&self, residuals: &[f64]) -> (Vec<f64>, Vec<f64>) {
+        (group_means(residuals, &self.seed, self.seeds), group_means(residuals, &self.size, self.sizes))
+    }
+
+    /// Sums of squares of residuals: of runs, of seeds, of sizes; all of runs where these do not cross.
+    fn squares(&self, residuals: &[f64], crossed: bool) -> [f64; 3] {
+        if !crossed {
+            return [squares(residuals), 0.0, 0.0];
+        }
+        let (by_seed, by_size) = self.groups(residuals);
+        let mut sums = [0.0; 3];
+        for ((residual, &seed), &size) in residuals.iter().zip(&self.seed).zip(&self.size) {
+            let (of_seed, of_size) = (by_seed[seed], by_size[size]);
+            let parts = [residual - of_seed - of_size, of_seed, of_size];
+            sums.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part * part);
+        }
+        sums
     }
 }
 

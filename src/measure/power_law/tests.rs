@@ -143,7 +143,7 @@ fn more_scatter_means_wider_intervals() {
 fn pure_noise_never_fails_and_never_leaves_the_numbers() {
     for trial in 0..25 {
         let points = synthetic((1.0, 0.0, 0.0), &SIZES[..4 + trial as usize % 5], 1 + trial % 3, runs(2.0), trial);
-        let comparison = compare(&points, Seed(trial)).unwrap();
+        let comparison = compare(&points, None, Seed(trial)).unwrap();
         for law in [&comparison.pure, comparison.floor.as_ref().unwrap()] {
             let floor = law.floor.unwrap_or(law.a);
             for estimate in [law.a, law.alpha, floor] {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::scatter::by_chance;
-use super::{Design, Point, PowerLaw, Variant, fit, plain};
+use super::{Design, Point, PowerLaw, TestImages, Variant, fit_on, plain};
 use crate::error::Result;
 use crate::units::Seed;
 
@@ -62,14 +62,15 @@ impl Comparison {
     }
 }
 
-/// Fits both laws and says which one the points support.
+/// Fits both laws, on what is known of the points' test images, and says which one the points support. The choice itself is given
+/// these images.
 ///
 /// # Errors
-/// Those of [`fit`] without a floor.
-pub fn compare(points: &[Point], seed: Seed) -> Result<Comparison> {
-    let pure = fit(points, Variant::Pure, seed)?;
+/// Those of [`fit_on`] without a floor.
+pub fn compare(points: &[Point], images: Option<&TestImages>, seed: Seed) -> Result<Comparison> {
+    let pure = fit_on(points, images, Variant::Pure, seed)?;
     let enough = pure.n_sizes > Variant::Floor.parameters();
-    let floor = if enough { Some(fit(points, Variant::Floor, seed)?) } else { None };
+    let floor = if enough { Some(fit_on(points, images, Variant::Floor, seed)?) } else { None };
     let (pure_aicc, floor_aicc) = (aicc(&pure), floor.as_ref().and_then(aicc));
     let supported = pure_aicc.zip(floor_aicc).is_some_and(|(pure, floor)| floor <= pure - SUPPORT);
     let floor_p = floor.as_ref().map(|floor| chance(&pure, floor));
@@ -85,7 +86,7 @@ pub fn compare(points: &[Point], seed: Seed) -> Result<Comparison> {
         verdict: Verdict::NotIdentifiable,
         sentence: String::new(),
     };
-    let flat = Design::of(points)?.is_flat();
+    let flat = Design::of(points, None)?.is_flat();
     (comparison.verdict, comparison.sentence) = conclude(&comparison, flat, supported && !significant);
     Ok(comparison)
 }
@@ -156,7 +157,7 @@ mod tests {
     use super::*;
 
     fn verdict(law: (f64, f64, f64), run: f64, draw: u64) -> Comparison {
-        compare(&synthetic(law, &SIZES, 3, Noise { run, ..SILENT }, draw), Seed(draw)).unwrap()
+        compare(&synthetic(law, &SIZES, 3, Noise { run, ..SILENT }, draw), None, Seed(draw)).unwrap()
     }
 
     #[test]
@@ -182,8 +183,9 @@ mod tests {
     fn scattered_curves_are_told_apart_most_of_the_time() {
         let trials = 30;
         let share = |law, noise: Noise, wanted| {
-            let right =
-                |draw: &u64| compare(&synthetic(law, &SIZES, 3, noise, *draw), Seed(*draw)).unwrap().verdict == wanted;
+            let right = |draw: &u64| {
+                compare(&synthetic(law, &SIZES, 3, noise, *draw), None, Seed(*draw)).unwrap().verdict == wanted
+            };
             (0..trials).filter(right).count() as f64 / trials as f64
         };
         let runs = Noise { run: 0.1, ..SILENT };
@@ -209,7 +211,7 @@ mod tests {
     #[test]
     fn three_sizes_allow_one_law_only() {
         let points = synthetic((1.0, 0.5, 0.0), &SIZES[..3], 1, SILENT, 0);
-        let comparison = compare(&points, Seed(0)).unwrap();
+        let comparison = compare(&points, None, Seed(0)).unwrap();
         assert!(comparison.floor.is_none() && comparison.pure_aicc.is_none());
         assert_eq!(comparison.preferred, Variant::Pure);
     }
@@ -220,7 +222,7 @@ mod tests {
             let sizes = [100.0, 1000.0, 5000.0, 10_000.0, 40_000.0];
             let points: Vec<Point> =
                 sizes.iter().zip(values).map(|(&n, value)| Point { n, seed: 0, value, error: 0.0 }).collect();
-            compare(&points, Seed(0)).unwrap()
+            compare(&points, None, Seed(0)).unwrap()
         };
         let resnet = of([0.160, 0.090, 0.058, 0.033, 0.026]);
         println!("{}\n{:?} R² {}", resnet.sentence, resnet.pure.alpha, resnet.pure.r_squared);

@@ -10,7 +10,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::super::folder::{RESULT, SPEC, keep, read_json, write_json, write_summary};
+use super::super::files::{keep, read_json, write_json, write_summary};
+use super::super::folder::{RESULT, SPEC};
 use super::super::status::{State, Status};
 use crate::data::{Kind, nothing_else_in, read_text, sweep_parts};
 use crate::error::{Error, Result};

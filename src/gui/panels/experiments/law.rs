@@ -19,8 +19,7 @@ use crate::worker::cell_images::CellImages;
 
 /// The plot and the sentences, of the run that is shown and those compared with it.
 pub fn show(ui: &mut Ui, cx: &mut Cx, run: &RunView, shown: &mut Shown) {
-    let about =
-        "A, L and KL are means over the test images with 95 % intervals; bands are 95 % intervals of the fitted curve.";
+    let about = "A, L and KL are means over the test images with 95 % intervals; bands are 95 % intervals of the fitted curve, over runs and the test images that all runs share.";
     heading(ui, "Scaling with the number of training images", Some((Badge::Estimated, about)));
     let compared = |other: &&RunView| cx.view.compared.contains(&other.folder) && other.folder != run.folder;
     let runs: Vec<&RunView> = std::iter::once(run).chain(cx.session.runs.iter().filter(compared)).collect();
