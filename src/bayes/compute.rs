@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 use super::classes::{GaussianClasses, Merge, Scene};
 use super::estimate::{Estimate, Figure, Method};
 use super::hdr::{self, HdrSpec, Outcome};
-use super::monte_carlo::MonteCarlo;
+use super::monte_carlo::{FIRST, MonteCarlo};
 use super::pair::{PairSum, Target};
 use super::product;
 use super::quadrature::Scaled;
 use super::rqmc::WedgeSum;
 use super::scores::Quantity;
-use super::{biorthogonal, equidistant, line, memory, plane, sov, tensor};
+use super::{biorthogonal, equidistant, line, memory, plane, sov, tensor, work};
 use crate::error::{Error, Result};
 use crate::events::Events;
 use crate::provenance::Badge;
@@ -33,7 +33,8 @@ const QUICK_PAIR_FROM: usize = 50;
 const QUICK_TOLERANCE: f64 = 5e-3;
 /// Largest K for tensor quadrature.
 pub(super) const TENSOR_UP_TO: usize = 6;
-/// Variables drawn (or products of means and points formed, / 16) after which refinement ends, about a minute on one core.
+/// Variables drawn (or products of means and points formed, / 16) after which refinement ends: ten seconds to some
+/// minutes on one core, the longest where every point is in doubt among hundreds of classes.
 const MOST_WORK: f64 = 4e9;
 
 /// How to compute a Bayes error.
@@ -233,9 +234,10 @@ impl Run<'_> {
     }
 
     fn monte_carlo(&self, events: &mut dyn Events<Estimate>) -> Result<Estimate> {
+        work::for_samples(self.scene.count(), self.scene.rank)?;
         let mut sum = MonteCarlo::new(self.scene, self.spec.seed);
         let cost = (self.scene.count().pow(2) * self.scene.rank.max(4)) as f64;
-        let mut level = 10;
+        let mut level = FIRST.ilog2();
         loop {
             sum.refine(level);
             let met = sum.sum().half_width <= self.spec.tolerance * sum.sum().value;
@@ -257,6 +259,7 @@ impl Run<'_> {
 
     fn hdr(&self, events: &mut dyn Events<Estimate>) -> Result<Estimate> {
         self.spec.hdr.check()?;
+        work::for_chains(self.scene.count(), self.scene.rank, &self.spec.hdr)?;
         let tell = |outcome: &Outcome| {
             let why = format!(
                 "{} classes: {} repetitions of nested LIN-ESS chains, up to {} nestings",

@@ -9,6 +9,7 @@ use super::line;
 use super::normal::tail;
 use super::pair::{PairSum, Target};
 use super::quadrature::Scaled;
+use super::work;
 use crate::error::{Error, Result};
 use crate::events::Events;
 use crate::units::{ClassId, Tau};
@@ -26,7 +27,7 @@ pub struct ClassHardness {
 /// ½, otherwise from the mixture of the others in proportion to their priors. Each is reported when known.
 ///
 /// # Errors
-/// When τ or the tolerance cannot be used, there is one class only, or the caller stops.
+/// When τ or the tolerance cannot be used, there is one class only, so many would take hours, or the caller stops.
 pub fn one_vs_rest(
     classes: &GaussianClasses,
     tau: Tau,
@@ -39,6 +40,7 @@ pub fn one_vs_rest(
     if wanted.len() < 2 {
         return Err(Error::input("class hardness needs two classes of positive prior"));
     }
+    work::for_hardness(wanted.len())?;
     let mut all = Vec::with_capacity(wanted.len());
     for class in wanted {
         let hardness = ClassHardness { class, one_vs_rest: against_rest(classes, class, tau, spec)? };

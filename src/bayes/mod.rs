@@ -17,7 +17,7 @@
 //! | `slope`, `inverse` | dE/dlog τ, τ(ε) |
 //! | `information`, `hardness`, `ranking` | aleatoric uncertainty and mutual information; one class against the rest, pairs; their order over τ |
 //! | `bench` | time to a given precision |
-//! | `memory` | room for the pairs of many classes |
+//! | `memory`, `work` | room and time for many classes, asked for before they are taken |
 //! | `normal`, `sobol`, `simd`, `quadrature` | Φ and Φ⁻¹, points, instruction sets, rules |
 
 pub mod bench;
@@ -49,6 +49,7 @@ mod sobol;
 mod sov;
 mod tensor;
 mod wedge;
+mod work;
 
 pub use crate::provenance::Badge;
 pub use classes::GaussianClasses;

@@ -10,6 +10,8 @@ use crate::units::Seed;
 
 /// Samples of one class that one thread takes at a time.
 const PIECE: usize = 1024;
+/// Samples of each class before anything is told.
+pub(super) const FIRST: usize = PIECE;
 /// Samples in doubt of a class from which the normal interval is trusted.
 const ENOUGH: f64 = 30.0;
 /// Doubt that counts as such: what carries an error is doubt of this size, however rare, and many samples in less doubt do not show

@@ -1,12 +1,11 @@
 //! `bayescope bayes-error|tau|hardness|check`.
 
-use std::ops::ControlFlow;
 use std::path::Path;
 
 use serde::Serialize;
 
 use super::args::{BayesErrorArgs, CheckArgs, Compute, DeviceArg, HardnessArgs, PrecisionArg, ProblemArgs, TauArgs};
-use super::progress::Bar;
+use super::progress::{Bar, Refining};
 use super::{Opened, open, print_json, with_oracle};
 use crate::bayes::{
     Agreement, Claims, ClassHardness, ClassRanking, Estimate, Figure, GaussianClasses, Information, Method, Problem,
@@ -15,6 +14,7 @@ use crate::bayes::{
 };
 use crate::device::DeviceChoice;
 use crate::error::{Error, Result};
+use crate::events::silent;
 use crate::experiment::papers;
 use crate::oracle::posterior::Prior;
 use crate::oracle::world::Settings;
@@ -127,12 +127,9 @@ pub fn error(args: &BayesErrorArgs) -> Result<()> {
     let given = given(&args.problem)?;
     let spec = Spec { method: args.method.method(), ..args.problem.spec()? };
     let tau = Tau::new(args.tau)?;
-    let estimate = bayes_error(&given.classes, tau, &spec, &mut |_| ControlFlow::Continue(()))?;
+    let estimate = bayes_error(&given.classes, tau, &spec, &mut Refining::new("bayes-error"))?;
     let slope = args.information.then(|| derivative(&given.classes, tau, &spec)).transpose()?;
-    let information = args
-        .information
-        .then(|| information(&given.classes, tau, &spec, &mut |_| ControlFlow::Continue(())))
-        .transpose()?;
+    let information = args.information.then(|| information(&given.classes, tau, &spec, &mut silent())).transpose()?;
     let report = ErrorReport { estimate, tau: tau.get(), about: About::new(&given, &spec), slope, information };
     if args.problem.json {
         return print_json(&report);
@@ -238,7 +235,7 @@ struct TauReport<'a> {
 pub fn tau(args: &TauArgs) -> Result<()> {
     let given = given(&args.problem)?;
     let spec = args.problem.spec()?;
-    let found = tau_of_error(&given.classes, args.target, &spec, &mut |_| ControlFlow::Continue(()))?;
+    let found = tau_of_error(&given.classes, args.target, &spec, &mut Refining::new("tau"))?;
     if args.problem.json {
         return print_json(&TauReport {
             figure: found.tau,
@@ -270,10 +267,10 @@ struct RankingAt {
 }
 
 /// The ranking of classes at several τ: EBO section 4.3 says that it does not change.
-fn over_tau(given: &Given, spec: &Spec) -> Result<RankingsOverTau> {
+fn over_tau(given: &Given, spec: &Spec, bar: &mut Bar) -> Result<RankingsOverTau> {
     let mut found = RankingsOverTau::default();
     for tau in RANKED_AT {
-        found.add(rank_classes(&given.classes, Tau::new(tau)?, spec, &mut |_| ControlFlow::Continue(()))?);
+        found.add(rank_classes(&given.classes, Tau::new(tau)?, spec, bar)?);
     }
     Ok(found)
 }
@@ -313,12 +310,14 @@ pub fn hardness(args: &HardnessArgs) -> Result<()> {
     let given = given(&args.problem)?;
     let spec = args.problem.spec()?;
     let tau = Tau::new(args.tau)?;
-    let mut ranked = one_vs_rest(&given.classes, tau, &spec, &mut |_| ControlFlow::Continue(()))?;
+    let mut bar = Bar::new("hardness").of(given.classes.classes() * (1 + RANKED_AT.len()));
+    let mut ranked = one_vs_rest(&given.classes, tau, &spec, &mut bar)?;
     ranked.sort_by(|a, b| b.one_vs_rest.value.total_cmp(&a.one_vs_rest.value));
     let pairs = pairwise(&given.classes, tau)?;
     let rows = pairs.chunks(given.names.len()).collect();
     let about = About::new(&given, &spec);
-    let RankingsOverTau { rankings, agreement } = over_tau(&given, &spec)?;
+    let RankingsOverTau { rankings, agreement } = over_tau(&given, &spec, &mut bar)?;
+    drop(bar);
     let at = |r: &ClassRanking| RankingAt { tau: r.tau, order: r.order().collect(), apart: r.apart().collect() };
     let over_tau = rankings.iter().map(at).collect();
     let report = HardnessReport { tau: tau.get(), one_vs_rest: ranked, pairwise: rows, over_tau, agreement, about };

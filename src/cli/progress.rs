@@ -1,9 +1,11 @@
 //! Progress bars on stderr; nothing where stderr is no terminal.
 
 use std::ops::ControlFlow;
+use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::bayes::{ClassHardness, Estimate};
 use crate::events::{Events, Progress};
 
 /// A bar that follows [`Progress`].
@@ -15,6 +17,12 @@ impl Bar {
         let bar = ProgressBar::new(0).with_message(title.to_owned());
         let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} · {eta} left");
         Self(bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar())))
+    }
+
+    /// The same for so many items that are told one by one.
+    pub fn of(self, total: usize) -> Self {
+        self.0.set_length(total as u64);
+        self
     }
 
     /// Shows how far things are, with a word about the present step.
@@ -35,6 +43,42 @@ impl Events<Progress> for Bar {
         self.0.set_length(progress.total as u64);
         self.0.set_position(progress.done as u64);
         ControlFlow::Continue(())
+    }
+}
+
+/// Classes come one by one.
+impl Events<ClassHardness> for Bar {
+    fn emit(&mut self, _: ClassHardness) -> ControlFlow<()> {
+        self.0.inc(1);
+        ControlFlow::Continue(())
+    }
+}
+
+/// How close a figure is by now, and since when it is computed: nobody knows how many points it will take.
+pub struct Refining(ProgressBar, &'static str);
+
+impl Refining {
+    /// Of a figure called `title`.
+    pub fn new(title: &'static str) -> Self {
+        let bar = ProgressBar::new_spinner().with_message(title);
+        let style = ProgressStyle::with_template("{spinner} {msg} · {elapsed}");
+        let bar = bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+        bar.enable_steady_tick(Duration::from_millis(250));
+        Self(bar, title)
+    }
+}
+
+impl Events<Estimate> for Refining {
+    fn emit(&mut self, now: Estimate) -> ControlFlow<()> {
+        let (value, percents) = (now.figure.value, 100.0 * now.figure.relative_half_width());
+        self.0.set_message(format!("{}: {value:.6e} ± {percents:.2} % after {} points", self.1, now.samples));
+        ControlFlow::Continue(())
+    }
+}
+
+impl Drop for Refining {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
     }
 }
 

@@ -49,6 +49,18 @@ fn what_memory_cannot_hold_is_refused_at_once() {
     assert!(said.contains("available") && said.contains("fewer classes"), "{said}");
 }
 
+/// Chains of Holmes-Diaconis-Ross through 2,500 classes would take four hours: said before any is begun.
+#[test]
+fn what_would_take_hours_is_refused_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("many.json");
+    let means: Vec<String> = (0..2500).map(|k| format!("[{},{},{}]", k % 13, k % 17, k % 19)).collect();
+    std::fs::write(&path, format!(r#"{{"means":[{}],"cov_diag":[1,1,1]}}"#, means.join(","))).unwrap();
+    let said = fail(1, &["bayes-error", text(&path), "--method", "hdr"]);
+    assert!(said.contains("2500 classes in 3 dimensions") && said.contains("4 hours"), "{said}");
+    assert!(said.contains("choose the method pair"), "{said}");
+}
+
 /// 0.3 Q(½ + ln(3/7)) + 0.7 Q(½ − ln(3/7)).
 const EXACT: f64 = 0.2530043786236346;
 

@@ -14,7 +14,7 @@ use tract_onnx::prelude::Framework;
 use super::normalisation::Normalisation;
 use super::operators::{self, Unsupported};
 use crate::data::open_regular;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, in_line};
 
 /// Length of one axis of an input or output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -244,13 +244,13 @@ fn check_data_files(arrays: &[&TensorProto], path: &Path) -> Result<(), String> 
     for (location, (count, end)) in ends {
         match std::fs::metadata(folder.join(location)) {
             Err(e) => {
-                let plain = Path::new(location).display();
+                let plain = in_line(location);
                 return Err(format!(
                     "{count} of its arrays lie in '{plain}' beside it, which cannot be read ({e}): put both into one folder"
                 ));
             }
             Ok(found) if found.len() < end => {
-                let has = found.len();
+                let (has, location) = (found.len(), in_line(location));
                 return Err(format!(
                     "its arrays in '{location}' end at byte {end}, and that file has {has}: it is cut off"
                 ));
@@ -276,5 +276,26 @@ pub(super) fn fix_shape(model: &mut ModelProto, input: &str, axes: [usize; 4]) {
         let type_proto::Value::TensorType(tensor) = kind;
         let dim = axes.map(|n| Axis { value: i64::try_from(n).ok().map(Length::DimValue), ..Default::default() });
         tensor.shape = Some(TensorShapeProto { dim: dim.to_vec() });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tract_onnx::pb::StringStringEntryProto;
+
+    use super::*;
+
+    /// What a file says of its neighbours begins no line and commands no terminal.
+    #[test]
+    fn a_strange_place_of_arrays_is_told_in_one_line() {
+        let entry = |value: &str| StringStringEntryProto { key: "location".into(), value: value.into() };
+        let array = |value: &str| TensorProto {
+            data_location: Some(DataLocation::External as i32),
+            external_data: vec![entry(value)],
+            ..Default::default()
+        };
+        let said = check_data_files(&[&array("a\u{1b}[31m\nbayescope: all is well")], Path::new("w.onnx")).unwrap_err();
+        assert!(!said.contains('\n') && !said.contains('\u{1b}'), "{said:?}");
+        assert!(said.contains("bayescope: all is well"), "{said}");
     }
 }
