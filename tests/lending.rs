@@ -214,7 +214,7 @@ fn sample(lender: &Lender, out: &Path) {
 const TOKEN: &str = "hunter2";
 const STRANGER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 
-/// Everything of the probe's findings 1 to 3, once. Whether each attempt is answered or closed is the lender's choice.
+/// What docs/upstream.md reports in its points 1, 2 and 4 to 6, once. Whether each attempt is answered or closed is the lender's choice.
 fn misbehave(lender: &Lender, round: u8) {
     let mut open = Vec::new();
     // Half requests, more than are kept.
