@@ -9,7 +9,7 @@ use crate::data::{contact_sheet, nothing_else_in, write_png};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::flow::preprocess::Preprocessing;
-use crate::flow::tarflow::{Look, TarFlowConfig, TarFlowOracle};
+use crate::flow::tarflow::{SamplerOptions, TarFlowConfig, TarFlowOracle};
 use crate::flow::{Architecture, Decoding};
 use crate::oracle::export::{asked, columns, drawn_anew, file_name, passes, scale};
 use crate::oracle::world::{Sample, SampleSpec, Settings, World};
@@ -46,7 +46,7 @@ impl Looks {
 
 impl World {
     /// The flow that can have this look.
-    fn can_look(&self, look: &Look) -> Result<&TarFlowOracle> {
+    fn can_look(&self, look: &SamplerOptions) -> Result<&TarFlowOracle> {
         let none = "guidance and denoising belong to TarFlows; this world's map is shared by all classes";
         let flow = self.flow().class_map().ok_or_else(|| Error::input(none))?;
         let looks = Looks::of(&Architecture::TarFlow(*flow.config()), self.flow().pixels());
@@ -76,7 +76,7 @@ impl World {
         samples: &[&Sample],
         spec: &SampleSpec,
         settings: &Settings,
-        look: &Look,
+        look: &SamplerOptions,
         events: &mut dyn Events<Decoding>,
     ) -> Result<Vec<Vec<u8>>> {
         let flow = self.can_look(look)?;
@@ -105,7 +105,7 @@ pub fn save_pictures_with(
     spec: &SampleSpec,
     indices: &[usize],
     settings: &Settings,
-    look: &Look,
+    look: &SamplerOptions,
     path: &Path,
     events: &mut dyn Events<Progress>,
 ) -> Result<usize> {

@@ -23,11 +23,11 @@ use crate::units::{ClassId, Seed, Tau};
 /// Arithmetic of a pass on a card that paints nothing: tenths of a second of a slow one, so that nobody waits long for it to end.
 const CARD_FLOP: f64 = 3e11;
 /// Times [`Flow::images_per_pass`] at most.
-const CROWD: usize = 8;
+const MAX_PASS_MULTIPLE: usize = 8;
 
 /// How samples are drawn where they need not be samples of the world.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Look {
+pub struct SamplerOptions {
     /// Classifier-free guidance.
     pub guidance: Option<Guidance>,
     /// One step of Tweedie's denoising with the noise's σ.
@@ -212,7 +212,7 @@ impl TarFlowOracle {
         noise: &[f32],
         classes: &[ClassId],
         tau: Tau,
-        look: &Look,
+        look: &SamplerOptions,
         events: &mut dyn Events<Decoding>,
     ) -> Result<Vec<f32>> {
         let z = self.place(noise, classes, tau);
@@ -256,10 +256,9 @@ impl TarFlowOracle {
     /// no frame waits for the end of a pass they are more than on a processor, which has the same to do for each.
     pub fn pairs_per_pass(&self) -> usize {
         let few = self.images_per_pass();
-        let idle =
-            self.maps.first().and_then(|map| map.engine.tensors()).is_some_and(TensorTarFlow::has_a_card_to_itself);
+        let idle = self.maps.first().and_then(|map| map.engine.tensors()).is_some_and(TensorTarFlow::is_headless_gpu);
         let busy = if idle { (CARD_FLOP / self.config.flop_per_image()) as usize } else { few };
-        busy.clamp(few, CROWD * few)
+        busy.clamp(few, MAX_PASS_MULTIPLE * few)
     }
 
     /// Σ_d z²/var and log-det of every token of each image under each class of a range: [N, K, T] each. Up to

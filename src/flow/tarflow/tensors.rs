@@ -7,15 +7,15 @@ use super::engine::{Encoded, Engine, Guidance, Inverted, Strategy, Tick};
 use super::solve::{Mixing, Solved};
 use super::{Block, Condition, TarFlow, TarFlowConfig};
 use crate::data::ImageShape;
-use crate::device::{Products, at_most, guarded, in_batches, is_card, paints, paints_in_software};
+use crate::device::{Products, at_most, guarded, in_batches, is_gpu, paints, paints_in_software};
 use crate::error::{Error, Result};
 use crate::flow::Precision;
 use crate::flow::parameters::to_host;
 use crate::flow::weights::Weights;
 
-/// Arithmetic of a pass on a software device that paints the window, too: about a tenth of a second, for which a frame may have to
-/// wait.
-const WINDOW_FLOP: f64 = 4e9;
+/// Arithmetic of a pass on a software rasteriser that paints the window, too: tenths of a second on two cores, for which a frame may
+/// have to wait.
+const WINDOW_FLOP: f64 = 2e9;
 
 /// A frozen TarFlow in burn's tensors.
 #[derive(Debug)]
@@ -101,9 +101,9 @@ impl TensorTarFlow {
         self.dtype == DType::F32
     }
 
-    /// Whether it computes on a card that has nothing to paint: no frame waits there until a pass is over.
-    pub fn has_a_card_to_itself(&self) -> bool {
-        is_card(&self.device) && !paints(&self.device)
+    /// Whether it computes on a GPU that paints nothing: no frame waits there until a pass is over.
+    pub fn is_headless_gpu(&self) -> bool {
+        is_gpu(&self.device) && !paints(&self.device)
     }
 
     /// Whether what it computes can be painted where it is.
