@@ -11,8 +11,7 @@ use serde::Serialize;
 use super::print_json;
 use super::progress::Bar;
 use crate::error::Result;
-use crate::flow::tarflow::SamplerOptions;
-use crate::flow::tarflow::engine::{Guidance, Guided};
+use crate::flow::sampling::{Guidance, Guided, SamplerOptions};
 use crate::oracle::look::save_pictures_with;
 use crate::oracle::world::{SampleSpec, Settings};
 

@@ -8,8 +8,7 @@ use super::prefs::{LookPrefs, Prefs};
 use super::session::Session;
 use super::theme::Badge;
 use super::widgets::{badge, hint};
-use crate::flow::tarflow::SamplerOptions;
-use crate::flow::tarflow::engine::Guided;
+use crate::flow::sampling::{Guided, SamplerOptions};
 use crate::oracle::look::Looks;
 
 /// Why such a picture is only illustrative.

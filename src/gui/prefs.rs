@@ -7,8 +7,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::device::{DeviceChoice, Products};
-use crate::flow::tarflow::SamplerOptions;
-use crate::flow::tarflow::engine::{Guidance, Guided};
+use crate::flow::sampling::{Guidance, Guided, SamplerOptions};
 use crate::oracle::library;
 use crate::oracle::posterior::Prior;
 use crate::oracle::world::{SampleSpec, Settings};

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use crate::bayes::RankingsOverTau;
 use crate::device::DeviceChoice;
-use crate::flow::tarflow::SamplerOptions;
+use crate::flow::sampling::SamplerOptions;
 use crate::oracle::posterior::Prior;
 use crate::oracle::world::{SampleSpec, Settings};
 use crate::units::{ClassId, Tau};

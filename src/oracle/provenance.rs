@@ -8,7 +8,7 @@ use crate::data::write_atomically;
 use crate::device::{Candidate, DeviceChoice, Products};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
-use crate::flow::tarflow::SamplerOptions;
+use crate::flow::sampling::SamplerOptions;
 use crate::flow::weights::sha256;
 use crate::kernels::instruction_set;
 use crate::oracle::folder::OracleInfo;

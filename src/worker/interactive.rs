@@ -20,7 +20,7 @@ use crate::device::{DeviceChoice, explain};
 use crate::error::{Error, Result};
 use crate::events::Events;
 use crate::flow::Decoding;
-use crate::flow::tarflow::SamplerOptions;
+use crate::flow::sampling::SamplerOptions;
 use crate::oracle::walk::Walk;
 use crate::oracle::world::{Sample, SampleSpec, Settings, World};
 use gallery::{Gallery, LARGEST_PIECE};

@@ -20,7 +20,7 @@ use crate::experiment::WorstImage;
 use crate::export::Manifest;
 use crate::figure::{Figure, Table};
 use crate::flow::Evidence;
-use crate::flow::tarflow::SamplerOptions;
+use crate::flow::sampling::SamplerOptions;
 use crate::judge::Report;
 use crate::oracle::folder::OracleInfo;
 use crate::oracle::posterior::Posterior;

@@ -2,9 +2,10 @@
 
 use bayescope::device::{DeviceChoice, choose};
 use bayescope::flow::Precision;
+use bayescope::flow::sampling::{Guess, Strategy};
 use bayescope::flow::tarflow::TensorTarFlow;
 use bayescope::flow::tarflow::cpu::{CpuTarFlow, Real};
-use bayescope::flow::tarflow::engine::{Engine, Guess, Strategy};
+use bayescope::flow::tarflow::engine::Engine;
 use burn::tensor::Device;
 
 use crate::common::table::{Table, Tolerance};

@@ -2,8 +2,7 @@
 
 use bayescope::device::{DeviceChoice, choose};
 use bayescope::flow::Precision;
-use bayescope::flow::tarflow::SamplerOptions;
-use bayescope::flow::tarflow::engine::{Guidance, Guided};
+use bayescope::flow::sampling::{Guidance, Guided, SamplerOptions};
 use bayescope::oracle::folder;
 use bayescope::oracle::look::save_pictures_with;
 use bayescope::oracle::world::{SampleSpec, Settings, World};

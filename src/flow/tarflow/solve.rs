@@ -8,12 +8,13 @@
 
 use burn::tensor::{DType, Tensor};
 
-use super::engine::{Guess, Guidance, Strategy, Tick};
+use super::engine::Tick;
 use super::kv_cache::{Context, KvCache, assign};
 use super::{Block, HEAD, Mask, denormalise, parts};
 use crate::device::stand_aside;
 use crate::error::Result;
 use crate::flow::parameters::to_host;
+use crate::flow::sampling::{Guess, Guidance, Strategy};
 
 /// Bounds of |a| and |x| while a guess is still far off: tokens that are not solved yet may hold anything, but
 /// nothing that is infinite. Solved tokens never come near.

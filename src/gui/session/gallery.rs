@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::data::ImageShape;
 use crate::device::ImageSource;
 use crate::events::Progress;
-use crate::flow::tarflow::SamplerOptions;
+use crate::flow::sampling::SamplerOptions;
 use crate::units::ClassId;
 use crate::worker::protocol::{Draft, GalleryUpdate, Tile};
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::device::ImageSource;
-use crate::flow::tarflow::SamplerOptions;
+use crate::flow::sampling::SamplerOptions;
 use crate::oracle::world::{Figures, ResidentSamples, Sample, SampleSpec, Settings};
 use crate::units::{ClassId, Seed};
 

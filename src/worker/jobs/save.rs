@@ -5,7 +5,7 @@ use std::path::Path;
 use super::{Sink, opened_of};
 use crate::data::room_for;
 use crate::error::Result;
-use crate::flow::tarflow::SamplerOptions;
+use crate::flow::sampling::SamplerOptions;
 use crate::oracle::export::{asked, least_bytes, save_samples};
 use crate::oracle::look::save_pictures_with;
 use crate::oracle::provenance::{Machine, keep};

@@ -8,7 +8,7 @@ use crate::data::Split;
 use crate::device::DeviceChoice;
 use crate::experiment::ExperimentSpec;
 use crate::export::ExportSpec;
-use crate::flow::tarflow::SamplerOptions;
+use crate::flow::sampling::SamplerOptions;
 use crate::judge::Candidate;
 use crate::oracle::train::TrainSpec;
 use crate::oracle::world::{SampleSpec, Settings};
