@@ -47,7 +47,8 @@ impl Looks {
 impl World {
     /// The flow that can have this look.
     fn can_look(&self, look: &SamplerOptions) -> Result<&dyn GuidedFlow> {
-        let none = "this world's flow can draw nothing but its samples: guidance and denoising need a TarFlow whose map depends on the class";
+        let none = "this world's flow draws nothing but samples: guidance and denoising need a TarFlow whose map depends on \
+                    the class";
         let flow = self.flow().guided().ok_or_else(|| Error::input(none))?;
         let looks = Looks::under(flow.guides(), flow.pixels());
         if look.guidance.is_some() && !looks.guidance {
