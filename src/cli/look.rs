@@ -11,8 +11,7 @@ use serde::Serialize;
 use super::print_json;
 use super::progress::Bar;
 use crate::error::Result;
-use crate::flow::tarflow::Look;
-use crate::flow::tarflow::engine::{Guidance, Guided};
+use crate::flow::sampling::{Guidance, Guided, SamplerOptions};
 use crate::oracle::look::save_pictures_with;
 use crate::oracle::world::{SampleSpec, Settings};
 
@@ -49,7 +48,7 @@ pub enum Guide {
 
 impl LookArgs {
     /// The look, if there is one.
-    pub fn look(&self) -> Option<Look> {
+    pub fn look(&self) -> Option<SamplerOptions> {
         let what = match self.guide {
             Guide::A => Guided::A,
             Guide::B => Guided::B,
@@ -58,7 +57,7 @@ impl LookArgs {
         let (annealed, attention_temperature) = (self.annealed, self.attention_temperature);
         let strong = self.guidance.filter(|scale| *scale != 0.0);
         let guidance = strong.map(|scale| Guidance { scale, what, annealed, attention_temperature });
-        (guidance.is_some() || self.denoise).then_some(Look { guidance, denoise: self.denoise })
+        (guidance.is_some() || self.denoise).then_some(SamplerOptions { guidance, denoise: self.denoise })
     }
 }
 
@@ -74,13 +73,20 @@ struct Report<'a> {
 }
 
 /// Writes pictures and says what they are.
-pub fn run(opened: &Opened, spec: SampleSpec, settings: &Settings, look: &Look, out: &Path, json: bool) -> Result<()> {
+pub fn run(
+    opened: &Opened,
+    spec: SampleSpec,
+    settings: &Settings,
+    look: &SamplerOptions,
+    out: &Path,
+    json: bool,
+) -> Result<()> {
     let pictures = save_pictures_with(&opened.world, &spec, &[], settings, look, out, &mut Bar::new("sampling"))?;
     let provenance = opened.info.of_pictures(&spec, &[], settings, look);
     keep(out, "pictures with a look", provenance, &opened.machine, &mut silent())?;
     let file = out.display().to_string();
     if json {
-        let Look { guidance, denoise } = *look;
+        let SamplerOptions { guidance, denoise } = *look;
         return print_json(&Report { file, badge: "illustrative", pictures, guidance, denoise, spec, settings });
     }
     println!("{file}: {pictures} pictures, illustrative: they have left the world and have no posterior");

@@ -255,10 +255,8 @@ fn open_read(
     keeps_promise(chosen)?;
     let world = info.clone().build(weights, &chosen.device, precision, chosen.batch)?.world;
     let device = chosen.report.used.label();
-    let images = world.batch().next_power_of_two();
-    let known = if reproducible() { None } else { strategies::remembered(&info.weights_sha256, &device, images) };
-    if let (Some(flow), Some(known)) = (world.flow().class_map(), known) {
-        flow.set_strategies(known.strategies());
+    if !reproducible() {
+        strategies::recall(world.flow(), &info.weights_sha256, &device, world.batch().next_power_of_two());
     }
     let machine = Machine::with(&chosen.report.used);
     Ok(Opened { name: oracle.to_owned(), info, world, device, machine })

@@ -7,7 +7,7 @@ use burn::tensor::Device;
 use burn::tensor::wgpu::WgpuSetup;
 
 use super::table::{Faults, Line, Place};
-use super::{Candidate, DeviceChoice, Error, Result, drill, software, window};
+use super::{Candidate, DeviceChoice, Error, Result, drill, window};
 
 /// One instance, kept: Vulkan's loader does not like them to come and go on several threads.
 static INSTANCE: Mutex<Option<(wgpu::Backends, wgpu::Instance)>> = Mutex::new(None);
@@ -139,8 +139,7 @@ pub fn register(setup: WgpuSetup, place: Place) -> Result<Line> {
     let device = options.setup(setup.clone()).init().map_err(|e| Error::Device(e.to_string()))?;
     let faults = Arc::new(Faults::default());
     watch(&setup.device, &faults, place);
-    let takes = setup.device.limits().max_storage_buffers_per_shader_stage >= software::BUFFERS;
-    let software = takes && setup.adapter.get_info().device_type == wgpu::DeviceType::Cpu && !drill::are_cards();
+    let software = setup.adapter.get_info().device_type == wgpu::DeviceType::Cpu;
     let probe = Some(probe(&setup.device));
     Ok(Line { device, faults, software, wgpu: Some(setup), probe })
 }

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::DeviceChoice;
 use super::table::{self, Line};
@@ -10,20 +9,6 @@ use super::table::{self, Line};
 /// Takes a device away, as a driver that resets does: whoever computes on it finds it lost. Whether there was such a device.
 pub fn lose(choice: DeviceChoice) -> bool {
     table::each(choice, Line::destroy) > 0
-}
-
-/// Whether software devices are taken for cards.
-static CARDS: AtomicBool = AtomicBool::new(false);
-
-/// Software devices brought up from now on compute with burn's kernels, as cards do.
-pub fn take_for_cards(cards: bool) {
-    CARDS.store(cards, Ordering::Relaxed);
-}
-
-/// Whether software devices are taken for cards.
-#[cfg(feature = "wgpu")]
-pub(super) fn are_cards() -> bool {
-    CARDS.load(Ordering::Relaxed)
 }
 
 /// Bytes in a buffer at most, by the number of the adapter.

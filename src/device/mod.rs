@@ -11,7 +11,6 @@
 //! | `products` | the number format of matrix products, in training and in drawing images |
 //! | `wide` | products whose factors keep their 32 bits, whatever a card's tensor cores would do |
 //! | `read`, `wait`, `picture` | the one door through which values come back, and waiting for them; pictures that need not |
-//! | `software` | kernels for graphics devices that are software |
 //! | `memory` | memory of the host, given back |
 //! | `drill` | faults on purpose, for tests |
 
@@ -35,7 +34,6 @@ mod products;
 mod read;
 #[cfg_attr(not(feature = "remote"), path = "remote_none.rs")]
 pub mod remote;
-pub mod software;
 mod table;
 #[cfg(feature = "wgpu")]
 pub mod turns;
@@ -65,7 +63,7 @@ pub use picture::DevicePicture;
 pub use picture::{ImageSource, in_place, paints, pictures};
 pub use products::Products;
 pub use read::{to_host, values_read};
-pub use table::{is_card, paints_in_software};
+pub use table::{is_gpu, paints_in_software};
 #[cfg(feature = "wgpu")]
 pub use window::{Lender, keep_apart, lend_window, lose_window, spare_window, window_is_spared, window_lost};
 

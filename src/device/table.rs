@@ -80,7 +80,7 @@ pub struct Line {
     pub device: Device,
     /// What has befallen it.
     pub faults: Arc<Faults>,
-    /// Whether it is a graphics device that the processor plays, for which there are kernels of its own.
+    /// Whether it is a software rasteriser: the processor computes what a GPU would.
     pub software: bool,
     /// The handles beneath, where there are any.
     #[cfg(feature = "wgpu")]
@@ -207,14 +207,14 @@ pub fn is_adapter(device: &Device) -> bool {
     ask_of(device, |line| line.wgpu.is_some()).unwrap_or(false)
 }
 
-/// Whether it is a card of this machine.
-pub fn is_card(device: &Device) -> bool {
+/// Whether it is a GPU of this machine.
+pub fn is_gpu(device: &Device) -> bool {
     *device != Device::flex() && ask_of(device, |line| !line.software).unwrap_or(false)
 }
 
 /// Whether a processor both computes there and paints the window: a frame waits until the kernels before it are done.
 pub fn paints_in_software(device: &Device) -> bool {
-    super::paints(device) && !is_card(device)
+    super::paints(device) && !is_gpu(device)
 }
 
 /// Asks something of the device that burn knows.

@@ -9,6 +9,7 @@ pub(super) mod named;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use burn::tensor::module;
 use burn::tensor::{DType, Device, Tensor, TensorData};
 
 use super::read::to_host;
@@ -31,6 +32,16 @@ pub fn matmul<const D: usize>(a: Tensor<D>, b: Tensor<D>) -> Tensor<D> {
         return in_parts(a, b, Tensor::matmul);
     }
     a.matmul(b)
+}
+
+/// x Wᵀ + b for x [N, M, in], W [out, in] and b [out]: [N, M, out]. Where no gradient is wanted, 32-bit factors enter as they are.
+pub fn linear(x: Tensor<3>, weight: Tensor<2>, bias: Tensor<1>) -> Tensor<3> {
+    if x.device().is_autodiff() {
+        return module::linear(x, weight.transpose(), Some(bias));
+    }
+    let ([n, m, inner], [out, _]) = (x.dims(), weight.dims());
+    let product = matmul(x.reshape([n * m, inner]), weight.transpose());
+    (product + bias.unsqueeze()).reshape([n, m, out])
 }
 
 /// a·b by a product that rounds its factors to 11 bits: what is left out is 2^-22 of each term at most, and what is rounded as little.

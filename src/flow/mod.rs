@@ -7,16 +7,19 @@
 //! | file | what |
 //! |---|---|
 //! | `architecture` | the two families behind one name |
+//! | `capabilities`, `sampling` | what some flows can do besides; how a sample is drawn block after block |
 //! | `base`, `preprocess` | the Gaussian base of a shared map; pixels to world space and back, with the log-determinant |
 //! | `glow`, `tarflow` | the families |
 //! | `weights`, `import`, `parameters` | named arrays from any checkpoint; which flow they are; a module's parameters by name |
 
 pub mod architecture;
 pub mod base;
+mod capabilities;
 pub mod glow;
 pub mod import;
 pub mod parameters;
 pub mod preprocess;
+pub mod sampling;
 pub mod tarflow;
 pub mod weights;
 
@@ -32,6 +35,7 @@ use crate::units::{ClassId, Tau};
 use preprocess::Preprocessing;
 
 pub use architecture::Architecture;
+pub use capabilities::{BlockInversion, DifferentiableFlow, GuidedFlow, Mapped, Resident, ResidentFlow, SharedMap};
 
 /// Floating-point format of a flow's forward and inverse pass. Sums over dimensions are f64 in both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
@@ -55,20 +59,41 @@ pub trait Flow: Send {
     /// How 8-bit pixels enter its world space.
     fn pixels(&self) -> Preprocessing;
 
-    /// The Gaussians of a shared-map world, from which its Bayes error follows without sampling; `None` where the map
-    /// itself depends on the class.
+    /// The Gaussians of the classes in a latent space that all of them share, from which the world's Bayes error follows without
+    /// sampling; `None` where the map itself depends on the class.
     fn shared_base(&self) -> Option<&base::GaussianBase> {
-        self.shared_map().map(SharedMap::base)
+        self.latent_space().map(SharedMap::base)
     }
 
-    /// The flow as one whose map depends on the class, with what only such a flow can do.
-    fn class_map(&self) -> Option<&tarflow::TarFlowOracle> {
+    /// The latent space all classes share, in which a line leads from any image to any other; `None` where each class has its own.
+    fn latent_space(&self) -> Option<&dyn SharedMap> {
         None
     }
 
-    /// The flow as one whose map all classes share, with what only such a flow can do.
-    fn shared_map(&self) -> Option<&dyn SharedMap> {
+    /// The flow as one that is inverted block after block, in one of several ways.
+    fn block_inversion(&self) -> Option<&dyn BlockInversion> {
         None
+    }
+
+    /// The flow as one whose density has a gradient with respect to the image.
+    fn differentiable(&self) -> Option<&dyn DifferentiableFlow> {
+        None
+    }
+
+    /// The flow as one that can draw images with guidance or without noise.
+    fn guided(&self) -> Option<&dyn GuidedFlow> {
+        None
+    }
+
+    /// Pairs of image and class that fill a pass, where every class is a pass of its own; `None` where one pass of an image scores it
+    /// under all classes.
+    fn pairs_per_pass(&self) -> Option<usize> {
+        None
+    }
+
+    /// Whether every class is a pass of its own.
+    fn passes_by_class(&self) -> bool {
+        self.pairs_per_pass().is_some()
     }
 
     /// Stages of the inverse pass after each of which the images can be shown: 1 where they are made at once.
@@ -145,76 +170,6 @@ pub trait Flow: Send {
     fn evidence(&self, x: &[f32], a: ClassId, b: ClassId, tau: Tau) -> Result<Evidence>;
 }
 
-/// Images on the other side of a shared map: z of images x, or x of base-space images z.
-#[derive(Debug, Clone)]
-pub struct Mapped {
-    /// The images, NCHW, [N, D].
-    pub images: Vec<f64>,
-    /// log |det ∂z/∂x|, preprocessing included, [N], nats.
-    pub log_det: Vec<f64>,
-}
-
-/// A flow whose map all classes share: z = f(x), p(x|y) = N(z; μ_y, τ²Σ) |det ∂z/∂x|.
-pub trait SharedMap: Flow {
-    /// The base distribution.
-    fn base(&self) -> &base::GaussianBase;
-
-    /// z of world-space images x (NCHW), and log |det ∂z/∂x|.
-    ///
-    /// # Errors
-    /// As [`Flow::score_classes`].
-    fn encode_base(&self, x: &[f64]) -> Result<Mapped>;
-
-    /// World-space images at base-space positions z [N, D], and log |det ∂z/∂x| there: the inverse of [`Self::encode_base`].
-    ///
-    /// # Errors
-    /// When the numbers leave the finite range, or the device fails.
-    fn decode_base(&self, z: Vec<f64>) -> Result<Mapped>;
-
-    /// World-space images as they are stored: rounded to 32 bits, within the support of the density.
-    fn round(&self, x: &[f64]) -> Vec<f32>;
-
-    /// Statistics under every class of images at base-space positions `z` [N, D] with log-determinants `log_det` [N].
-    fn scores(&self, z: &[f64], log_det: Vec<f64>) -> Scores {
-        let base = self.base();
-        let (classes, dims) = (base.classes(), base.dims());
-        Scores { classes, dims, quad: base.distances(z), log_det, log_norm: vec![base.log_norm()] }
-    }
-}
-
-/// A flow that can leave its images on the device that makes them, for the eye.
-pub trait ResidentFlow {
-    /// Images that the device takes at once: more must not be asked for.
-    fn at_once(&self) -> usize;
-
-    /// [`Flow::decode`] of which only statistics are read back.
-    ///
-    /// # Errors
-    /// As [`Flow::decode`].
-    fn decode_resident(
-        &self,
-        noise: &[f32],
-        classes: &[ClassId],
-        tau: Tau,
-        events: &mut dyn Events<Decoding>,
-    ) -> Result<Resident>;
-
-    /// Whether what it computes can be painted by the window where it is.
-    fn is_painted(&self) -> bool;
-
-    /// [`Flow::evidence`], and for the eye the cells once more where the map computed them: nats, [rows, columns], f32.
-    ///
-    /// # Errors
-    /// As [`Flow::evidence`].
-    fn evidence_resident(&self, x: &[f32], a: ClassId, b: ClassId, tau: Tau) -> Result<(Evidence, Tensor<2>)>;
-
-    /// World-space images (NCHW) of [`Resident::images`]: the same bits as those of [`Flow::decode`].
-    ///
-    /// # Errors
-    /// When the device fails.
-    fn fetch(&self, images: Tensor<4>) -> Result<Vec<f32>>;
-}
-
 /// A word from within a slow inverse pass.
 #[derive(Debug, Clone)]
 pub struct Decoding {
@@ -231,18 +186,6 @@ pub enum Unfinished {
     Host(Vec<f32>),
     /// As 8-bit levels [N, C, H, W] (see [`Preprocessing::levels`]) on the device.
     Resident(Box<Tensor<4>>),
-}
-
-/// Images that stayed on the device that made them.
-#[derive(Debug, Clone)]
-pub struct Resident {
-    /// What [`ResidentFlow::fetch`] makes world-space images of, [N, C, H, W].
-    pub images: Tensor<4>,
-    /// The images for the eye: 8-bit levels, whole numbers in f32, [N, C, H, W].
-    pub levels: Tensor<4>,
-    /// Their statistics under every class: sums over an image's dimensions begin on the device in short runs (a row, a token) and
-    /// end here in f64.
-    pub scores: Scores,
 }
 
 /// Images made by a flow.

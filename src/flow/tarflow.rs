@@ -9,7 +9,8 @@
 //! log-scale a_t and a shift b_t for patch t, and maps
 //!
 //! ```text
-//! z_0 = x_0,   z_t = (x_t − b_t) e^{−a_t},   log |det| = −Σ_t Σ_d a_td
+//! forward:  z_0 = x_0,   z_t = (x_t − b_t) e^{−a_t},   log |det| = −Σ_t Σ_d a_td
+//! inverse:  x_0 = z_0,   x_t = z_t e^{a_t} + b_t,   one t after the other
 //! ```
 //!
 //! Odd blocks read the patches in reverse order. Volume-preserving blocks (VP) have a = 0; then `var`, the variance of
@@ -22,32 +23,32 @@ mod config;
 pub mod cpu;
 pub mod engine;
 mod evidence;
-mod frozen;
+mod guided;
+mod kv_cache;
 mod map;
 mod mask;
+mod oracle;
 mod parameters;
 mod patches;
-pub mod plan;
+mod plan;
 mod resident;
 mod shared;
 mod solve;
 mod tensors;
 
-use std::ops::Range;
-
 use burn::module::{Module, Param};
-use burn::tensor::activation::softmax;
-use burn::tensor::module::linear;
+use burn::tensor::activation::{gelu, softmax};
+use burn::tensor::module::{layer_norm, linear};
 use burn::tensor::{DType, Tensor};
 
 use crate::device::bounded;
-use crate::device::software::{self, Past, Then};
 use crate::device::wide;
 use crate::units::ClassId;
 
 pub use config::TarFlowConfig;
-pub use frozen::{Look, TarFlowOracle};
+use kv_cache::Context;
 use mask::Mask;
+pub use oracle::TarFlowOracle;
 pub use parameters::MEANS;
 pub use shared::SharedTarFlow;
 pub use tensors::TensorTarFlow;
@@ -77,7 +78,7 @@ pub struct Norm {
 
 impl Norm {
     fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        software::layer_norm(x, self.weight.val(), self.bias.val(), NORM_EPS)
+        layer_norm(x, self.weight.val(), Some(self.bias.val()), NORM_EPS)
     }
 }
 
@@ -91,18 +92,14 @@ pub struct Linear {
 }
 
 impl Linear {
+    /// x [N, M, in] → [N, M, out].
     fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        self.forward_then(x, Then::Stays)
-    }
-
-    fn forward_then(&self, x: Tensor<3>, then: Then<'_>) -> Tensor<3> {
-        let (wide, weight) = (x.dtype(), self.weight.val());
+        let (format, weight, bias) = (x.dtype(), self.weight.val(), self.bias.val());
         let narrow = weight.dtype();
-        if narrow == wide {
-            return software::linear(x, weight, self.bias.val(), then);
+        if narrow == format {
+            return bounded(wide::linear(x, weight, bias));
         }
-        let product = bounded(linear(x.cast(narrow), weight.transpose(), None).cast(wide));
-        then.of(product + self.bias.val().unsqueeze())
+        bounded(linear(x.cast(narrow), weight.transpose(), None).cast(format)) + bias.unsqueeze()
     }
 
     /// The same map with its product in another format; gradients still reach the weight.
@@ -110,32 +107,6 @@ impl Linear {
         let weight = self.weight.val().cast(dtype);
         Self { weight: Param::initialized(self.weight.id, weight), bias: self.bias.clone() }
     }
-}
-
-/// Keys and values of the tokens read so far: [N, heads, T, 64] each, zeros where nothing was read.
-#[derive(Debug, Clone)]
-pub struct Cache {
-    keys: Tensor<4>,
-    values: Tensor<4>,
-}
-
-/// Writes values at their places in a tensor, into its own memory where nobody else looks at it.
-fn assign<const D: usize>(whole: &mut Tensor<D>, places: [Range<usize>; D], values: Tensor<D>) {
-    // Moved out: a second handle would have burn copy all of it.
-    let own = std::mem::replace(whole, values.clone());
-    *whole = own.slice_assign(places, values);
-}
-
-/// What the tokens of a pass look back to.
-pub struct Context<'a> {
-    /// Place of the pass's first token.
-    first: usize,
-    /// One for each layer; without, the tokens of the pass are all there are.
-    caches: Option<&'a mut [Cache]>,
-    /// Where its tokens may look.
-    mask: &'a Mask,
-    /// Softmax temperature of the attention.
-    temperature: f64,
 }
 
 /// Multi-head causal self-attention.
@@ -151,26 +122,14 @@ impl Attention {
     fn forward(&self, x: Tensor<3>, layer: usize, context: &mut Context<'_>) -> Tensor<3> {
         let [n, m, c] = x.dims();
         let heads = c / HEAD;
-        let scale = 1.0 / ((HEAD as f64).sqrt() * context.temperature);
-        let qkv = self.qkv.forward(self.norm.forward(x.clone()));
-        let mut cache = context.caches.as_mut().and_then(|caches| caches.get_mut(layer));
-        let past = cache.as_ref().map(|c| Past { keys: &c.keys, values: &c.values, first: context.first });
-        if let Some(read) = software::attention(&qkv, heads, past.as_ref(), scale) {
-            return self.proj.forward_then(read, Then::Added(&x));
-        }
         // [N, M, 3C] → [3·heads, …] → q, k, v [N, heads, M, 64]
-        let qkv = qkv.reshape([n, m, 3 * heads, HEAD]).swap_dims(1, 2);
+        let qkv = self.qkv.forward(self.norm.forward(x.clone())).reshape([n, m, 3 * heads, HEAD]).swap_dims(1, 2);
         let part = |i: usize| qkv.clone().narrow(1, i * heads, heads);
-        let (q, mut k, mut v) = (part(0), part(1), part(2));
-        if let Some(cache) = &mut cache {
-            let here = [0..n, 0..heads, context.first..context.first + m, 0..HEAD];
-            assign(&mut cache.keys, here.clone(), k);
-            assign(&mut cache.values, here, v);
-            (k, v) = (cache.keys.clone(), cache.values.clone());
-        }
-        let scores = bounded(wide::matmul(q, k.swap_dims(2, 3))) * scale + context.mask.like(&x);
+        let (k, v) = context.extend(layer, part(1), part(2));
+        let scale = 1.0 / ((HEAD as f64).sqrt() * context.temperature);
+        let scores = bounded(wide::matmul(part(0), k.swap_dims(2, 3))) * scale + context.mask.like(&x);
         let read = wide::matmul(softmax(scores, 3), v);
-        self.proj.forward_then(read.swap_dims(1, 2).reshape([n, m, c]), Then::Added(&x))
+        x + self.proj.forward(read.swap_dims(1, 2).reshape([n, m, c]))
     }
 }
 
@@ -185,8 +144,8 @@ pub struct Mlp {
 impl Mlp {
     /// x [N, M, C] → x + MLP, [N, M, C].
     fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        let hidden = self.up.forward_then(self.norm.forward(x.clone()), Then::Gelu);
-        self.down.forward_then(hidden, Then::Added(&x))
+        let hidden = gelu(self.up.forward(self.norm.forward(x.clone())));
+        x + self.down.forward(hidden)
     }
 }
 
@@ -215,7 +174,7 @@ impl Block {
     /// positions and class ([`Self::places`]).
     fn predict(&self, x: Tensor<3>, places: &Tensor<3>, context: &mut Context<'_>) -> Tensor<3> {
         let m = x.dims()[1];
-        let mut h = self.proj_in.forward_then(x, Then::Added(&places.clone().narrow(1, context.first, m)));
+        let mut h = places.clone().narrow(1, context.first, m) + self.proj_in.forward(x);
         for (l, layer) in self.attn_blocks.iter().enumerate() {
             h = layer.attention.forward(h, l, context);
             h = layer.mlp.forward(h);
@@ -245,7 +204,7 @@ impl Block {
     fn parameters(&self, x: &Tensor<3>, classes: Option<&Tensor<2>>, flipped: bool) -> (Option<Tensor<3>>, Tensor<3>) {
         let [_, t, p] = x.dims();
         let mask = Mask::new(0..t, t);
-        let mut context = Context { first: 0, caches: None, mask: &mask, temperature: 1.0 };
+        let mut context = Context::of_all_tokens(&mask);
         let (a, b) = parts(self.predict(x.clone(), &self.places(classes, flipped), &mut context), p);
         // The prediction made at token t is for token t + 1; token 0 stays as it is.
         let later = |v: Tensor<3>| Tensor::cat(vec![v.zeros_like().narrow(1, 0, 1), v.narrow(1, 0, t - 1)], 1);
@@ -258,14 +217,9 @@ impl Block {
         let x = turn(x);
         let [n, t, _] = x.dims();
         let (a, b) = self.parameters(&x, classes, flipped);
-        let shifted = x - b;
-        match a {
-            None => (turn(shifted), None),
-            Some(a) => {
-                let z = shifted * (-a.clone()).exp();
-                (turn(z), Some(turn(-a.sum_dim(2)).reshape([n, t])))
-            }
-        }
+        let z = normalise(x, a.as_ref(), b);
+        let log_det = a.map(|a| turn(-a.sum_dim(2)).reshape([n, t]));
+        (turn(z), log_det)
     }
 
     /// a of every token of x [N, T, P], in the order of the image; zeros in VP.
@@ -333,4 +287,20 @@ fn parts(predicted: Tensor<3>, p: usize) -> (Option<Tensor<3>>, Tensor<3>) {
     let width = predicted.dims()[2];
     let scale = (width == 2 * p).then(|| predicted.clone().narrow(2, 0, p));
     (scale, predicted.narrow(2, width - p, p))
+}
+
+/// z = (x − b) e^{−a}, token by token.
+fn normalise(x: Tensor<3>, a: Option<&Tensor<3>>, b: Tensor<3>) -> Tensor<3> {
+    match a {
+        None => x - b,
+        Some(a) => (x - b) * (-a.clone()).exp(),
+    }
+}
+
+/// x = z e^a + b, token by token: the inverse of [`normalise`].
+fn denormalise(z: Tensor<3>, a: Option<Tensor<3>>, b: Tensor<3>) -> Tensor<3> {
+    match a {
+        None => z + b,
+        Some(a) => z * a.exp() + b,
+    }
 }

@@ -8,8 +8,7 @@ use super::prefs::{LookPrefs, Prefs};
 use super::session::Session;
 use super::theme::Badge;
 use super::widgets::{badge, hint};
-use crate::flow::tarflow::Look;
-use crate::flow::tarflow::engine::Guided;
+use crate::flow::sampling::{Guided, SamplerOptions};
 use crate::oracle::look::Looks;
 
 /// Why such a picture is only illustrative.
@@ -24,7 +23,7 @@ pub fn available(session: &Session) -> Looks {
 }
 
 /// The look of the pictures on show, if it is not that of the samples themselves.
-pub fn look(session: &Session, prefs: &Prefs) -> Option<Look> {
+pub fn look(session: &Session, prefs: &Prefs) -> Option<SamplerOptions> {
     let looks = available(session);
     let LookPrefs { guidance, denoise, .. } = prefs.look_away;
     let wanted = LookPrefs {
@@ -36,7 +35,7 @@ pub fn look(session: &Session, prefs: &Prefs) -> Option<Look> {
 }
 
 /// A look in words.
-pub fn describe(look: &Look) -> String {
+pub fn describe(look: &SamplerOptions) -> String {
     let mut words = Vec::new();
     if let Some(guidance) = &look.guidance {
         let what = match guidance.what {

@@ -7,8 +7,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::device::{DeviceChoice, Products};
-use crate::flow::tarflow::Look as FlowLook;
-use crate::flow::tarflow::engine::{Guidance, Guided};
+use crate::flow::sampling::{Guidance, Guided, SamplerOptions};
 use crate::oracle::library;
 use crate::oracle::posterior::Prior;
 use crate::oracle::world::{SampleSpec, Settings};
@@ -101,10 +100,10 @@ impl Default for LookPrefs {
 
 impl LookPrefs {
     /// The look, if it is one.
-    pub fn look(self) -> Option<FlowLook> {
+    pub fn look(self) -> Option<SamplerOptions> {
         let Self { guidance, what, annealed, attention_temperature, denoise } = self;
         let guidance = (guidance > 0.0).then_some(Guidance { scale: guidance, what, annealed, attention_temperature });
-        (guidance.is_some() || denoise).then_some(FlowLook { guidance, denoise })
+        (guidance.is_some() || denoise).then_some(SamplerOptions { guidance, denoise })
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use crate::bayes::RankingsOverTau;
 use crate::device::DeviceChoice;
-use crate::flow::tarflow::Look;
+use crate::flow::sampling::SamplerOptions;
 use crate::oracle::posterior::Prior;
 use crate::oracle::world::{SampleSpec, Settings};
 use crate::units::{ClassId, Tau};
@@ -25,8 +25,8 @@ use super::view::{Source, View};
 /// What the engine was told last.
 pub struct Wishes {
     generation: u64,
-    gallery: Option<(SampleSpec, Settings, Option<Look>, bool)>,
-    inspection: Option<(Subject, Settings, Option<Look>)>,
+    gallery: Option<(SampleSpec, Settings, Option<SamplerOptions>, bool)>,
+    inspection: Option<(Subject, Settings, Option<SamplerOptions>)>,
     evidence: Option<(Subject, Settings, (ClassId, ClassId))>,
     outside: Option<Settings>,
     readout: Option<(Tau, Prior)>,

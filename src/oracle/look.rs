@@ -9,8 +9,8 @@ use crate::data::{contact_sheet, nothing_else_in, write_png};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::flow::preprocess::Preprocessing;
-use crate::flow::tarflow::{Look, TarFlowConfig, TarFlowOracle};
-use crate::flow::{Architecture, Decoding};
+use crate::flow::sampling::SamplerOptions;
+use crate::flow::{Architecture, Decoding, GuidedFlow};
 use crate::oracle::export::{asked, columns, drawn_anew, file_name, passes, scale};
 use crate::oracle::world::{Sample, SampleSpec, Settings, World};
 use crate::units::ClassId;
@@ -28,14 +28,14 @@ impl Looks {
     /// Those of an architecture and its preprocessing.
     pub fn of(architecture: &Architecture, pixels: Preprocessing) -> Self {
         match architecture {
-            Architecture::Glow(_) | Architecture::TarFlow(TarFlowConfig { shared_map: true, .. }) => {
-                Self { guidance: false, denoise: false }
-            }
-            Architecture::TarFlow(config) => Self {
-                guidance: config.classes > 1,
-                denoise: matches!(pixels, Preprocessing::Gaussian { std } if std > 0.0),
-            },
+            Architecture::TarFlow(config) if !config.shared_map => Self::under(config.guides(), pixels),
+            Architecture::Glow(_) | Architecture::TarFlow(_) => Self { guidance: false, denoise: false },
         }
+    }
+
+    /// Those of a flow that may know passes without a class.
+    fn under(guidance: bool, pixels: Preprocessing) -> Self {
+        Self { guidance, denoise: matches!(pixels, Preprocessing::Gaussian { std } if std > 0.0) }
     }
 
     /// Whether there is any.
@@ -46,10 +46,11 @@ impl Looks {
 
 impl World {
     /// The flow that can have this look.
-    fn can_look(&self, look: &Look) -> Result<&TarFlowOracle> {
-        let none = "guidance and denoising belong to TarFlows; this world's map is shared by all classes";
-        let flow = self.flow().class_map().ok_or_else(|| Error::input(none))?;
-        let looks = Looks::of(&Architecture::TarFlow(*flow.config()), self.flow().pixels());
+    fn can_look(&self, look: &SamplerOptions) -> Result<&dyn GuidedFlow> {
+        let none = "this world's flow draws nothing but samples: guidance and denoising need a TarFlow whose map depends on \
+                    the class";
+        let flow = self.flow().guided().ok_or_else(|| Error::input(none))?;
+        let looks = Looks::under(flow.guides(), flow.pixels());
         if look.guidance.is_some() && !looks.guidance {
             return Err(Error::input(
                 "guidance needs a flow of several classes that also knows passes without a class",
@@ -76,7 +77,7 @@ impl World {
         samples: &[&Sample],
         spec: &SampleSpec,
         settings: &Settings,
-        look: &Look,
+        look: &SamplerOptions,
         events: &mut dyn Events<Decoding>,
     ) -> Result<Vec<Vec<u8>>> {
         let flow = self.can_look(look)?;
@@ -89,7 +90,7 @@ impl World {
         } else {
             let indices: Vec<usize> = samples.iter().map(|sample| sample.index).collect();
             let (classes, noise) = self.latents_of(spec, settings, &indices)?;
-            flow.decode_look(&noise, &classes, settings.tau, look, events)?
+            flow.decode_with(&noise, &classes, settings.tau, look, events)?
         };
         Ok(x.chunks(dims).map(|x| self.flow().pixels().picture(x)).collect())
     }
@@ -105,7 +106,7 @@ pub fn save_pictures_with(
     spec: &SampleSpec,
     indices: &[usize],
     settings: &Settings,
-    look: &Look,
+    look: &SamplerOptions,
     path: &Path,
     events: &mut dyn Events<Progress>,
 ) -> Result<usize> {
@@ -129,7 +130,7 @@ pub fn save_pictures_with(
         let at = |done: usize| Progress { done, total };
         let (classes, noise) = world.latents_of(spec, settings, &piece)?;
         let mut watch = |_: Decoding| events.emit(at(done));
-        let x = flow.decode_look(&noise, &classes, settings.tau, look, &mut watch)?;
+        let x = flow.decode_with(&noise, &classes, settings.tau, look, &mut watch)?;
         let pictures = world.flow().pixels().picture(&x);
         if columns.is_some() {
             sheet.extend(pictures);

@@ -27,6 +27,8 @@ pub mod rounding;
 pub mod running;
 pub mod scale;
 pub mod strategies;
+#[cfg(test)]
+mod tests;
 pub mod train;
 pub mod walk;
 pub mod world;

@@ -8,7 +8,7 @@ use crate::data::write_atomically;
 use crate::device::{Candidate, DeviceChoice, Products};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
-use crate::flow::tarflow::Look;
+use crate::flow::sampling::SamplerOptions;
 use crate::flow::weights::sha256;
 use crate::kernels::instruction_set;
 use crate::oracle::folder::OracleInfo;
@@ -105,7 +105,13 @@ impl OracleInfo {
     }
 
     /// What is behind pictures with a look.
-    pub fn of_pictures(&self, spec: &SampleSpec, indices: &[usize], settings: &Settings, look: &Look) -> Provenance {
+    pub fn of_pictures(
+        &self,
+        spec: &SampleSpec,
+        indices: &[usize],
+        settings: &Settings,
+        look: &SamplerOptions,
+    ) -> Provenance {
         let mut provenance = self.of_latents(spec, indices, settings);
         if let Some(guidance) = &look.guidance {
             let annealed = if guidance.annealed { ", annealed" } else { "" };

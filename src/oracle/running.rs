@@ -58,7 +58,7 @@ impl Running {
 pub fn score_by_classes(flow: &dyn Flow, x: &[f32], each: &mut dyn FnMut(&Scores) -> Result<()>) -> Result<Scores> {
     let classes = flow.classes();
     // A shared map is passed once for all classes.
-    let step = if flow.class_map().is_some() { CLASS_BATCH } else { classes };
+    let step = if flow.passes_by_class() { CLASS_BATCH } else { classes };
     let mut all = flow.score_classes(x, 0..step.min(classes))?;
     each(&all)?;
     while all.classes < classes {

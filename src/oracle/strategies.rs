@@ -1,4 +1,4 @@
-//! How the blocks of a class-map world are inverted on this device: measured once for a model and a device, remembered, used.
+//! How the blocks of a world's flow are inverted on this device: measured once for a model and a device, remembered, used.
 
 use std::path::PathBuf;
 
@@ -7,14 +7,13 @@ use serde::{Deserialize, Serialize};
 use crate::data::{read_bytes, write_atomically};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
-use crate::flow::tarflow::TarFlowOracle;
-use crate::flow::tarflow::engine::Strategy;
-use crate::flow::tarflow::plan::BlockPlan;
+use crate::flow::sampling::{BlockPlan, Strategy};
+use crate::flow::{BlockInversion, Flow};
 
 /// How far a block's GS-Jacobi result may be from the loop's, in units of its values.
 pub const TOLERANCE: f64 = 5e-5;
 /// Version of the remembered measurements: raised when the kernels or the ways that are tried change.
-const FORMAT: u32 = 5;
+const FORMAT: u32 = 6;
 
 /// What was measured of one model on one device.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -64,7 +63,7 @@ fn file(weights_sha256: &str, device: &str, images: usize) -> Option<PathBuf> {
 }
 
 /// What is remembered of a model on a device for about that many images at once, if anything.
-pub fn remembered(weights_sha256: &str, device: &str, images: usize) -> Option<Measured> {
+fn remembered(weights_sha256: &str, device: &str, images: usize) -> Option<Measured> {
     let text = read_bytes(file(weights_sha256, device, images)?).ok()?;
     let measured: Measured = serde_json::from_slice(&text).ok()?;
     (measured.format == FORMAT && measured.weights_sha256 == weights_sha256 && measured.device == device)
@@ -76,13 +75,13 @@ pub fn remembered(weights_sha256: &str, device: &str, images: usize) -> Option<M
 /// # Errors
 /// When the device fails, or the caller stops.
 pub fn measure(
-    flow: &TarFlowOracle,
+    flow: &dyn BlockInversion,
     weights_sha256: &str,
     device: &str,
     images: usize,
     events: &mut dyn Events<Progress>,
 ) -> Result<Measured> {
-    let total = flow.config().blocks;
+    let total = flow.strategies().len();
     let blocks = flow.measure_strategies(images, TOLERANCE, &mut |done| events.report(Progress { done, total }))?;
     let measured = Measured {
         format: FORMAT,
@@ -108,24 +107,34 @@ fn remember(file: &std::path::Path, measured: &Measured) -> Result<()> {
     write_atomically(file, |out| out.write_all(&text))
 }
 
-/// Gives the flow the strategies remembered for this device, or measures them now. `None` for a flow whose map does not depend
-/// on the class.
+/// Gives the flow the strategies remembered for this device, if it is one that has a choice and any are remembered.
+pub fn recall(flow: &dyn Flow, weights_sha256: &str, device: &str, images: usize) {
+    if let Some(flow) = flow.block_inversion()
+        && let Some(known) = remembered(weights_sha256, device, images)
+    {
+        flow.set_strategies(known.strategies());
+    }
+}
+
+/// Gives the flow the strategies remembered for this device, or measures them now. `None` for a flow that is inverted in one way
+/// only.
 ///
 /// # Errors
 /// As [`measure`].
 pub fn adopt(
-    flow: &dyn crate::flow::Flow,
+    flow: &dyn Flow,
     weights_sha256: &str,
     device: &str,
     images: usize,
     events: &mut dyn Events<Progress>,
 ) -> Result<Option<Measured>> {
-    let Some(flow) = flow.class_map() else { return Ok(None) };
+    let Some(flow) = flow.block_inversion() else { return Ok(None) };
     let images = images.next_power_of_two();
-    let measured = match remembered(weights_sha256, device, images).filter(|m| m.blocks.len() == flow.config().blocks) {
-        Some(measured) => measured,
-        None => measure(flow, weights_sha256, device, images, events)?,
-    };
+    let measured =
+        match remembered(weights_sha256, device, images).filter(|m| m.blocks.len() == flow.strategies().len()) {
+            Some(measured) => measured,
+            None => measure(flow, weights_sha256, device, images, events)?,
+        };
     flow.set_strategies(measured.strategies());
     Ok(Some(measured))
 }

@@ -226,7 +226,7 @@ impl World {
             _ => self.flow.narrowed(products)?,
         };
         let (_, flow) = narrow.insert((products, flow));
-        if let (Some(flow), Some(wide)) = (flow.class_map(), self.flow.class_map()) {
+        if let (Some(flow), Some(wide)) = (flow.block_inversion(), self.flow.block_inversion()) {
             flow.set_strategies(wide.strategies());
         }
         Ok(Decoded { scores: None, ..flow.decode(noise, classes, tau, events)? })
@@ -279,10 +279,10 @@ impl World {
         let dims = self.shape().dims();
         let total = x.len() / dims;
         // Where every class is a pass of its own, the caller may stop between them.
-        let slow = self.flow.class_map().is_some();
-        let images = self.flow.class_map().map_or(self.batch, |flow| {
-            let filling = flow.pairs_per_pass() / CLASS_BATCH.min(flow.classes());
-            self.batch.min(filling.max(flow.images_per_pass()))
+        let slow = self.flow.passes_by_class();
+        let images = self.flow.pairs_per_pass().map_or(self.batch, |pairs| {
+            let filling = pairs / CLASS_BATCH.min(self.flow.classes());
+            self.batch.min(filling.max(self.flow.images_per_pass()))
         });
         let mut all: Option<Scores> = None;
         let mut done = 0;

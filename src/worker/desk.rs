@@ -193,11 +193,7 @@ fn settle_world(
     line.send(Event::Oracle(Arc::new(info.clone())));
     interactive.enter(&info.weights_sha256, chosen.report.used.choice);
     // What was measured before holds from the first picture on.
-    if let Some(flow) = world.flow().class_map()
-        && let Some(known) = strategies::remembered(&info.weights_sha256, &chosen.report.used.label(), FIRST_PIECE)
-    {
-        flow.set_strategies(known.strategies());
-    }
+    strategies::recall(world.flow(), &info.weights_sha256, &chosen.report.used.label(), FIRST_PIECE);
     Ok(Opened { name, info, world, prepared: false, measured: false, tuned: false })
 }
 
@@ -206,10 +202,7 @@ pub fn world_beside(chosen: &Chosen, name: &str, events: &mut dyn Events<Progres
     let (info, weights) = folder::read_watched(name, events)?;
     let world = info.clone().build(weights, &chosen.device, Precision::F32, chosen.batch)?.world;
     let images = world.batch().next_power_of_two();
-    let known = strategies::remembered(&info.weights_sha256, &chosen.report.used.label(), images);
-    if let (Some(flow), Some(known)) = (world.flow().class_map(), known) {
-        flow.set_strategies(known.strategies());
-    }
+    strategies::recall(world.flow(), &info.weights_sha256, &chosen.report.used.label(), images);
     Ok((info, world))
 }
 

@@ -20,7 +20,7 @@ use crate::device::{DeviceChoice, explain};
 use crate::error::{Error, Result};
 use crate::events::Events;
 use crate::flow::Decoding;
-use crate::flow::tarflow::Look;
+use crate::flow::sampling::SamplerOptions;
 use crate::oracle::walk::Walk;
 use crate::oracle::world::{Sample, SampleSpec, Settings, World};
 use gallery::{Gallery, LARGEST_PIECE};
@@ -268,7 +268,7 @@ impl Interactive {
         &self,
         place: &Place<'_>,
         samples: &[Arc<Sample>],
-        (spec, settings, look): (&SampleSpec, &Settings, &Look),
+        (spec, settings, look): (&SampleSpec, &Settings, &SamplerOptions),
         watch: &mut dyn Events<Decoding>,
     ) -> Result<()> {
         let missing = |sample: &&Arc<Sample>| self.kept.borrow().picture(look, sample.index).is_none();
@@ -283,7 +283,7 @@ impl Interactive {
     }
 
     /// The tile of a sample, with the look if it was made.
-    fn tile(&self, world: &World, sample: &Sample, look: Option<&Look>) -> Tile {
+    fn tile(&self, world: &World, sample: &Sample, look: Option<&SamplerOptions>) -> Tile {
         let kept = self.kept.borrow();
         let picture = look.and_then(|look| Some((*look, kept.picture(look, sample.index)?.clone())));
         Tile { look: picture.map(|(look, pixels)| Looked { look, pixels: pixels.into() }), ..tile(world, sample) }

@@ -20,7 +20,7 @@ use crate::experiment::WorstImage;
 use crate::export::Manifest;
 use crate::figure::{Figure, Table};
 use crate::flow::Evidence;
-use crate::flow::tarflow::Look;
+use crate::flow::sampling::SamplerOptions;
 use crate::judge::Report;
 use crate::oracle::folder::OracleInfo;
 use crate::oracle::posterior::Posterior;
@@ -48,7 +48,7 @@ pub struct GalleryRequest {
     /// Running numbers of the samples in view now, computed first; the others follow.
     pub first: Vec<usize>,
     /// How the pictures are made, where they need not be samples of the world.
-    pub look: Option<Look>,
+    pub look: Option<SamplerOptions>,
     /// Nothing is to be made: only what is there already is told.
     pub halted: bool,
 }
@@ -74,7 +74,7 @@ pub struct Tile {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Looked {
     /// How it was made.
-    pub look: Look,
+    pub look: SamplerOptions,
     /// The picture.
     pub pixels: ImageSource,
 }
@@ -133,7 +133,7 @@ pub struct InspectRequest {
     /// Temperatures at which the same latent is shown (samples only).
     pub taus: Vec<Tau>,
     /// How the picture is made (samples only), where it need not be a sample of the world.
-    pub look: Option<Look>,
+    pub look: Option<SamplerOptions>,
 }
 
 /// Everything about one image.

@@ -9,7 +9,8 @@ use bayescope::error::Error;
 use bayescope::events::Progress;
 use bayescope::flow::Precision;
 use bayescope::flow::preprocess::Preprocessing;
-use bayescope::flow::tarflow::{Look, TarFlowOracle};
+use bayescope::flow::sampling::SamplerOptions;
+use bayescope::flow::tarflow::TarFlowOracle;
 use bayescope::oracle::export::save_samples;
 use bayescope::oracle::look::save_pictures_with;
 use bayescope::oracle::world::{SampleSpec, Settings, World};
@@ -47,7 +48,7 @@ fn samples_beyond_number_are_drawn_pass_by_pass() {
     let place = tempfile::tempdir().unwrap();
     let n = MANY;
     let spec = SampleSpec { n, class: None, seed: Seed(0), products: Products::F32 };
-    let look = Look { guidance: None, denoise: true };
+    let look = SamplerOptions { guidance: None, denoise: true };
     for name in ["x.npz", "folder"] {
         let done = save_samples(&world, &spec, &[], &settings, &place.path().join(name), &mut first(n));
         assert!(matches!(done, Err(Error::Cancelled)), "{name}: {done:?}");

@@ -125,7 +125,7 @@ fn the_gradient_of_the_posterior_is_its_derivative() {
     let (world, mut settings, x) = tarflow(Precision::F64);
     settings.tau = Tau::new(1.3).unwrap();
     settings.smoothing = Smoothing::new(1.7).unwrap();
-    let flow = world.flow().class_map().unwrap();
+    let flow = world.flow().differentiable().unwrap();
     let h = 2f32.powi(-10);
     for (image, x) in x.chunks(64).take(2).enumerate() {
         // Few enough digits that x ± h is exact in 32 bits.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use bayescope::data::ImageShape;
-use bayescope::flow::tarflow::engine::{Guidance, Guided};
+use bayescope::flow::sampling::{Guidance, Guided};
 use bayescope::flow::tarflow::{Condition, TarFlowConfig};
 use bayescope::flow::weights::{HostTensor, Weights};
 use serde_json::Value;

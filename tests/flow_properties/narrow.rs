@@ -3,7 +3,8 @@
 use bayescope::device::{DeviceChoice, Products, choose};
 use bayescope::events::silent;
 use bayescope::flow::base::latents;
-use bayescope::flow::tarflow::engine::{Engine, Strategy};
+use bayescope::flow::sampling::Strategy;
+use bayescope::flow::tarflow::engine::Engine;
 use bayescope::flow::tarflow::{TarFlowOracle, TensorTarFlow};
 use bayescope::flow::{Flow, Precision};
 use bayescope::oracle::world::{SampleSpec, Settings, World};

@@ -1,9 +1,10 @@
 //! The property suite on TarFlows, and what only they promise.
 
+use bayescope::flow::sampling::{Guess, Strategy};
 use bayescope::flow::tarflow::cpu::CpuTarFlow;
-use bayescope::flow::tarflow::engine::{Engine, Guess, Strategy};
+use bayescope::flow::tarflow::engine::Engine;
 use bayescope::flow::tarflow::{Condition, TarFlow, TarFlowConfig, TarFlowOracle, TensorTarFlow};
-use bayescope::flow::{Flow, Precision};
+use bayescope::flow::{BlockInversion, Flow, Precision};
 use bayescope::units::{Seed, Tau};
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::optim::GradientsParams;

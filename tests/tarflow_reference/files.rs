@@ -4,7 +4,7 @@ use bayescope::events::silent;
 use bayescope::flow::base::latents;
 use bayescope::flow::import::read_checkpoint;
 use bayescope::flow::preprocess::Preprocessing;
-use bayescope::flow::tarflow::engine::{Guess, Strategy};
+use bayescope::flow::sampling::{Guess, Strategy};
 use bayescope::flow::{Architecture, Flow, Precision};
 use bayescope::oracle::folder;
 use bayescope::oracle::posterior::{Posterior, Prior};
@@ -147,10 +147,10 @@ fn a_renamed_or_broken_file_is_refused_by_name() {
 #[test]
 fn the_bundled_tarflow_samples_alike_every_way() {
     let oracle = folder::open("animals", &Device::flex(), Precision::F32, 8).unwrap();
-    let flow = oracle.world.flow().class_map().unwrap();
+    let flow = oracle.world.flow().block_inversion().unwrap();
     let noise = latents(Seed(3), 0, 3, flow.shape().dims());
     let decode = |strategy| {
-        flow.set_strategies(vec![strategy; flow.config().blocks]);
+        flow.set_strategies(vec![strategy; flow.strategies().len()]);
         flow.decode(&noise, &[0, 1, 2], Tau::ONE, &mut silent()).unwrap().x
     };
     let cached = decode(Strategy::Loop);

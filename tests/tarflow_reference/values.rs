@@ -1,10 +1,11 @@
 //! Forward pass, densities, and inverse passes of the three reference configurations.
 
-use bayescope::device::{DeviceChoice, choose, drill};
+use bayescope::device::{DeviceChoice, choose};
 use bayescope::flow::Precision;
+use bayescope::flow::sampling::{Guess, Strategy};
 use bayescope::flow::tarflow::TensorTarFlow;
 use bayescope::flow::tarflow::cpu::{CpuTarFlow, Real};
-use bayescope::flow::tarflow::engine::{Engine, Guess, Strategy};
+use bayescope::flow::tarflow::engine::Engine;
 use burn::tensor::Device;
 
 use crate::common::table::{Table, Tolerance};
@@ -157,19 +158,7 @@ fn f32_on_a_graphics_adapter() {
         Ok(chosen) => {
             let label = chosen.report.used.name.split(' ').next().unwrap_or("wgpu").to_owned();
             on_tensors(&CONFIGS, &chosen.device, &label, Precision::F32, false);
-            if chosen.report.used.software {
-                as_a_card(chosen.report.used.choice);
-            }
         }
         Err(error) => println!("skipped: {error}"),
     }
-}
-
-/// A software device computes with kernels of our own, cards with burn's: those too.
-fn as_a_card(choice: DeviceChoice) {
-    drill::take_for_cards(true);
-    assert!(drill::lose(choice));
-    let card = choose(choice).unwrap();
-    on_tensors(&CONFIGS[..1], &card.device, "burn's kernels", Precision::F32, false);
-    drill::take_for_cards(false);
 }

@@ -2,8 +2,7 @@
 
 use bayescope::device::{DeviceChoice, choose};
 use bayescope::flow::Precision;
-use bayescope::flow::tarflow::Look;
-use bayescope::flow::tarflow::engine::{Guidance, Guided};
+use bayescope::flow::sampling::{Guidance, Guided, SamplerOptions};
 use bayescope::oracle::folder;
 use bayescope::oracle::look::save_pictures_with;
 use bayescope::oracle::world::{SampleSpec, Settings, World};
@@ -31,9 +30,9 @@ fn spec(n: usize) -> SampleSpec {
     SampleSpec::new(n, Seed(4))
 }
 
-fn guided(scale: f64) -> Look {
+fn guided(scale: f64) -> SamplerOptions {
     let guidance = Guidance { scale, what: Guided::Ab, annealed: true, attention_temperature: 1.0 };
-    Look { guidance: Some(guidance), denoise: false }
+    SamplerOptions { guidance: Some(guidance), denoise: false }
 }
 
 #[test]
@@ -173,7 +172,7 @@ fn a_shared_map_world_refuses_looks() {
     let world = world("mnist", Precision::F32);
     let path = std::path::Path::new("never.png");
     let mut events = bayescope::events::silent();
-    for look in [guided(1.0), Look { guidance: None, denoise: true }] {
+    for look in [guided(1.0), SamplerOptions { guidance: None, denoise: true }] {
         let refused = save_pictures_with(&world, &spec(1), &[], &at(1.0, 10), &look, path, &mut events);
         assert!(refused.unwrap_err().to_string().contains("TarFlow"));
     }

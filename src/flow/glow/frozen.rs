@@ -277,7 +277,7 @@ impl GlowFlow {
 }
 
 impl Flow for GlowFlow {
-    fn shared_map(&self) -> Option<&dyn SharedMap> {
+    fn latent_space(&self) -> Option<&dyn SharedMap> {
         Some(self)
     }
 

@@ -37,6 +37,11 @@ impl TarFlowConfig {
         if self.shared_map { 0 } else { self.classes }
     }
 
+    /// Whether a pass can be conditioned on a class or on none, which guidance needs.
+    pub fn guides(&self) -> bool {
+        self.embeddings() > 1
+    }
+
     /// Tokens T of an image.
     pub fn tokens(&self) -> usize {
         (self.shape.height / self.patch) * (self.shape.width / self.patch)

@@ -22,9 +22,10 @@ use rayon::prelude::*;
 
 pub use train::{Gradients, Slope};
 
-use super::engine::{Encoded, Engine, Guidance, Inverted, Strategy, Tick};
+use super::engine::{Encoded, Engine, Inverted, Tick};
 use super::{Condition, TarFlowConfig};
 use crate::error::{Error, Result};
+use crate::flow::sampling::{Guidance, Strategy};
 use crate::flow::weights::Weights;
 use crate::kernels::Pool;
 pub use crate::kernels::Real;

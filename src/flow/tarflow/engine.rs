@@ -4,11 +4,13 @@
 //! Arrays are row-major tokens [N, T, P] on the host in f64, whatever the precision of the arithmetic: one transfer a
 //! pass is nothing beside the pass.
 
-use serde::{Deserialize, Serialize};
+use burn::tensor::Tensor;
 
-use super::{Condition, TensorTarFlow};
+use super::Condition;
+use super::solve::Solved;
 use crate::device::Products;
 use crate::error::{Error, Result};
+use crate::flow::sampling::{Guidance, Strategy};
 
 /// Base-space tokens and the log-determinant of the map that led there.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,74 +19,6 @@ pub struct Encoded {
     pub z: Vec<f64>,
     /// −Σ_blocks Σ_d a_td, [N, T], nats, each at the place of its patch in the image; sums over T are log |det ∂z/∂x|.
     pub log_det: Vec<f64>,
-}
-
-/// The x a Jacobi iteration starts from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Guess {
-    /// The block's own input z.
-    Z,
-    /// Zero, but for the first token, which is z's.
-    Zero,
-}
-
-/// How a block is inverted. Both ways end in the same x.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Strategy {
-    /// Token after token, keys and values cached: T − 1 steps.
-    Loop,
-    /// GS-Jacobi (Liu & Qin 2025): modules of consecutive tokens one after the other (our CPU kernels) or one that slides on as
-    /// its first tokens are solved (tensors), all tokens of a module at once, again and again until x moves by no more than
-    /// `tolerance` anywhere. The first r tokens are exact after r rounds, where they stop in any case.
-    Jacobi {
-        /// Number of modules, 1 … T − 1: T − 1 over their length.
-        modules: usize,
-        /// Where each module starts.
-        guess: Guess,
-        /// Largest change of any value in the round after which a module counts as solved.
-        tolerance: f64,
-    },
-}
-
-/// Which of a block's two outputs guidance moves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Guided {
-    /// The log-scale a.
-    A,
-    /// The shift b.
-    B,
-    /// Both.
-    #[default]
-    Ab,
-}
-
-impl Guided {
-    /// Whether the log-scale moves.
-    pub fn scale(self) -> bool {
-        self != Self::B
-    }
-
-    /// Whether the shift moves.
-    pub fn shift(self) -> bool {
-        self != Self::A
-    }
-}
-
-/// Classifier-free guidance: a + g(a − a_none), b + g(b − b_none), where "none" is the pass under the mean embedding.
-/// What it makes is not a sample of the world: for the eye only.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Guidance {
-    /// g > 0.
-    pub scale: f64,
-    /// What it moves.
-    pub what: Guided,
-    /// Whether g grows along the block: g_t = (t + 1)/(T − 1)·g for the outputs of token t, in the block's own order.
-    pub annealed: bool,
-    /// Softmax temperature of the attention in the pass without class (the paper's code has it nowhere else).
-    pub attention_temperature: f64,
 }
 
 /// A block's x, and what it took.
@@ -134,8 +68,18 @@ pub trait Engine: Send {
         )))
     }
 
-    /// The engine as one whose tensors stay on a device, where it is one.
-    fn tensors(&self) -> Option<&TensorTarFlow> {
+    /// Formats of matrix products that the engine and its device have; 32 bits first.
+    fn formats(&self) -> Vec<Products> {
+        vec![Products::F32]
+    }
+
+    /// Whether it computes on a GPU that paints nothing: no frame waits there until a pass is over.
+    fn is_headless_gpu(&self) -> bool {
+        false
+    }
+
+    /// The engine as one whose arrays can stay on its device, in 32 bits; `None` where they are on the host.
+    fn resident(&self) -> Option<&dyn ResidentEngine> {
         None
     }
 
@@ -152,4 +96,51 @@ pub trait Engine: Send {
     /// # Errors
     /// When the device fails.
     fn gradient(&self, x: &[f64], conditions: &[Condition], weight: &[f64]) -> Result<(Vec<f64>, Encoded)>;
+}
+
+/// The passes of a TarFlow whose arrays stay on the device that computes them, in 32 bits.
+pub trait ResidentEngine {
+    /// Whether what it computes can be painted where it is.
+    fn is_painted(&self) -> bool;
+
+    /// Images whose largest array fits into a buffer of the device.
+    fn at_once(&self) -> usize;
+
+    /// Images that pass together: as many as fit, but few where the window's next frame waits behind the kernels of the pass.
+    fn together(&self) -> usize;
+
+    /// Tokens [N, T, P] from the host.
+    fn tokens(&self, tokens: &[f64]) -> Tensor<3>;
+
+    /// Tokens [N, T, P] as images [N, C, H, W]: [`TarFlowConfig::unpatchify`](super::TarFlowConfig::unpatchify).
+    fn images(&self, tokens: Tensor<3>) -> Tensor<4>;
+
+    /// [`Engine::invert`] whose tokens stay on the device.
+    ///
+    /// # Errors
+    /// As [`Engine::invert`].
+    fn solve(
+        &self,
+        block: usize,
+        z: Tensor<3>,
+        conditions: &[Condition],
+        strategy: Strategy,
+        guidance: Option<&Guidance>,
+        tick: Tick<'_>,
+    ) -> Result<Solved>;
+
+    /// Σ_p z²/var and log-determinant of every token of tokens `x` [N, T, P] under one condition per image, [N, T] each, as many at
+    /// once as the device takes; `var` is that of the base distribution, [T, P]. Of a token the device sums P terms; blocks are added
+    /// in f64.
+    ///
+    /// # Errors
+    /// When the device fails.
+    fn terms(&self, x: &Tensor<3>, conditions: &[Condition], var: &[f64]) -> Result<(Vec<f64>, Vec<f64>)>;
+
+    /// [`Engine::encode`] of one image's tokens `x` [T, P], and where they were computed log det − Σ_p weight·z² of every token,
+    /// [T]; `weight` is [T, P].
+    ///
+    /// # Errors
+    /// When the device fails.
+    fn encode_weighed(&self, x: &[f64], condition: Condition, weight: &[f64]) -> Result<(Encoded, Tensor<1>)>;
 }

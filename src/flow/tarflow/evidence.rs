@@ -2,8 +2,8 @@
 
 use burn::tensor::Tensor;
 
-use super::engine::Encoded;
-use super::{TarFlowOracle, TensorTarFlow};
+use super::TarFlowOracle;
+use super::engine::{Encoded, ResidentEngine};
 use crate::data::ImageShape;
 use crate::error::{Error, Result};
 use crate::flow::{Evidence, Flow};
@@ -48,7 +48,7 @@ impl TarFlowOracle {
     /// [`Self::evidence_of`] in a world of one flow, and the cells [rows, columns] where they were computed.
     pub(super) fn evidence_there(
         &self,
-        engine: &TensorTarFlow,
+        engine: &dyn ResidentEngine,
         x: &[f32],
         classes: (ClassId, ClassId),
         tau: Tau,

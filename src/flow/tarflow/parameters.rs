@@ -4,7 +4,6 @@ use burn::tensor::Device;
 use rand_distr::{Distribution, StandardNormal, Uniform};
 
 use super::{Attention, Block, EXPANSION, Layer, Linear, Mlp, Norm, TarFlow, TarFlowConfig};
-use crate::device::software;
 use crate::error::{Error, Result};
 use crate::flow::Precision;
 use crate::flow::parameters::{self, Builder, check_arrays};
@@ -139,7 +138,7 @@ impl Parts for Builder<'_> {
 
     fn linear(&mut self, prefix: &str, shape: [usize; 2]) -> Result<Linear, String> {
         Ok(Linear {
-            weight: self.tensor(&format!("{prefix}.weight"), shape)?.map(software::in_order),
+            weight: self.tensor(&format!("{prefix}.weight"), shape)?,
             bias: self.tensor(&format!("{prefix}.bias"), [shape[0]])?,
         })
     }

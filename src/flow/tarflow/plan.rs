@@ -10,12 +10,15 @@
 use std::time::Instant;
 
 use nalgebra::DMatrix;
-use serde::{Deserialize, Serialize};
 
-use super::engine::{Engine, Guess, Strategy};
-use super::{Condition, TarFlowConfig};
+use super::engine::Engine;
+use super::{Condition, TarFlowConfig, TarFlowOracle};
 use crate::error::Result;
+use crate::flow::base::latents;
+use crate::flow::sampling::{BlockPlan, Guess, Strategy};
 use crate::flow::weights::Weights;
+use crate::flow::{BlockInversion, Flow};
+use crate::units::{ClassId, Seed, Tau};
 
 /// Modules tried for a tough block, and for the others.
 const TOUGH_MODULES: [usize; 6] = [1, 2, 4, 6, 8, 16];
@@ -30,25 +33,6 @@ const TOUGH_SHARE: f64 = 1.5;
 /// by 5 % at most.
 const GAIN: f64 = 1.0 / 1.05;
 
-/// What was measured about one block.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct BlockPlan {
-    /// The way chosen.
-    pub strategy: Strategy,
-    /// Convergence ranking metric.
-    pub crm: f64,
-    /// Initial guessing metric of z and of zero.
-    pub igm: [f64; 2],
-    /// Milliseconds of the loop.
-    pub loop_ms: f64,
-    /// The fastest GS-Jacobi that reached the tolerance.
-    pub jacobi: Option<Strategy>,
-    /// Its milliseconds.
-    pub jacobi_ms: Option<f64>,
-    /// Rounds it took, of the loop's T − 1.
-    pub rounds: Option<usize>,
-}
-
 /// Spectral norms of the two halves of a block's `proj_out` (one half in VP: 0 and its norm).
 pub fn output_norms(config: &TarFlowConfig, weights: &Weights, block: usize) -> [f64; 2] {
     let Some(weight) = weights.0.get(&format!("blocks.{block}.proj_out.weight")) else { return [0.0; 2] };
@@ -58,6 +42,33 @@ pub fn output_norms(config: &TarFlowConfig, weights: &Weights, block: usize) -> 
     let norm = |first: usize, count: usize| matrix.rows(first, count).into_owned().singular_values().max();
     let scale = if config.volume_preserving { 0.0 } else { norm(0, shift_rows) };
     [scale, norm(rows - shift_rows, shift_rows)]
+}
+
+impl BlockInversion for TarFlowOracle {
+    fn strategies(&self) -> Vec<Strategy> {
+        self.strategies.borrow().clone()
+    }
+
+    fn set_strategies(&self, strategies: Vec<Strategy>) {
+        if strategies.len() == self.config().blocks {
+            *self.strategies.borrow_mut() = strategies;
+        }
+    }
+
+    fn measure_strategies(
+        &self,
+        images: usize,
+        tolerance: f64,
+        report: &mut dyn FnMut(usize) -> Result<()>,
+    ) -> Result<Vec<BlockPlan>> {
+        let classes: Vec<ClassId> =
+            (0..images).map(|i| if self.maps().len() > 1 { 0 } else { i % self.classes() }).collect();
+        let noise = latents(Seed(0).split("strategies"), 0, images, self.shape().dims());
+        let z = self.place(&noise, &classes, Tau::ONE);
+        let (map, _) = self.map_of(0);
+        let conditions: Vec<Condition> = classes.iter().map(|&class| self.map_of(class).1).collect();
+        measure(map.engine.as_ref(), self.config(), &map.output_norms, &z, &conditions, tolerance, report)
+    }
 }
 
 /// One block's input and output for the calibration samples, and how it is computed.
@@ -110,7 +121,7 @@ impl Calibration<'_> {
 ///
 /// # Errors
 /// When the device fails, or what `report` returns.
-pub fn measure(
+fn measure(
     engine: &dyn Engine,
     config: &TarFlowConfig,
     norms: &[[f64; 2]],

@@ -2,18 +2,19 @@
 
 use burn::tensor::{Int, Tensor, TensorData};
 
+use super::engine::ResidentEngine;
 use super::map::Map;
-use super::{Condition, TarFlowOracle, TensorTarFlow};
+use super::{Condition, TarFlowOracle};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::flow::parameters::to_host;
-use crate::flow::{Decoding, Evidence, Flow, Resident, ResidentFlow, Scores, Unfinished};
+use crate::flow::{BlockInversion, Decoding, Evidence, Flow, Resident, ResidentFlow, Scores, Unfinished};
 use crate::units::{ClassId, Tau};
 
 /// Of a world of one flow for all classes that computes with tensors in 32 bits.
 impl ResidentFlow for TarFlowOracle {
     fn at_once(&self) -> usize {
-        self.maps().first().and_then(|map| map.engine.tensors()).map_or(1, TensorTarFlow::at_once)
+        self.here().map_or(1, |(_, engine)| engine.at_once())
     }
 
     fn decode_resident(
@@ -55,17 +56,20 @@ impl ResidentFlow for TarFlowOracle {
 }
 
 impl TarFlowOracle {
-    /// The map whose tensors stay on a device, and what computes it there.
-    fn here(&self) -> Result<(&Map, &TensorTarFlow)> {
-        let here = self.maps().first().and_then(|map| Some((map, map.engine.tensors()?)));
+    /// The one map, whose arrays stay on a device, and what computes it there.
+    pub(super) fn here(&self) -> Result<(&Map, &dyn ResidentEngine)> {
+        let here = match self.maps() {
+            [map] => map.engine.resident().map(|engine| (map, engine)),
+            _ => None,
+        };
         here.ok_or_else(|| Error::input("the images of this flow are on the host"))
     }
 
-    /// Statistics under every class of tokens `x` [N, T, P] where they are; up to [`Self::pairs_per_pass`] of them pass together, as in
+    /// Statistics under every class of tokens `x` [N, T, P] where they are; up to [`Self::pairs_together`] of them pass together, as in
     /// [`Flow::score_classes`], and few where they keep a frame waiting.
     fn score_resident(
         &self,
-        engine: &TensorTarFlow,
+        engine: &dyn ResidentEngine,
         map: &Map,
         x: &Tensor<3>,
         events: &mut dyn Events<Decoding>,
@@ -73,7 +77,7 @@ impl TarFlowOracle {
         let ([n, t, _], k) = (x.dims(), self.classes());
         let cells: Vec<(usize, ClassId)> = (0..n).flat_map(|i| (0..k).map(move |class| (i, class))).collect();
         let (mut quad, mut log_det) = (Vec::with_capacity(n * k), Vec::with_capacity(n * k));
-        for run in cells.chunks(self.pairs_per_pass().min(engine.together())) {
+        for run in cells.chunks(self.pairs_together().min(engine.together())) {
             let rows: Vec<i32> = run.iter().map(|(i, _)| *i as i32).collect();
             let rows = Tensor::<1, Int>::from_data(TensorData::new(rows, [run.len()]), &x.device());
             let conditions: Vec<Condition> = run.iter().map(|&(_, class)| self.engine_of(class).1).collect();

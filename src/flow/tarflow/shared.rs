@@ -125,7 +125,7 @@ impl Flow for SharedTarFlow {
         self.map.pixels()
     }
 
-    fn shared_map(&self) -> Option<&dyn SharedMap> {
+    fn latent_space(&self) -> Option<&dyn SharedMap> {
         Some(self)
     }
 

@@ -8,16 +8,26 @@
 
 use burn::tensor::{DType, Tensor};
 
-use super::engine::{Guess, Guidance, Strategy, Tick};
-use super::{Block, Cache, Context, HEAD, Mask, assign, parts};
-use crate::device::software::{self, Bounds};
+use super::engine::Tick;
+use super::kv_cache::{Context, KvCache, assign};
+use super::{Block, HEAD, Mask, denormalise, parts};
 use crate::device::stand_aside;
 use crate::error::Result;
 use crate::flow::parameters::to_host;
+use crate::flow::sampling::{Guess, Guidance, Strategy};
 
-/// Bounds of log-scales and values while a guess is still far off: tokens that are not solved yet may hold anything, but
+/// Bounds of |a| and |x| while a guess is still far off: tokens that are not solved yet may hold anything, but
 /// nothing that is infinite. Solved tokens never come near.
 const BOUNDS: Bounds = Bounds { log_scale: 60.0, value: 1e6 };
+
+/// Bounds of what is not solved yet.
+#[derive(Debug, Clone, Copy)]
+struct Bounds {
+    /// Of |a|.
+    log_scale: f64,
+    /// Of |x|.
+    value: f64,
+}
 
 /// A module slides in so many portions: every length is another shape to prepare for on a device.
 const PORTIONS: usize = 8;
@@ -49,7 +59,7 @@ struct Pass<'a> {
     block: &'a Block,
     /// [N or 1, T, C].
     places: Tensor<3>,
-    caches: Vec<Cache>,
+    caches: Vec<KvCache>,
     temperature: f64,
 }
 
@@ -92,12 +102,10 @@ impl Block {
         Ok(Solved { x: if flipped { x.flip([1]) } else { x }, rounds, residual })
     }
 
-    fn caches(&self, z: &Tensor<3>) -> Vec<Cache> {
+    fn caches(&self, z: &Tensor<3>) -> Vec<KvCache> {
         let [n, t, _] = z.dims();
         let heads = self.pos_embed.dims()[1] / HEAD;
-        // Each its own: they are written in place.
-        let empty = || Tensor::zeros([n, heads, t, HEAD], (&z.device(), z.dtype()));
-        self.attn_blocks.iter().map(|_| Cache { keys: empty(), values: empty() }).collect()
+        self.attn_blocks.iter().map(|_| KvCache::new([n, heads, t], &z.device(), z.dtype())).collect()
     }
 }
 
@@ -145,7 +153,7 @@ impl Solver<'_> {
             let changes = self.round(from, end, &mask, exact < end);
             self.rounds += 1;
             if let Some(changes) = changes {
-                let changes = largest(&to_host(changes.cast(DType::F32))?, end - from);
+                let changes = to_host(changes.cast(DType::F32))?;
                 // Written so that a NaN moves.
                 let still = |limit: f64| changes.iter().take_while(|change| **change <= limit).count();
                 let all_still = still(tolerance) == changes.len();
@@ -162,21 +170,17 @@ impl Solver<'_> {
         Ok(())
     }
 
-    /// Predicts tokens `from + 1 ..= end` from the present `from .. end`; where it is `asked`, by how much each moves, [N or 1, tokens].
+    /// Predicts tokens `from + 1 ..= end` from the present `from .. end`; where it is `asked`, by how much
+    /// each moves at most over the images, [1, tokens].
     fn round(&mut self, from: usize, end: usize, mask: &Mask, asked: bool) -> Option<Tensor<2>> {
         let [n, _, p] = self.z.dims();
         let length = end - from;
         let bounds = (length > 1).then_some(BOUNDS);
         let predicted = self.conditional.predict(self.x.clone().narrow(1, from, length), from, mask);
-        if self.guide.is_none()
-            && let Some(changes) = software::advance(&predicted, &self.z, &self.x, from + 1, bounds)
-        {
-            return asked.then_some(changes);
-        }
         let (a, b) = self.guided(parts(predicted, p), from, mask);
         let z = self.z.clone().narrow(1, from + 1, length);
         let a = a.map(|a| bounds.map_or(a.clone(), |by| a.clamp(-by.log_scale, by.log_scale)));
-        let next = a.map_or_else(|| z.clone(), |a| z.clone() * a.exp()) + b;
+        let next = denormalise(z, a, b);
         let next = bounds.map_or(next.clone(), |by| next.clamp(-by.value, by.value));
         let changes = asked.then(|| {
             let before = self.x.clone().narrow(1, from + 1, length);
@@ -209,14 +213,4 @@ impl Solver<'_> {
         };
         (a, if guidance.what.shift() { move_away(b, b_none) } else { b })
     }
-}
-
-/// The largest change of each token over the images of `changes` [N, tokens]; NaN where one is.
-fn largest(changes: &[f64], tokens: usize) -> Vec<f64> {
-    let larger = |a: f64, b: f64| if a.is_nan() { a } else { if b <= a { a } else { b } };
-    let mut all = vec![0.0; tokens];
-    for image in changes.chunks(tokens) {
-        all.iter_mut().zip(image).for_each(|(all, &change)| *all = larger(*all, change));
-    }
-    all
 }

@@ -3,19 +3,20 @@
 use burn::module::{Module, ModuleMapper, Param};
 use burn::tensor::{DType, Device, Tensor, TensorData};
 
-use super::engine::{Encoded, Engine, Guidance, Inverted, Strategy, Tick};
+use super::engine::{Encoded, Engine, Inverted, ResidentEngine, Tick};
 use super::solve::{Mixing, Solved};
 use super::{Block, Condition, TarFlow, TarFlowConfig};
 use crate::data::ImageShape;
-use crate::device::{Products, at_most, guarded, in_batches, is_card, paints, paints_in_software};
+use crate::device::{Products, at_most, guarded, in_batches, is_gpu, paints, paints_in_software};
 use crate::error::{Error, Result};
 use crate::flow::Precision;
 use crate::flow::parameters::to_host;
+use crate::flow::sampling::{Guidance, Strategy};
 use crate::flow::weights::Weights;
 
-/// Arithmetic of a pass on a software device that paints the window, too: about a tenth of a second, for which a frame may have to
-/// wait.
-const WINDOW_FLOP: f64 = 4e9;
+/// Arithmetic of a pass on a software rasteriser that paints the window, too: tenths of a second on two cores, for which a frame may
+/// have to wait.
+const WINDOW_FLOP: f64 = 2e9;
 
 /// A frozen TarFlow in burn's tensors.
 #[derive(Debug)]
@@ -91,88 +92,6 @@ impl ModuleMapper for Lift {
 }
 
 impl TensorTarFlow {
-    /// Whether its device computes products in that format.
-    pub fn computes(&self, products: Products) -> bool {
-        products.check(&self.device).is_ok()
-    }
-
-    /// Whether it computes in 32 bits.
-    pub fn is_single(&self) -> bool {
-        self.dtype == DType::F32
-    }
-
-    /// Whether it computes on a card that has nothing to paint: no frame waits there until a pass is over.
-    pub fn has_a_card_to_itself(&self) -> bool {
-        is_card(&self.device) && !paints(&self.device)
-    }
-
-    /// Whether what it computes can be painted where it is.
-    pub fn is_painted(&self) -> bool {
-        paints(&self.device)
-    }
-
-    /// Images whose largest array fits into a buffer of the device.
-    pub fn at_once(&self) -> usize {
-        at_most(&self.device, self.config.bytes_per_image())
-    }
-
-    /// Images that pass together: as many as fit, but few where the window's next frame waits behind the kernels of the pass.
-    pub fn together(&self) -> usize {
-        let few = (WINDOW_FLOP / self.config.flop_per_image()) as usize;
-        let most = if paints_in_software(&self.device) { few.max(1) } else { usize::MAX };
-        self.at_once().min(most)
-    }
-
-    /// Tokens [N, T, P] from the host.
-    pub fn tokens(&self, tokens: &[f64]) -> Tensor<3> {
-        self.upload(&self.device, tokens)
-    }
-
-    /// Tokens [N, T, P] as images [N, C, H, W], on their device: [`TarFlowConfig::unpatchify`].
-    pub fn images(&self, tokens: Tensor<3>) -> Tensor<4> {
-        let ImageShape { channels, height, width } = self.config.shape;
-        let (n, side) = (tokens.dims()[0], self.config.patch);
-        let (rows, columns) = (height / side, width / side);
-        let patches = tokens.reshape([n, rows, columns, channels, side, side]);
-        patches.permute([0, 3, 1, 4, 2, 5]).reshape([n, channels, height, width])
-    }
-
-    /// [`Engine::invert`] whose tokens stay on the device.
-    ///
-    /// # Errors
-    /// As [`Engine::invert`].
-    pub fn solve(
-        &self,
-        block: usize,
-        z: Tensor<3>,
-        conditions: &[Condition],
-        strategy: Strategy,
-        guidance: Option<&Guidance>,
-        tick: Tick<'_>,
-    ) -> Result<Solved> {
-        self.check(conditions)?;
-        let mixing = Mixing {
-            classes: self.classes(&self.device, conditions),
-            none: self.classes(&self.device, &vec![None; conditions.len()]),
-        };
-        self.block(block)?.invert(z, &mixing, self.config.flipped(block), strategy, guidance, tick)
-    }
-
-    /// Σ_p z²/var and log-determinant of every token of tokens `x` [N, T, P] under one condition per image, [N, T] each, where they
-    /// are and as many at once as the device takes; `var` is that of the base distribution, [T, P]. Of a token the device sums P
-    /// terms; blocks are added in f64.
-    ///
-    /// # Errors
-    /// When the device fails.
-    pub fn terms(&self, x: &Tensor<3>, conditions: &[Condition], var: &[f64]) -> Result<(Vec<f64>, Vec<f64>)> {
-        self.check(conditions)?;
-        let parts = in_batches(&self.device, &self.work("passes"), conditions.len(), |range| {
-            self.terms_at_once(x.clone().slice(range.clone()), &conditions[range], var)
-        })?;
-        let (quad, log_det): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
-        Ok((quad.concat(), log_det.concat()))
-    }
-
     fn terms_at_once(&self, x: Tensor<3>, conditions: &[Condition], var: &[f64]) -> Result<(Vec<f64>, Vec<f64>)> {
         let [n, t, p] = x.dims();
         let classes = self.classes(&self.device, conditions);
@@ -212,23 +131,6 @@ impl TensorTarFlow {
             })?);
         }
         Ok(answers)
-    }
-
-    /// [`Engine::encode`] of one image's tokens `x` [T, P], and where they were computed log det − Σ_p weight·z² of every token,
-    /// [T]; `weight` is [T, P].
-    ///
-    /// # Errors
-    /// When the device fails.
-    pub fn encode_weighed(&self, x: &[f64], condition: Condition, weight: &[f64]) -> Result<(Encoded, Tensor<1>)> {
-        self.check(&[condition])?;
-        let (t, p) = (self.config.tokens(), self.config.token_dims());
-        guarded(&self.device, || {
-            let (z, log_dets) = self.passed(x, &[condition]);
-            let weight: Tensor<3> = tensor(weight, [1, t, p], &self.device, self.dtype);
-            let distances: Tensor<1> = (z.clone().square() * weight).sum_dim(2).reshape([t]);
-            let log_det = log_dets.iter().fold(-distances, |sum, of_block| sum + of_block.clone().reshape([t]));
-            Ok((self.read(z, log_dets, 1)?, log_det))
-        })
     }
 
     /// z [N, T, P], and of every block its part of the log-determinants [N, T].
@@ -282,8 +184,18 @@ fn joined(parts: Vec<Encoded>) -> Encoded {
 /// What a device makes of an image may differ in the last digits with the number of images beside it, and where Jacobi rounds
 /// end, within their tolerance.
 impl Engine for TensorTarFlow {
-    fn tensors(&self) -> Option<&TensorTarFlow> {
-        Some(self)
+    fn formats(&self) -> Vec<Products> {
+        let narrow = [Products::Bf16, Products::F16].into_iter();
+        let computed = narrow.filter(|products| products.check(&self.device).is_ok());
+        [Products::F32].into_iter().chain(computed).collect()
+    }
+
+    fn is_headless_gpu(&self) -> bool {
+        is_gpu(&self.device) && !paints(&self.device)
+    }
+
+    fn resident(&self) -> Option<&dyn ResidentEngine> {
+        (self.dtype == DType::F32).then_some(self as &dyn ResidentEngine)
     }
 
     fn narrowed(&self, products: Products) -> Result<Box<dyn Engine>> {
@@ -336,5 +248,71 @@ impl Engine for TensorTarFlow {
         })?;
         let (gradients, encoded): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
         Ok((gradients.concat(), joined(encoded)))
+    }
+}
+
+impl ResidentEngine for TensorTarFlow {
+    fn is_painted(&self) -> bool {
+        paints(&self.device)
+    }
+
+    fn at_once(&self) -> usize {
+        at_most(&self.device, self.config.bytes_per_image())
+    }
+
+    fn together(&self) -> usize {
+        let few = (WINDOW_FLOP / self.config.flop_per_image()) as usize;
+        let most = if paints_in_software(&self.device) { few.max(1) } else { usize::MAX };
+        self.at_once().min(most)
+    }
+
+    fn tokens(&self, tokens: &[f64]) -> Tensor<3> {
+        self.upload(&self.device, tokens)
+    }
+
+    fn images(&self, tokens: Tensor<3>) -> Tensor<4> {
+        let ImageShape { channels, height, width } = self.config.shape;
+        let (n, side) = (tokens.dims()[0], self.config.patch);
+        let (rows, columns) = (height / side, width / side);
+        let patches = tokens.reshape([n, rows, columns, channels, side, side]);
+        patches.permute([0, 3, 1, 4, 2, 5]).reshape([n, channels, height, width])
+    }
+
+    fn solve(
+        &self,
+        block: usize,
+        z: Tensor<3>,
+        conditions: &[Condition],
+        strategy: Strategy,
+        guidance: Option<&Guidance>,
+        tick: Tick<'_>,
+    ) -> Result<Solved> {
+        self.check(conditions)?;
+        let mixing = Mixing {
+            classes: self.classes(&self.device, conditions),
+            none: self.classes(&self.device, &vec![None; conditions.len()]),
+        };
+        self.block(block)?.invert(z, &mixing, self.config.flipped(block), strategy, guidance, tick)
+    }
+
+    fn terms(&self, x: &Tensor<3>, conditions: &[Condition], var: &[f64]) -> Result<(Vec<f64>, Vec<f64>)> {
+        self.check(conditions)?;
+        let parts = in_batches(&self.device, &self.work("passes"), conditions.len(), |range| {
+            self.terms_at_once(x.clone().slice(range.clone()), &conditions[range], var)
+        })?;
+        let (quad, log_det): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
+        Ok((quad.concat(), log_det.concat()))
+    }
+
+    fn encode_weighed(&self, x: &[f64], condition: Condition, weight: &[f64]) -> Result<(Encoded, Tensor<1>)> {
+        self.check(&[condition])?;
+        let (t, p) = (self.config.tokens(), self.config.token_dims());
+        guarded(&self.device, || {
+            let (z, log_dets) = self.passed(x, &[condition]);
+            let weight: Tensor<3> = tensor(weight, [1, t, p], &self.device, self.dtype);
+            let distances: Tensor<1> = (z.clone().square() * weight).sum_dim(2).reshape([t]);
+            let log_det = log_dets.iter().fold(-distances, |sum, of_block| sum + of_block.clone().reshape([t]));
+            Ok((self.read(z, log_dets, 1)?, log_det))
+        })
     }
 }

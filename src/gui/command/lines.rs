@@ -6,8 +6,7 @@ use super::super::looks;
 use super::super::prefs::Prefs;
 use super::super::session::Session;
 use crate::export::ExportSpec;
-use crate::flow::tarflow::Look as FlowLook;
-use crate::flow::tarflow::engine::Guided;
+use crate::flow::sampling::{Guided, SamplerOptions};
 use crate::judge::Candidate;
 use crate::oracle::posterior::Prior;
 use crate::oracle::world::Settings;
@@ -34,7 +33,7 @@ pub fn sample_command(session: &Session, prefs: &Prefs, selected: usize) -> Stri
 }
 
 /// The arguments of a look.
-fn look_arguments(look: &FlowLook) -> String {
+fn look_arguments(look: &SamplerOptions) -> String {
     let mut text = String::new();
     if let Some(guidance) = &look.guidance {
         let what = match guidance.what {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::data::ImageShape;
 use crate::device::ImageSource;
 use crate::events::Progress;
-use crate::flow::tarflow::Look;
+use crate::flow::sampling::SamplerOptions;
 use crate::units::ClassId;
 use crate::worker::protocol::{Draft, GalleryUpdate, Tile};
 
@@ -96,7 +96,7 @@ impl Gallery {
     }
 
     /// Pictures with another look than this are no longer shown: the samples themselves are, until new ones come.
-    pub fn show_only(&mut self, look: Option<Look>) {
+    pub fn show_only(&mut self, look: Option<SamplerOptions>) {
         for slot in self.slots.iter_mut().flatten() {
             if slot.tile.look.as_ref().is_some_and(|looked| Some(looked.look) != look) {
                 self.clock += 1;

@@ -8,11 +8,9 @@ use super::matmul_gflops;
 use crate::device::Chosen;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
-use crate::flow::Flow;
+use crate::flow::BlockInversion;
 use crate::flow::base::latents;
-use crate::flow::tarflow::TarFlowOracle;
-use crate::flow::tarflow::engine::{Guess, Strategy};
-use crate::flow::tarflow::plan::BlockPlan;
+use crate::flow::sampling::{BlockPlan, Guess, Strategy};
 use crate::oracle::folder::Oracle;
 use crate::oracle::strategies::{Measured, TOLERANCE, measure};
 use crate::units::{Seed, Tau};
@@ -57,7 +55,7 @@ pub fn run(
     runs: usize,
     events: &mut dyn Events<Progress>,
 ) -> Result<Sampling> {
-    let Some(flow) = oracle.world.flow().class_map() else {
+    let Some(flow) = oracle.world.flow().block_inversion() else {
         let name = &oracle.info.name;
         return Err(Error::input(format!("{name} is no TarFlow: `bayescope bench {name}` times its samples")));
     };
@@ -105,7 +103,7 @@ fn jacobi(plan: &Measured) -> Vec<Strategy> {
 }
 
 /// Milliseconds of the last of `1 + warm` runs, and its images.
-fn time(flow: &TarFlowOracle, strategies: &[Strategy], images: usize, warm: usize) -> Result<(f64, Vec<f32>)> {
+fn time(flow: &dyn BlockInversion, strategies: &[Strategy], images: usize, warm: usize) -> Result<(f64, Vec<f32>)> {
     flow.set_strategies(strategies.to_vec());
     let noise = latents(Seed(0), 0, images, flow.shape().dims());
     let classes: Vec<usize> = (0..images).map(|i| i % flow.classes()).collect();

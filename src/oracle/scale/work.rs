@@ -93,7 +93,7 @@ fn pass(computer: &Computer<'_>, x: &[f32], first: usize, classes: Range<ClassId
         whole.to_mut().extend_from_slice(&x[x.len() - dims..]);
     }
     // How many classes pass an engine together may decide what its kernels make of each: one, always.
-    let each = if flow.class_map().is_some() { 1 } else { classes.len() };
+    let each = if flow.passes_by_class() { 1 } else { classes.len() };
     let mut all: Option<Scores> = None;
     for class in classes.clone().step_by(each.max(1)) {
         let part = flow.score_classes(&whole, class..class + each).map_err(|error| renumber(error, first))?;

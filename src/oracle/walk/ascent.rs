@@ -3,8 +3,7 @@
 use super::{WalkPoint, Walker};
 use crate::error::Result;
 use crate::events::Events;
-use crate::flow::Flow;
-use crate::flow::tarflow::TarFlowOracle;
+use crate::flow::DifferentiableFlow;
 use crate::oracle::posterior::Posterior;
 use crate::oracle::world::Settings;
 use crate::units::ClassId;
@@ -28,7 +27,7 @@ const GROWTH: f64 = 1.5;
 /// # Errors
 /// When the device fails.
 pub fn posterior_gradient(
-    flow: &TarFlowOracle,
+    flow: &dyn DifferentiableFlow,
     x: &[f32],
     posterior: &Posterior,
     target: ClassId,
@@ -55,7 +54,7 @@ pub fn posterior_gradient(
 /// position of a point is the way walked so far, root mean square over dimensions.
 pub fn climb(
     walker: &Walker<'_>,
-    flow: &TarFlowOracle,
+    flow: &dyn DifferentiableFlow,
     start: WalkPoint,
     target: ClassId,
     steps: usize,

@@ -131,7 +131,7 @@ pub fn walk(world: &World, spec: &WalkSpec, settings: &Settings, events: &mut dy
     let (course, last) = match &spec.to {
         Goal::Class(target) => {
             walker.check_target(&start, *target)?;
-            match (world.flow().shared_map(), world.flow().class_map()) {
+            match (world.flow().latent_space(), world.flow().differentiable()) {
                 (Some(map), _) => (walker.towards(map, &start, *target)?, None),
                 (None, Some(flow)) => {
                     events.report(start.clone())?;
@@ -253,7 +253,7 @@ impl Walker<'_> {
     }
 
     fn line<'a>(&'a self, spec: &WalkSpec, from: End, to: End) -> Result<Course<'a>> {
-        if let Some(map) = self.world.flow().shared_map() {
+        if let Some(map) = self.world.flow().latent_space() {
             let encode = |x: &[f32]| Ok::<_, Error>(map.encode_base(&wide(x))?.images);
             return Ok(Course::Latent { map, from: encode(&from.x)?, to: encode(&to.x)? });
         }

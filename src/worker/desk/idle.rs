@@ -25,8 +25,8 @@ impl Desk {
     pub(super) fn tell_precision(&mut self, line: &Line) -> Result<()> {
         let Some(opened) = self.opened.as_mut().filter(|opened| !opened.measured) else { return Ok(()) };
         opened.measured = true;
-        let measured = if opened.world.flow().class_map().is_some() {
-            // Samples are dear here: two of those on show must do, and only where 64 bits do not take minutes.
+        let measured = if opened.world.flow().passes_by_class() {
+            // Samples are dear where every class is a pass of its own: two of those on show must do, and only where 64 bits do not take minutes.
             let x = self.interactive.some_images(MEASURED);
             let flop = opened.info.architecture.flop_per_image() * (MEASURED * opened.info.class_names.len()) as f64;
             if x.is_empty() || flop > MEASURABLE_FLOP {
@@ -47,7 +47,7 @@ impl Desk {
         Ok(())
     }
 
-    /// Measures how the blocks of a class-map world are best inverted on this device, once for a model and a device, when
+    /// Measures how the blocks of a world's flow are best inverted on this device, once for a model and a device, when
     /// nobody waits for anything else; stops as soon as somebody does.
     pub(super) fn tune_sampling(&mut self, line: &Line) -> Result<()> {
         let Some(opened) = self.opened.as_mut().filter(|opened| !opened.tuned) else { return Ok(()) };

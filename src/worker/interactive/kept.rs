@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::device::ImageSource;
-use crate::flow::tarflow::Look;
+use crate::flow::sampling::SamplerOptions;
 use crate::oracle::world::{Figures, ResidentSamples, Sample, SampleSpec, Settings};
 use crate::units::{ClassId, Seed};
 
@@ -43,7 +43,7 @@ pub struct Kept {
     samples: HashMap<usize, Arc<Sample>>,
     residents: HashMap<usize, Resident>,
     /// Pictures of these samples with a look.
-    look: Option<Look>,
+    look: Option<SamplerOptions>,
     pictures: HashMap<usize, Vec<u8>>,
     bytes: usize,
 }
@@ -93,12 +93,12 @@ impl Kept {
     }
 
     /// The picture of sample `index` with a look, if it is kept.
-    pub fn picture(&self, look: &Look, index: usize) -> Option<&Vec<u8>> {
+    pub fn picture(&self, look: &SamplerOptions, index: usize) -> Option<&Vec<u8>> {
         self.pictures.get(&index).filter(|_| self.look.as_ref() == Some(look))
     }
 
     /// Keeps a picture, in place of those with another look.
-    pub fn keep_picture(&mut self, look: &Look, index: usize, picture: Vec<u8>) {
+    pub fn keep_picture(&mut self, look: &SamplerOptions, index: usize, picture: Vec<u8>) {
         if self.look.as_ref() != Some(look) {
             self.pictures.clear();
             self.look = Some(*look);

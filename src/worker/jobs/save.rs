@@ -5,7 +5,7 @@ use std::path::Path;
 use super::{Sink, opened_of};
 use crate::data::room_for;
 use crate::error::Result;
-use crate::flow::tarflow::Look;
+use crate::flow::sampling::SamplerOptions;
 use crate::oracle::export::{asked, least_bytes, save_samples};
 use crate::oracle::look::save_pictures_with;
 use crate::oracle::provenance::{Machine, keep};
@@ -38,7 +38,7 @@ pub fn samples(
 pub fn pictures(
     (line, desk, id, control): (&Line, &Desk, JobId, &Control),
     (spec, indices, settings): (&SampleSpec, &[usize], &Settings),
-    look: &Look,
+    look: &SamplerOptions,
     path: &Path,
 ) -> Result<String> {
     let opened = opened_of(desk)?;

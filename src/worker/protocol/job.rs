@@ -8,7 +8,7 @@ use crate::data::Split;
 use crate::device::DeviceChoice;
 use crate::experiment::ExperimentSpec;
 use crate::export::ExportSpec;
-use crate::flow::tarflow::Look;
+use crate::flow::sampling::SamplerOptions;
 use crate::judge::Candidate;
 use crate::oracle::train::TrainSpec;
 use crate::oracle::world::{SampleSpec, Settings};
@@ -48,7 +48,7 @@ pub enum Job {
         /// The world's knobs.
         settings: Settings,
         /// How the pictures are made.
-        look: Look,
+        look: SamplerOptions,
         /// Where to.
         path: PathBuf,
     },

@@ -162,7 +162,7 @@ impl<T: Real> Reverse<T> {
         block.output.back().apply(output, &mut slopes.stream[..rows * c]);
         for (l, (layer, activations)) in block.layers.iter().zip(&tape.layers).enumerate().rev() {
             let mut gradient = gradient.as_mut().map(|gradient| &mut gradient.layers[l]);
-            layer.think_back(&mut self.work, slopes, rows, activations, gradient.as_deref_mut());
+            layer.mlp_backward(&mut self.work, slopes, rows, activations, gradient.as_deref_mut());
             layer.attend_back(&mut self.work, slopes, stretch, activations, gradient);
         }
         let stream = &slopes.stream[..rows * c];
@@ -242,7 +242,7 @@ fn embed_back<T: Real>(
 
 impl<T: Real> Layer<T> {
     /// Reverse pass of the MLP.
-    fn think_back(
+    fn mlp_backward(
         &self,
         work: &mut Workspace<T>,
         slopes: &mut Slopes<T>,

@@ -4,8 +4,8 @@ use super::attention::Cache;
 use super::encode::place;
 use super::parameters::{Block, Network};
 use super::transformer::{Activations, Stretch, Workspace};
+use crate::flow::sampling::{Guess, Guidance};
 use crate::flow::tarflow::TarFlowConfig;
-use crate::flow::tarflow::engine::{Guess, Guidance};
 use crate::kernels::rows::Affine;
 use crate::kernels::{Real, vectorise};
 

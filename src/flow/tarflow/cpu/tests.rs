@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::data::ImageShape;
-use crate::flow::tarflow::engine::{Guess, Guided};
+use crate::flow::sampling::{Guess, Guided};
 use crate::flow::weights::HostTensor;
 
 /// Numbers in [-1, 1) from a seed.

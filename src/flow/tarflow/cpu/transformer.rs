@@ -115,7 +115,7 @@ impl<T: Real> Block<T> {
         for (index, layer) in self.layers.iter().enumerate() {
             let activations = &mut layers[index.min(last)];
             layer.attend(work, stretch, &mut caches[index.min(last_cache)], activations, kept);
-            layer.think(work, rows, activations, kept);
+            layer.mlp(work, rows, activations, kept);
         }
         let output = &mut work.output[..rows * self.output.forward.outputs];
         self.output.forward.apply(&work.stream[..rows * c], output);
@@ -162,7 +162,7 @@ impl<T: Real> Layer<T> {
     }
 
     /// x += MLP(norm(x)).
-    fn think(&self, work: &mut Workspace<T>, rows: usize, activations: &mut Activations<T>, kept: bool) {
+    fn mlp(&self, work: &mut Workspace<T>, rows: usize, activations: &mut Activations<T>, kept: bool) {
         let c = self.proj.forward.outputs;
         let Activations { mlp_standard, mlp_scale, hidden, .. } = activations;
         let (hidden, stream) = (&mut hidden[..rows * EXPANSION * c], &mut work.stream[..rows * c]);

@@ -54,7 +54,7 @@ fn drafts_are_shown_until_their_tile_comes_and_have_no_figures() {
     assert_eq!(arrange(&gallery, Sort::Entropy, true, None).order, [1, 0, 2]);
     let arranged = arrange(&gallery, Sort::Index, false, Some(0));
     assert_eq!((arranged.order, arranged.total), (vec![1], 1));
-    let look = Look { guidance: None, denoise: true };
+    let look = SamplerOptions { guidance: None, denoise: true };
     gallery.take(update(1, vec![Tile { look: Some(Looked { look, pixels: vec![9].into() }), ..tile(2, 1.0) }]));
     assert!(gallery.draft(2).is_none() && gallery.draft(0).is_some());
     assert_eq!(gallery.picture(2).and_then(|(_, pixels)| pixels.bytes()), Some(&[9][..]));

@@ -5,34 +5,27 @@ use std::ops::Range;
 
 use burn::tensor::Device;
 
-use super::engine::{Engine, Guidance, Strategy};
+use super::engine::Engine;
 use super::evidence::distances;
 use super::map::Map;
-use super::plan::{BlockPlan, measure};
-use super::{Condition, TarFlowConfig, TensorTarFlow};
+use super::{Condition, TarFlowConfig};
 use crate::data::ImageShape;
 use crate::device::Products;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
-use crate::flow::base::latents;
 use crate::flow::preprocess::Preprocessing;
+use crate::flow::sampling::{Guidance, Strategy};
 use crate::flow::weights::Weights;
-use crate::flow::{Decoded, Decoding, Evidence, Flow, Precision, ResidentFlow, Scores, Unfinished};
-use crate::units::{ClassId, Seed, Tau};
+use crate::flow::{
+    BlockInversion, Decoded, Decoding, DifferentiableFlow, Evidence, Flow, GuidedFlow, Precision, ResidentFlow, Scores,
+    Unfinished,
+};
+use crate::units::{ClassId, Tau};
 
 /// Arithmetic of a pass on a card that paints nothing: tenths of a second of a slow one, so that nobody waits long for it to end.
 const CARD_FLOP: f64 = 3e11;
 /// Times [`Flow::images_per_pass`] at most.
-const CROWD: usize = 8;
-
-/// How samples are drawn where they need not be samples of the world.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Look {
-    /// Classifier-free guidance.
-    pub guidance: Option<Guidance>,
-    /// One step of Tweedie's denoising with the noise's σ.
-    pub denoise: bool,
-}
+const MAX_PASS_MULTIPLE: usize = 8;
 
 /// A frozen TarFlow: one for all classes, or one for each.
 pub struct TarFlowOracle {
@@ -41,7 +34,7 @@ pub struct TarFlowOracle {
     /// One, or as many as classes.
     maps: Vec<Map>,
     /// How each block is inverted.
-    strategies: RefCell<Vec<Strategy>>,
+    pub(super) strategies: RefCell<Vec<Strategy>>,
 }
 
 impl TarFlowOracle {
@@ -88,37 +81,6 @@ impl TarFlowOracle {
         &self.maps
     }
 
-    /// Measures every way of inverting each block on `images` samples, without adopting any.
-    ///
-    /// # Errors
-    /// When the device fails, or what `report` returns: it is told after every block.
-    pub fn measure_strategies(
-        &self,
-        images: usize,
-        tolerance: f64,
-        report: &mut dyn FnMut(usize) -> Result<()>,
-    ) -> Result<Vec<BlockPlan>> {
-        let classes: Vec<ClassId> =
-            (0..images).map(|i| if self.maps.len() > 1 { 0 } else { i % self.classes() }).collect();
-        let noise = latents(Seed(0).split("strategies"), 0, images, self.config.shape.dims());
-        let z = self.place(&noise, &classes, Tau::ONE);
-        let (map, _) = self.map_of(0);
-        let conditions: Vec<Condition> = classes.iter().map(|&class| self.map_of(class).1).collect();
-        measure(map.engine.as_ref(), &self.config, &map.output_norms, &z, &conditions, tolerance, report)
-    }
-
-    /// How each block is inverted from now on.
-    pub fn set_strategies(&self, strategies: Vec<Strategy>) {
-        if strategies.len() == self.config.blocks {
-            *self.strategies.borrow_mut() = strategies;
-        }
-    }
-
-    /// How each block is inverted.
-    pub fn strategies(&self) -> Vec<Strategy> {
-        self.strategies.borrow().clone()
-    }
-
     /// The map of a class, and what its passes are conditioned on.
     pub(super) fn map_of(&self, class: ClassId) -> (&Map, Condition) {
         match &self.maps[..] {
@@ -137,7 +99,7 @@ impl TarFlowOracle {
         self.config.patchify(&x.iter().map(|&v| f64::from(v)).collect::<Vec<_>>())
     }
 
-    fn image(&self, tokens: &[f64]) -> Vec<f32> {
+    pub(super) fn image(&self, tokens: &[f64]) -> Vec<f32> {
         self.config.unpatchify(tokens).into_iter().map(|v| v as f32).collect()
     }
 
@@ -162,7 +124,7 @@ impl TarFlowOracle {
         events: &mut dyn Events<Decoding>,
     ) -> Result<Vec<f64>> {
         let (blocks, tokens) = (self.config.blocks, self.config.tokens());
-        let strategies = self.strategies();
+        let strategies = self.strategies.borrow().clone();
         for (turn, block) in (0..blocks).rev().enumerate() {
             let at = |done: usize| Progress { done: turn * tokens + done, total: blocks * tokens };
             let mut tick = |done: usize| events.report(Decoding { progress: at(done), x: None });
@@ -203,67 +165,17 @@ impl TarFlowOracle {
         Ok(x)
     }
 
-    /// [`Flow::decode`] with a look that leaves the world: guided, denoised. For the eye only.
-    ///
-    /// # Errors
-    /// As [`Flow::decode`].
-    pub fn decode_look(
-        &self,
-        noise: &[f32],
-        classes: &[ClassId],
-        tau: Tau,
-        look: &Look,
-        events: &mut dyn Events<Decoding>,
-    ) -> Result<Vec<f32>> {
-        let z = self.place(noise, classes, tau);
-        let x = self.decode_tokens(z, classes, look.guidance.as_ref(), events)?;
-        let x = self.finite(self.image(&x))?;
-        if look.denoise { self.denoise(&x, classes) } else { Ok(x) }
-    }
-
-    /// Tweedie's estimate of the image under the noise, x + σ² ∇_x log p(x|y) at τ = 1. For the eye only. x itself where the
-    /// noise is not Gaussian.
-    ///
-    /// # Errors
-    /// As [`Flow::score_classes`].
-    pub fn denoise(&self, x: &[f32], classes: &[ClassId]) -> Result<Vec<f32>> {
-        let Preprocessing::Gaussian { std } = self.pixels else { return Ok(x.to_vec()) };
-        let gradient = self.log_likelihood_gradient(x, classes, Tau::ONE)?;
-        Ok(x.iter().zip(gradient).map(|(x, g)| (f64::from(*x) + std * std * g) as f32).collect())
-    }
-
-    /// ∇_x log p(x|y) of each image under its class, NCHW, nats per unit of x.
-    ///
-    /// # Errors
-    /// As [`Flow::score_classes`].
-    pub fn log_likelihood_gradient(&self, x: &[f32], classes: &[ClassId], tau: Tau) -> Result<Vec<f64>> {
-        let dims = self.config.shape.dims();
-        let mut all = Vec::with_capacity(x.len());
-        let runs = classes.chunk_by(|a, b| a == b || self.maps.len() == 1);
-        let mut first = 0;
-        for run in runs {
-            let (map, _) = self.map_of(run[0]);
-            let conditions: Vec<Condition> = run.iter().map(|&class| self.map_of(class).1).collect();
-            let weight: Vec<f64> = map.var.iter().map(|var| (tau.get() * tau.get() * var).recip()).collect();
-            let x = self.tokens(&x[first * dims..(first + run.len()) * dims]);
-            all.extend(self.config.unpatchify(&map.engine.gradient(&x, &conditions, &weight)?.0));
-            first += run.len();
-        }
-        Ok(all)
-    }
-
     /// Pairs of image and class that pass an engine together. A small flow leaves a card idle between one launch and the next: where
     /// no frame waits for the end of a pass they are more than on a processor, which has the same to do for each.
-    pub fn pairs_per_pass(&self) -> usize {
+    pub(super) fn pairs_together(&self) -> usize {
         let few = self.images_per_pass();
-        let idle =
-            self.maps.first().and_then(|map| map.engine.tensors()).is_some_and(TensorTarFlow::has_a_card_to_itself);
+        let idle = self.maps.first().is_some_and(|map| map.engine.is_headless_gpu());
         let busy = if idle { (CARD_FLOP / self.config.flop_per_image()) as usize } else { few };
-        busy.clamp(few, CROWD * few)
+        busy.clamp(few, MAX_PASS_MULTIPLE * few)
     }
 
     /// Σ_d z²/var and log-det of every token of each image under each class of a range: [N, K, T] each. Up to
-    /// [`Self::pairs_per_pass`] images under a class pass an engine together.
+    /// [`Self::pairs_together`] images under a class pass an engine together.
     fn token_terms(&self, x: &[f64], classes: Range<ClassId>) -> Result<(Vec<f64>, Vec<f64>)> {
         let (dims, t, p, k) = (self.config.shape.dims(), self.config.tokens(), self.config.token_dims(), classes.len());
         let n = x.len() / dims;
@@ -274,7 +186,7 @@ impl TarFlowOracle {
             _ => (0..k).flat_map(|column| (0..n).map(move |i| (i, column))).collect(),
         };
         for run in
-            cells.chunk_by(|a, b| self.maps.len() == 1 || a.1 == b.1).flat_map(|run| run.chunks(self.pairs_per_pass()))
+            cells.chunk_by(|a, b| self.maps.len() == 1 || a.1 == b.1).flat_map(|run| run.chunks(self.pairs_together()))
         {
             let (map, _) = self.map_of(classes.start + run[0].1);
             let conditions: Vec<Condition> =
@@ -291,7 +203,7 @@ impl TarFlowOracle {
         Ok((quad, log_det))
     }
 
-    fn finite(&self, x: Vec<f32>) -> Result<Vec<f32>> {
+    pub(super) fn finite(&self, x: Vec<f32>) -> Result<Vec<f32>> {
         match x.chunks(self.config.shape.dims()).position(|x| x.iter().any(|v| !v.is_finite())) {
             Some(i) => Err(Error::Numeric(format!("image {i} leaves the finite numbers inside the flow"))),
             None => Ok(x),
@@ -312,8 +224,20 @@ impl Flow for TarFlowOracle {
         self.pixels
     }
 
-    fn class_map(&self) -> Option<&TarFlowOracle> {
+    fn block_inversion(&self) -> Option<&dyn BlockInversion> {
         Some(self)
+    }
+
+    fn differentiable(&self) -> Option<&dyn DifferentiableFlow> {
+        Some(self)
+    }
+
+    fn guided(&self) -> Option<&dyn GuidedFlow> {
+        Some(self)
+    }
+
+    fn pairs_per_pass(&self) -> Option<usize> {
+        Some(self.pairs_together())
     }
 
     fn stages(&self) -> usize {
@@ -321,20 +245,16 @@ impl Flow for TarFlowOracle {
     }
 
     fn resident(&self) -> Option<&dyn ResidentFlow> {
-        let resident = self.maps.len() == 1 && self.maps[0].engine.tensors().is_some_and(TensorTarFlow::is_single);
-        resident.then_some(self as &dyn ResidentFlow)
+        self.here().is_ok().then_some(self as &dyn ResidentFlow)
     }
 
     fn formats(&self) -> Vec<Products> {
-        let tensors = self.maps.first().and_then(|map| map.engine.tensors());
-        let narrow = [Products::Bf16, Products::F16].into_iter();
-        let narrow = narrow.filter(|products| tensors.is_some_and(|engine| engine.computes(*products)));
-        [Products::F32].into_iter().chain(narrow).collect()
+        self.maps.first().map_or_else(|| vec![Products::F32], |map| map.engine.formats())
     }
 
     fn narrowed(&self, products: Products) -> Result<Box<dyn Flow>> {
         let maps = self.maps.iter().map(|map| map.narrowed(products)).collect::<Result<_>>()?;
-        let strategies = RefCell::new(self.strategies());
+        let strategies = self.strategies.clone();
         Ok(Box::new(Self { config: self.config, pixels: self.pixels, maps, strategies }))
     }
 
