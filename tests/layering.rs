@@ -42,6 +42,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         "validate",
         &["error", "units", "events", "provenance", "data", "flow", "oracle", "classifier", "measure", "figure"],
     ),
+    ("verify", &["error", "units", "events", "device", "data", "flow", "oracle", "classifier", "figure"]),
     // The device's name goes into the record of every oracle that a ranking of corpora trains.
     ("run", &["error", "units", "events", "device", "data", "figure", "flow", "oracle", "classifier", "experiment"]),
 ];
@@ -74,6 +75,7 @@ const ENGINE: &[&str] = &[
     "export",
     "judge",
     "validate",
+    "verify",
     "run",
 ];
 
@@ -90,6 +92,8 @@ const WORDS: &[(&[&str], &[&str])] = &[
             "src/data/fetch/",
             // A batch's pieces run side by side: burn's graph may not be shared with the pool its kernels use.
             "src/gradients/mod.rs",
+            // A case that hangs is left behind on its thread.
+            "src/verify/isolate.rs",
             // Each of several devices is driven by a thread of its own.
             "src/device/many.rs",
             // Each client of `serve` has a thread that passes its bytes on.

@@ -7,6 +7,7 @@ mod export;
 mod run;
 mod scale;
 mod validate;
+mod verify;
 
 use std::path::PathBuf;
 
@@ -26,6 +27,7 @@ pub use export::ExportArgs;
 pub use run::{CopiesArgs, PlanArgs, ResumeArgs, RunArgs, SlurmArgs, SummaryArgs, WatchArgs};
 pub use scale::{ScaleArgs, WalkArgs};
 pub use validate::ValidateArgs;
+pub use verify::VerifyArgs;
 
 /// Explore worlds in which the truth is known: samples of a frozen conditional flow at any temperature, and their exact
 /// posteriors.
@@ -115,6 +117,8 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Compute reference cases on a device and tell whether each is within its bound of what is right.
+    Verify(VerifyArgs),
     /// List, describe, train or validate oracles.
     Oracle {
         /// Which of these.

@@ -28,6 +28,7 @@ mod serve;
 mod slurm;
 mod spec;
 mod validate;
+mod verify;
 mod walk;
 mod watch;
 mod worst;
@@ -123,6 +124,7 @@ fn carry_out(cli: Cli) -> Result<()> {
     match cli.command {
         None => explore(cli.explore),
         Some(Command::Doctor { device, json }) => doctor::run(device.device, json),
+        Some(Command::Verify(args)) => verify::run(&args),
         Some(Command::Bench { task: Some(BenchTask::BayesError { runs }), .. }) => bench::bayes_error(runs),
         Some(Command::Bench { task: Some(BenchTask::Sampling { oracle, images, device, runs }), .. }) => {
             bench::sampling(&oracle, images, device.device, runs)

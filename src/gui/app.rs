@@ -58,6 +58,8 @@ pub struct App {
     pub(super) ledger: bool,
     /// The page Precision.
     pub(super) precision: PrecisionPage,
+    /// Whether the page Verify this device is open.
+    pub(super) verify: bool,
     pub(super) help: Help,
     pub(super) tour: Tour,
     /// The line of the ledger for what is being written.
@@ -99,6 +101,7 @@ impl App {
             making: None,
             ledger: false,
             precision: PrecisionPage::default(),
+            verify: false,
             help: Help::default(),
             tour: Tour::default(),
             runs: RunDesk::default(),

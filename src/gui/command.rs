@@ -91,6 +91,8 @@ pub enum Command {
     Ledger,
     /// Show or hide the page Precision.
     Precision,
+    /// Show or hide the page Verify this device.
+    Verify,
     /// Show a page of the window Help, or close it.
     Help(Page),
     /// Take the tour from its beginning.
@@ -287,6 +289,7 @@ fn looking() -> Vec<(&'static str, Command)> {
         ("Frame times", Command::Overlay),
         ("Exactness ledger", Command::Ledger),
         ("Precision: 32 bits beside 64", Command::Precision),
+        ("Verify this device", Command::Verify),
         ("Reset the layout", Command::ResetLayout),
         ("Take the tour", Command::StartTour),
         ("Leave the tour", Command::LeaveTour),

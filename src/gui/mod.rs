@@ -12,7 +12,7 @@
 //! | `panels`, `top_bar`, `world_card`, `jobs`, `inspector`, `on_top` | what is on the screen, from the middle outwards |
 //! | `evidence`, `running`, `verdict`, `looks` | parts of the inspector and of the world card |
 //! | `atlas`, `paint`, `figures`, `data_table` | thumbnails, pictures painted where they are, plots and their numbers |
-//! | `readout`, `ledger`, `precision`, `overlay` | the Bayes error; how exact everything is; 32 bits; frame times |
+//! | `readout`, `ledger`, `precision`, `verify`, `overlay` | the Bayes error; how exact everything is; 32 bits; whether the device computes correctly; frame times |
 //! | `connect`, `fetch`, `runs`, `prompt` | another machine, corpora, runs on disk, paths |
 //! | `help`, `glossary`, `tour`, `landmarks` | keys and words; the first time, and where its controls lie |
 //! | `theme`, `format`, `widgets` | colours and distances; numbers as people read them; small widgets |
@@ -57,6 +57,7 @@ mod theme;
 mod top_bar;
 mod tour;
 mod verdict;
+mod verify;
 mod view;
 mod widgets;
 mod wishes;

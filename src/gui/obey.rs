@@ -105,7 +105,7 @@ impl App {
         }
     }
 
-    /// Commands that change preferences or reach the engine.
+    /// Commands that change preferences, show a page about the device or reach the engine.
     fn change(&mut self, command: Command) {
         match command {
             Command::Undo => {
@@ -120,6 +120,7 @@ impl App {
                 let uniform = 1.0 / self.prefs.prior.len().max(1) as f64;
                 self.prefs.prior.fill(uniform);
             }
+            Command::Verify => self.verify = !self.verify,
             Command::ToggleLogBars => self.prefs.log_bars = !self.prefs.log_bars,
             Command::ToggleWorldCard => self.view.toggle(&mut self.prefs, Side::WorldCard),
             Command::ToggleInspector => self.view.toggle(&mut self.prefs, Side::Inspector),
@@ -323,6 +324,7 @@ impl App {
     fn close_window(&mut self) -> bool {
         std::mem::take(&mut self.precision.open)
             || std::mem::take(&mut self.ledger)
+            || std::mem::take(&mut self.verify)
             || self.help.close()
             || self.view.table.take().is_some()
             || self.connecting.close()

@@ -6,6 +6,7 @@ mod hardness;
 mod judge;
 mod save;
 mod validate;
+mod verify;
 mod walk;
 
 use std::ops::ControlFlow;
@@ -97,6 +98,7 @@ fn perform(line: &Line, desk: &mut Desk, id: JobId, control: &Arc<Control>, job:
         Job::Validate { spec, folder } => validate::carry_out(line, desk, id, control, &spec, &folder),
         Job::ComparePrecision { images, settings } => validate::precision((line, desk, id, control), images, &settings),
         Job::MeasureDepth { samples, settings } => validate::depth((line, desk, id, control), samples, &settings),
+        Job::Verify => verify::carry_out(line, desk, id, control),
         Job::Judge(request) => judge::carry_out(line, desk, id, control, &request),
         Job::Estimate { spec, folder } => experiment::estimate_time(line, desk, id, control, &spec, &folder),
         Job::Walk(request) => walk::set_out(line, desk, id, control, &request),

@@ -12,6 +12,7 @@ use crate::export::Manifest;
 use crate::figure::{Figure, Table};
 use crate::judge::Report;
 use crate::validate::{Pairs, Validation};
+use crate::verify;
 use crate::worker::fetch::FetchRequest;
 use crate::worker::protocol::{Event, Job, JobId, Outcome};
 
@@ -28,6 +29,10 @@ pub struct Exchange {
     pub comparing: Option<(JobId, Option<Outcome>)>,
     /// What came of it.
     pub compared: Option<(Table, Figure)>,
+    /// The job that verified the device last, and how it ended.
+    pub verifying: Option<(JobId, Option<Outcome>)>,
+    /// What came of it.
+    pub verified: Option<Box<verify::Report>>,
     /// The job that compared pictures last, and how it ended.
     pub measuring_depth: Option<(JobId, Option<Outcome>)>,
     /// What came of it.
@@ -77,6 +82,7 @@ impl Exchange {
             }
             Job::Validate { folder, .. } => self.validate = Some(ValidateView::begin(id, folder.clone())),
             Job::ComparePrecision { .. } => self.comparing = Some((id, None)),
+            Job::Verify => (self.verifying, self.verified) = (Some((id, None)), None),
             Job::MeasureDepth { .. } => self.measuring_depth = Some((id, None)),
             _ => {}
         }
@@ -94,6 +100,7 @@ impl Exchange {
         match event {
             Event::Exported(id, manifest) => self.exported(id, manifest),
             Event::Compared(found) => self.compared = Some((found.table(), found.figure())),
+            Event::Verified(report) => self.verified = Some(report),
             Event::Depth(found) => self.depth = Some(*found),
             Event::MirrorFailed { id, mirror, cause } => self.refused(id, mirror, cause),
             Event::Fetched(id, fetched) => self.fetched(id, fetched),
@@ -153,7 +160,7 @@ impl Exchange {
         {
             *trouble = Some(why.clone());
         }
-        for job in [&mut self.comparing, &mut self.measuring_depth] {
+        for job in [&mut self.comparing, &mut self.measuring_depth, &mut self.verifying] {
             if let Some((_, ended)) = job.as_mut().filter(|(job, _)| *job == id) {
                 *ended = Some(outcome.clone());
             }
