@@ -79,13 +79,15 @@ fn after_raw_text(chars: &[char], at: usize) -> usize {
     inner + length.unwrap_or(chars.len() - inner) + end.len()
 }
 
-/// The tokens but for every item under `#[cfg(test)]`.
+/// The tokens but for every item under `#[cfg(test)]` or `#[cfg(all(test, …))]`.
 fn without_tests(tokens: Vec<String>) -> Vec<String> {
-    const MARK: [&str; 7] = ["#", "[", "cfg", "(", "test", ")", "]"];
+    const MARKS: [&[&str]; 2] =
+        [&["#", "[", "cfg", "(", "test", ")", "]"], &["#", "[", "cfg", "(", "all", "(", "test", ","]];
     let (mut kept, mut at) = (Vec::new(), 0);
     while at < tokens.len() {
-        if tokens[at..].iter().map(String::as_str).take(7).eq(MARK) {
-            at = after_item(&tokens, at + 7);
+        let begins = |mark: &[&str]| tokens[at..].iter().map(String::as_str).take(mark.len()).eq(mark.iter().copied());
+        if MARKS.into_iter().any(begins) {
+            at = after_item(&tokens, at);
         } else {
             kept.push(tokens[at].clone());
             at += 1;
@@ -94,9 +96,12 @@ fn without_tests(tokens: Vec<String>) -> Vec<String> {
     kept
 }
 
+/// The place after the item that begins at `start`, with its attributes.
 fn after_item(tokens: &[String], start: usize) -> usize {
     let mut depth = 0;
-    let import = tokens[start..].iter().find(|token| *token != "pub").is_some_and(|token| token == "use");
+    let kind =
+        tokens[start..].iter().find(|token| ["use", "mod", "fn", "struct", "impl", "const"].contains(&token.as_str()));
+    let import = kind.is_some_and(|kind| kind == "use");
     for (at, token) in tokens.iter().enumerate().skip(start) {
         match token.as_str() {
             "{" => depth += 1,
