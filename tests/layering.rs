@@ -1,4 +1,10 @@
-//! The rooms of docs/architecture.md: who may import whom, and who may name what. Scans the source text.
+//! The rooms of docs/architecture.md: who may import whom, and who may name what, and circles inside a room. Scans the source
+//! text.
+
+#[path = "layering/circles.rs"]
+mod circles;
+#[path = "layering/imports.rs"]
+mod imports;
 
 use std::path::Path;
 

@@ -7,11 +7,11 @@ use super::axis::Scale;
 use crate::bayes::Method;
 use crate::figure::records;
 use crate::gui::command::Command;
-use crate::gui::data_table;
+use crate::gui::context::Cx;
 use crate::gui::format;
 use crate::gui::glossary;
-use crate::gui::panels::Cx;
 use crate::gui::readout::half_width;
+use crate::gui::table_window;
 use crate::gui::theme::Theme;
 use crate::gui::widgets::{heading, hint, still_plot};
 use crate::worker::bayes::protocol::Figure1Point;
@@ -34,7 +34,7 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
         let axis = ui.checkbox(&mut cx.prefs.log_error, "log E, here and above");
         axis.on_hover_text("Bayes errors on a logarithmic axis");
         if !figure.value.is_empty() {
-            data_table::button(ui, cx.view, "Figure 1 of EBO", "figure-1.csv", || csv(&figure.value));
+            table_window::button(ui, cx.view, "Figure 1 of EBO", "figure-1.csv", || csv(&figure.value));
         }
         if figure.running {
             hint(ui, format!("{} points so far…", figure.value.len()));

@@ -7,8 +7,8 @@ mod pairs;
 use eframe::egui::{self, Label, RichText, Ui};
 
 use super::experiments::findings::{grid, one};
-use super::{Cx, Panel};
 use crate::figure::Table;
+use crate::gui::context::{Cx, Panel};
 use crate::gui::figures::Drawings;
 use crate::gui::glossary;
 use crate::gui::session::validate::ValidateView;
