@@ -137,7 +137,7 @@ fn oracles() -> Vec<Case> {
     vec![
         case("oracle-depth", CLOSE, "oracle depth mnist --samples 8 --device cpu --json", &[]),
         case("oracle-precision", NOISE, "oracle precision mnist --images 4 --device cpu --json", &[]),
-        case("oracle-validate", CLOSE, "oracle validate mnist --data digits/train --limit 40 --device cpu", &[]),
+        case("oracle-validate", TRAINED, "oracle validate mnist --data digits/train --limit 40 --device cpu", &[]),
         case(
             "oracle-train",
             TRAINED,
