@@ -190,7 +190,6 @@ fn refusals() -> Vec<Case> {
         refused("refused-export", "export mnist --train 8 --test 8 --seed 5 --device cpu --out digits"),
         refused("refused-run", "summary digits"),
         refused("refused-images", "posterior mnist problem.json --device cpu"),
-        refused("refused-promise", "sample mnist --n 4 --reproducible --device cpu --out x.npz"),
         Case { code: 2, ..refused("refused-usage", "sample mnist --count 4") },
     ]
 }
