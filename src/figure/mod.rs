@@ -9,7 +9,7 @@
 //! |---|---|
 //! | `scene`, `svg`, `png`, `csv`, `page` | the list of shapes, and what is written from it |
 //! | `layout`, `bounds`, `ticks`, `labels`, `legend` | where everything is |
-//! | `series`, `palette`, `text` | data as shapes; colours and markers; widths and outlines of text |
+//! | `series`, `palette`, `text` | data as shapes; the colours, for the window too, and markers; widths and outlines of text |
 //! | `table` | tables |
 
 use serde::{Deserialize, Deserializer, Serialize};
@@ -35,6 +35,8 @@ pub use bounds::{Frame, Omitted, Slot, bounds, slots};
 pub use csv::{csv, records};
 pub use layout::scene;
 pub use page::Page;
+#[cfg(test)]
+pub(crate) use palette::contrast;
 pub use palette::{COLOURS, Marker, colour, markers};
 pub use png::png;
 pub use svg::svg;

@@ -93,7 +93,7 @@ fn plot(ui: &mut Ui, cx: &Cx, points: &[Figure1Point]) {
             .filter(|point| point.method.is_none())
             .map(|point| [point.tau.log10(), y.place(100.0 * point.estimate.figure.value).max(bottom)])
             .collect();
-        plot.line(Line::new("exact", PlotPoints::from(exact)).color(theme.curve(7)).width(2.0));
+        plot.line(Line::new("exact", PlotPoints::from(exact)).color(theme.curve(EXACT)).width(2.0));
         for (i, (method, shape, radius)) in METHODS.into_iter().enumerate() {
             let of = points.iter().filter(|point| point.method == Some(method));
             let colour = theme.curve(i);
@@ -114,6 +114,9 @@ fn plot(ui: &mut Ui, cx: &Cx, points: &[Figure1Point]) {
     });
     shown.response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Figure 1 of EBO"));
 }
+
+/// Place in the palette of the exact curve: ink, which no method has.
+const EXACT: usize = 6;
 
 /// One around the other: at the same τ they would hide each other.
 const METHODS: [(Method, MarkerShape, f32); 4] = [
