@@ -40,7 +40,7 @@ pub(crate) use palette::contrast;
 pub use palette::{COLOURS, Marker, colour, markers};
 pub use png::png;
 pub use svg::svg;
-pub use table::{Column, Table, Value, fixed};
+pub use table::{Column, Table, TableOf, Value, fixed};
 pub use ticks::{Tick, minor_ticks, number, ticks};
 
 /// One picture with everything a reader needs to judge it.
