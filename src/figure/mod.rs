@@ -32,7 +32,7 @@ mod text;
 mod ticks;
 
 pub use bounds::{Frame, Omitted, Slot, bounds, slots};
-pub use csv::{csv, records};
+pub use csv::{Records, csv, records};
 pub use layout::scene;
 pub use page::Page;
 #[cfg(test)]

@@ -5,7 +5,7 @@ use egui_plot::{Corner, HoverPosition, Legend, Line, MarkerShape, PlotBounds, Pl
 
 use super::axis::Scale;
 use crate::bayes::Method;
-use crate::figure::records;
+use crate::figure::Records;
 use crate::gui::command::Command;
 use crate::gui::data_table;
 use crate::gui::format;
@@ -52,16 +52,15 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
 
 /// The points as comma-separated values.
 fn csv(points: &[Figure1Point]) -> String {
-    let head = ["method", "tau", "bayes_error", "low_95", "high_95", "points", "seconds"].map(str::to_owned);
-    let record = |Figure1Point { tau, method, estimate }: &Figure1Point| {
-        let (low, high) = estimate.figure.interval;
-        let name = method.map_or("exact", |method| method.name()).to_owned();
-        let numbers = [*tau, estimate.figure.value, low, high].map(|number| number.to_string());
-        let [tau, value, low, high] = numbers;
-        [name, tau, value, low, high, estimate.samples.to_string(), estimate.seconds.to_string()]
-    };
-    let about = "# plot: two Gaussian classes in 784 dimensions (EBO, Figure 1)\n".to_owned();
-    about + &records(std::iter::once(head).chain(points.iter().map(record)))
+    let lines = Records::of(points)
+        .field("method", |point| point.method.map_or("exact", |method| method.name()))
+        .field("tau", |point| point.tau)
+        .field("bayes_error", |point| point.estimate.figure.value)
+        .field("low_95", |point| point.estimate.figure.interval.0)
+        .field("high_95", |point| point.estimate.figure.interval.1)
+        .field("points", |point| point.estimate.samples)
+        .field("seconds", |point| point.estimate.seconds);
+    "# plot: two Gaussian classes in 784 dimensions (EBO, Figure 1)\n".to_owned() + &lines.text()
 }
 
 fn plot(ui: &mut Ui, cx: &Cx, points: &[Figure1Point]) {
