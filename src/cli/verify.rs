@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use super::args::VerifyArgs;
-use super::print_json;
+use super::output::print_json;
 use super::progress::Bar;
 use crate::error::{Error, Result};
 use crate::verify::{VerifyEvent, VerifySpec, verify};

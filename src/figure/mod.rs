@@ -9,7 +9,7 @@
 //! |---|---|
 //! | `scene`, `svg`, `png`, `csv`, `page` | the list of shapes, and what is written from it |
 //! | `layout`, `bounds`, `ticks`, `labels`, `legend` | where everything is |
-//! | `series`, `palette`, `text` | data as shapes; colours and markers; widths and outlines of text |
+//! | `series`, `palette`, `text` | data as shapes; the colours, for the window too, and markers; widths and outlines of text |
 //! | `table` | tables |
 
 use serde::{Deserialize, Deserializer, Serialize};
@@ -32,13 +32,15 @@ mod text;
 mod ticks;
 
 pub use bounds::{Frame, Omitted, Slot, bounds, slots};
-pub use csv::{csv, records};
+pub use csv::{Records, csv, records};
 pub use layout::scene;
 pub use page::Page;
+#[cfg(test)]
+pub(crate) use palette::contrast;
 pub use palette::{COLOURS, Marker, colour, markers};
 pub use png::png;
 pub use svg::svg;
-pub use table::{Column, Table, Value, fixed};
+pub use table::{Column, Table, TableOf, Value, fixed};
 pub use ticks::{Tick, minor_ticks, number, ticks};
 
 /// One picture with everything a reader needs to judge it.

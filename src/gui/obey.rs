@@ -12,13 +12,14 @@ use eframe::egui::{self, ViewportCommand};
 
 use super::app::App;
 use super::background::{self, Purpose};
+use super::command::RunCommand;
 use super::command::{
     Command, Opened, bayes_error_command, posterior_command, sample_command, sort_paths, tau_command,
 };
 use super::prompt::{Kind, Prompt};
-use super::runs::{RunCommand, cell_images_command};
+use super::runs::cell_images_command;
+use super::selection::{Side, Source};
 use super::session::log::Level;
-use super::view::{Side, Source};
 use super::wishes::{cancel, submit};
 use super::{inspector, looks, panels, readout};
 use crate::judge::write_report;

@@ -6,10 +6,10 @@ use eframe::egui::{self, Frame, Ui};
 
 use super::app::App;
 use super::command;
-use super::panels::Cx;
+use super::context::Cx;
 use super::session::log::Level;
 use super::theme::Theme;
-use super::{data_table, ledger, verify, widgets};
+use super::{ledger, table_window, verify, widgets};
 
 impl App {
     /// Paints all of it.
@@ -57,7 +57,7 @@ impl App {
             verify::show(ctx, verifying, cx);
         }
         help.show(ctx);
-        data_table::show(ctx, cx);
+        table_window::show(ctx, cx);
         if !asks {
             tour.show(ctx, cx);
         }

@@ -3,7 +3,7 @@
 use eframe::egui::{self, RichText, Ui};
 
 use super::command::Command;
-use super::panels::Cx;
+use super::context::Cx;
 use super::panels::experiments::findings::grid;
 use super::theme::Theme;
 use super::widgets::{empty_state, hint, on_its_way, on_top};

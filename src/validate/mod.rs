@@ -48,7 +48,7 @@ pub use precision::{Comparison, Difference, IMAGES, compare_precision};
 pub use real::Corpus;
 pub use report::write_report;
 pub use spot::OnTheSpot;
-pub use tables::tables;
+pub use tables::{READING, tables};
 pub use verdict::{ClassTexture, Fidelity, Pair, Pairs};
 
 use kept::Kept;

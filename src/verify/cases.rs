@@ -1,7 +1,8 @@
 //! The list of cases, the quick ones first.
 
 use super::checks::Checks;
-use super::{Subject, flows, reference, training, worlds};
+use super::subject::Subject;
+use super::{flows, reference, training, worlds};
 use crate::error::Result;
 
 /// One case.

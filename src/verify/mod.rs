@@ -4,7 +4,7 @@
 //! | file | what |
 //! |---|---|
 //! | `mod` | what is asked for, and the order of the work |
-//! | `cases` | the list of cases |
+//! | `cases`, `subject` | the list of cases; what is tried: a device, and how weights reach it |
 //! | `reference` | flows and classifiers beside numbers of the papers' own code and of torchvision |
 //! | `flows` | any flow beside itself in 64 bits: small random ones, and their ways of sampling |
 //! | `worlds` | the bundled oracles beside themselves in 64 bits; pictures that stay on the device |
@@ -23,6 +23,7 @@ mod isolate;
 mod reference;
 mod report;
 pub mod small;
+mod subject;
 #[cfg(test)]
 mod tests;
 mod training;
@@ -30,21 +31,17 @@ mod worlds;
 
 use std::time::{Duration, Instant};
 
-use burn::tensor::Device;
-
 use crate::device::{Chosen, DeviceChoice, choose, explain, guarded, notes};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
-use crate::flow::preprocess::Preprocessing;
 use crate::flow::weights::Weights;
-use crate::flow::{Architecture, Flow, Precision};
-use crate::oracle::folder::{Oracle, OracleInfo};
 use crate::oracle::provenance::Machine;
 use cases::{CASES, Case};
 use checks::Checks;
 pub use checks::{Row, Verdict};
 use isolate::{Trouble, isolated};
 pub use report::Report;
+use subject::Subject;
 
 /// Longest wait for one case: kernels are compiled at their first use, which takes most of it.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -76,31 +73,6 @@ pub enum VerifyEvent {
 /// Names of all cases.
 pub fn case_names() -> Vec<&'static str> {
     CASES.iter().map(|case| case.name).collect()
-}
-
-/// What is tried: a device, and how weights reach it.
-pub(crate) struct Subject {
-    chosen: Chosen,
-    /// Weights on their way to the device: as they are. Tests put a mistake in here.
-    weights: fn(Weights) -> Weights,
-}
-
-impl Subject {
-    /// Whether other rounding than that of our own kernels is to be expected.
-    fn is_adapter(&self) -> bool {
-        self.chosen.device != Device::flex()
-    }
-
-    /// A flow on the device, in 32 bits.
-    fn flow(&self, architecture: &Architecture, weights: Weights, pixels: Preprocessing) -> Result<Box<dyn Flow>> {
-        architecture.build((self.weights)(weights), pixels, &self.chosen.device, Precision::F32)
-    }
-
-    /// A world on the device, in 32 bits.
-    fn world(&self, info: &OracleInfo, weights: Weights) -> Result<Oracle> {
-        let weights = (self.weights)(weights);
-        info.clone().build(weights, &self.chosen.device, Precision::F32, self.chosen.batch)
-    }
 }
 
 /// How cases are carried out.
@@ -214,6 +186,3 @@ fn one(chosen: &Chosen, case: Case, terms: Terms, told: &mut Vec<String>, given_
     }
     checks.rows()
 }
-
-/// Of everything that the cases draw.
-const SEED: u64 = 31;

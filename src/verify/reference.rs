@@ -3,10 +3,10 @@
 
 use serde_json::Value;
 
-use super::Subject;
 use super::bounds::{self, LOGITS};
 use super::checks::Checks;
 use super::filled::Filled;
+use super::subject::Subject;
 use crate::classifier::{Architecture as Network, Classifier, ClassifierConfig, Pass};
 use crate::data::ImageShape;
 use crate::device::to_host;

@@ -8,7 +8,7 @@ use super::checks::{Row, Verdict};
 use crate::data::write_atomically;
 use crate::device::{DeviceChoice, DeviceReport};
 use crate::error::{Error, Result};
-use crate::figure::{Column, Table, Value};
+use crate::figure::Table;
 
 /// Version of the file.
 pub const FORMAT: u32 = 1;
@@ -79,25 +79,18 @@ impl Report {
 
     /// The rows, for the eye.
     pub fn table(&self) -> Table {
-        let number = |value: Option<f64>| value.map_or(Value::Nothing, |value| format!("{value:.1e}").into());
-        let row = |row: &Row| {
-            let [error, bound] = [row.error, row.bound].map(number);
-            vec![row.case.into(), row.check.clone().into(), error, bound, row.seconds.into(), row.judgement().into()]
-        };
-        Table {
-            id: "verify".into(),
-            title: "Reference cases on this device".into(),
-            caption: "Differences from 64-bit arithmetic on the CPU, or from the numbers of other implementations."
-                .into(),
-            columns: vec![
-                Column::new("case", 0),
-                Column::new("check", 0),
-                Column::new("largest error", 0),
-                Column::new("bound", 0),
-                Column::of("time", "s", 1),
-                Column::new("verdict", 0),
-            ],
-            rows: self.rows.iter().map(row).collect(),
-        }
+        let number = |value: Option<f64>| value.map(|value| format!("{value:.1e}"));
+        Table::of(&self.rows)
+            .words("case", |row: &Row| row.case)
+            .words("check", |row| row.check.clone())
+            .words("largest error", |row| number(row.error))
+            .words("bound", |row| number(row.bound))
+            .column("time", "s", 1, |row| row.seconds)
+            .words("verdict", Row::judgement)
+            .named(
+                "verify",
+                "Reference cases on this device",
+                "Differences from 64-bit arithmetic on the CPU, or from the numbers of other implementations.",
+            )
     }
 }

@@ -1,8 +1,8 @@
 //! Steps of training on the device beside the same steps in 64 bits on the CPU, as tests/classifier_reference/main.rs
 //! (`a_graphics_adapter_trains_as_the_cpu_does`) has them in 32.
 
-use super::Subject;
 use super::checks::Checks;
+use super::subject::Subject;
 use crate::classifier::{Architecture, ClassifierConfig, Trainee, TrainingSpec};
 use crate::data::ImageShape;
 use crate::error::Result;

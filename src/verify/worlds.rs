@@ -2,11 +2,11 @@
 
 use burn::tensor::Device;
 
-use super::Subject;
 use super::bounds::{self, Bounds};
 use super::checks::Checks;
 use super::flows::{beside, drawn, wide};
 use super::reference::sampled;
+use super::subject::Subject;
 use crate::device::to_host;
 use crate::error::{Error, Result};
 use crate::events::silent;

@@ -5,6 +5,7 @@ use super::Session;
 use super::export::ExportView;
 use super::fetch::FetchView;
 use super::judge::JudgeView;
+use super::ledger::of_figure;
 use super::log::Level;
 use super::validate::ValidateView;
 use crate::data::fetch::Fetched;
@@ -59,6 +60,24 @@ impl Session {
             Event::Judged(id, report) => self.judged(id, report),
             Event::Validated(id, found) => self.validated(id, *found),
             other => self.exchange.take(other),
+        }
+    }
+
+    /// The oracle was compared with real images.
+    fn validated(&mut self, id: JobId, found: (Validation, Option<Pairs>)) {
+        self.exchange.validated(id, found);
+        let view = self.exchange.validate.as_ref().filter(|view| view.job == id);
+        if let Some((figure, view)) = view.and_then(|view| Some((view.figures.first()?, view))) {
+            self.ledger.add(of_figure("validation", Some(&view.folder), &figure.provenance));
+        }
+    }
+
+    /// Classifiers were judged.
+    fn judged(&mut self, id: JobId, report: Box<Report>) {
+        self.exchange.judged(id, report);
+        let figures = self.exchange.judge.as_ref().filter(|view| view.job == id).map(|view| &view.figures);
+        if let Some(figure) = figures.and_then(|figures| figures.first()) {
+            self.ledger.add(of_figure("judgement of classifiers", None, &figure.provenance));
         }
     }
 

@@ -2,22 +2,23 @@
 
 use std::ops::ControlFlow;
 
-use super::Sink;
+use super::sink::Sink;
 use crate::error::{Error, Result};
 use crate::events::Events;
 use crate::verify::{VerifyEvent, VerifySpec, verify};
-use crate::worker::Control;
-use crate::worker::desk::{Desk, Line};
+use crate::worker::channels::Channels;
+use crate::worker::desk::Desk;
 use crate::worker::protocol::{Event, JobId};
+use crate::worker::shared::Control;
 
 /// Carries out every case and tells the report.
-pub fn carry_out(line: &Line, desk: &Desk, id: JobId, control: &Control) -> Result<String> {
+pub fn carry_out(channels: &Channels, desk: &Desk, id: JobId, control: &Control) -> Result<String> {
     let shown = desk.opened.as_ref().map(|opened| &opened.world);
-    let mut sink = Sink::new(line, &desk.interactive, shown, id, control);
+    let mut sink = Sink::new(channels, &desk.interactive, shown, id, control);
     let spec = VerifySpec { device: desk.chosen.report.used.choice, cases: Vec::new() };
     let report = verify(&spec, &mut sink)?;
     let (passed, sentence) = (report.passed, report.sentence.clone());
-    line.send(Event::Verified(Box::new(report)));
+    channels.send(Event::Verified(Box::new(report)));
     if passed { Ok(sentence) } else { Err(Error::Numeric(sentence)) }
 }
 
