@@ -60,6 +60,12 @@ fn values(at: &str, a: &Value, b: &Value, tolerance: Tolerance, all: &mut Vec<St
         (Value::Array(a), Value::Array(b)) => {
             if a.len() != b.len() {
                 all.push(format!("{at}: {} entries became {}", a.len(), b.len()));
+                let only = |these: &[Value], others: &[Value], what: &str| -> Vec<String> {
+                    let alone = these.iter().filter(|value| !others.contains(value));
+                    alone.map(|value| format!("{at}: {} is {what}", brief(value))).collect()
+                };
+                all.extend(only(a, b, "gone"));
+                return all.extend(only(b, a, "new"));
             }
             a.iter().zip(b).enumerate().for_each(|(i, (a, b))| values(&format!("{at}[{i}]"), a, b, tolerance, all));
         }
@@ -180,6 +186,7 @@ mod tests {
             "/more is new",
             "/name: \"a\" became \"b\"",
             "/short: 2 entries became 1",
+            "/short: 2 is gone",
             "/y: 1.0 became 1.01",
         ];
         assert_eq!(found, told);

@@ -9,7 +9,16 @@ use super::{room, sources};
 const MOST: usize = 4;
 
 /// Room → sizes of its circles above [`MOST`] today, largest first. A number may fall, never rise.
-const STANDING: &[(&str, &[usize])] = &[];
+const STANDING: &[(&str, &[usize])] = &[
+    // Faults, readings, adapters and the window's device know each other.
+    ("device", &[19]),
+    // The list of kinds, the spec, the cell and each kind of experiment know each other.
+    ("experiment", &[19]),
+    // `Flow` and `Engine` name those that implement them.
+    ("flow", &[10]),
+    // The law and its parts.
+    ("measure", &[5]),
+];
 
 /// Counts as an import: every name that a file brings in by `use crate::…`, `use super::…`, `use self::…` or `use child::…`, and
 /// every path in its code that begins so or with a module that the file knows by name (`child::f()`). A child that imports from
@@ -38,7 +47,9 @@ fn no_large_circle_of_files_inside_a_room() {
     for (room, sizes) in STANDING {
         let now = found.get(room).cloned().unwrap_or_default();
         let lower = sizes.iter().enumerate().any(|(i, size)| now.get(i).is_none_or(|now| now < size));
-        broken.extend(lower.then(|| format!("the circles of {room} have become smaller: write {now:?} into STANDING")));
+        broken.extend(lower.then(|| {
+            format!("the circles of {room} have become smaller: write those of {now:?} above {MOST} into STANDING")
+        }));
     }
     assert!(broken.is_empty(), "{}", broken.join("\n"));
 }

@@ -8,13 +8,13 @@ use std::path::{Component, Path};
 
 use serde::Deserialize;
 
-use super::{FLOWS, OracleInfo, check_names, preprocessing, sha256};
 use crate::data::read_bytes;
 use crate::error::{Error, Result, check_words};
 use crate::events::{Events, Progress};
 use crate::flow::Architecture;
 use crate::flow::import::{Checkpoint, Inferred, read_checkpoint};
 use crate::flow::weights::{self, Weights};
+use crate::oracle::info::{FLOWS, OracleInfo, check_names, preprocessing, sha256};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
