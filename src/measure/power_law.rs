@@ -15,6 +15,7 @@
 //!
 //! | file | what |
 //! |---|---|
+//! | `points` | the points of a law |
 //! | `curve` | the curve, and its least-squares fits |
 //! | `scatter` | levels of scatter, replicates |
 //! | `images` | how the test images move the points |
@@ -22,8 +23,6 @@
 //! | `forecast` | how many images until KL ≤ d |
 //! | `hold_out` | the law fitted without the largest N, beside what came there |
 //! | `test_images` | test: coverage where all runs share their test images |
-
-use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +35,7 @@ mod curve;
 mod forecast;
 mod hold_out;
 mod images;
+mod points;
 mod scatter;
 mod verdict;
 
@@ -43,75 +43,12 @@ pub use curve::Curve;
 pub use forecast::{Forecast, more_data};
 pub use hold_out::{HoldOut, hold_out};
 pub use images::TestImages;
+pub use points::{ImageError, Point, Variant};
 pub use scatter::Resampling;
 pub use verdict::{Comparison, Verdict, compare};
 
+use points::{Design, LARGEST_LOG};
 use scatter::{Replicate, Scatter};
-
-/// Values of log KL closer together than this are the same: there is nothing to fit.
-const SAME: f64 = 1e-9;
-
-/// A positive number with three digits, as people write it.
-fn plain(value: f64) -> String {
-    match value {
-        v if v >= 1e5 || (v != 0.0 && v < 1e-3) => format!("{v:.2e}"),
-        v if v >= 100.0 => format!("{v:.0}"),
-        v if v >= 1.0 => format!("{v:.2}"),
-        v => format!("{v:.4}"),
-    }
-}
-
-/// One trained model.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Point {
-    /// Number of training images.
-    pub n: f64,
-    /// Seed of the run; runs of one seed at several N may share what they were given.
-    pub seed: u64,
-    /// What falls with N, > 0: KL in nats, or any other distance.
-    pub value: f64,
-    /// Standard error of log value that comes from the images it was measured on, where all points were measured on the same;
-    /// 0 where it is not known.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub error: f64,
-}
-
-fn is_zero(error: &f64) -> bool {
-    *error == 0.0
-}
-
-/// Which law.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Variant {
-    /// a·N^(−α).
-    Pure,
-    /// a·N^(−α) + c, c ≥ 0.
-    Floor,
-}
-
-impl Variant {
-    /// Parameters of the curve.
-    fn parameters(self) -> usize {
-        match self {
-            Self::Pure => 2,
-            Self::Floor => 3,
-        }
-    }
-}
-
-/// How the intervals of a law hold the error of the test images, which all points share.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ImageError {
-    /// Not at all: nothing is known of it.
-    #[default]
-    Unknown,
-    /// As one number for all points, times each point's own standard error.
-    Common,
-    /// By drawing the images anew, whose values at every point are known.
-    Resampled,
-}
 
 /// A fitted law.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -158,72 +95,6 @@ pub struct PowerLaw {
     /// their error then is one number for all points.
     #[serde(skip)]
     replicates: Vec<Replicate>,
-}
-
-/// Points as the fits see them.
-struct Design<'a> {
-    /// log N.
-    x: Vec<f64>,
-    /// log value.
-    y: Vec<f64>,
-    /// Its standard error from the images that all points share.
-    error: Vec<f64>,
-    /// What is known of these images.
-    images: Option<&'a TestImages>,
-    /// Index of each point's seed.
-    seed: Vec<usize>,
-    /// Index of each point's N.
-    size: Vec<usize>,
-    seeds: usize,
-    sizes: usize,
-}
-
-impl<'a> Design<'a> {
-    fn of(points: &[Point], images: Option<&'a TestImages>) -> Result<Self> {
-        if let Some(other) = images.map(TestImages::points).filter(|&other| other != points.len()) {
-            return Err(Error::input(format!("test images of {other} points for a law of {}", points.len())));
-        }
-        for (i, point) in points.iter().enumerate() {
-            if !(point.n > 0.0 && point.n.is_finite() && point.value > 0.0 && point.value.is_finite()) {
-                let (n, value) = (point.n, point.value);
-                return Err(Error::input(format!(
-                    "point {i} has N = {n} and value {value}: a power law needs both > 0"
-                )));
-            }
-            if !(point.error >= 0.0 && point.error.is_finite()) {
-                let error = point.error;
-                return Err(Error::input(format!("point {i} has a standard error of {error}: it is a number ≥ 0")));
-            }
-        }
-        let seeds: Vec<u64> = points.iter().map(|p| p.seed).collect::<BTreeSet<_>>().into_iter().collect();
-        // Positive floats sort as their bits do.
-        let sizes: Vec<u64> = points.iter().map(|p| p.n.to_bits()).collect::<BTreeSet<_>>().into_iter().collect();
-        Ok(Self {
-            x: points.iter().map(|p| p.n.ln()).collect(),
-            y: points.iter().map(|p| p.value.ln()).collect(),
-            error: points.iter().map(|p| p.error).collect(),
-            images,
-            seed: points.iter().map(|p| seeds.partition_point(|&s| s < p.seed)).collect(),
-            size: points.iter().map(|p| sizes.partition_point(|&s| s < p.n.to_bits())).collect(),
-            seeds: seeds.len(),
-            sizes: sizes.len(),
-        })
-    }
-
-    /// How replicates hold the error of the test images.
-    fn image_error(&self) -> ImageError {
-        match self.images {
-            Some(_) => ImageError::Resampled,
-            None if self.error.iter().any(|&error| error > 0.0) => ImageError::Common,
-            None => ImageError::Unknown,
-        }
-    }
-
-    /// Whether all values are equal but for rounding.
-    fn is_flat(&self) -> bool {
-        let (low, high) = self.y.iter().fold((f64::MAX, f64::MIN), |(low, high), &y| (low.min(y), high.max(y)));
-        high - low < SAME
-    }
 }
 
 /// Fits one law to `points`, whose test images' error is one number for all. Same points and `seed`: same intervals.
@@ -340,9 +211,6 @@ impl PowerLaw {
         self.points.iter().map(|point| point.n).fold(0.0, f64::max)
     }
 }
-
-/// Numbers beyond e^700 are kept there: they stay finite, and JSON has no infinity.
-const LARGEST_LOG: f64 = 700.0;
 
 #[cfg(test)]
 mod test_images;

@@ -3,7 +3,7 @@
 use nalgebra::{Matrix3, Vector3};
 use serde::{Deserialize, Serialize};
 
-use super::{LARGEST_LOG, Variant};
+use super::points::{LARGEST_LOG, Variant};
 
 /// Exponents beyond this mean that all but the smallest N sit on the floor: α has become arbitrary.
 pub(super) const STEEPEST: f64 = 10.0;

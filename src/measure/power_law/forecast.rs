@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{LARGEST_LOG, PowerLaw, Variant, plain};
+use super::PowerLaw;
+use super::points::{LARGEST_LOG, Variant, plain};
 use crate::error::{Error, Result};
 use crate::measure::bootstrap::quantile;
 use crate::measure::interval::Estimate;

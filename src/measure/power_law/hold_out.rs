@@ -8,7 +8,8 @@
 use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 
-use super::{Curve, Point, PowerLaw, TestImages, compare, plain};
+use super::points::{LARGEST_LOG, plain};
+use super::{Curve, Point, PowerLaw, TestImages, compare};
 use crate::error::{Error, Result};
 use crate::measure::bootstrap::quantile;
 use crate::measure::interval::{Estimate, Interval, Z95, over_seeds};
@@ -86,7 +87,7 @@ fn forecast(law: &PowerLaw, n: f64, runs: usize, moves: Option<&[f64]>, seed: Se
     };
     let mut draws: Vec<f64> = law.drawn().iter().enumerate().map(draw).collect();
     draws.sort_unstable_by(f64::total_cmp);
-    let end = |level: f64| quantile(&draws, level).min(super::LARGEST_LOG).exp();
+    let end = |level: f64| quantile(&draws, level).min(LARGEST_LOG).exp();
     Estimate::new(law.value(n), Interval { low: end(0.025), high: end(0.975) })
 }
 

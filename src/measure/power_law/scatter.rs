@@ -22,7 +22,7 @@ use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 
 use super::curve::Curve;
 use super::images::directions;
-use super::{Design, Variant};
+use super::points::{Design, Variant};
 use crate::error::{Error, Result};
 use crate::measure::bootstrap::REPLICATES;
 use crate::units::Seed;

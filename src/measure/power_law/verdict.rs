@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::points::{Design, plain};
 use super::scatter::by_chance;
-use super::{Design, Point, PowerLaw, TestImages, Variant, fit_on, plain};
+use super::{Point, PowerLaw, TestImages, Variant, fit_on};
 use crate::error::Result;
 use crate::units::Seed;
 
