@@ -16,6 +16,7 @@
 //! | `fetch` | corpora by name |
 //! | `kinds` | what a folder is |
 //! | `space` | what this machine has room for |
+//! | `store`, `ticket`, `json` | works that are stopped and go on: their pieces, what they were begun with; JSON files |
 //! | `write`, `parts`, `alone` | whole files or none; temporary files; what only one process at a time may do |
 
 mod alone;
@@ -27,6 +28,7 @@ pub mod fetch;
 mod fid_stats;
 mod folder;
 mod idx;
+mod json;
 mod kinds;
 mod levels;
 mod names;
@@ -38,8 +40,10 @@ mod parts;
 pub(crate) mod pickle;
 mod source;
 mod space;
+mod store;
 mod stream;
 mod table;
+mod ticket;
 mod tiff;
 mod world;
 mod write;
@@ -52,6 +56,7 @@ pub use classes::{listed, numerals, places};
 pub use fid_stats::{FidStatistics, read_fid_statistics};
 pub use folder::{read_folder, read_image_files};
 pub use idx::read_idx;
+pub use json::{read_json, write_json};
 pub use kinds::{Kind, nothing_else_in};
 pub use levels::{Levels, joined, range_of};
 pub(crate) use npy::{Array, Types, Values, read_npy_file};
@@ -60,8 +65,10 @@ pub use open::{open, open_dataset, open_dataset_within, open_split, open_test, o
 pub use parts::{host_name, is_vacant, machine, sweep_parts};
 pub(crate) use source::{CUT_SHORT, WHOLE, open_file, open_regular, read_bounded, read_bytes, read_text, said};
 pub use space::{bytes_within, least_of_picture, memory_for, room_for, size_to_tell};
-pub use stream::NpzImages;
+pub use store::{PARTS, Pieces, Store, StoreKind};
+pub use stream::{NpzImages, holds_images};
 pub use table::{Column, Stored, write_table};
+pub use ticket::{Ticket, another, fields, settle, settle_text};
 pub use world::{WorldBatch, add_npz_in_pieces, write_npz, write_npz_in_pieces};
 pub use write::{contact_sheet, encode_png, encode_png16, write_atomically, write_named, write_png};
 

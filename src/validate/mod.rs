@@ -35,6 +35,7 @@ use std::path::{Path, PathBuf};
 use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
 
+use crate::data::Store;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::oracle::evaluate::{Evaluation, evaluate};
@@ -51,7 +52,6 @@ pub use spot::OnTheSpot;
 pub use tables::tables;
 pub use verdict::{ClassTexture, Fidelity, Pair, Pairs};
 
-use kept::Kept;
 use real::{Real, name_of};
 
 /// Fewest images of any set that figures are made of.
@@ -173,7 +173,7 @@ struct Work<'a> {
     world: &'a World,
     info: &'a OracleInfo,
     device: &'a Device,
-    kept: Kept,
+    store: Store,
 }
 
 impl ValidateSpec {
@@ -205,8 +205,8 @@ impl ValidateSpec {
 /// and a validation that was stopped goes on with them; the report is [`write_report`]'s.
 ///
 /// # Errors
-/// When the spec cannot be carried out, the corpus does not fit the oracle, the folder holds another validation, the device or the disk
-/// fails, or the caller stops.
+/// When the spec cannot be carried out, the corpus does not fit the oracle, the folder holds another validation or another process
+/// works in it, the device or the disk fails, or the caller stops.
 pub fn validate(
     world: &World,
     info: &OracleInfo,
@@ -216,8 +216,9 @@ pub fn validate(
     events: &mut dyn Events<ValidateEvent>,
 ) -> Result<(Validation, Option<Pairs>)> {
     spec.validate()?;
-    let kept = Kept::begin(folder, spec, &info.weights_sha256)?;
-    let work = Work { spec, world, info, device, kept };
+    let store = kept::begin(folder, spec, &info.weights_sha256)?;
+    let _lock = store.lock()?;
+    let work = Work { spec, world, info, device, store };
     let real = Real::open(&work)?;
     let likelihood = work.likelihood(&real, events)?;
     let (round_trip, stability) = made::exactness(&work, &real, &mut work.stage(Stage::Exactness, events))?;
@@ -254,7 +255,7 @@ impl Work<'_> {
             return Ok(None);
         }
         let (flow, held_out, seed) = (self.world.flow(), &real.held_out, self.spec.seed);
-        self.kept.value(&format!("likelihood-{}.json", name_of(held_out)), || {
+        self.store.value(&format!("likelihood-{}.json", name_of(held_out)), || {
             evaluate(flow, held_out, seed, &mut self.stage(Stage::Likelihood, events)).map(Some)
         })
     }
