@@ -51,14 +51,14 @@ impl StoreKind {
 #[derive(Debug)]
 pub struct Store {
     parts: Option<PathBuf>,
-    busy: String,
+    /// What is made of them.
+    result: &'static str,
 }
 
 impl Store {
     /// The store of a folder whose ticket nobody looks at; of none, one that keeps nothing.
     pub fn of(folder: Option<&Path>, kind: &StoreKind) -> Self {
-        let busy = format!("another process is writing this {}: wait for it, or stop it", kind.result);
-        Self { parts: folder.map(|folder| folder.join(PARTS)), busy }
+        Self { parts: folder.map(|folder| folder.join(PARTS)), result: kind.result }
     }
 
     /// Takes a folder: a new one, or one in which this very work was begun.
@@ -80,14 +80,15 @@ impl Store {
     }
 
     /// Makes the folder of the pieces, and keeps others out of it for as long as the result lives. What killed processes left
-    /// unfinished goes.
+    /// unfinished goes. The process that was waited for may have completed the work, and removed its pieces: look first.
     ///
     /// # Errors
     /// When another process is at work, or the system refuses.
     pub fn lock(&self) -> Result<Option<File>> {
         let Some(parts) = &self.parts else { return Ok(None) };
         std::fs::create_dir_all(parts).map_err(|e| Error::io(parts, e))?;
-        let lock = alone(&parts.join(LOCK), &self.busy)?;
+        let busy = format!("another process is writing this {}: wait for it, or stop it", self.result);
+        let lock = alone(&parts.join(LOCK), &busy)?;
         sweep_parts(parts);
         Ok(Some(lock))
     }
@@ -120,15 +121,14 @@ impl Store {
         self.piece(name, |path| read_json(path).ok().flatten(), make, |path, value| write_json(path, value))
     }
 
-    /// Removes the pieces: what they were kept for is complete.
-    ///
-    /// # Errors
-    /// When another process is at work, or the system refuses.
-    pub fn finish(&self) -> Result<()> {
-        let Some(parts) = self.parts.as_ref().filter(|parts| parts.exists()) else { return Ok(()) };
+    /// Removes the pieces: what they were kept for is complete, whether they can be removed or not.
+    pub fn finish(&self) {
+        let Some(parts) = self.parts.as_ref().filter(|parts| parts.exists()) else { return };
         // Not held while the folder goes: some systems do not remove what is open.
-        self.lock().map(drop)?;
-        remove_folder(parts)
+        if let Err(error) = self.lock().map(drop).and_then(|()| remove_folder(parts)) {
+            let result = self.result;
+            tracing::warn!("the {result} is complete, but the pieces it was made of could not be removed: {error}");
+        }
     }
 }
 

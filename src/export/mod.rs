@@ -240,9 +240,7 @@ pub fn export(
         None => work.make(&store, events)?,
     };
     // As large as the dataset itself, and of no more use.
-    if let Err(error) = store.finish() {
-        tracing::warn!("the dataset is complete, but the pieces it was made of could not be removed: {error}");
-    }
+    store.finish();
     Ok(manifest)
 }
 

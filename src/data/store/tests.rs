@@ -24,9 +24,9 @@ fn pieces(folder: &Path, items: usize) -> Pieces {
 /// Lists the first squares and their number, stopped after so many pieces; how many were made.
 fn count(folder: &Path, items: usize, most: usize) -> Result<usize> {
     let store = Store::begin(folder, &KIND, &Ticket { weights_sha256: "weights".into(), spec: items })?;
+    let lock = store.lock()?;
     let (result, mut made) = (folder.join(RESULT), 0);
     if !result.is_file() {
-        let _lock = store.lock()?;
         let pieces = pieces(folder, items);
         let read = |path: &Path| std::fs::read(path).unwrap();
         for range in pieces.missing("bin", |path, items| read(path).len() == 8 * items) {
@@ -38,12 +38,10 @@ fn count(folder: &Path, items: usize, most: usize) -> Result<usize> {
         }
         let mut all: Vec<u8> = pieces.ranges().flat_map(|range| read(&pieces.file(&range, "bin"))).collect();
         all.extend(store.value("items.json", || Ok(items))?.to_le_bytes());
-        // Another process may have been first.
-        if !result.is_file() {
-            write_atomically(&result, |out| out.write_all(&all))?;
-        }
+        write_atomically(&result, |out| out.write_all(&all))?;
     }
-    store.finish()?;
+    drop(lock);
+    store.finish();
     Ok(made)
 }
 
@@ -80,18 +78,11 @@ fn whatever_happens_on_the_way_the_end_is_the_same() {
         let (folder, mut rng) = (place.path().join("out"), Seed(1).rng(trial));
         let items = rng.random_range(1..60);
         for _ in 0..rng.random_range(0..5) {
-            // Stopped before the last piece that is missing: the work is never complete here.
-            let stopped = count(&folder, items, 0);
-            assert!(matches!(stopped, Err(Error::Cancelled)), "{stopped:?}");
-            let _lock = Store::of(Some(&folder), &KIND).lock().unwrap();
-            let pieces = pieces(&folder, items);
-            let some: Vec<Range<usize>> = pieces.ranges().filter(|_| rng.random_bool(0.5)).skip(1).collect();
-            for range in some {
-                std::fs::write(pieces.file(&range, "bin"), numbers(range)).unwrap();
+            let stopped = count(&folder, items, rng.random_range(0..4));
+            assert!(matches!(stopped, Ok(_) | Err(Error::Cancelled)), "{stopped:?}");
+            if stopped.is_err() {
+                disturb(&pieces(&folder, items), &mut rng);
             }
-            disturb(&pieces, &mut rng);
-            let first = pieces.file(&(0..items.min(7)), "bin");
-            let _ = std::fs::remove_file(first);
         }
         let both = rayon::join(|| count(&folder, items, usize::MAX), || count(&folder, items, usize::MAX));
         assert!(both.0.is_ok() || both.1.is_ok(), "{both:?}");
@@ -140,5 +131,5 @@ fn without_a_folder_nothing_is_kept() {
     let store = Store::of(None, &KIND);
     assert!(store.lock().unwrap().is_none());
     assert_eq!((store.value("a", || Ok(1)).unwrap(), store.value("a", || Ok(2)).unwrap()), (1, 2));
-    store.finish().unwrap();
+    store.finish();
 }
