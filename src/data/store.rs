@@ -169,12 +169,15 @@ impl Pieces {
     ) -> impl Iterator<Item = Range<usize>> + 'a {
         self.ranges().filter(move |range| {
             let file = self.file(range, ending);
-            let there = file.is_file() && sound(&file, range.len());
-            if !there {
-                // Mostly there is none. One that cannot be removed is told of by who writes it.
+            if !file.is_file() {
+                return true;
+            }
+            let sound = sound(&file, range.len());
+            if !sound {
+                // One that cannot be removed is told of by who writes it.
                 let _ = std::fs::remove_file(&file);
             }
-            !there
+            !sound
         })
     }
 
