@@ -17,7 +17,7 @@
 //! | `kinds` | what a folder is |
 //! | `space` | what this machine has room for |
 //! | `store`, `ticket`, `json` | works that are stopped and go on: their pieces, what they were begun with; JSON files |
-//! | `write`, `parts`, `alone` | whole files or none; temporary files; what only one process at a time may do |
+//! | `write`, `parts`, `alone`, `hash` | whole files or none; temporary files; what only one process at a time may do; SHA-256 |
 
 mod alone;
 mod archive;
@@ -27,6 +27,7 @@ mod classes;
 pub mod fetch;
 mod fid_stats;
 mod folder;
+mod hash;
 mod idx;
 mod json;
 mod kinds;
@@ -55,6 +56,7 @@ pub use cifar::{read_cifar10, read_cifar100};
 pub use classes::{listed, numerals, places};
 pub use fid_stats::{FidStatistics, read_fid_statistics};
 pub use folder::{read_folder, read_image_files};
+pub use hash::{sha256, sha256_of_file};
 pub use idx::read_idx;
 pub use json::{read_json, write_json};
 pub use kinds::{Kind, nothing_else_in};

@@ -6,11 +6,10 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::{DepthCost, ExportEvent, ExportSpec, Format, Stage, Work};
-use crate::data::{DATASET, ImageShape, read_json, write_atomically, write_json};
+use crate::data::{DATASET, ImageShape, read_json, sha256_of_file, write_atomically, write_json};
 use crate::error::Result;
 use crate::events::{Events, Progress};
 use crate::experiment::Facts;
-use crate::flow::weights::sha256;
 use crate::measure::Estimate;
 use crate::oracle::posterior::Prior;
 use crate::oracle::rounding::Rounding;
@@ -141,7 +140,7 @@ impl Manifest {
     ) -> Result<()> {
         for name in names {
             let mut told = |progress: Progress| events.emit(ExportEvent { stage: Stage::Hashing, progress });
-            let sum = sha256(&work.folder.join(&name), &mut told)?;
+            let sum = sha256_of_file(&work.folder.join(&name), &mut told)?;
             self.files.insert(name, sum);
         }
         Ok(())

@@ -9,11 +9,10 @@ use rayon::prelude::*;
 
 use super::pieces::SplitImages;
 use super::{ExportEvent, Format, Stage};
-use crate::data::{ImageShape, encode_png, encode_png16, read_bytes, write_atomically};
+use crate::data::{ImageShape, encode_png, encode_png16, read_bytes, sha256, write_atomically};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::oracle::export::file_name;
-use crate::oracle::folder::sha256;
 
 /// Folders of the classes. ImageFolder numbers classes in the order of their sorted names: where that is not the world's order, names begin
 /// with their number.

@@ -7,16 +7,15 @@ use std::path::Path;
 
 use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
-use crate::data::{read_bytes, write_atomically};
+use crate::data::{read_bytes, sha256, sha256_of_file, write_atomically, write_json};
 use crate::device::largest_buffer;
 use crate::error::{Error, Result, check_name, check_words, in_line};
 use crate::events::{Events, Progress, silent};
 use crate::flow::import::{Checkpoint, Inferred, read_checkpoint};
 use crate::flow::preprocess::Preprocessing;
 use crate::flow::tarflow::TarFlowOracle;
-use crate::flow::weights::{self, Storage, Weights};
+use crate::flow::weights::{Storage, Weights};
 use crate::flow::{Architecture, Precision};
 use crate::oracle::evaluate::Evaluation;
 use crate::oracle::library;
@@ -203,7 +202,7 @@ fn read_folder(folder: &Path, events: &mut dyn Events<Progress>) -> Result<(Orac
     let info: OracleInfo = serde_json::from_slice(&text).map_err(|e| Error::file(&path, e.to_string()))?;
     check_names(&info).map_err(|cause| Error::file(&path, cause))?;
     let weights_path = folder.join(WEIGHTS);
-    check_hash(&weights_path, &weights::sha256(&weights_path, events)?, &info)?;
+    check_hash(&weights_path, &sha256_of_file(&weights_path, events)?, &info)?;
     let checkpoint = read_checkpoint(&weights_path, events)?;
     check_architecture(&path, &checkpoint.inferred.architecture, &info)?;
     Ok((info, checkpoint.weights))
@@ -262,7 +261,7 @@ fn describe_checkpoint(path: &Path, events: &mut dyn Events<Progress>) -> Result
         class_names: (0..classes).map(|c| c.to_string()).collect(),
         preprocessing: preprocessing(&architecture, pixels),
         pixels,
-        weights_sha256: weights::sha256(path, events)?,
+        weights_sha256: sha256_of_file(path, events)?,
         storage: "as published".into(),
         inferred: Some(sentences),
         flows: Vec::new(),
@@ -281,11 +280,6 @@ pub fn preprocessing(architecture: &Architecture, pixels: Preprocessing) -> Stri
             format!("zero-padded to the flow's side, {}", pixels.describe())
         }
     }
-}
-
-/// Lower-case hexadecimal SHA-256.
-pub fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// What there is to know about a trained flow whose weights are stored in that format; their hash is still to be filled in.
@@ -349,8 +343,6 @@ pub fn write(
     let mut info = describe(spec, trained, spec.storage, device, finished, drift);
     info.weights_sha256 = sha256(&bytes);
     write_atomically(&folder.join(WEIGHTS), |file| file.write_all(&bytes))?;
-    let path = folder.join(DESCRIPTION);
-    let text = serde_json::to_vec_pretty(&info).map_err(|e| Error::file(&path, e.to_string()))?;
-    write_atomically(&path, |file| file.write_all(&text))?;
+    write_json(&folder.join(DESCRIPTION), &info)?;
     Ok(info)
 }

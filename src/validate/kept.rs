@@ -4,9 +4,8 @@
 use std::path::Path;
 
 use super::ValidateSpec;
-use crate::data::{Column, Store, StoreKind, Stored, Ticket, read_array, write_table};
+use crate::data::{Column, Store, StoreKind, Stored, Ticket, read_array, sha256, write_table};
 use crate::error::Result;
-use crate::oracle::folder::sha256;
 
 /// What its pieces are kept for.
 pub const VALIDATION: StoreKind =
