@@ -64,7 +64,7 @@ pub use levels::{Levels, joined, range_of};
 pub(crate) use npy::{Array, Types, Values, read_npy_file};
 pub use npz::{read_array, read_logp, read_npz, read_rows};
 pub use open::{open, open_dataset, open_dataset_within, open_split, open_test, open_test_within};
-pub use parts::{host_name, is_vacant, machine, sweep_parts};
+pub use parts::{host_name, machine, sweep_all_parts, sweep_parts};
 pub(crate) use source::{CUT_SHORT, WHOLE, open_file, open_regular, read_bounded, read_bytes, read_text, said};
 pub use space::{bytes_within, least_of_picture, memory_for, room_for, size_to_tell};
 pub use store::{PARTS, Pieces, Store, StoreKind};

@@ -117,6 +117,9 @@ fn another_work_and_another_process_are_refused() {
     std::fs::remove_file(folder.join(KIND.ticket)).unwrap();
     assert!(refused(&folder, 8).contains("is not empty; choose a new folder for the list of numbers"));
     std::fs::remove_dir_all(folder.join(PARTS)).unwrap();
+    std::fs::write(folder.join("mine.txt"), "mine").unwrap();
+    assert!(refused(&folder, 8).contains("is not empty"));
+    std::fs::remove_file(folder.join("mine.txt")).unwrap();
     // What a process killed in its first moment leaves is in nobody's way.
     std::fs::write(folder.join(".count.json.here.7.Xy12Zq.part"), "{").unwrap();
     assert_eq!(refused(&folder, 8), "cancelled");

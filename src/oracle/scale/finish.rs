@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 use super::job::{InputRecord, Job};
 use super::log::{Log, blank};
 use super::{Computer, Images, Outcome, ScaleEvent, ScaleSpec, frame, shard_path};
-use crate::data::{Column, Stored, in_turn, read_json, sha256_of_file, sweep_parts, write_json, write_table};
+use crate::data::{
+    Column, Stored, in_turn, read_json, sha256_of_file, sweep_all_parts, sweep_parts, write_json, write_table,
+};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
 use crate::flow::{Precision, Scores};
@@ -101,7 +103,12 @@ pub fn finish(
     let report = match finished(folder, job)? {
         Some(report) => report,
         None => {
-            sweep(folder, held.is_some())?;
+            // What killed writers left behind: where there are no locks, another may be writing the same result.
+            if held.is_some() {
+                sweep_all_parts(folder)
+            } else {
+                sweep_parts(folder)
+            };
             write(computer, images, spec, job, (folder, &logs), events)?
         }
     };
@@ -157,24 +164,6 @@ fn exact_for(job: &Job) -> String {
     }
 }
 
-/// Removes what killed writers of the result left behind: all of it where this one is `alone`, for job.json is there; otherwise another may
-/// be writing the same result.
-fn sweep(folder: &Path, alone: bool) -> Result<()> {
-    if !alone {
-        sweep_parts(folder);
-        return Ok(());
-    }
-    let entries = std::fs::read_dir(folder).map_err(|e| Error::io(folder, e))?;
-    for entry in entries {
-        let path = entry.map_err(|e| Error::io(folder, e))?.path();
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        if name.starts_with('.') && name.ends_with(".part") {
-            std::fs::remove_file(&path).map_err(|e| Error::io(&path, e))?;
-        }
-    }
-    Ok(())
-}
-
 /// What the shards know of some images.
 fn sheet(world: &World, job: &Job, logs: &[Log], images: &Range<usize>) -> Result<Scores> {
     let classes = job.classes.len();
@@ -226,20 +215,4 @@ fn measure(computer: &Computer<'_>, images: &Images, job: &Job, logs: &[Log]) ->
     let scores = sheet(computer.world, job, logs, &first)?;
     let x = images.x(first, computer.world)?;
     compare(computer.info, folder::read(computer.oracle)?.1, &x, &scores, &job.settings)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn another_writer_is_left_in_peace_where_there_are_no_locks() {
-        let folder = tempfile::tempdir().unwrap();
-        let theirs = folder.path().join(".posteriors.npz.elsewhere.7.Xy12Zq.part");
-        std::fs::File::create(&theirs).unwrap();
-        sweep(folder.path(), false).unwrap();
-        assert!(theirs.exists());
-        sweep(folder.path(), true).unwrap();
-        assert!(!theirs.exists());
-    }
 }
