@@ -21,15 +21,17 @@ pub struct Ticket<S> {
 /// Writes a ticket where there is none. `refusal` says what is wrong with one that is there, if anything is.
 ///
 /// # Errors
-/// The refusal; names a file that cannot be read or written.
+/// The refusal; names a file that is no such ticket, or cannot be read or written.
 pub fn settle<T: Serialize + DeserializeOwned>(
     path: &Path,
     ticket: &T,
     refusal: impl FnOnce(&T) -> Option<Error>,
 ) -> Result<()> {
-    match read_json(path)? {
-        Some(found) => refusal(&found).map_or(Ok(()), Err),
-        None => write_json(path, ticket),
+    match read_json(path) {
+        Ok(Some(found)) => refusal(&found).map_or(Ok(()), Err),
+        Ok(None) => write_json(path, ticket),
+        Err(Error::File { cause, .. }) => Err(Error::file(path, format!("{cause}; choose another folder"))),
+        Err(error) => Err(error),
     }
 }
 

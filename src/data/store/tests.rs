@@ -108,6 +108,11 @@ fn another_work_and_another_process_are_refused() {
     assert_eq!(refused(&folder, 8), "cancelled");
     let said = refused(&folder, 9);
     assert!(said.contains("count.json") && said.contains("holds another count (spec is 8 there, 9 here)"), "{said}");
+    let foreign = place.path().join("foreign");
+    std::fs::create_dir(&foreign).unwrap();
+    std::fs::write(foreign.join(KIND.ticket), "{}").unwrap();
+    let said = refused(&foreign, 8);
+    assert!(said.contains("count.json: cannot be read") && said.contains("choose another folder"), "{said}");
     let lock = Store::of(Some(&folder), &KIND).lock().unwrap();
     let said = refused(&folder, 8);
     assert!(said.contains(PARTS) && said.contains("another process is writing this list of numbers"), "{said}");
