@@ -60,7 +60,7 @@ fn resnet(file: &str) -> Weights {
 
 /// Images with values between 0 and 1.
 fn images(reference: &Value, which: &str) -> (Vec<f32>, ImageShape) {
-    let filled = Filled::described(&reference[which], reference["seed"].as_u64().unwrap());
+    let filled = Filled::described(&reference[which], reference["seed"].as_u64().unwrap()).unwrap();
     let [_, channels, height, width] = filled.shape[..] else { panic!("{which} are no images") };
     (filled.values, ImageShape { channels, height, width })
 }

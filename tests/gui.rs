@@ -45,6 +45,8 @@ mod tour;
 mod training;
 #[path = "gui/validate.rs"]
 mod validate;
+#[path = "gui/verify.rs"]
+mod verify;
 #[path = "gui/walk.rs"]
 mod walk;
 #[path = "gui/words.rs"]

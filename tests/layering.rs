@@ -1,4 +1,10 @@
-//! The rooms of docs/architecture.md: who may import whom, and who may name what. Scans the source text.
+//! The rooms of docs/architecture.md: who may import whom, and who may name what, and circles inside a room. Scans the source
+//! text.
+
+#[path = "layering/circles.rs"]
+mod circles;
+#[path = "layering/imports.rs"]
+mod imports;
 
 use std::path::Path;
 
@@ -42,6 +48,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         "validate",
         &["error", "units", "events", "provenance", "data", "flow", "oracle", "classifier", "measure", "figure"],
     ),
+    ("verify", &["error", "units", "events", "device", "data", "flow", "oracle", "classifier", "figure"]),
     // The device's name goes into the record of every oracle that a ranking of corpora trains.
     ("run", &["error", "units", "events", "device", "data", "figure", "flow", "oracle", "classifier", "experiment"]),
 ];
@@ -74,6 +81,7 @@ const ENGINE: &[&str] = &[
     "export",
     "judge",
     "validate",
+    "verify",
     "run",
 ];
 
@@ -90,6 +98,8 @@ const WORDS: &[(&[&str], &[&str])] = &[
             "src/data/fetch/",
             // A batch's pieces run side by side: burn's graph may not be shared with the pool its kernels use.
             "src/gradients/mod.rs",
+            // A case that hangs is left behind on its thread.
+            "src/verify/isolate.rs",
             // Each of several devices is driven by a thread of its own.
             "src/device/many.rs",
             // Each client of `serve` has a thread that passes its bytes on.
@@ -273,4 +283,80 @@ fn no_file_is_read_raw() {
         "read these through data::read_text, read_bytes, read_bounded or open_regular:\n{}",
         raw.join("\n")
     );
+}
+
+/// What in a line of code defines a colour: egui's names and makers of colours, hex numbers of 24 bits, three hex bytes in brackets, and hex
+/// strings of style sheets.
+fn colour_in(code: &str) -> Option<String> {
+    const NAMES: &[&str] = &["Color32::", "Rgba::", "Hsva::", "hex_color!"];
+    let digits = |text: &str| text.chars().take_while(char::is_ascii_hexdigit).count();
+    let ends = |text: &str| text.chars().next().is_none_or(|c| !c.is_alphanumeric() && c != '_');
+    let hex = |mark: &str, lengths: &[usize]| {
+        let found = code.match_indices(mark).map(|(at, _)| &code[at + mark.len()..]);
+        found.filter(|rest| lengths.contains(&digits(rest)) && ends(&rest[digits(rest)..])).map(str::to_owned).next()
+    };
+    let bytes = |list: &str| {
+        let parts: Vec<&str> = list.split(']').next().unwrap_or_default().split(',').map(str::trim).collect();
+        parts.len() == 3 && parts.iter().all(|part| part.strip_prefix("0x").is_some_and(|hex| digits(hex) == 2))
+    };
+    let named = NAMES.iter().find(|name| code.contains(**name)).map(|name| (*name).to_owned());
+    let triple = || code.split('[').skip(1).find(|list| bytes(list)).map(str::to_owned);
+    named
+        .or_else(|| hex("0x", &[6]))
+        .or_else(|| hex("\"#", &[3, 6, 8]))
+        .or_else(|| hex(":#", &[3, 6, 8]))
+        .or_else(triple)
+}
+
+/// Every colour of files and of the window lies in the palette of the figures or in the theme of the window, where tests measure contrasts.
+#[test]
+fn colours_are_defined_in_the_palette_and_the_theme() {
+    const PLACES: &[&str] = &["src/figure/palette.rs", "src/gui/theme.rs"];
+    let (mut broken, mut seen) = (Vec::new(), 0);
+    for (file, text) in sources() {
+        if !["src/figure/", "src/gui/"].iter().any(|room| file.starts_with(room)) || file.contains("tests") {
+            continue;
+        }
+        let before_tests = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+        for (line, code) in code(before_tests) {
+            let Some(colour) = colour_in(code) else { continue };
+            match PLACES.contains(&file.as_str()) {
+                true => seen += 1,
+                false => broken.push(format!("{file}:{line}: defines the colour {colour}")),
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+    assert!(seen > 30, "the scan no longer sees the palette and the theme");
+    for colour in ["Color32::WHITE", "x(0x2f6fb0, 1)", "[[0x00, 0x60, 0xa6], y]", "\"#fff\"", "style=\"fill:#e3e6ea\""]
+    {
+        assert!(colour_in(colour).is_some(), "{colour}");
+    }
+    for other in ["fn ink() -> Color32 {", "0x1f", "[0x00, 0x3c]", "\"#{r:02x}{g:02x}\"", "#[derive(Debug)]", "\"#42\""]
+    {
+        assert_eq!(colour_in(other), None, "{other}");
+    }
+}
+
+/// Files that a text names between backticks: paths, and bare names of sources.
+fn files_named(text: &str) -> impl Iterator<Item = &str> {
+    let spans = text.split('`').skip(1).step_by(2);
+    spans.filter(|span| !span.contains([' ', ':', '(', '{', '<']) && (span.contains('/') || span.ends_with(".rs")))
+}
+
+/// The recipes of docs/architecture.md name files and folders that exist: a path from the root or from `src/`, or a source's bare name.
+#[test]
+fn recipes_name_files_that_exist() {
+    let text = std::fs::read_to_string("docs/architecture.md").unwrap();
+    let recipes = text.split("\n## ").find(|chapter| chapter.starts_with("To add")).expect("the chapter of recipes");
+    let sources = sources();
+    let exists = |named: &str| {
+        let bare = !named.contains('/') && sources.iter().any(|(file, _)| file.ends_with(&format!("/{named}")));
+        bare || Path::new(named).exists() || Path::new("src").join(named).exists()
+    };
+    let named: Vec<&str> = files_named(recipes).collect();
+    let gone: Vec<&&str> = named.iter().filter(|named| !exists(named)).collect();
+    assert!(gone.is_empty(), "docs/architecture.md tells to open {gone:?}");
+    assert!(named.len() > 10, "the recipes were not found");
+    assert_eq!(files_named("`a/b`, `Flow`, `c.rs`, `d/ e`, `A::B`, d/f").collect::<Vec<_>>(), ["a/b", "c.rs"]);
 }

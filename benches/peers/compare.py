@@ -1,4 +1,4 @@
-"""Bayescope beside PyTorch on the same machine, in alternation: the table of the README's section Speed.
+"""Bayescope beside PyTorch on the same machine, in alternation: the table of docs/performance.md, Beside PyTorch.
 
     python3 -m venv /tmp/venv && /tmp/venv/bin/pip install torch torchvision
     git clone https://github.com/apple/ml-tarflow /tmp/ml-tarflow          # the paper's code; its licence does not let us ship it

@@ -71,6 +71,16 @@ impl Trainee {
         Self::of(classifier, optimizer(spec), spec, seed, device)
     }
 
+    /// The same classifier at the same start in 64 bits on the CPU, by burn's tensors: what the steps of a device are held against.
+    ///
+    /// # Errors
+    /// When the network does not fit the images.
+    pub fn in_64_bits(config: &ClassifierConfig, spec: &TrainingSpec, seed: Seed) -> Result<Self> {
+        let device = Device::flex();
+        let classifier = Classifier::new(config, seed.split("weights"), &device.clone().autodiff(), Precision::F64)?;
+        Self::of(classifier, optimizer(spec), spec, seed, &device)
+    }
+
     /// At the start, from arrays of another task ([`Classifier::from_pretrained`]).
     ///
     /// # Errors

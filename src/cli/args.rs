@@ -2,35 +2,41 @@
 
 mod bayes;
 mod bench;
+mod common;
 mod evaluate;
+mod evidence;
 mod export;
+mod look;
 mod run;
 mod scale;
+mod serve;
 mod validate;
+mod verify;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::device::{DeviceChoice, Devices, Products};
+use crate::device::Products;
 use crate::error::{Error, Result};
-use crate::flow::Precision;
 use crate::flow::preprocess::Dequantisation;
-use crate::oracle::posterior::Prior;
-use crate::oracle::world::Settings;
-use crate::units::{Smoothing, Tau};
 pub use bayes::{BayesErrorArgs, CheckArgs, HardnessArgs, ProblemArgs, TauArgs};
 pub use bench::BenchTask;
+pub use common::{Compute, DeviceArg, DevicesArg, PrecisionArg, Runs, WorldArgs};
 pub use evaluate::EvaluateArgs;
+pub use evidence::EvidenceArgs;
 pub use export::ExportArgs;
+pub use look::LookArgs;
 pub use run::{CopiesArgs, PlanArgs, ResumeArgs, RunArgs, SlurmArgs, SummaryArgs, WatchArgs};
 pub use scale::{ScaleArgs, WalkArgs};
+pub use serve::ServeArgs;
 pub use validate::ValidateArgs;
+pub use verify::VerifyArgs;
 
 /// Explore worlds in which the truth is known: samples of a frozen conditional flow at any temperature, and their exact
 /// posteriors.
 #[derive(Debug, Parser)]
-#[command(name = "bayescope", version = super::VERSION.as_str(), args_conflicts_with_subcommands = true)]
+#[command(name = "bayescope", version = super::version::VERSION.as_str(), args_conflicts_with_subcommands = true)]
 pub struct Cli {
     /// What to do; without one, open the explorer.
     #[command(subcommand)]
@@ -86,24 +92,6 @@ pub enum Theme {
     Dark,
 }
 
-/// Which machine computes.
-#[derive(Debug, Clone, Args)]
-pub struct DeviceArg {
-    /// Device that computes: auto, wgpu, wgpu:N, cuda:N or cpu (see `bayescope doctor`), or another machine's: ws://HOST:PORT/N, where
-    /// `bayescope serve` lends it.
-    #[arg(long, default_value_t = DeviceChoice::Auto)]
-    pub device: DeviceChoice,
-}
-
-/// Which machines share the work.
-#[derive(Debug, Clone, Args)]
-pub struct DevicesArg {
-    /// Device that computes: auto, wgpu, wgpu:N, cuda:N or cpu (see `bayescope doctor`). Several, separated by commas, share the
-    /// work, as does every GPU with `all`.
-    #[arg(long = "device", value_name = "DEVICE", default_value_t)]
-    pub devices: Devices,
-}
-
 /// What the command line can do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
@@ -115,6 +103,8 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Compute reference cases on a device and tell whether each is within its bound of what is right.
+    Verify(VerifyArgs),
     /// List, describe, train or validate oracles.
     Oracle {
         /// Which of these.
@@ -155,7 +145,7 @@ pub enum Command {
     /// Walk from an image to another or towards a class, to the image at which two classes are equally probable.
     Walk(WalkArgs),
     /// Show where in an image the evidence for one class and against another lies.
-    Evidence(super::evidence::EvidenceArgs),
+    Evidence(EvidenceArgs),
     /// Train classifiers on a world and take their loss apart into aleatoric and epistemic parts, as a spec says.
     Run(RunArgs),
     /// Go on with a run that was stopped or killed.
@@ -169,18 +159,7 @@ pub enum Command {
     /// Print a script that carries out a planned run as a job array of Slurm, for `sbatch`.
     Slurm(SlurmArgs),
     /// Lend this machine's device to Bayescope on another machine.
-    Serve(super::serve::ServeArgs),
-}
-
-/// How often, and how to tell.
-#[derive(Debug, Clone, Copy, Args)]
-pub struct Runs {
-    /// Timed runs of each task.
-    #[arg(long, default_value_t = 15)]
-    pub runs: usize,
-    /// Print one JSON document.
-    #[arg(long)]
-    pub json: bool,
+    Serve(ServeArgs),
 }
 
 /// What can be done with oracles.
@@ -253,66 +232,6 @@ pub enum OracleCommand {
     },
 }
 
-/// Where and how exactly to compute.
-#[derive(Debug, Clone, Args)]
-pub struct Compute {
-    #[command(flatten)]
-    pub device: DeviceArg,
-    /// Arithmetic of the flow; sums over dimensions are 64-bit in both.
-    #[arg(long, value_enum, default_value = "f32")]
-    pub precision: PrecisionArg,
-}
-
-/// [`Precision`] for clap.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum PrecisionArg {
-    /// 32 bits, on every device.
-    F32,
-    /// 64 bits, on the CPU.
-    F64,
-}
-
-impl From<PrecisionArg> for Precision {
-    fn from(precision: PrecisionArg) -> Self {
-        match precision {
-            PrecisionArg::F32 => Self::F32,
-            PrecisionArg::F64 => Self::F64,
-        }
-    }
-}
-
-/// The knobs of a world.
-#[derive(Debug, Args)]
-pub struct WorldArgs {
-    /// Base temperature τ: the base covariance is multiplied by τ².
-    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
-    pub tau: f64,
-    /// Posterior smoothing T: p_T(y|x) ∝ (π_y p(x|y))^(1/T).
-    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
-    pub smoothing: f64,
-    /// Class prior π, one weight per class, normalised; uniform if not given.
-    #[arg(long, value_delimiter = ',', value_name = "P,P,…")]
-    pub prior: Option<Vec<f64>>,
-}
-
-impl WorldArgs {
-    /// The settings for a world of `classes` classes.
-    ///
-    /// # Errors
-    /// When a number cannot be used.
-    pub fn settings(&self, classes: usize) -> Result<Settings> {
-        let prior = match &self.prior {
-            None => Prior::uniform(classes),
-            Some(weights) if weights.len() == classes => Prior::new(weights)?,
-            Some(weights) => {
-                let given = weights.len();
-                return Err(Error::input(format!("--prior has {given} entries, this world {classes} classes")));
-            }
-        };
-        Ok(Settings { tau: Tau::new(self.tau)?, smoothing: Smoothing::new(self.smoothing)?, prior })
-    }
-}
-
 /// Arguments of `fetch`.
 #[derive(Debug, Args)]
 pub struct FetchArgs {
@@ -351,7 +270,7 @@ pub struct SampleArgs {
     #[arg(long, value_parser = products, default_value = "f32", value_name = "f32|bf16|f16", conflicts_with_all = ["latents", "guidance", "denoise"])]
     pub products: Products,
     #[command(flatten)]
-    pub look: super::look::LookArgs,
+    pub look: LookArgs,
     /// `.npz` (x, y, posterior, logp, aleatoric), `.png` (contact sheet) or a folder (PNG files by label). With a look
     /// (--guidance, --denoise) pictures only.
     #[arg(long, value_name = "FILE.npz|FILE.png|DIR")]

@@ -5,8 +5,9 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::args::{BayesErrorArgs, CheckArgs, Compute, DeviceArg, HardnessArgs, PrecisionArg, ProblemArgs, TauArgs};
+use super::open::{Opened, open, with_oracle};
+use super::output::print_json;
 use super::progress::{Bar, Refining};
-use super::{Opened, open, print_json, with_oracle};
 use crate::bayes::{
     Agreement, Claims, ClassHardness, ClassRanking, Estimate, Figure, GaussianClasses, Information, Method, Problem,
     RANKED_AT, RankingsOverTau, Sampled, Spec, bayes_error, by_sampling, derivative, information, one_vs_rest,

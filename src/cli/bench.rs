@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::args::Runs;
-use super::print_json;
+use super::output::print_json;
 use super::progress::Bar;
 use crate::bayes;
 use crate::classifier::Architecture;

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use super::output::{print_json, print_text};
 use super::progress::Bar;
-use super::{print_json, print_text};
 use crate::data::{contact_sheet, write_png};
 use crate::error::{Error, Result};
 use crate::experiment::{Cell, Purchase};

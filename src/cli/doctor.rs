@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::{features, print_json};
+use super::output::print_json;
+use super::version::features;
 use crate::device::remote::{Answer, round_trip};
 use crate::device::{Address, Candidate, DeviceChoice, DeviceReport, Latency, PORT, candidates, choose};
 use crate::error::Result;

@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 
 use super::args::EvaluateArgs;
+use super::output::{print_json, print_text};
 use super::progress::Bar;
-use super::{print_json, print_text};
 use crate::classifier::CheckpointOptions;
 use crate::classifier::onnx::OnnxOptions;
 use crate::data::Split;

@@ -3,8 +3,9 @@
 use std::ops::ControlFlow;
 
 use super::args::ExportArgs;
+use super::open::{Opened, with_oracle};
+use super::output::print_json;
 use super::progress::Bar;
-use super::{Opened, print_json, with_oracle};
 use crate::bayes::{GaussianClasses, Spec, tau_of_error};
 use crate::data::size_to_tell;
 use crate::error::{Error, Result};

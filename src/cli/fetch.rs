@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 
 use super::args::FetchArgs;
+use super::output::{print_json, print_text};
 use super::progress::Bar;
-use super::{print_json, print_text};
 use crate::data::fetch::{Corpus, FetchEvent, catalogue, fetch};
 use crate::error::Result;
 use crate::events::{Events, Progress};

@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use super::args::{PlanArgs, SummaryArgs};
+use super::output::{print_json, print_text};
 use super::progress::{Bar, duration};
 use super::run::{LINES, Sitting, tell_written};
 use super::watch::{Seen, state};
-use super::{print_json, print_text};
 use crate::device::{choose, on_device};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};

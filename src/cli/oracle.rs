@@ -6,8 +6,10 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::args::{Compute, DeviceArg, OracleCommand, PrecisionArg};
+use super::open::open;
+use super::output::{print_json, print_json_line};
 use super::progress::Bar;
-use super::{open, print_json, validate};
+use super::validate;
 use crate::bayes::{Estimate, GaussianClasses, Information, Spec, Z95, bayes_error, information};
 use crate::device::{Chosen, DeviceChoice, choose, on_device};
 use crate::error::Result;
@@ -157,7 +159,7 @@ fn train_on(spec: &TrainSpec, out: &Path, chosen: &Chosen, json: bool) -> Result
     let mut failed = None;
     let mut sink = |event: TrainEvent| {
         tell(&bar, &event);
-        let written = if json { super::print_json_line(&event) } else { Ok(()) };
+        let written = if json { print_json_line(&event) } else { Ok(()) };
         match written {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {
@@ -171,7 +173,7 @@ fn train_on(spec: &TrainSpec, out: &Path, chosen: &Chosen, json: bool) -> Result
         Some(error) => Err(error),
         None => {
             let info = trained?;
-            if json { super::print_json_line(&info) } else { describe(&info) }?;
+            if json { print_json_line(&info) } else { describe(&info) }?;
             bar.line(&format!("the oracle is in {}", out.join(ORACLE).display()));
             Ok(())
         }

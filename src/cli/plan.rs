@@ -3,10 +3,11 @@
 use serde::Serialize;
 
 use super::args::PlanArgs;
+use super::hardness;
+use super::output::{print_json, print_text};
 use super::progress::{Bar, duration};
 use super::run::{open_data, open_world, plan_in};
 use super::spec::{Spec, is_preset, read_spec};
-use super::{hardness, print_json};
 use crate::error::Result;
 use crate::experiment::{DataRecord, ExperimentSpec, HARDNESS_PRESETS, PRESETS};
 use crate::run::{Computer, Estimate, Held, Planned, RunFolder, estimate};
@@ -93,7 +94,7 @@ fn show_plan(folder: &RunFolder, args: &PlanArgs, laid_down: bool) -> Result<()>
         let all = estimates.iter().map(|estimate| estimate.seconds).sum();
         text += &format!("all of it: about {} on this machine, drawing and measuring not counted\n", duration(all));
     }
-    super::print_text(&text)
+    print_text(&text)
 }
 
 fn list_presets(json: bool) -> Result<()> {
@@ -108,5 +109,5 @@ fn list_presets(json: bool) -> Result<()> {
         let (name, description) = described?;
         text += &format!("  {name:24} {}\n", description.unwrap_or_default());
     }
-    super::print_text(&text)
+    print_text(&text)
 }

@@ -3,8 +3,10 @@
 use serde::Serialize;
 
 use super::args::{Compute, DeviceArg, PosteriorArgs, PrecisionArg};
+use super::open::{Opened, with_oracle};
+use super::output::print_json;
 use super::progress::Bar;
-use super::{Opened, print_json, scale, with_oracle};
+use super::scale;
 use crate::data::Split;
 use crate::error::{Error, Result};
 use crate::experiment::Manifest;

@@ -8,9 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::args::{CopiesArgs, DeviceArg, DevicesArg, ResumeArgs, RunArgs, SummaryArgs};
+use super::hardness;
+use super::open::{Opened, open_on, open_silently};
+use super::output::{print_json, print_text};
 use super::progress::{Bar, duration};
 use super::spec::{Spec, read_spec};
-use super::{Opened, hardness, open_on, open_silently, print_json};
 use crate::classifier::Labels;
 use crate::device::{Chosen, DeviceChoice, choose, on_device};
 use crate::error::{Error, Result};
@@ -268,14 +270,14 @@ pub fn summary(args: &SummaryArgs) -> Result<()> {
         let written = write_figures(&figures, &summary.tables(), place, &folder.spec.name)?;
         return tell_written(&written, args.json);
     }
-    if args.csv { super::print_text(&summary.csv()) } else { report(&summary, args.json) }
+    if args.csv { print_text(&summary.csv()) } else { report(&summary, args.json) }
 }
 
 /// Lists files.
 pub(super) fn tell_written(written: &[std::path::PathBuf], json: bool) -> Result<()> {
     match json {
         true => print_json(&written),
-        false => super::print_text(&written.iter().map(|path| format!("{}\n", path.display())).collect::<String>()),
+        false => print_text(&written.iter().map(|path| format!("{}\n", path.display())).collect::<String>()),
     }
 }
 
@@ -325,7 +327,7 @@ fn tell(summary: &Summary) -> Result<()> {
     if summary.finding.is_some() {
         summary.tables().iter().for_each(|table| text += &format!("{}\n", table.text()));
     }
-    super::print_text(&text)
+    print_text(&text)
 }
 
 fn law_text(law: &Law) -> String {

@@ -4,8 +4,9 @@ use crate::events::silent;
 use serde::Serialize;
 
 use super::args::SampleArgs;
+use super::open::{Opened, reproducible, with_oracle};
+use super::output::print_json;
 use super::progress::Bar;
-use super::{Opened, print_json, reproducible, with_oracle};
 use crate::data::{Input, read_npz, room_for, size_to_tell};
 use crate::error::{Error, Result};
 use crate::oracle::export::{least_bytes, save_latents, save_samples};

@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use super::args::{Compute, DeviceArg, PosteriorArgs};
+use super::open::{Opened, open_silently, suits, with_oracle};
+use super::output::print_json;
 use super::progress::{Bar, duration};
-use super::{Opened, open_silently, print_json, suits, with_oracle};
 use crate::device::{Chosen, DeviceChoice, choose};
 use crate::error::{Error, Result};
 use crate::events::Events;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::args::SlurmArgs;
-use super::print_text;
+use super::output::print_text;
 use crate::device::DeviceChoice;
 use crate::error::{Error, Result};
 use crate::oracle::library;

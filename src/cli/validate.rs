@@ -3,8 +3,9 @@
 use std::ops::ControlFlow;
 
 use super::args::{Compute, DeviceArg, PrecisionArg, ValidateArgs, WorldArgs};
+use super::open::{Opened, with_oracle};
+use super::output::{print_json, print_text};
 use super::progress::Bar;
-use super::{Opened, print_json, print_text, with_oracle};
 use crate::device::Chosen;
 use crate::error::Result;
 use crate::events::Events;

@@ -7,9 +7,10 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use super::args::WalkArgs;
+use super::open::{Opened, with_oracle};
+use super::output::print_json;
 use super::progress::Bar;
 use super::sample::class_of;
-use super::{Opened, print_json, with_oracle};
 use crate::data::Input;
 use crate::device::Products;
 use crate::error::{Error, Result};

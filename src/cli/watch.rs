@@ -5,8 +5,9 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::args::WatchArgs;
+use super::hardness;
+use super::output::{print_json_line, print_text};
 use super::progress::duration;
-use super::{hardness, print_json_line, print_text};
 use crate::error::{Error, Result};
 use crate::run::{Held, Line, Planned, RunFolder, State, Status};
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{print_json, print_text};
+use super::output::{print_json, print_text};
 use crate::error::Result;
 use crate::experiment::{Cell, Worst, WorstImage};
 use crate::oracle::folder::glance;

@@ -7,6 +7,7 @@
 //!
 //! | file | what |
 //! |---|---|
+//! | `images`, `input` | images of 8 bits with their labels; what a path may hold |
 //! | `open`, `source`, `names` | what a path holds; how a file is opened; class names beside it |
 //! | `idx`, `cifar`, `batches`, `pickle`, `folder`, `tiff` | pixels from outside, a format each |
 //! | `npy`, `archive`, `npz`, `stream`, `table` | NumPy's files: one array; archives, as a whole, piece by piece, written block by block |
@@ -29,6 +30,8 @@ mod fid_stats;
 mod folder;
 mod hash;
 mod idx;
+mod images;
+mod input;
 mod json;
 mod kinds;
 mod levels;
@@ -58,6 +61,9 @@ pub use fid_stats::{FidStatistics, read_fid_statistics};
 pub use folder::{read_folder, read_image_files};
 pub use hash::{sha256, sha256_of_file};
 pub use idx::read_idx;
+use images::numbered;
+pub use images::{Dataset, ImageShape, Split};
+pub use input::Input;
 pub use json::{read_json, write_json};
 pub use kinds::{Kind, nothing_else_in};
 pub use levels::{Levels, joined, range_of};
@@ -74,106 +80,5 @@ pub use ticket::{Ticket, another, fields, settle, settle_text};
 pub use world::{WorldBatch, add_npz_in_pieces, write_npz, write_npz_in_pieces};
 pub use write::{contact_sheet, encode_png, encode_png16, write_atomically, write_named, write_png};
 
-/// Channels, height and width of every image of a batch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct ImageShape {
-    /// 1 for grey, 3 for RGB.
-    pub channels: usize,
-    /// Rows.
-    pub height: usize,
-    /// Columns.
-    pub width: usize,
-}
-
-impl ImageShape {
-    /// Number of dimensions D of one image.
-    pub fn dims(self) -> usize {
-        self.channels * self.height * self.width
-    }
-}
-
-impl std::fmt::Display for ImageShape {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}×{}×{}", self.channels, self.height, self.width)
-    }
-}
-
 /// The file of a dataset folder that says which world its images are of.
 pub const DATASET: &str = "dataset.json";
-
-/// 8-bit images, their labels where known, and their class names.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Dataset {
-    /// What to call it: the file or folder it came from.
-    pub name: String,
-    /// Shape of every image.
-    pub shape: ImageShape,
-    /// Pixels, NCHW, 0..=255.
-    pub pixels: Vec<u8>,
-    /// One class per image; `None` where the source has none.
-    pub labels: Option<Vec<usize>>,
-    /// Names of the classes; empty where the source has none.
-    pub class_names: Vec<String>,
-    /// A name per image for reports (file name or running number).
-    pub ids: Vec<String>,
-}
-
-impl Dataset {
-    /// Number of images.
-    pub fn len(&self) -> usize {
-        self.ids.len()
-    }
-
-    /// Whether there is no image.
-    pub fn is_empty(&self) -> bool {
-        self.ids.is_empty()
-    }
-
-    /// Pixels of image `i`, CHW.
-    pub fn image(&self, i: usize) -> &[u8] {
-        let dims = self.shape.dims();
-        &self.pixels[i * dims..(i + 1) * dims]
-    }
-}
-
-/// Which part of a corpus.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Split {
-    /// What a model is trained on.
-    Train,
-    /// What is held out.
-    Test,
-}
-
-impl Split {
-    fn other(self) -> Self {
-        match self {
-            Self::Train => Self::Test,
-            Self::Test => Self::Train,
-        }
-    }
-}
-
-impl std::fmt::Display for Split {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Train => "train",
-            Self::Test => "test",
-        })
-    }
-}
-
-/// `0`, `1`, … `n − 1`, as names of classes or images.
-fn numbered(n: usize) -> Vec<String> {
-    (0..n).map(|i| i.to_string()).collect()
-}
-
-/// What a file or folder turned out to hold.
-#[derive(Debug, Clone)]
-pub enum Input {
-    /// 8-bit pixels, to be mapped into a world by its documented preprocessing.
-    Pixels(Dataset),
-    /// Tensors already in world space.
-    World(WorldBatch),
-}

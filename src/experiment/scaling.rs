@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::cell::CellResult;
 use super::summary::{Law, Summary};
 use crate::classifier::Labels;
-use crate::figure::{Axis, Column, Figure, Point, Rule, Series, Style, Table, Value, Way};
+use crate::figure::{Axis, Figure, Point, Rule, Series, Style, Table, Value, Way};
 use crate::measure::{Estimate, HoldOut, ImageError, Measured, PowerLaw};
 
 /// Points at which a law is drawn.
@@ -111,68 +111,40 @@ pub fn tables(summary: &Summary) -> Vec<Table> {
     exponents(summary).into_iter().chain(held_out(summary)).collect()
 }
 
-fn within(e: Estimate) -> Value {
-    Value::within(e.value, e.interval.low, e.interval.high)
-}
-
 /// What the laws without the largest N forecast for it, beside what came.
 fn held_out(summary: &Summary) -> Option<Table> {
-    let row = |law: &Law| -> Option<Vec<Value>> {
-        let held = law.hold_out.as_ref()?;
-        let [first, last] = held.fitted;
-        let holds = if held.holds { "yes" } else { "no" };
-        let fitted = format!("{first} to {last}");
-        Some(vec![
-            name(law).into(),
-            fitted.into(),
-            held.n.into(),
-            within(held.forecast),
-            within(held.came),
-            holds.into(),
-        ])
-    };
-    let rows: Vec<_> = summary.laws.iter().filter_map(row).collect();
-    (!rows.is_empty()).then(|| Table {
-        id: "scaling-hold-out".into(),
-        title: "Laws tested by the largest N".into(),
-        caption: "KL that the law fitted without the largest N forecasts for the geometric mean of the runs there, with its 95 % prediction \
-                  interval given the test images; and what came, with its 95 % interval over runs and test images. The law holds where what \
-                  came lies in the interval of the forecast."
-            .into(),
-        columns: vec![
-            Column::new("classifier", 0),
-            Column::new("fitted over N", 0),
-            Column::new("held-out N", 0),
-            Column::of("forecast", "nats", 4),
-            Column::of("came", "nats", 4),
-            Column::new("holds", 0),
-        ],
-        rows,
+    let caption = "KL that the law fitted without the largest N forecasts for the geometric mean of the runs there, with its 95 % prediction \
+                   interval given the test images; and what came, with its 95 % interval over runs and test images. The law holds where what \
+                   came lies in the interval of the forecast.";
+    let tested = |law| -> Option<(&Law, &HoldOut)> { Some((law, law.hold_out.as_ref()?)) };
+    let rows: Vec<_> = summary.laws.iter().filter_map(tested).collect();
+    (!rows.is_empty()).then(|| {
+        Table::of(rows)
+            .words("classifier", |(law, _)| name(law))
+            .words("fitted over N", |(_, HoldOut { fitted: [first, last], .. })| format!("{first} to {last}"))
+            .words("held-out N", |(_, held)| held.n)
+            .column("forecast", "nats", 4, |(_, held)| Value::of(held.forecast, 1.0))
+            .column("came", "nats", 4, |(_, held)| Value::of(held.came, 1.0))
+            .words("holds", |(_, held)| if held.holds { "yes" } else { "no" })
+            .named("scaling-hold-out", "Laws tested by the largest N", caption)
     })
 }
 
 fn exponents(summary: &Summary) -> Option<Table> {
-    let row = |law: &Law| -> Option<Vec<Value>> {
-        let law_of = law.fits.as_ref()?.law();
-        let floor = law_of.floor.map_or(Value::Nothing, within);
-        Some(vec![name(law).into(), within(law_of.alpha), within(law_of.a), floor, law_of.r_squared.into()])
-    };
-    let rows: Vec<_> = summary.laws.iter().filter_map(row).collect();
-    (!rows.is_empty()).then(|| Table {
-        id: "scaling-exponents".into(),
-        title: "Scaling exponents".into(),
-        caption: "KL = a·N^(−α) + floor, least squares in log-log over all N and seeds, with 95 % intervals over seeds, sizes and the test \
-                  images that all runs share."
+    let caption = "KL = a·N^(−α) + floor, least squares in log-log over all N and seeds, with 95 % intervals over seeds, sizes and the test \
+                   images that all runs share."
             .to_owned()
-            + &how_images_count(summary),
-        columns: vec![
-            Column::new("classifier", 0),
-            Column::new("α", 3),
-            Column::of("a", "nats", 3),
-            Column::of("floor", "nats", 5),
-            Column::new("R²", 3),
-        ],
-        rows,
+            + &how_images_count(summary);
+    let fitted = |law| -> Option<(&Law, &PowerLaw)> { Some((law, law.fits.as_ref()?.law())) };
+    let rows: Vec<_> = summary.laws.iter().filter_map(fitted).collect();
+    (!rows.is_empty()).then(|| {
+        Table::of(rows)
+            .words("classifier", |(law, _)| name(law))
+            .column("α", "", 3, |(_, fit)| Value::of(fit.alpha, 1.0))
+            .column("a", "nats", 3, |(_, fit)| Value::of(fit.a, 1.0))
+            .column("floor", "nats", 5, |(_, fit)| Value::of_any(fit.floor, 1.0))
+            .column("R²", "", 3, |(_, fit)| fit.r_squared)
+            .named("scaling-exponents", "Scaling exponents", caption)
     })
 }
 

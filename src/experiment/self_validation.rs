@@ -8,7 +8,7 @@ use super::repeats::{SEED_MEAN, only, provenance, repeats, suffix};
 use super::spec::ExperimentSpec;
 use super::truth::Truth;
 use crate::classifier::{Architecture, Labels};
-use crate::figure::{Axis, Column, Figure, Point, Rule, Series, Style, Table, Value};
+use crate::figure::{Axis, Figure, Point, Rule, Series, Style, Table};
 use crate::measure::Estimate;
 
 /// BLC table 1 (50,000 samples of its AFHQ world of 3 classes): accuracy and gap to the Bayes accuracy, per cent. The Bayes accuracy is
@@ -169,43 +169,24 @@ impl Nearness {
             }),
             self.how()
         );
-        let row = |beside: &Beside| {
-            let printed = TABLE_1.iter().find(|row| row.0 == beside.architecture && beside.labels == Labels::Drawn);
-            vec![
-                beside.architecture.label().into(),
-                beside.labels.label().into(),
-                Value::from(beside.train_size as f64),
-                Value::from(beside.error.seeds as f64),
-                Value::from(100.0 - 100.0 * beside.error.value),
-                beside.error.cell(100.0),
-                beside.expected_error.cell(100.0),
-                beside.gap.map_or(Value::Nothing, |gap| gap.cell(100.0)),
-                beside.gap_on_test.cell(100.0),
-                self.test_bayes_accuracy.as_ref().map_or(Value::Nothing, per_cent),
-                Value::from(printed.map(|row| row.1)),
-                Value::from(printed.map(|row| row.2)),
-            ]
-        };
-        Table {
-            id: "self-validation".into(),
-            title: "Accuracy, error and gap to Bayes".into(),
-            caption,
-            columns: vec![
-                Column::new("architecture", 0),
-                Column::new("labels", 0),
-                Column::new("N", 0),
-                Column::new("seeds", 0),
-                Column::of("accuracy", "%", 2),
-                Column::of("error", "%", 2),
-                Column::of("expected error", "%", 2),
-                Column::of("gap to the world", "pp", 2),
-                Column::of("gap on the test images", "pp", 2),
-                Column::of("Bayes accuracy of the test images", "%", 2),
-                Column::of("accuracy, BLC (AFHQ)", "%", 2),
-                Column::of("gap, BLC (AFHQ)", "pp", 2),
-            ],
-            rows: self.classifiers.iter().map(row).collect(),
-        }
+        let rows = self.classifiers.iter().map(|beside| {
+            let drawn = beside.labels == Labels::Drawn;
+            (beside, TABLE_1.iter().find(|row| row.0 == beside.architecture && drawn))
+        });
+        Table::of(rows)
+            .words("architecture", |(beside, _)| beside.architecture.label())
+            .words("labels", |(beside, _)| beside.labels.label())
+            .words("N", |(beside, _)| beside.train_size)
+            .words("seeds", |(beside, _)| beside.error.seeds)
+            .column("accuracy", "%", 2, |(beside, _)| 100.0 - 100.0 * beside.error.value)
+            .column("error", "%", 2, |(beside, _)| beside.error.cell(100.0))
+            .column("expected error", "%", 2, |(beside, _)| beside.expected_error.cell(100.0))
+            .column("gap to the world", "pp", 2, |(beside, _)| beside.gap.map(|gap| gap.cell(100.0)))
+            .column("gap on the test images", "pp", 2, |(beside, _)| beside.gap_on_test.cell(100.0))
+            .column("Bayes accuracy of the test images", "%", 2, |_| self.test_bayes_accuracy.as_ref().map(per_cent))
+            .column("accuracy, BLC (AFHQ)", "%", 2, |(_, printed)| printed.map(|row| row.1))
+            .column("gap, BLC (AFHQ)", "pp", 2, |(_, printed)| printed.map(|row| row.2))
+            .named("self-validation", "Accuracy, error and gap to Bayes", caption)
     }
 }
 

@@ -14,7 +14,7 @@ use super::trained::measuring;
 use super::truth::Truth;
 use crate::classifier::{Architecture, Labels};
 use crate::error::Result;
-use crate::figure::{Figure, Table, records};
+use crate::figure::{Figure, Records, Table};
 use crate::measure::{Comparison, Estimate, Forecast, HoldOut, Point, TestImages, compare, hold_out, more_data};
 use crate::oracle::rounding::Rounding;
 use crate::units::Seed;
@@ -175,58 +175,31 @@ impl Summary {
 
     /// One line a cell.
     pub fn csv(&self) -> String {
-        let record = |result: &CellResult| {
-            let CellResult { id, cell, parameters, steps, train_loss, measured: m, .. } = result;
-            let figures = [
-                *train_loss,
-                m.cross_entropy.value,
-                m.aleatoric.value,
-                m.epistemic.value,
-                m.epistemic.interval.low,
-                m.epistemic.interval.high,
-                m.accuracy.value,
-                m.expected_accuracy.value,
-                m.bayes_accuracy.value,
-                m.gap.value,
-                m.ece.value,
-                m.exact_calibration_error.value,
-            ];
-            let Cell { architecture, train_size, labels, seed, .. } = cell;
-            let counts = [train_size.to_string(), labels.name().to_owned(), seed.to_string()];
-            let sizes = [parameters.to_string(), steps.to_string()];
-            let mut record = vec![id.clone(), architecture.name().to_owned()];
-            record.extend(counts.into_iter().chain(sizes).chain(figures.map(|figure| figure.to_string())));
-            record.push(self.conditions.get(cell.condition).cloned().unwrap_or_default());
-            record
-        };
-        let head = COLUMNS.map(str::to_owned).to_vec();
-        records(std::iter::once(head).chain(self.cells.iter().map(record)))
+        let condition = |cell: Cell| self.conditions.get(cell.condition).map_or("", String::as_str);
+        Records::of(self.cells.iter())
+            .field("id", |result| &result.id)
+            .field("architecture", |result| result.cell.architecture.name())
+            .field("train_size", |result| result.cell.train_size)
+            .field("labels", |result| result.cell.labels.name())
+            .field("seed", |result| result.cell.seed)
+            .field("parameters", |result| result.parameters)
+            .field("steps", |result| result.steps)
+            .field("train_loss_nats", |result| result.train_loss)
+            .field("cross_entropy_nats", |result| result.measured.cross_entropy.value)
+            .field("aleatoric_nats", |result| result.measured.aleatoric.value)
+            .field("epistemic_nats", |result| result.measured.epistemic.value)
+            .field("epistemic_low", |result| result.measured.epistemic.interval.low)
+            .field("epistemic_high", |result| result.measured.epistemic.interval.high)
+            .field("accuracy", |result| result.measured.accuracy.value)
+            .field("expected_accuracy", |result| result.measured.expected_accuracy.value)
+            .field("bayes_accuracy", |result| result.measured.bayes_accuracy.value)
+            .field("gap", |result| result.measured.gap.value)
+            .field("ece", |result| result.measured.ece.value)
+            .field("exact_calibration_error", |result| result.measured.exact_calibration_error.value)
+            .field("condition", |result| condition(result.cell))
+            .text()
     }
 }
-
-/// Columns of [`Summary::csv`].
-const COLUMNS: [&str; 20] = [
-    "id",
-    "architecture",
-    "train_size",
-    "labels",
-    "seed",
-    "parameters",
-    "steps",
-    "train_loss_nats",
-    "cross_entropy_nats",
-    "aleatoric_nats",
-    "epistemic_nats",
-    "epistemic_low",
-    "epistemic_high",
-    "accuracy",
-    "expected_accuracy",
-    "bayes_accuracy",
-    "gap",
-    "ece",
-    "exact_calibration_error",
-    "condition",
-];
 
 /// A cell as a point of its law. Its interval is over the test images, which all cells share.
 fn point(result: &CellResult) -> Point {

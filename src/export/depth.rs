@@ -10,7 +10,7 @@ use crate::bayes::{Figure as Figure95, of_samples};
 use crate::data::{Levels, joined, range_of};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
-use crate::figure::{Axis, Column, Figure, Point, Rule, Scale, Series, Style, Table, Value, Way};
+use crate::figure::{Axis, Figure, Point, Rule, Scale, Series, Style, Table, Value, Way};
 use crate::measure::{Estimate, Interval, mean};
 use crate::oracle::folder::OracleInfo;
 use crate::oracle::posterior::Posterior;
@@ -216,38 +216,23 @@ pub(super) fn sampled(values: &[f64], doubts: &[f64], most: f64) -> Estimate {
 impl DepthCurve {
     /// The curve as a table.
     pub fn table(&self) -> Table {
-        let row = |Depth { bits, cost }: &Depth| {
-            vec![
-                bits.to_string().into(),
-                cost.verdict().into(),
-                Value::of(cost.kl_nats, 1.0),
-                Value::of(cost.decisions_changed, 100.0),
-                Value::of(cost.decision_error, 100.0),
-                Value::of(cost.bayes_error, 100.0),
-            ]
-        };
         let e = Value::of(self.bayes_error, 100.0).show(3);
-        Table {
-            id: "depth".into(),
-            title: "What the bits of a picture cost".into(),
-            caption: format!(
-                "{} samples at τ = {}, rounded to 2^bits levels between their smallest and largest value; means with 95 % intervals. \
-                 KL is that of the exact posterior from the rounded image's. Bayes error of the samples as they are: {e} %. That of \
-                 the pictures lies between it and the error of deciding by the rounded image's posterior; claimed is the mean of \
-                 1 − max p of that posterior. Pictures that cost more than {COSTLY_NATS} nats are said to lose the truth.",
-                self.samples,
-                self.settings.tau.get()
-            ),
-            columns: vec![
-                Column::new("bits", 0),
-                Column::new("the truth", 0),
-                Column::of("KL", "nats", 4),
-                Column::of("decisions changed", "%", 1),
-                Column::of("error of deciding", "%", 2),
-                Column::of("error claimed", "%", 2),
-            ],
-            rows: self.depths.iter().map(row).collect(),
-        }
+        let caption = format!(
+            "{} samples at τ = {}, rounded to 2^bits levels between their smallest and largest value; means with 95 % intervals. \
+             KL is that of the exact posterior from the rounded image's. Bayes error of the samples as they are: {e} %. That of \
+             the pictures lies between it and the error of deciding by the rounded image's posterior; claimed is the mean of \
+             1 − max p of that posterior. Pictures that cost more than {COSTLY_NATS} nats are said to lose the truth.",
+            self.samples,
+            self.settings.tau.get()
+        );
+        Table::of(&self.depths)
+            .words("bits", |depth| depth.bits.to_string())
+            .words("the truth", |depth| depth.cost.verdict())
+            .column("KL", "nats", 4, |depth| Value::of(depth.cost.kl_nats, 1.0))
+            .column("decisions changed", "%", 1, |depth| Value::of(depth.cost.decisions_changed, 100.0))
+            .column("error of deciding", "%", 2, |depth| Value::of(depth.cost.decision_error, 100.0))
+            .column("error claimed", "%", 2, |depth| Value::of(depth.cost.bayes_error, 100.0))
+            .named("depth", "What the bits of a picture cost", caption)
     }
 
     /// KL over the bits, on a logarithmic axis.

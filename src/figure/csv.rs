@@ -51,6 +51,37 @@ pub fn records(records: impl IntoIterator<Item: IntoIterator<Item: AsRef<[u8]>>>
     writer.into_inner().ok().and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default()
 }
 
+/// Records in the making: the things they are about, and fields, each of which says what it holds of them.
+#[derive(Debug)]
+pub struct Records<R> {
+    things: Vec<R>,
+    head: Vec<String>,
+    records: Vec<Vec<String>>,
+}
+
+impl<R: Copy> Records<R> {
+    /// Begins with a record, still without fields, for each of `things`.
+    pub fn of(things: impl IntoIterator<Item = R>) -> Self {
+        let things: Vec<R> = things.into_iter().collect();
+        Self { head: Vec::new(), records: vec![Vec::new(); things.len()], things }
+    }
+
+    /// Adds a field: its name, and what it holds of a record's thing. Floats are the shortest that read back to the same number.
+    #[must_use]
+    pub fn field<T: ToString>(mut self, name: &str, holds: impl Fn(R) -> T) -> Self {
+        self.head.push(name.to_owned());
+        for (record, thing) in self.records.iter_mut().zip(&self.things) {
+            record.push(holds(*thing).to_string());
+        }
+        self
+    }
+
+    /// A line of names, then a line a record.
+    pub fn text(self) -> String {
+        records(std::iter::once(self.head).chain(self.records))
+    }
+}
+
 /// The name that stands at `value`.
 pub(super) fn name(axis: &Axis, value: f64) -> Option<&str> {
     let whole = value >= 0.0 && value.fract() == 0.0;

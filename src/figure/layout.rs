@@ -3,7 +3,8 @@
 use super::bounds::{Frame, bounds};
 use super::labels::{self, GAP, Label, Row, column, row};
 use super::legend::Legend;
-use super::scene::{Anchor, Ink, Path, Scene, Shape, Stroke, Text, Theme};
+use super::palette::Theme;
+use super::scene::{Anchor, Ink, Path, Scene, Shape, Stroke, Text};
 use super::series::Painter;
 use super::text::{self, LEADING};
 use super::{Axis, Figure, Look, minor_ticks};

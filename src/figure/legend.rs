@@ -1,6 +1,7 @@
 //! The legend: a column right of the plot, where it hides nothing.
 
-use super::scene::{Anchor, Scene, Theme};
+use super::palette::Theme;
+use super::scene::{Anchor, Scene};
 use super::series::Painter;
 use super::text::{self, LEADING};
 use super::{Figure, Series};

@@ -26,31 +26,6 @@ impl Ink {
     }
 }
 
-/// The colours of everything that is not data.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Theme {
-    pub ground: Ink,
-    pub text: Ink,
-    pub weak: Ink,
-    pub grid: Ink,
-    pub axis: Ink,
-    pub warning: Ink,
-}
-
-impl Theme {
-    pub(super) fn new(dark: bool) -> Self {
-        let pick = |light: [u8; 3], on_dark: [u8; 3]| Ink::solid(if dark { on_dark } else { light });
-        Self {
-            ground: pick([0xff, 0xff, 0xff], [0x18, 0x1b, 0x20]),
-            text: pick([0x1c, 0x20, 0x26], [0xe8, 0xea, 0xee]),
-            weak: pick([0x55, 0x5b, 0x64], [0xa3, 0xab, 0xb6]),
-            grid: pick([0xe6, 0xe8, 0xec], [0x2d, 0x32, 0x3a]),
-            axis: pick([0x8a, 0x91, 0x9b], [0x6b, 0x74, 0x80]),
-            warning: pick([0x8a, 0x5a, 0x00], [0xf2, 0xc1, 0x4e]),
-        }
-    }
-}
-
 /// The line around or along a shape.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stroke {

@@ -2,8 +2,8 @@
 
 use super::bounds::{Frame, Slot, slots};
 use super::csv::name;
-use super::palette::{colour, markers, outline};
-use super::scene::{Ink, Path, Scene, Stroke, Theme};
+use super::palette::{Theme, colour, markers, outline};
+use super::scene::{Ink, Path, Scene, Stroke};
 use super::{Axis, Figure, Marker, Point, Rule, Scale, Series, Style, Way, number};
 
 /// Width of lines, and of the numbers of others.

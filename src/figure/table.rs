@@ -72,23 +72,19 @@ impl From<f64> for Value {
     }
 }
 
-impl From<Option<f64>> for Value {
-    fn from(value: Option<f64>) -> Self {
-        value.map_or(Self::Nothing, Self::from)
+impl From<usize> for Value {
+    fn from(count: usize) -> Self {
+        Self::from(count as f64)
+    }
+}
+
+impl<V: Into<Self>> From<Option<V>> for Value {
+    fn from(value: Option<V>) -> Self {
+        value.map_or(Self::Nothing, V::into)
     }
 }
 
 impl Column {
-    /// A column of words, or of numbers without a unit.
-    pub fn new(title: &str, decimals: usize) -> Self {
-        Self { title: title.to_owned(), unit: None, decimals }
-    }
-
-    /// A column of numbers with a unit.
-    pub fn of(title: &str, unit: &str, decimals: usize) -> Self {
-        Self { unit: Some(unit.to_owned()), ..Self::new(title, decimals) }
-    }
-
     /// Title and unit.
     pub fn heading(&self) -> String {
         match &self.unit {
@@ -111,7 +107,7 @@ impl Value {
 
     /// [`Self::of`] what may be missing.
     pub fn of_any(estimate: Option<Estimate>, unit: f64) -> Self {
-        estimate.map_or(Self::Nothing, |estimate| Self::of(estimate, unit))
+        estimate.map(|estimate| Self::of(estimate, unit)).into()
     }
 
     /// As it is read, with so many digits behind the point.
@@ -137,7 +133,46 @@ pub fn fixed(value: f64, decimals: usize) -> String {
     }
 }
 
+/// A table in the making: the things its rows are about, and columns, each of which says what it shows of them.
+#[derive(Debug)]
+pub struct TableOf<R> {
+    things: Vec<R>,
+    columns: Vec<Column>,
+    rows: Vec<Vec<Value>>,
+}
+
+impl<R: Copy> TableOf<R> {
+    /// Adds a column of numbers: its title, its unit ("" where it has none), digits behind the point, and what it shows of a row's thing.
+    #[must_use]
+    pub fn column<V: Into<Value>>(mut self, title: &str, unit: &str, decimals: usize, shows: impl Fn(R) -> V) -> Self {
+        let unit = (!unit.is_empty()).then(|| unit.to_owned());
+        self.columns.push(Column { title: title.to_owned(), unit, decimals });
+        for (row, thing) in self.rows.iter_mut().zip(&self.things) {
+            row.push(shows(*thing).into());
+        }
+        self
+    }
+
+    /// Adds a column of words, or of whole numbers without a unit.
+    #[must_use]
+    pub fn words<V: Into<Value>>(self, title: &str, shows: impl Fn(R) -> V) -> Self {
+        self.column(title, "", 0, shows)
+    }
+
+    /// The table, by its names.
+    pub fn named(self, id: impl Into<String>, title: impl Into<String>, caption: impl Into<String>) -> Table {
+        let (id, title, caption) = (id.into(), title.into(), caption.into());
+        Table { id, title, caption, columns: self.columns, rows: self.rows }
+    }
+}
+
 impl Table {
+    /// Begins a table with a row for each of `things`.
+    pub fn of<R: Copy>(things: impl IntoIterator<Item = R>) -> TableOf<R> {
+        let things: Vec<R> = things.into_iter().collect();
+        TableOf { columns: Vec::new(), rows: vec![Vec::new(); things.len()], things }
+    }
+
     /// Every cell as it is read.
     pub fn shown(&self) -> Vec<Vec<String>> {
         let row = |row: &Vec<Value>| row.iter().zip(&self.columns).map(|(v, column)| v.show(column.decimals)).collect();
@@ -198,16 +233,22 @@ mod tests {
     use super::*;
 
     fn table() -> Table {
-        Table {
-            id: "t".into(),
-            title: "Errors".into(),
-            caption: "Of two networks.".into(),
-            columns: vec![Column::new("network", 0), Column::of("error", "%", 1), Column::new("note", 2)],
-            rows: vec![
-                vec!["a, b".into(), Value::within(1.25, 1.0, 1.5), Value::Nothing],
-                vec!["c|d".into(), 0.1.into(), Some(2.0).into()],
-            ],
-        }
+        Table::of([("a, b", Value::within(1.25, 1.0, 1.5), None), ("c|d", 0.1.into(), Some(2.0))].iter())
+            .words("network", |(name, ..)| *name)
+            .column("error", "%", 1, |(_, error, _)| error.clone())
+            .column("note", "", 2, |(.., note)| *note)
+            .named("t", "Errors", "Of two networks.")
+    }
+
+    #[test]
+    fn every_column_is_as_long_as_the_table_and_begins_with_its_title() {
+        let table = table();
+        let headings: Vec<String> = table.columns.iter().map(Column::heading).collect();
+        assert_eq!(headings, ["network", "error (%)", "note"]);
+        assert_eq!(table.rows[1], ["c|d".into(), 0.1.into(), Value::from(2.0)]);
+        let empty = Table::of(Vec::<usize>::new()).words("n", |n| n).named("e", "E", "");
+        assert_eq!((empty.columns.len(), empty.rows.len()), (1, 0));
+        assert_eq!(Table::of([3usize]).words("n", |n| n).named("c", "C", "").rows, [[Value::from(3.0)]]);
     }
 
     #[test]

@@ -12,6 +12,7 @@ use egui_tiles::Tree;
 use super::background::{self, Chosen, Errand};
 use super::command::{Binding, Reach};
 use super::connect::ConnectDesk;
+use super::context::{Cx, Panel};
 use super::engine::Engine;
 use super::fetch::FetchDesk;
 use super::help::Help;
@@ -19,7 +20,7 @@ use super::inspector::Inspector;
 use super::overlay::{FrameReport, FrameTimes, Phase};
 use super::paint::Canvas;
 use super::palette::Palette;
-use super::panels::{self, Cx, Pane, Panel};
+use super::panels::{self, Pane};
 use super::precision::PrecisionPage;
 use super::prefs::{History, Prefs, SCALES};
 use super::prompt::Prompt;
@@ -58,6 +59,8 @@ pub struct App {
     pub(super) ledger: bool,
     /// The page Precision.
     pub(super) precision: PrecisionPage,
+    /// Whether the page Verify this device is open.
+    pub(super) verify: bool,
     pub(super) help: Help,
     pub(super) tour: Tour,
     /// The line of the ledger for what is being written.
@@ -99,6 +102,7 @@ impl App {
             making: None,
             ledger: false,
             precision: PrecisionPage::default(),
+            verify: false,
             help: Help::default(),
             tour: Tour::default(),
             runs: RunDesk::default(),

@@ -5,7 +5,7 @@ use std::time::Instant;
 use eframe::egui::{self, Button, DragValue, Grid, Key, Label, RichText, TextEdit, Ui};
 
 use super::command::Command;
-use super::panels::Cx;
+use super::context::Cx;
 use super::session::far::Trying;
 use super::theme::Theme;
 use super::widgets::{fact, facts, hint, on_top};

@@ -6,8 +6,8 @@ use eframe::egui;
 
 use super::app::App;
 use super::prefs::{MAX_TAU, Sort};
+use super::selection::{Click, Source};
 use super::session::Effect;
-use super::view::{Click, Source};
 use super::{format, panels};
 use crate::device::Products;
 use crate::oracle::world::Settings;

@@ -2,15 +2,15 @@
 
 use eframe::egui::{self, Color32, ComboBox, Rect, Role, Sense, Slider, Ui, WidgetInfo, pos2, vec2};
 
-use super::data_table;
+use super::context::Cx;
 use super::format;
 use super::glossary;
 use super::inspector::waiting;
 use super::paint::{HeatMap, Ramp, Sheet};
-use super::panels::Cx;
+use super::selection::Source;
 use super::session::Session;
+use super::table_window;
 use super::theme::{Badge, Theme, UNTINTED};
-use super::view::Source;
 use super::widgets::{heading, hint};
 use crate::figure::records;
 use crate::flow::Architecture;
@@ -75,7 +75,7 @@ impl EvidenceSection {
             return;
         };
         mode(ui, cx);
-        data_table::button(ui, cx.view, "evidence map", "evidence.csv", || csv(cx.session, map));
+        table_window::button(ui, cx.view, "evidence map", "evidence.csv", || csv(cx.session, map));
         self.paint(ui, cx, map);
         total(ui, cx, map, posterior);
     }

@@ -7,8 +7,9 @@ use eframe::egui::{self, Button, Label, ProgressBar, RichText, ScrollArea, Ui, v
 
 use super::background::Purpose;
 use super::command::{Command, quote};
+use super::context::Cx;
 use super::format;
-use super::panels::{Cx, fields};
+use super::panels::fields;
 use super::session::fetch::FetchView;
 use super::theme::Theme;
 use super::widgets::{fact, facts, hint, on_top};

@@ -1,36 +1,55 @@
-//! Every word that is not everyday English, once: what it means and its formula. Tooltips and the page *Glossary* read from here.
+//! Every word that is not everyday English, once: what it means and its formula. Tooltips and the page *Glossary* read from here; the texts
+//! are in `assets/glossary.toml`.
+
+use std::sync::LazyLock;
 
 use eframe::egui::{Response, RichText, Ui};
+use serde::Deserialize;
 
-mod forms;
-mod terms;
+const TEXT: &str = include_str!("../../assets/glossary.toml");
+
+/// The file, read when the first entry is asked for. It is part of the program, and a test reads it: an error cannot come from a user.
+static TERMS: LazyLock<Vec<Term>> = LazyLock::new(|| read(TEXT).unwrap_or_default());
+
+/// The entries of a glossary's file.
+fn read(text: &str) -> Result<Vec<Term>, toml::de::Error> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct File {
+        term: Vec<Term>,
+    }
+    toml::from_str::<File>(text).map(|file| file.term)
+}
 
 /// Every entry, in the order of the page *Glossary*.
 pub fn terms() -> impl Iterator<Item = &'static Term> {
-    terms::TERMS.iter().chain(forms::TERMS)
+    TERMS.iter()
 }
 
 /// An entry.
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Term {
     /// As the page *Glossary* lists it.
-    pub name: &'static str,
+    pub name: String,
     /// What it is called in labels, headings and columns. Words of up to two letters are symbols: their case matters.
-    words: &'static [&'static str],
+    words: Vec<String>,
     /// Unit; empty where it has none.
-    pub unit: &'static str,
+    #[serde(default)]
+    pub unit: String,
     /// A sentence or two.
-    pub meaning: &'static str,
+    pub meaning: String,
     /// Empty where there is none.
-    pub formula: &'static str,
+    #[serde(default)]
+    pub formula: String,
 }
 
 impl Term {
     /// Whether a search for `wanted` finds it.
     pub fn mentions(&self, wanted: &str) -> bool {
         let wanted = wanted.trim().to_lowercase();
-        let texts = [self.name, self.meaning, self.formula];
-        texts.iter().chain(self.words).any(|text| text.to_lowercase().contains(&wanted))
+        let texts = [&self.name, &self.meaning, &self.formula];
+        texts.into_iter().chain(&self.words).any(|text| text.to_lowercase().contains(&wanted))
     }
 
     /// The entry as a tooltip.
@@ -47,9 +66,9 @@ const BESIDE: [&str; 3] = ["Nat", "Bits per dimension", "95 % interval"];
 
 /// The entry that a label is about: that of its longest word which has one, units last.
 pub fn find(label: &str) -> Option<&'static Term> {
-    let named = terms().flat_map(|term| term.words.iter().map(move |word| (word.chars().count(), *word, term)));
+    let named = terms().flat_map(|term| term.words.iter().map(move |word| (word.chars().count(), word, term)));
     let said = named.filter(|(_, word, _)| says(label, word));
-    said.max_by_key(|(length, _, term)| (!BESIDE.contains(&term.name), *length)).map(|(.., term)| term)
+    said.max_by_key(|(length, _, term)| (!BESIDE.contains(&term.name.as_str()), *length)).map(|(.., term)| term)
 }
 
 /// Whether `word` stands in `label` as a whole word.
@@ -92,7 +111,7 @@ mod tests {
 
     #[test]
     fn labels_find_their_entries() {
-        let found = |label| find(label).map(|term| term.name);
+        let found = |label| find(label).map(|term| term.name.as_str());
         let pairs = [
             ("KL (nats)", "KL divergence"),
             ("epistemic KL (nats)", "Epistemic uncertainty KL"),
@@ -112,12 +131,25 @@ mod tests {
     }
 
     #[test]
+    fn the_file_is_read_whole() {
+        let read = read(TEXT).unwrap();
+        assert_eq!(read.len(), TEXT.lines().filter(|line| *line == "[[term]]").count());
+        assert!(read.len() > 50);
+        let of = |name: &str| read.iter().find(|term| term.name == name).unwrap();
+        assert_eq!(
+            of("Gap to Bayes").tip(),
+            "Gap to Bayes (pp): Error of the classifier beyond the Bayes error.\nerror - E"
+        );
+        assert_eq!(of("Corpus").tip(), "Corpus: A set of real images with their classes.");
+    }
+
+    #[test]
     fn no_word_stands_for_two_entries_and_every_entry_is_found_by_its_words() {
-        let mut words: Vec<&str> = terms().flat_map(|term| term.words).copied().collect();
+        let mut words: Vec<&str> = terms().flat_map(|term| &term.words).map(String::as_str).collect();
         for term in terms() {
             assert!(!term.words.is_empty() && term.meaning.ends_with('.'), "{}", term.name);
-            for word in term.words {
-                assert_eq!(find(word).map(|found| found.name), Some(term.name), "{word}");
+            for word in &term.words {
+                assert_eq!(find(word).map(|found| &found.name), Some(&term.name), "{word}");
             }
         }
         let all = words.len();

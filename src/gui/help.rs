@@ -65,12 +65,12 @@ impl Help {
 fn entry(ui: &mut Ui, term: &Term) {
     ui.add_space(8.0);
     ui.horizontal_wrapped(|ui| {
-        ui.label(RichText::new(term.name).strong());
-        ui.label(RichText::new(term.unit).small().color(Theme::of(ui).weak()));
+        ui.label(RichText::new(&term.name).strong());
+        ui.label(RichText::new(&term.unit).small().color(Theme::of(ui).weak()));
     });
-    ui.add(egui::Label::new(term.meaning).wrap());
+    ui.add(egui::Label::new(&term.meaning).wrap());
     if !term.formula.is_empty() {
-        ui.add(egui::Label::new(RichText::new(term.formula).monospace()).wrap());
+        ui.add(egui::Label::new(RichText::new(&term.formula).monospace()).wrap());
     }
 }
 

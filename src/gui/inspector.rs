@@ -3,21 +3,22 @@
 use eframe::egui::{self, Image, Rect, RichText, Sense, Ui, vec2};
 
 use super::command::Command;
-use super::data_table;
+use super::context::Cx;
 use super::evidence::EvidenceSection;
 use super::format;
 use super::glossary;
 use super::landmarks::Landmark;
 use super::looks;
 use super::paint::Sheet;
-use super::panels::Cx;
 use super::prefs::Prefs;
 use super::running::RunningSection;
+use super::selection::Source;
 use super::session::Session;
 use super::session::gallery::Slot;
+use super::table_window;
 use super::theme::{BAR_HEIGHT, Badge, Theme};
 use super::verdict;
-use super::view::{Source, View};
+use super::view::View;
 use super::widgets::{badge, fact, facts, heading, hint};
 use crate::data::ImageShape;
 use crate::device::ImageSource;
@@ -303,7 +304,7 @@ fn posterior(ui: &mut Ui, cx: &mut Cx, p: &Posterior) {
         ui.selectable_value(&mut cx.prefs.log_bars, true, "log").on_hover_text(about);
         hint(ui, if cx.prefs.log_bars { "10^-12 to 1" } else { "0 to 1" });
         let session = cx.session;
-        data_table::button(ui, cx.view, "posterior p(y|x)", "posterior.csv", || table(session, p));
+        table_window::button(ui, cx.view, "posterior p(y|x)", "posterior.csv", || table(session, p));
     });
     let classes = p.probabilities.len();
     let theme = Theme::of(ui);

@@ -5,8 +5,8 @@ use std::time::Instant;
 use eframe::egui::{self, Button, ProgressBar, RichText, Ui};
 
 use super::command::Command;
+use super::context::Cx;
 use super::format;
-use super::panels::Cx;
 use super::session::jobs::{JobView, State};
 use super::theme::Theme;
 use crate::worker::protocol::{Asked, Outcome};

@@ -3,11 +3,59 @@
 use eframe::egui::{self, RichText, Ui};
 
 use super::command::Command;
-use super::panels::Cx;
-use super::session::ledger::{on_show, page};
+use super::context::Cx;
+use super::prefs::Prefs;
+use super::session::Session;
 use super::theme::{Badge, Theme};
 use super::widgets::{badge, empty_state, heading, hint, on_top};
-use crate::provenance::Made;
+use crate::oracle::world::Settings;
+use crate::provenance::{Made, markdown};
+use crate::units::Smoothing;
+
+/// What the window shows now, at the present knobs.
+fn on_show(session: &Session, prefs: &Prefs) -> Vec<Made> {
+    let Some(info) = &session.oracle else { return Vec::new() };
+    let settings = prefs.settings();
+    let line = |what: &str, provenance| Made { what: what.into(), place: None, provenance };
+    let device = session.device.as_ref().map_or_else(String::new, |report| report.used.name.clone());
+    let precision = match &session.precision {
+        Some(report) => report.to_string(),
+        None => "32-bit passes, sums over dimensions in 64 bits; not yet compared with 64-bit passes".into(),
+    };
+    let exact = info.provenance(Badge::Exact, &settings);
+    let posteriors =
+        exact.clone().with("seed", prefs.seed.to_string()).with("device", device).with("precision", precision);
+    let mut shown = vec![line("Posteriors of the gallery and the inspector", posteriors.clone())];
+    let pictures = posteriors.for_the_eye("clipped and rounded to 8 bits for the screen");
+    shown.push(line("Pictures of the gallery", pictures));
+    // The Bayes error is that of the sampling process.
+    let sampling = Settings { smoothing: Smoothing::ONE, ..settings };
+    let of_world = |badge| info.provenance(badge, &sampling);
+    let readout = session.bayes.readout.get().filter(|_| session.bayes.readout.current());
+    if let Some(Ok(estimate)) = readout.map(|readout| readout.outcome.as_ref()) {
+        let (low, high) = estimate.figure.interval;
+        let provenance = of_world(estimate.badge)
+            .with("value", format!("{} [{low}, {high}] (fraction)", estimate.figure.value))
+            .with("method", format!("{} ({})", estimate.method.name(), estimate.why))
+            .with("points", estimate.samples.to_string());
+        shown.push(line("Bayes error", provenance));
+    }
+    if let Some((_, found)) = session.bayes.information.get().filter(|_| session.bayes.information.current()) {
+        let (low, high) = found.aleatoric_nats.interval;
+        let value = format!("{} nats [{low}, {high}]", found.aleatoric_nats.value);
+        shown.push(line("Aleatoric uncertainty and mutual information", of_world(found.badge).with("A", value)));
+    }
+    shown
+}
+
+/// The whole ledger as a Markdown page.
+fn page(session: &Session, prefs: &Prefs) -> String {
+    format!(
+        "# Exactness ledger\n\n## On show\n\n{}\n## Made in this session\n\n{}",
+        markdown(&on_show(session, prefs)),
+        markdown(session.ledger.iter())
+    )
+}
 
 /// Shows the window of the ledger while it is open.
 pub fn show(ctx: &egui::Context, open: &mut bool, cx: &mut Cx) {

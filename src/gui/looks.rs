@@ -2,8 +2,8 @@
 
 use eframe::egui::{self, DragValue, Slider, SliderClamping, Ui};
 
+use super::context::Cx;
 use super::format;
-use super::panels::Cx;
 use super::prefs::{LookPrefs, Prefs};
 use super::session::Session;
 use super::theme::Badge;

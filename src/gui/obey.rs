@@ -12,13 +12,14 @@ use eframe::egui::{self, ViewportCommand};
 
 use super::app::App;
 use super::background::{self, Purpose};
+use super::command::RunCommand;
 use super::command::{
     Command, Opened, bayes_error_command, posterior_command, sample_command, sort_paths, tau_command,
 };
 use super::prompt::{Kind, Prompt};
-use super::runs::{RunCommand, cell_images_command};
+use super::runs::cell_images_command;
+use super::selection::{Side, Source};
 use super::session::log::Level;
-use super::view::{Side, Source};
 use super::wishes::{cancel, submit};
 use super::{inspector, looks, panels, readout};
 use crate::judge::write_report;
@@ -105,7 +106,7 @@ impl App {
         }
     }
 
-    /// Commands that change preferences or reach the engine.
+    /// Commands that change preferences, show a page about the device or reach the engine.
     fn change(&mut self, command: Command) {
         match command {
             Command::Undo => {
@@ -120,6 +121,7 @@ impl App {
                 let uniform = 1.0 / self.prefs.prior.len().max(1) as f64;
                 self.prefs.prior.fill(uniform);
             }
+            Command::Verify => self.verify = !self.verify,
             Command::ToggleLogBars => self.prefs.log_bars = !self.prefs.log_bars,
             Command::ToggleWorldCard => self.view.toggle(&mut self.prefs, Side::WorldCard),
             Command::ToggleInspector => self.view.toggle(&mut self.prefs, Side::Inspector),
@@ -323,6 +325,7 @@ impl App {
     fn close_window(&mut self) -> bool {
         std::mem::take(&mut self.precision.open)
             || std::mem::take(&mut self.ledger)
+            || std::mem::take(&mut self.verify)
             || self.help.close()
             || self.view.table.take().is_some()
             || self.connecting.close()

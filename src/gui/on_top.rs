@@ -6,10 +6,10 @@ use eframe::egui::{self, Frame, Ui};
 
 use super::app::App;
 use super::command;
-use super::panels::Cx;
+use super::context::Cx;
 use super::session::log::Level;
 use super::theme::Theme;
-use super::{data_table, ledger, widgets};
+use super::{ledger, table_window, verify, widgets};
 
 impl App {
     /// Paints all of it.
@@ -42,7 +42,7 @@ impl App {
     fn windows(&mut self, ctx: &egui::Context) {
         let asks = self.asks();
         let Self { session, prefs, view, devices, commands, fetching, connecting, .. } = self;
-        let (ledger, precision) = (&mut self.ledger, &mut self.precision);
+        let (ledger, precision, verifying) = (&mut self.ledger, &mut self.precision, &mut self.verify);
         let (help, tour) = (&mut self.help, &mut self.tour);
         let cx = &mut Cx { session, prefs, view, devices, commands };
         fetching.show(ctx, cx);
@@ -53,8 +53,11 @@ impl App {
         if precision.open {
             precision.show(ctx, cx);
         }
+        if *verifying {
+            verify::show(ctx, verifying, cx);
+        }
         help.show(ctx);
-        data_table::show(ctx, cx);
+        table_window::show(ctx, cx);
         if !asks {
             tour.show(ctx, cx);
         }

@@ -3,8 +3,8 @@
 use eframe::egui::{self, RichText, Ui};
 
 use super::command::Command;
+use super::context::Cx;
 use super::figures::Drawings;
-use super::panels::Cx;
 use super::panels::experiments::findings::{grid, one};
 use super::theme::Theme;
 use super::widgets::{empty_state, hint, on_its_way, on_top};

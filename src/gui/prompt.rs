@@ -6,7 +6,7 @@ use eframe::egui::{self, Id, Key, Modal, TextEdit};
 
 use super::background::Purpose;
 use super::command::Command;
-use super::runs::RunCommand;
+use super::command::RunCommand;
 use super::widgets::hint;
 use crate::run::Format;
 

@@ -5,8 +5,8 @@ use std::time::Instant;
 use eframe::egui::{self, Key, RichText, TextEdit, Ui};
 
 use super::command::{Command, bayes_error_command};
+use super::context::Cx;
 use super::format;
-use super::panels::Cx;
 use super::prefs::Prefs;
 use super::session::Session;
 use super::session::bayes::Readout;

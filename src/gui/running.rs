@@ -2,9 +2,9 @@
 
 use eframe::egui::{self, Image, Rect, RichText, Sense, TextureHandle, Ui, vec2};
 
+use super::context::Cx;
 use super::format;
 use super::paint::{NEAREST, picture};
-use super::panels::Cx;
 use super::theme::{BAR_HEIGHT, Badge, Theme};
 use super::widgets::{fact, facts, heading, hint};
 use crate::worker::protocol::{RunningPosterior, Subject};

@@ -1,76 +1,17 @@
-//! What a user does with runs, and what of it waits for a disk: writing a spec, deleting a folder, both on threads of their own.
+//! Runs of experiments as the window has them: what of them waits for a disk, where they go, and what they are as command lines.
 
-use crate::gui::session::ledger::of_figure;
 use std::path::{Path, PathBuf};
 
-use eframe::egui::{self, Id, Modal, RichText};
-
-use super::app::App;
-use super::background::{self, Errand, Purpose};
-use super::command::{Command, quote};
-use super::panels;
+use super::background::Errand;
+use super::command::quote;
 use super::prefs::Prefs;
-use super::prompt::{Kind, Prompt};
-use super::session::log::Level;
-use super::session::runs::{EstimateView, Standing};
-use super::theme::Theme;
-use super::wishes::submit;
-use crate::data::write_atomically;
 use crate::device::DeviceChoice;
-use crate::error::Result;
-use crate::experiment::{ExperimentSpec, HardnessSpec, PRESETS};
-use crate::figure::{Figure, Look, Table};
-use crate::run::hardness::HardnessFolder;
-use crate::run::{Format, RunFolder, write_figures};
+use crate::figure::Figure;
+use crate::run::Format;
 use crate::worker::cell_images::{CellImages, CellImagesRequest};
-use crate::worker::hardness::RankRequest;
-use crate::worker::protocol::Job;
-
-/// Something about a run.
-#[derive(Debug, Clone, PartialEq)]
-pub enum RunCommand {
-    /// Carry an experiment out in a folder.
-    Start(Box<ExperimentSpec>, PathBuf),
-    /// Go on with what is not finished.
-    Resume(PathBuf),
-    /// Time a few steps.
-    Estimate(Box<ExperimentSpec>, PathBuf),
-    /// Rank corpora.
-    Rank(RankRequest),
-    /// A ranking as a command line, to the clipboard; its spec goes to the folder first.
-    CopyRanking(Box<HardnessSpec>, PathBuf),
-    /// Show a folder, whoever works on it.
-    Open(PathBuf),
-    /// Show it no longer; the folder stays.
-    Forget(PathBuf),
-    /// Ask whether to delete the folder.
-    AskToDelete(PathBuf),
-    /// Delete it.
-    Delete(PathBuf),
-    /// The experiment as a command line, to the clipboard; its spec goes to the folder first.
-    CopyCommand(Box<ExperimentSpec>, PathBuf),
-    /// Show images of a cell in the gallery.
-    ShowCell(CellImages, PathBuf, String),
-    /// The same, once the oracle of that name is open.
-    ShowCellIn(String, CellImages, PathBuf, String),
-    /// Fill the form with a preset.
-    New(&'static str),
-    /// Ask where to save the points of a plot: the file's text, and what it would be called.
-    SavePoints(String, &'static str),
-    /// Save them there.
-    SavePointsTo(PathBuf),
-    /// Ask where to save a figure, as what.
-    SaveFigure(Box<Figure>, Format),
-    /// Save it there.
-    SaveFigureTo(PathBuf),
-    /// Ask into which folder all figures and tables of a run go.
-    SaveFigures(PathBuf),
-    /// Save them there.
-    SaveFiguresTo(PathBuf),
-}
 
 /// What came back from a thread.
-enum Done {
+pub(super) enum Done {
     Written(String),
     Deleted(PathBuf),
 }
@@ -78,14 +19,14 @@ enum Done {
 /// Errands under way and the question that is open.
 #[derive(Default)]
 pub struct RunDesk {
-    errands: Vec<Errand<std::result::Result<Done, String>>>,
-    asked: Option<PathBuf>,
+    pub(super) errands: Vec<Errand<std::result::Result<Done, String>>>,
+    pub(super) asked: Option<PathBuf>,
     /// Points of a plot, while it is asked where they go.
-    points: Option<String>,
+    pub(super) points: Option<String>,
     /// A figure, likewise.
-    figure: Option<(Box<Figure>, Format)>,
+    pub(super) figure: Option<(Box<Figure>, Format)>,
     /// The run whose figures are to be saved, likewise.
-    figures_of: Option<PathBuf>,
+    pub(super) figures_of: Option<PathBuf>,
     /// The oracle that is being opened, and which images of what run and cell are shown then.
     pub(super) cell_images_next: Option<(String, CellImages, PathBuf, String)>,
 }
@@ -117,242 +58,13 @@ pub fn cell_images_command(request: &CellImagesRequest) -> String {
     format!("bayescope summary {} {} {}", quote(&folder.display().to_string()), which.option(), quote(cell))
 }
 
-fn run_command(spec: &str, folder: &Path, choice: DeviceChoice) -> String {
+/// The command that carries a spec out in a folder.
+pub fn run_command(spec: &str, folder: &Path, choice: DeviceChoice) -> String {
     format!("bayescope run {} --out {}{}", quote(spec), quote(&folder.display().to_string()), device(choice))
 }
 
 fn device(choice: DeviceChoice) -> String {
     if choice == DeviceChoice::Auto { String::new() } else { format!(" --device {choice}") }
-}
-
-impl App {
-    /// Does what was asked about runs.
-    pub(super) fn run_command(&mut self, ctx: &egui::Context, command: RunCommand) {
-        match command {
-            RunCommand::Start(spec, folder) => {
-                self.show_run(&folder);
-                let job = Job::Experiment { spec: Some(spec), folder };
-                submit(self.engine.as_ref(), &mut self.session, job);
-            }
-            RunCommand::Resume(folder) => {
-                self.show_run(&folder);
-                submit(self.engine.as_ref(), &mut self.session, Job::Experiment { spec: None, folder });
-            }
-            RunCommand::Estimate(spec, folder) => {
-                let job = Job::Estimate { spec: spec.clone(), folder };
-                let id = self.engine.submit(job.clone());
-                self.session.submitted(id, &job);
-                let estimate = EstimateView { job: id, spec: *spec, rows: None, trouble: None };
-                self.session.runs.estimate = Some(estimate);
-            }
-            RunCommand::Rank(request) => submit(self.engine.as_ref(), &mut self.session, Job::Rank(request)),
-            RunCommand::CopyRanking(spec, folder) => {
-                let device = self.prefs.device;
-                self.copy_written(ctx, move || {
-                    let file = HardnessFolder::write_spec(&folder, &spec)?;
-                    Ok(run_command(&file.display().to_string(), &folder, device))
-                });
-            }
-            RunCommand::Open(folder) if HardnessFolder::is(&folder) => {
-                self.view.picked = Some((Purpose::RankFolder, folder));
-                self.bring(panels::hardness::ID);
-            }
-            RunCommand::Open(folder) => {
-                self.show_run(&folder);
-                self.bring(panels::experiments::ID);
-            }
-            RunCommand::Forget(folder) => self.forget_run(&folder),
-            RunCommand::AskToDelete(folder) => self.runs.asked = Some(folder),
-            RunCommand::Delete(folder) => {
-                let work =
-                    move || RunFolder::delete(&folder).map(|()| Done::Deleted(folder)).map_err(|e| e.to_string());
-                self.runs.errands.push(Errand::start(ctx, "delete a run", work));
-            }
-            RunCommand::CopyCommand(spec, folder) => self.copy_run_command(ctx, *spec, folder),
-            RunCommand::ShowCell(which, folder, cell) => self.open_cell_images(which, folder, cell),
-            RunCommand::New(preset) => {
-                self.view.preset = Some(preset);
-                self.bring(panels::experiments::ID);
-            }
-            RunCommand::ShowCellIn(oracle, which, folder, cell) => {
-                self.commands.push(Command::OpenOracle(oracle.clone()));
-                self.runs.cell_images_next = Some((oracle, which, folder, cell));
-            }
-            other => self.save_command(ctx, other),
-        }
-    }
-
-    /// Asks where points and figures go, and saves them there.
-    fn save_command(&mut self, ctx: &egui::Context, command: RunCommand) {
-        match command {
-            RunCommand::SavePoints(text, name) => {
-                self.runs.points = Some(text);
-                self.prompt = Some(Prompt::new(Kind::SavePoints(name)));
-            }
-            RunCommand::SavePointsTo(path) => {
-                if let Some(text) = self.runs.points.take() {
-                    // Its first lines say where it comes from.
-                    let said = text.lines().filter_map(|line| line.strip_prefix("# ")?.split_once(": "));
-                    let said: Vec<_> = said.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-                    self.making = Some(of_figure("points of a plot", Some(&path), &said));
-                    self.saving = background::save_text(ctx, path, text);
-                }
-            }
-            RunCommand::SaveFigure(figure, format) => {
-                let name = format!("{}.{}", figure.id, format.extension());
-                self.runs.figure = Some((figure, format));
-                self.prompt = Some(Prompt::named(Kind::SaveFigure(format), name));
-            }
-            RunCommand::SaveFigureTo(path) => {
-                let dark = Theme::of_window(ctx).is_dark();
-                if let Some((figure, format)) = self.runs.figure.take() {
-                    self.making = Some(of_figure(format!("figure: {}", figure.title), Some(&path), &figure.provenance));
-                    self.saving = background::save_with(ctx, path, move |path| {
-                        // Printed pages are light, whatever the window is; a picture on the screen is as it was seen.
-                        let look = Look { dark: dark && format == Format::Png, ..Look::default() };
-                        let bytes = format.encode(&figure, &look)?;
-                        write_atomically(path, |file| file.write_all(&bytes))
-                    });
-                }
-            }
-            RunCommand::SaveFigures(folder) => {
-                self.prompt = Some(Prompt::named(Kind::SaveFigures, folder.join("figures").display().to_string()));
-                self.runs.figures_of = Some(folder);
-            }
-            RunCommand::SaveFiguresTo(path) => {
-                let of = self.runs.figures_of.take();
-                if let Some((figures, tables, name)) = of.and_then(|folder| self.figures_of(&folder)) {
-                    let said = figures.first().map_or(&[][..], |figure| &figure.provenance);
-                    self.making = Some(of_figure(format!("figures and tables of {name}"), Some(&path), said));
-                    self.saving = background::save_with(ctx, path, move |path| {
-                        write_figures(&figures, &tables, path, &name).map(drop)
-                    });
-                }
-            }
-            _ => {}
-        }
-    }
-
-    /// Figures, tables and name of what was run in a folder.
-    fn figures_of(&self, folder: &Path) -> Option<(Vec<Figure>, Vec<Table>, String)> {
-        if let Some(view) = self.session.hardness.as_ref().filter(|view| view.folder == folder) {
-            return Some((view.figures.clone(), view.tables.clone(), view.found.as_ref()?.name.clone()));
-        }
-        let found = self.session.runs.get(folder)?.found()?;
-        Some((found.results.figures.clone(), found.results.tables.clone(), found.spec.name.clone()))
-    }
-
-    fn open_cell_images(&mut self, which: CellImages, folder: PathBuf, cell: String) {
-        let Some(info) = &self.session.oracle else {
-            return self.session.notify(Level::Warning, "There is no world yet: open an oracle first.");
-        };
-        let (oracle, world) = (self.session.oracle_name.clone(), info.weights_sha256.clone());
-        let request = CellImagesRequest { which, folder, cell, oracle, world };
-        let id = self.engine.open_cell_images(request.clone());
-        self.session.asks_cell_images(id, request);
-    }
-
-    /// An oracle has opened: if it is the one that was waited for, the images are asked for.
-    pub(super) fn open_cell_images_next(&mut self) {
-        let wanted = self.runs.cell_images_next.take_if(|(oracle, ..)| *oracle == self.session.oracle_name);
-        if let Some((_, which, folder, cell)) = wanted.filter(|_| self.session.oracle.is_some()) {
-            self.open_cell_images(which, folder, cell);
-        }
-    }
-
-    fn show_run(&mut self, folder: &Path) {
-        if !self.prefs.runs.iter().any(|known| known == folder) {
-            self.prefs.runs.push(folder.to_owned());
-        }
-        self.session.runs.know(&self.prefs.runs);
-        (self.view.run, self.view.cell) = (Some(folder.to_owned()), None);
-    }
-
-    fn forget_run(&mut self, folder: &Path) {
-        self.prefs.runs.retain(|known| known != folder);
-        self.view.compared.remove(folder);
-        if self.view.run.as_deref() == Some(folder) {
-            (self.view.run, self.view.cell) = (None, None);
-        }
-    }
-
-    /// A spec that comes with the program goes by its name; any other is written to the folder first.
-    fn copy_run_command(&mut self, ctx: &egui::Context, spec: ExperimentSpec, folder: PathBuf) {
-        let device = self.prefs.device;
-        let shipped = PRESETS.iter().find(|preset| preset.spec().is_ok_and(|preset| preset == spec));
-        if let Some(preset) = shipped {
-            let text = run_command(preset.name, &folder, device);
-            let done = format!("Copied: {text}");
-            return self.copy(ctx, text, &done);
-        }
-        self.copy_written(ctx, move || {
-            let file = RunFolder::write_spec(&folder, &spec)?;
-            Ok(run_command(&file.display().to_string(), &folder, device))
-        });
-    }
-
-    /// Copies the command that comes of writing a spec.
-    fn copy_written(&mut self, ctx: &egui::Context, write: impl FnOnce() -> Result<String> + Send + 'static) {
-        let work = move || write().map(Done::Written).map_err(|error| error.to_string());
-        self.runs.errands.push(Errand::start(ctx, "write a spec", work));
-    }
-
-    /// Takes back what came from threads.
-    pub(super) fn run_errands(&mut self, ctx: &egui::Context) {
-        let mut done = Vec::new();
-        self.runs.errands.retain_mut(|errand| {
-            let answer = errand.poll();
-            let waits = answer.is_none() && errand.waiting();
-            done.extend(answer);
-            waits
-        });
-        for answer in done {
-            match answer {
-                Ok(Done::Written(text)) => {
-                    let told = format!("Copied: {text}");
-                    self.copy(ctx, text, &told);
-                }
-                Ok(Done::Deleted(folder)) => {
-                    self.forget_run(&folder);
-                    self.session.notify(Level::Info, format!("Deleted {}", folder.display()));
-                }
-                Err(why) => self.session.notify(Level::Error, why),
-            }
-        }
-    }
-
-    /// Asks before something is lost.
-    pub(super) fn run_question(&mut self, ctx: &egui::Context) {
-        let Some(folder) = self.runs.asked.clone() else { return };
-        let run = self.session.runs.get(&folder);
-        let cells = run.and_then(|run| run.found()).map(|found| (found.finished(), found.cells.len()));
-        let modal = Modal::new(Id::unique("delete a run")).show(ctx, |ui| {
-            ui.set_width(460.0);
-            ui.heading("Delete this run?");
-            ui.label(RichText::new(folder.display().to_string()).strong());
-            if let Some((finished, all)) = cells {
-                ui.label(format!("{finished} of {all} cells are finished."));
-            }
-            if let Some(Standing::Elsewhere(host)) = run.map(|run| run.standing(&self.session.jobs)) {
-                ui.colored_label(Theme::of(ui).error(), format!("A process on {host} is working on it."));
-            }
-            let text =
-                "Its spec, plan, images, checkpoints and results are deleted from the disk. This cannot be taken back.";
-            ui.colored_label(Theme::of(ui).warning(), text);
-            ui.horizontal(|ui| {
-                let delete = ui.button(RichText::new("Delete run").color(Theme::of(ui).error())).clicked();
-                (delete, ui.button("Keep run").clicked())
-            })
-            .inner
-        });
-        let (delete, keep) = modal.inner;
-        if delete {
-            self.commands.push(Command::Run(RunCommand::Delete(folder)));
-        }
-        if delete || keep || modal.should_close() {
-            self.runs.asked = None;
-        }
-    }
 }
 
 #[cfg(test)]

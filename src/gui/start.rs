@@ -3,7 +3,6 @@
 use eframe::egui::{self, Button, Ui};
 
 use super::command::{Command, shortcut};
-use super::panels::Cx;
 
 /// What became of Ctrl+Enter.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -78,11 +77,10 @@ impl Start {
 }
 
 /// The button that a panel is for; whether it was pressed, by hand or by Ctrl+Enter. It cannot be while `why` says why not.
-pub fn start_button(ui: &mut Ui, cx: &mut Cx, text: &str, about: &str, why: &str) -> bool {
+pub fn start_button(ui: &mut Ui, start: &mut Start, text: &str, about: &str, why: &str) -> bool {
     let keys = shortcut(&Command::Start).map(|keys| ui.ctx().format_shortcut(&keys)).unwrap_or_default();
     let button = ui.add_enabled(why.is_empty(), Button::new(text)).on_disabled_hover_text(why);
     let button = button.on_hover_text(if about.is_empty() { keys } else { format!("{about} ({keys})") });
-    let start = &mut cx.view.start;
     let due = start.here && start.wish == Wish::Due;
     if due {
         start.wish = if why.is_empty() { Wish::None } else { Wish::Refused(why.to_owned()) };

@@ -1,9 +1,11 @@
-//! Colours and distances, light and dark. No other file of the window names a colour.
+//! Colours and distances, light and dark. No other file of the window names a colour; those of classes and curves are the figures'
+//! (`figure::colour`).
 
 use eframe::egui::ecolor::Hsva;
 use eframe::egui::{self, Color32, Stroke};
 
 use super::prefs::Look;
+use crate::figure;
 pub use crate::provenance::Badge;
 
 /// Gap between two thumbnails, points.
@@ -18,20 +20,6 @@ pub const SECTION_GAP: f32 = 10.0;
 pub struct Theme {
     dark: bool,
 }
-
-/// Ten hues that stay apart, for light and for dark grounds (after Tableau 10).
-const CLASSES: [[u32; 2]; 10] = [
-    [0x2f6fb0, 0x6aa5e0],
-    [0xd9730d, 0xf5a04a],
-    [0x2f8f3a, 0x67c46f],
-    [0xc23b3b, 0xf07a76],
-    [0x7a5bb5, 0xb59ae6],
-    [0x7d5440, 0xbf9480],
-    [0xc2549f, 0xf09acb],
-    [0x5f6670, 0xaab2bd],
-    [0x8a8a0f, 0xd0cf52],
-    [0x128c9c, 0x58cfdc],
-];
 
 fn rgb(hex: u32) -> Color32 {
     let [_, r, g, b] = hex.to_be_bytes();
@@ -58,11 +46,11 @@ impl Theme {
         rgb(if self.dark { dark } else { light })
     }
 
-    /// The colour of a class: fixed for the first ten, a wheel of hues in golden steps beyond.
+    /// The colour of a class: that of its place in the palette for up to [`figure::COLOURS`] classes, a wheel of hues in golden steps for
+    /// more.
     pub fn class(self, class: usize, classes: usize) -> Color32 {
-        if classes <= CLASSES.len() {
-            let [light, dark] = CLASSES[class % CLASSES.len()];
-            return self.pick(light, dark);
+        if classes <= figure::COLOURS {
+            return self.curve(class);
         }
         let hue = (class as f32 * 0.618_034).fract();
         let band = (class % 3) as f32 * 0.12;
@@ -170,9 +158,10 @@ impl Theme {
         end.gamma_multiply(strength * share.abs().min(1.0).sqrt())
     }
 
-    /// Curves of a plot.
+    /// Curves of a plot: the colour of a series in the figures.
     pub fn curve(self, n: usize) -> Color32 {
-        self.class(n, CLASSES.len())
+        let [r, g, b] = figure::colour(n, self.dark);
+        pixel(r, g, b)
     }
 }
 
@@ -228,5 +217,29 @@ pub fn install(ctx: &egui::Context) {
             visuals.widgets.noninteractive.fg_stroke.color = text;
             visuals.widgets.inactive.fg_stroke.color = text;
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_painted_on_a_ground_of_the_window_is_visible_there() {
+        let ctx = egui::Context::default();
+        install(&ctx);
+        let bytes = |colour: Color32| [colour.r(), colour.g(), colour.b()];
+        for (kind, dark) in [(egui::Theme::Light, false), (egui::Theme::Dark, true)] {
+            let (theme, visuals) = (Theme { dark }, ctx.style_of(kind).visuals.clone());
+            let words = [theme.weak(), theme.error(), theme.warning(), theme.good(), theme.accent()];
+            let words = words.into_iter().chain([visuals.text_color()]).map(|colour| (colour, 4.5));
+            let data = (0..figure::COLOURS).map(|i| (theme.curve(i), 3.0));
+            for (colour, least) in words.chain(data) {
+                for ground in [visuals.panel_fill, visuals.window_fill, visuals.extreme_bg_color] {
+                    let contrast = figure::contrast(bytes(colour), bytes(ground));
+                    assert!(contrast >= least, "{colour:?} on {ground:?}: {contrast}");
+                }
+            }
+        }
     }
 }

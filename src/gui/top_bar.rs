@@ -3,7 +3,7 @@
 use eframe::egui::{self, RichText, Ui};
 
 use super::command::{Command, Line, Needs, menus, shortcut};
-use super::panels::Cx;
+use super::context::Cx;
 use super::prefs::{History, Look};
 use super::theme::Theme;
 

@@ -5,15 +5,14 @@
 
 mod card;
 
-use super::app::App;
 use super::command::Command;
+use super::context::Cx;
 use super::format;
 use super::inspector::{inspected, name};
 use super::landmarks::Landmark;
-use super::panels::{self, Cx};
-use super::prefs::{SCALE_STEP, SCALES};
+use super::panels;
 use super::readout;
-use super::view::{Click, Side, Source};
+use super::selection::{Click, Side, Source};
 
 /// τ that the tour sets for those who do not; the other where it is that already.
 const OTHER_TAUS: [f64; 2] = [1.6, 1.0];
@@ -113,40 +112,17 @@ enum State {
     Done(String),
 }
 
-impl App {
-    /// Begins the tour unless it was taken or left before.
-    pub fn offer_tour(&mut self) {
-        if !self.prefs.toured {
-            self.tour.step = Some(Step::World);
-        }
-    }
-
-    /// Ends the tour for good; whether it was under way.
-    pub(super) fn leave_tour(&mut self) -> bool {
-        let under_way = self.tour.step.take().is_some();
-        self.prefs.toured |= under_way;
-        under_way
-    }
-
-    /// Commands that show how the window is used, and how large it is.
-    pub(super) fn guide(&mut self, command: Command) {
-        match command {
-            Command::StartTour => self.tour.step = Some(Step::World),
-            Command::LeaveTour => {
-                self.leave_tour();
-            }
-            Command::Help(page) => self.help.toggle(page),
-            Command::Scale(percent) => self.prefs.scale = percent.clamp(*SCALES.start(), *SCALES.end()),
-            Command::Larger => self.prefs.scale = (self.prefs.scale + SCALE_STEP).min(*SCALES.end()),
-            Command::Smaller => {
-                self.prefs.scale = self.prefs.scale.saturating_sub(SCALE_STEP).max(*SCALES.start());
-            }
-            _ => {}
-        }
-    }
-}
-
 impl Tour {
+    /// Shows the first step.
+    pub fn begin(&mut self) {
+        self.step = Some(Step::World);
+    }
+
+    /// Ends the tour. Returns whether it was under way.
+    pub fn end(&mut self) -> bool {
+        self.step.take().is_some()
+    }
+
     fn state(&self, cx: &Cx, step: Step) -> State {
         if cx.session.oracle.is_none() {
             let opening = cx.session.stuck.is_none();

@@ -5,9 +5,9 @@ use eframe::egui::{self, Align2, FontId, Grid, Rect, RichText, Ui, vec2};
 use super::format;
 use super::glossary;
 use super::inspector::bar;
+use super::selection::Source;
 use super::session::Session;
 use super::theme::{Badge, Theme};
-use super::view::Source;
 use super::widgets::{heading, hint};
 use crate::experiment::WorstImage;
 

@@ -5,49 +5,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::background::Purpose;
-use super::command::Step;
 use super::data_table::DataTable;
 use super::landmarks::Landmarks;
 use super::prefs::Prefs;
+use super::selection::{Click, Side, Source, Step};
 use super::session::Session;
 use super::session::gallery::{Arrangement, Gallery, arrange};
 use super::start::Start;
 use crate::units::ClassId;
 use crate::worker::protocol::Subject;
 
-/// Where the images on show come from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Source {
-    /// Samples of the world.
-    #[default]
-    World,
-    /// Images from outside.
-    Outside,
-}
-
-/// A side of the window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Side {
-    /// The world card.
-    #[default]
-    WorldCard,
-    /// The inspector.
-    Inspector,
-}
-
 /// Least width at which both sides leave room for the panels, points.
 const BOTH_SIDES: f32 = 940.0;
-
-/// How a click selects.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Click {
-    /// This image alone.
-    Only,
-    /// This image too, or no longer.
-    Toggle,
-    /// Everything from the last plain click to here.
-    Range,
-}
 
 /// What is looked at.
 #[derive(Debug, Default)]

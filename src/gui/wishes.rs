@@ -17,10 +17,11 @@ use super::engine::Engine;
 use super::inspector::MORPH;
 use super::looks;
 use super::prefs::Prefs;
+use super::selection::Source;
 use super::session::Session;
 use super::session::bayes::{Comparison, Curve};
 use super::session::jobs::JobView;
-use super::view::{Source, View};
+use super::view::View;
 
 /// What the engine was told last.
 pub struct Wishes {

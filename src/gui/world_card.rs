@@ -4,12 +4,12 @@ use eframe::egui::{self, Checkbox, ComboBox, DragValue, Rect, RichText, Slider, 
 
 use super::command::Command;
 use super::connect;
+use super::context::Cx;
 use super::format;
 use super::glossary;
 use super::inspector::exactness;
 use super::landmarks::Landmark;
 use super::looks;
-use super::panels::Cx;
 use super::prefs::{MAX_SAMPLES, MAX_TAU};
 use super::readout;
 use super::session::gallery::Estimates;

@@ -5,7 +5,7 @@
 //! | `world` | samples, densities and posteriors at given knobs |
 //! | `posterior`, `running`, `rounding` | the exact posterior; while classes are still missing; what rounding x to 32 bits does to it |
 //! | `evidence`, `walk`, `look`, `classify` | what is asked of single images: maps, walks to the boundary, pictures for the eye, images from outside |
-//! | `folder`, `library`, `provenance` | oracles on disk, those that come with the program, the record beside every file |
+//! | `info`, `folder`, `library`, `provenance` | what is known about an oracle, oracles on disk, those that come with the program, the record beside every file |
 //! | `cells` | densities averaged over the cells of 8-bit pixels |
 //! | `train`, `evaluate` | training a flow; how well it describes real images |
 //! | `scale`, `export` | posteriors of very many images, resumable; samples on their way to a file |
@@ -18,6 +18,7 @@ pub mod evaluate;
 pub mod evidence;
 pub mod export;
 pub mod folder;
+mod info;
 pub mod library;
 pub mod look;
 pub mod posterior;

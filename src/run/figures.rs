@@ -124,19 +124,13 @@ pub fn write_figures(figures: &[Figure], tables: &[Table], folder: &Path, title:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::figure::{Axis, Column};
+    use crate::figure::Axis;
 
     #[test]
     fn a_table_leaves_the_figure_of_its_name_alone() {
         let folder = tempfile::tempdir().unwrap();
         let figure = Figure { id: "gain".into(), x: Axis::linear("n"), y: Axis::linear("gain"), ..Figure::default() };
-        let table = |id: &str| Table {
-            id: id.into(),
-            title: "Gains".into(),
-            caption: "of a table".into(),
-            columns: vec![Column::new("n", 0)],
-            rows: Vec::new(),
-        };
+        let table = |id: &str| Table::of([1usize; 0]).words("n", |n| n).named(id, "Gains", "of a table");
         let written = write_figures(&[figure], &[table("gain"), table("laws")], folder.path(), "run").unwrap();
         let mut names: Vec<String> =
             written.iter().map(|path| path.file_name().unwrap().to_string_lossy().into_owned()).collect();

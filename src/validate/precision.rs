@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
-use crate::figure::{Axis, Column, Figure, Point, Scale, Series, Style, Table, Value};
+use crate::figure::{Axis, Figure, Point, Scale, Series, Style, Table};
 use crate::flow::Precision;
 use crate::measure::{Bootstrap, Estimate};
 use crate::oracle::folder::{self, OracleInfo};
@@ -126,29 +126,29 @@ fn margin(posterior: &Posterior) -> f64 {
 impl Comparison {
     /// The numbers.
     pub fn table(&self) -> Table {
-        let row = |name: &str, unit: &str, of: &Difference| -> Vec<Value> {
-            let Estimate { value, interval } = of.mean;
-            let mean = format!("{value:.2e} [{:.2e}, {:.2e}]", interval.low, interval.high);
-            vec![name.into(), unit.into(), format!("{:.2e}", of.largest).into(), mean.into()]
-        };
         let share = self.decisions_changed;
         let [value, low, high] = [share.value, share.interval.low, share.interval.high].map(|share| 100.0 * share);
         let changed = format!("{value:.2} [{low:.2}, {high:.2}]");
-        Table {
-            id: "precision".into(),
-            title: format!("32 bits on {} beside 64 bits on the CPU", self.device),
-            caption: format!(
-                "{} samples, {} classes; means are over images of the largest difference of each, with 95 % intervals (bootstrap; decisions: \
-                 Wilson).",
-                self.images, self.classes
-            ),
-            columns: ["figure", "unit", "largest", "mean"].map(|title| Column::new(title, 0)).to_vec(),
-            rows: vec![
-                row("posterior p(y|x)", "", &self.posterior),
-                row("log-likelihood log p(x|y)", "nats", &self.log_likelihood),
-                vec!["Bayes decisions changed".into(), "%".into(), Value::Nothing, changed.into()],
-            ],
-        }
+        let mean = |Difference { mean: Estimate { value, interval }, .. }: &Difference| {
+            format!("{value:.2e} [{:.2e}, {:.2e}]", interval.low, interval.high)
+        };
+        let of = |what, unit, of: &Difference| (what, unit, Some(format!("{:.2e}", of.largest)), mean(of));
+        let rows = [
+            of("posterior p(y|x)", "", &self.posterior),
+            of("log-likelihood log p(x|y)", "nats", &self.log_likelihood),
+            ("Bayes decisions changed", "%", None, changed),
+        ];
+        let caption = format!(
+            "{} samples, {} classes; means are over images of the largest difference of each, with 95 % intervals (bootstrap; decisions: \
+             Wilson).",
+            self.images, self.classes
+        );
+        Table::of(&rows)
+            .words("figure", |(what, ..)| *what)
+            .words("unit", |(_, unit, ..)| *unit)
+            .words("largest", |(_, _, largest, _)| largest.clone())
+            .words("mean", |(.., mean)| mean.as_str())
+            .named("precision", format!("32 bits on {} beside 64 bits on the CPU", self.device), caption)
     }
 
     /// The difference of each image over its margin: where decisions are near, errors matter.

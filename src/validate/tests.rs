@@ -7,9 +7,11 @@ use burn::tensor::Device;
 
 use super::*;
 use crate::data::{Split, write_png};
+use crate::error::Error;
 use crate::flow::Precision;
 use crate::oracle::folder::{self, Oracle};
-use crate::oracle::world::SampleSpec;
+use crate::oracle::world::{SampleSpec, Settings};
+use crate::units::Seed;
 
 fn mnist() -> Oracle {
     folder::open("mnist", &Device::flex(), Precision::F32, 32).unwrap()

@@ -8,10 +8,10 @@ use std::sync::atomic::Ordering;
 
 use crossbeam_channel::{Receiver, Sender};
 
-use super::Shared;
-use super::interactive::{Handed, Outside};
+use super::external_images::{ExternalImages, LoadedImages};
 use super::judged_images::JudgedImagesRequest;
 use super::protocol::{Event, JobId, Outcome};
+use super::shared::Shared;
 use crate::data::ImageShape;
 use crate::error::{Error, Result, panic_message};
 use crate::oracle::world::Settings;
@@ -118,7 +118,7 @@ fn answer(shared: &Shared, events: &Sender<Event>, id: JobId, wanted: &Wanted) {
     }
 }
 
-fn read(id: JobId, request: &CellImagesRequest) -> Result<Handed> {
+fn read(id: JobId, request: &CellImagesRequest) -> Result<LoadedImages> {
     let CellImagesRequest { which, folder, cell, oracle, world } = request;
     let folder = RunFolder::open(folder)?;
     if !folder.is_on(world)? {
@@ -135,13 +135,13 @@ fn read(id: JobId, request: &CellImagesRequest) -> Result<Handed> {
         CellImages::Worst => worst(&folder, cell)?,
         CellImages::Bought => bought(&folder, cell)?,
     };
-    Ok(Handed { id, world: world.clone(), shape, settings, images })
+    Ok(LoadedImages { id, world: world.clone(), shape, settings, images })
 }
 
-fn worst(folder: &RunFolder, cell: &str) -> Result<(ImageShape, Settings, Outside)> {
+fn worst(folder: &RunFolder, cell: &str) -> Result<(ImageShape, Settings, ExternalImages)> {
     let WorstImages { planned, worst, shape, x, settings, posteriors } = folder.worst_images(cell)?;
     let (label, n) = (planned.label(), worst.images.len());
-    let images = Outside {
+    let images = ExternalImages {
         name: format!("{label}: {n} worst of {} test images by KL", worst.tested),
         ids: worst.images.iter().map(|one| format!("Test image {}", one.image)).collect(),
         labels: Some(worst.images.iter().map(|one| one.label).collect()),
@@ -153,12 +153,12 @@ fn worst(folder: &RunFolder, cell: &str) -> Result<(ImageShape, Settings, Outsid
     Ok((shape, settings, images))
 }
 
-fn bought(folder: &RunFolder, cell: &str) -> Result<(ImageShape, Settings, Outside)> {
+fn bought(folder: &RunFolder, cell: &str) -> Result<(ImageShape, Settings, ExternalImages)> {
     let BoughtImages { planned, bought, shape, x, settings, posteriors } = folder.bought_images(cell, BOUGHT)?;
     if bought.is_empty() {
         return Err(Error::input(format!("{} bought nothing after its start", planned.label())));
     }
-    let images = Outside {
+    let images = ExternalImages {
         name: format!("{}: its first {} choices", planned.label(), bought.len()),
         ids: bought.iter().map(|one| format!("Pool image {}, round {}", one.image, one.round)).collect(),
         labels: Some(bought.iter().map(|one| one.label).collect()),

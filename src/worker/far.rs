@@ -9,13 +9,12 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{RecvError, select};
 
-use super::Shared;
-use super::desk::{Desk, Line};
+use super::channels::Channels;
 use super::protocol::{Event, FarNews, Job, JobId};
+use super::shared::Shared;
 use crate::device::remote::{self, Answer, Ping};
-use crate::device::{Address, Chosen, DeviceChoice, Latency, choose, explain};
+use crate::device::{Address, Chosen, DeviceChoice, Latency, choose};
 use crate::error::Error;
-use crate::events::silent;
 
 /// How often a small round trip is measured while nothing else is asked of the device.
 const EVERY: Duration = Duration::from_secs(2);
@@ -55,13 +54,13 @@ impl Wake for Bell {
 impl Pulse {
     /// Sends, or looks after what was sent. Measures only while the worker is idle: what waits behind work says nothing about
     /// the way. Returns how long nothing needs to be done here.
-    pub fn beat(&mut self, line: &Line, used: DeviceChoice) -> Duration {
+    pub fn beat(&mut self, channels: &Channels, used: DeviceChoice) -> Duration {
         let DeviceChoice::Remote(address) = used else { return Duration::from_secs(3600) };
         if self.of != Some(address) {
             *self = Self { of: Some(address), ..Self::default() };
         }
         if self.ping.is_none() && self.last.is_none_or(|last| last.elapsed() >= EVERY) {
-            let bell = Arc::new(Bell { shared: line.shared.clone(), rang: OnceLock::new() });
+            let bell = Arc::new(Bell { shared: channels.shared.clone(), rang: OnceLock::new() });
             self.ping = Ping::send(address).zip(Some(bell));
             self.last = Some(Instant::now());
         }
@@ -74,7 +73,7 @@ impl Pulse {
             Answer::Open => return EVERY,
             Answer::Came(trip) => {
                 self.latency.add(bell.rang.get().map_or(trip, |rang| *rang - ping.sent()));
-                line.send(Event::Far(FarNews::Latency(self.latency.clone())));
+                channels.send(Event::Far(FarNews::Latency(self.latency.clone())));
                 EVERY
             }
             // It is remembered where it was noticed.
@@ -117,37 +116,14 @@ impl Held {
     ///
     /// # Errors
     /// When none will come any more.
-    pub fn next(&mut self, line: &Line, wait: Duration) -> Result<Option<(JobId, Job)>, RecvError> {
+    pub fn next(&mut self, channels: &Channels, wait: Duration) -> Result<Option<(JobId, Job)>, RecvError> {
         if let Some(job) = self.0.pop_front() {
             return Ok(Some(job));
         }
         select! {
-            recv(line.queue) -> job => job.map(Some),
-            recv(line.ringing) -> _ => Ok(None),
+            recv(channels.queue) -> job => job.map(Some),
+            recv(channels.ringing) -> _ => Ok(None),
             default(wait) => Ok(None),
-        }
-    }
-}
-
-impl Desk {
-    /// Whether the connection of the device in use is gone.
-    pub fn is_cut_off(&self) -> bool {
-        is_lost(self.chosen.report.used.choice)
-    }
-
-    /// If the device in use is cut off: connects again, or falls back to the CPU, and opens `oracle` there. Not where the user has
-    /// chosen another device meanwhile: that job is next, and nothing has changed.
-    pub fn come_back(&mut self, line: &Line, oracle: &str, held: &mut Held) {
-        if !self.is_cut_off() {
-            return;
-        }
-        let Some(chosen) = try_again(line, self.chosen.report.asked, held) else { return };
-        line.send(Event::Device(chosen.report.clone()));
-        self.chosen = chosen;
-        self.opened = None;
-        self.interactive.put_back(&line.shared);
-        if let Err(error) = self.open(line, oracle, &mut silent()) {
-            line.send(Event::Failed(explain(error, Some(self.chosen.report.used.choice)).to_string()));
         }
     }
 }
@@ -161,62 +137,62 @@ pub fn is_lost(used: DeviceChoice) -> bool {
 ///
 /// # Errors
 /// When the CPU cannot be used either.
-pub fn instead(line: &Line, asked: DeviceChoice, error: Error, held: &mut Held) -> Result<Chosen, Error> {
-    let again = if is_lost(asked) { try_again(line, asked, held) } else { None };
+pub fn instead(channels: &Channels, asked: DeviceChoice, error: Error, held: &mut Held) -> Result<Chosen, Error> {
+    let again = if is_lost(asked) { try_again(channels, asked, held) } else { None };
     match again {
         Some(chosen) => Ok(chosen),
-        None => Ok(stand_in(line, choose(DeviceChoice::Cpu)?, asked, &error.to_string())),
+        None => Ok(stand_in(channels, choose(DeviceChoice::Cpu)?, asked, &error.to_string())),
     }
 }
 
 /// The lent device again, or the CPU with the reason; `None` where the user has chosen otherwise meanwhile, or the program ends.
-fn try_again(line: &Line, asked: DeviceChoice, held: &mut Held) -> Option<Chosen> {
+pub fn try_again(channels: &Channels, asked: DeviceChoice, held: &mut Held) -> Option<Chosen> {
     let DeviceChoice::Remote(address) = asked else { return None };
     if held.switches() {
         return None;
     }
     let mut reason = format!("{asked}: {}", remote::lost(address)?);
-    line.send(Event::Failed(format!("{reason}. Connecting again; choose another device to stop that")));
+    channels.send(Event::Failed(format!("{reason}. Connecting again; choose another device to stop that")));
     for (i, wait) in WAITS.into_iter().enumerate() {
         let (attempt, of) = (i + 1, WAITS.len());
-        line.send(Event::Far(FarNews::Trying { address: asked, reason: reason.clone(), attempt, of, wait }));
-        if !rest(line, wait, held) {
+        channels.send(Event::Far(FarNews::Trying { address: asked, reason: reason.clone(), attempt, of, wait }));
+        if !rest(channels, wait, held) {
             return None;
         }
         match choose(asked) {
             Ok(chosen) => {
-                line.send(Event::Note(format!("{asked}: connected again")));
+                channels.send(Event::Note(format!("{asked}: connected again")));
                 return Some(chosen);
             }
             Err(error) => reason = error.to_string(),
         }
     }
-    let cpu = choose(DeviceChoice::Cpu).map_err(|error| line.send(Event::Failed(error.to_string()))).ok()?;
-    Some(stand_in(line, cpu, asked, &reason))
+    let cpu = choose(DeviceChoice::Cpu).map_err(|error| channels.send(Event::Failed(error.to_string()))).ok()?;
+    Some(stand_in(channels, cpu, asked, &reason))
 }
 
 /// The CPU in the place of a device that cannot be reached, said aloud.
-fn stand_in(line: &Line, mut cpu: Chosen, asked: DeviceChoice, reason: &str) -> Chosen {
-    line.send(Event::Failed(format!("{reason}. Computing on the CPU instead")));
+fn stand_in(channels: &Channels, mut cpu: Chosen, asked: DeviceChoice, reason: &str) -> Chosen {
+    channels.send(Event::Failed(format!("{reason}. Computing on the CPU instead")));
     cpu.report.asked = asked;
     cpu.report.reason = reason.to_owned();
     cpu
 }
 
 /// Waits; whether to go on. Jobs that come meanwhile are held back; a choice of device ends the wait.
-fn rest(line: &Line, wait: Duration, held: &mut Held) -> bool {
+fn rest(channels: &Channels, wait: Duration, held: &mut Held) -> bool {
     let end = Instant::now() + wait;
     loop {
         let left = end.saturating_duration_since(Instant::now());
-        if line.stopping() || held.switches() {
+        if channels.stopping() || held.switches() {
             return false;
         }
         if left.is_zero() {
             return true;
         }
         select! {
-            recv(line.queue) -> job => match job { Ok(job) => held.hold(job), Err(_) => return false },
-            recv(line.ringing) -> _ => {}
+            recv(channels.queue) -> job => match job { Ok(job) => held.hold(job), Err(_) => return false },
+            recv(channels.ringing) -> _ => {}
             default(left) => {}
         }
     }

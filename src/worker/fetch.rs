@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, Sender, after};
 
 use super::protocol::{Event, JobId, Outcome};
-use super::{Control, Shared};
+use super::shared::{Control, Shared};
 use crate::data::fetch::{Corpus, FetchEvent, Fetched, Mirror, Patience, fetch_corpus};
 use crate::error::{Error, Result, panic_message};
 use crate::events::{Events, Progress};

@@ -12,10 +12,12 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::desk::Line;
+use super::channels::Channels;
+use super::external_images::ExternalImages;
 use super::far::is_lost;
 use super::protocol::{Asked, Event, EvidenceMap, EvidenceRequest, Looked, Subject, Tile};
-use super::{Shared, slot::Slot};
+use super::shared::Shared;
+use super::slot::Slot;
 use crate::device::{DeviceChoice, explain};
 use crate::error::{Error, Result};
 use crate::events::Events;
@@ -26,7 +28,6 @@ use crate::oracle::world::{Sample, SampleSpec, Settings, World};
 use gallery::{Gallery, LARGEST_PIECE};
 use inspect::Inspecting;
 use kept::{Kept, Resident};
-pub use outside::{Handed, Outside};
 
 /// A piece of work that cannot be stopped should take about this long, so that a newer request never waits longer.
 const PIECE: Duration = Duration::from_millis(40);
@@ -40,7 +41,7 @@ pub struct Interactive {
     gallery: RefCell<Option<Gallery>>,
     inspecting: RefCell<Option<Inspecting>>,
     explaining: RefCell<Option<EvidenceRequest>>,
-    external: RefCell<Option<Outside>>,
+    external: RefCell<Option<ExternalImages>>,
     walk: RefCell<Option<Arc<Walk>>>,
     kept: RefCell<Kept>,
     /// SHA-256 of the open oracle's weights.
@@ -82,7 +83,7 @@ impl Default for Interactive {
 
 /// Where a piece of work is done.
 struct Place<'a> {
-    line: &'a Line,
+    channels: &'a Channels,
     world: &'a World,
     /// Whether something more important waits: a job in the queue, the end of the present one.
     urgent: &'a dyn Fn() -> bool,
@@ -91,7 +92,7 @@ struct Place<'a> {
 impl Place<'_> {
     /// Whether work should stop at once, for something that is not a request.
     fn called_away(&self) -> bool {
-        self.line.stopping() || (self.urgent)()
+        self.channels.stopping() || (self.urgent)()
     }
 }
 
@@ -178,20 +179,20 @@ impl Interactive {
     }
 
     /// Does one piece of what is asked for; returns whether more is waiting. `urgent` stops it at its next report.
-    pub fn serve(&self, line: &Line, world: Option<&World>, urgent: &dyn Fn() -> bool) -> bool {
+    pub fn serve(&self, channels: &Channels, world: Option<&World>, urgent: &dyn Fn() -> bool) -> bool {
         if self.lost() {
             return false;
         }
-        self.receive(line, world);
+        self.receive(channels, world);
         let Some(world) = world else { return false };
-        let place = Place { line, world, urgent };
-        if let Some(request) = line.shared.inspect_request.take() {
+        let place = Place { channels, world, urgent };
+        if let Some(request) = channels.shared.inspect_request.take() {
             *self.inspecting.borrow_mut() = Some(Inspecting::new(request));
         }
-        if let Some(request) = line.shared.evidence_request.take() {
+        if let Some(request) = channels.shared.evidence_request.take() {
             *self.explaining.borrow_mut() = Some(request);
         }
-        if let Some(request) = line.shared.gallery_request.take() {
+        if let Some(request) = channels.shared.gallery_request.take() {
             let halted = request.halted;
             let mut gallery = Gallery::new(request);
             if halted {
@@ -199,18 +200,18 @@ impl Interactive {
             }
             *self.gallery.borrow_mut() = Some(gallery);
         }
-        self.settle(line, (Asked::Inspection, &self.inspecting), self.inspect_piece(&place));
-        self.settle(line, (Asked::Evidence, &self.explaining), self.explain(&place));
-        self.settle(line, (Asked::Gallery, &self.gallery), self.gallery_piece(&place));
+        self.settle(channels, (Asked::Inspection, &self.inspecting), self.inspect_piece(&place));
+        self.settle(channels, (Asked::Evidence, &self.explaining), self.explain(&place));
+        self.settle(channels, (Asked::Gallery, &self.gallery), self.gallery_piece(&place));
         let busy =
             self.gallery.borrow().is_some() || self.inspecting.borrow().is_some() || self.explaining.borrow().is_some();
-        busy || line.shared.asked()
+        busy || channels.shared.asked()
     }
 
     /// Answers the question for an evidence map.
     fn explain(&self, place: &Place<'_>) -> Result<()> {
         let Some(request) = self.explaining.borrow().clone() else { return Ok(()) };
-        let (line, world) = (place.line, place.world);
+        let (channels, world) = (place.channels, place.world);
         let mut painted = None;
         let x = match &request.subject {
             Subject::Sample { spec, index } => {
@@ -228,7 +229,11 @@ impl Interactive {
         };
         let (evidence, cells) = world.evidence_painted(&x, (request.a, request.b), request.settings.tau)?;
         let pixels = painted.unwrap_or_else(|| world.flow().pixels().picture(&x).into());
-        put(line, &line.shared.evidence, EvidenceMap { request, shape: world.shape(), pixels, evidence, cells });
+        put(
+            channels,
+            &channels.shared.evidence,
+            EvidenceMap { request, shape: world.shape(), pixels, evidence, cells },
+        );
         *self.explaining.borrow_mut() = None;
         Ok(())
     }
@@ -238,7 +243,7 @@ impl Interactive {
         if let Some(sample) = self.known(place.world, spec, settings, index)? {
             return Ok(sample);
         }
-        let shared = &place.line.shared;
+        let shared = &place.channels.shared;
         let mut watch = |_: Decoding| unless(place.called_away() || shared.inspect_request.is_full());
         let samples = place.world.sample_watched(spec, settings, &[index], &mut watch)?;
         samples.into_iter().next().map(Arc::new).ok_or_else(|| Error::input("no such sample"))
@@ -290,7 +295,7 @@ impl Interactive {
     }
 
     /// What was stopped stays to be done, as does what the device was lost under; what failed is told and dropped.
-    fn settle<T>(&self, line: &Line, (asked, slot): (Asked, &RefCell<Option<T>>), done: Result<()>) {
+    fn settle<T>(&self, channels: &Channels, (asked, slot): (Asked, &RefCell<Option<T>>), done: Result<()>) {
         match done {
             Ok(()) | Err(Error::Cancelled) => {}
             Err(loss @ Error::DeviceLost { .. }) => self.lose(loss),
@@ -300,7 +305,7 @@ impl Interactive {
                     return self.lose(error);
                 }
                 *slot.borrow_mut() = None;
-                line.send(Event::Unanswered { asked, why: error.to_string() });
+                channels.send(Event::Unanswered { asked, why: error.to_string() });
             }
         }
     }
@@ -311,9 +316,9 @@ impl Interactive {
 }
 
 /// Puts an answer where the window finds it.
-fn put<T>(line: &Line, slot: &Slot<T>, answer: T) {
+fn put<T>(channels: &Channels, slot: &Slot<T>, answer: T) {
     slot.put(answer);
-    (line.shared.wake)();
+    (channels.shared.wake)();
 }
 
 /// Images from outside are kept only as long as the oracle stays where it is.
@@ -354,16 +359,16 @@ mod tests {
         let (_jobs, queue) = crossbeam_channel::bounded(1);
         let (events, told) = crossbeam_channel::bounded(8);
         let shared = Arc::new(Shared::new([bell.clone(), bell], super::super::bayes::Board::new().0, Arc::new(|| {})));
-        let line = Line { shared, queue, ringing, events };
+        let channels = Channels { shared, queue, ringing, events };
         let (slot, interactive) = (RefCell::new(Some(1)), Interactive::default());
-        interactive.settle(&line, (Asked::Gallery, &slot), Err(Error::Cancelled));
+        interactive.settle(&channels, (Asked::Gallery, &slot), Err(Error::Cancelled));
         assert!(!interactive.lost());
         let loss = Error::DeviceLost { device: "a card".into(), why: "it went away".into() };
-        interactive.settle(&line, (Asked::Gallery, &slot), Err(loss));
+        interactive.settle(&channels, (Asked::Gallery, &slot), Err(loss));
         assert!(interactive.lost() && interactive.take_loss().is_some());
         assert_eq!(*slot.borrow(), Some(1));
         assert!(told.is_empty());
-        interactive.settle(&line, (Asked::Gallery, &slot), Err(Error::input("no")));
+        interactive.settle(&channels, (Asked::Gallery, &slot), Err(Error::input("no")));
         assert_eq!(*slot.borrow(), None);
         assert!(matches!(told.try_recv(), Ok(Event::Unanswered { asked: Asked::Gallery, .. })));
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::interactive::{Handed, Outside};
+use super::external_images::{ExternalImages, LoadedImages};
 use super::protocol::JobId;
 use crate::data::{NpzImages, read_array, read_logp};
 use crate::error::{Error, Result};
@@ -64,7 +64,7 @@ impl JudgedImagesRequest {
     ///
     /// # Errors
     /// When the dataset is of another world or does not say of which, or has changed since.
-    pub(super) fn read(&self, id: JobId) -> Result<Handed> {
+    pub(super) fn read(&self, id: JobId) -> Result<LoadedImages> {
         let archive = self.origin.archive();
         let settings = self.settings(&archive)?;
         let images = NpzImages::open(&archive)?.ok_or_else(|| Error::file(&archive, "holds no world-space images"))?;
@@ -87,7 +87,7 @@ impl JudgedImagesRequest {
             drawn.push(label);
         }
         let (n, split) = (self.images.len(), &self.origin.split);
-        let images_of = Outside {
+        let images_of = ExternalImages {
             name: format!("{}: {n} worst of {} {split} images by {}", self.model, self.tested, self.by.label()),
             ids: self.images.iter().map(|one| self.caption(one)).collect(),
             labels: Some(drawn),
@@ -96,7 +96,7 @@ impl JudgedImagesRequest {
             scores: None,
             verdicts,
         };
-        Ok(Handed { id, world: self.world.clone(), shape: images.shape(), settings, images: images_of })
+        Ok(LoadedImages { id, world: self.world.clone(), shape: images.shape(), settings, images: images_of })
     }
 
     fn caption(&self, one: &WorstImage) -> String {

@@ -6,16 +6,21 @@
 //! | file | what |
 //! |---|---|
 //! | `protocol`, `slot` | what faces and worker say to each other; a place for the newest value |
-//! | `desk`, `jobs`, `interactive` | the thread: its loop; jobs in a queue; what follows the sliders, between jobs and within them |
+//! | `shared`, `channels` | what the handle and all threads hold; the worker's ends of all channels |
+//! | `thread`, `desk` | the thread: its loop; what it owns |
+//! | `jobs`, `interactive` | jobs in a queue; what follows the sliders, between jobs and within them |
 //! | `bayes` | Bayes errors, on threads of their own |
 //! | `runs`, `cell_images`, `judged_images`, `fetch` | run folders, images read from files, downloads |
+//! | `external_images` | images that are not samples of the world |
 //! | `priority` | what computes gives way to the window |
 //! | `far` | another machine's device, while nothing is asked of it |
 //! | `hardness`, `walk` | what is said about rankings and walks |
 
 pub mod bayes;
 pub mod cell_images;
+mod channels;
 mod desk;
+mod external_images;
 mod far;
 pub mod fetch;
 pub mod hardness;
@@ -25,13 +30,14 @@ pub mod judged_images;
 pub mod priority;
 pub mod protocol;
 pub mod runs;
+mod shared;
 mod slot;
+mod thread;
 pub mod walk;
 
-use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 
@@ -39,103 +45,21 @@ use crate::device::DeviceChoice;
 use bayes::Board;
 use bayes::protocol::Question;
 use cell_images::{CellImagesRequest, Wanted};
+use channels::Channels;
 use fetch::FetchRequest;
-use interactive::Handed;
 use judged_images::JudgedImagesRequest;
 use protocol::{
     Event, EvidenceMap, EvidenceRequest, GalleryRequest, GalleryUpdate, InspectRequest, Inspection, Job, JobId,
     Outcome, RunningPosterior,
 };
 use runs::WatchRequest;
-use slot::Slot;
+use shared::Shared;
+pub use shared::Wake;
 
 /// Jobs that may wait at once.
 const QUEUE: usize = 64;
 /// Events that may wait to be read before the worker waits for the reader.
 const EVENTS: usize = 1024;
-
-/// Called when something new can be polled.
-pub type Wake = Arc<dyn Fn() + Send + Sync>;
-
-/// Stop and pause of one job.
-#[derive(Debug, Default)]
-struct Control {
-    cancelled: AtomicBool,
-    paused: AtomicBool,
-    taken: AtomicBool,
-}
-
-impl Control {
-    /// Whether the caller is the first to lay hands on the job: the thread that carries it out, or who takes it back while it waits.
-    fn take(&self) -> bool {
-        !self.taken.swap(true, Ordering::AcqRel)
-    }
-}
-
-/// What both sides hold.
-struct Shared {
-    gallery_request: Slot<GalleryRequest>,
-    inspect_request: Slot<InspectRequest>,
-    evidence_request: Slot<EvidenceRequest>,
-    gallery: Slot<GalleryUpdate>,
-    inspection: Slot<Inspection>,
-    evidence: Slot<EvidenceMap>,
-    running: Slot<RunningPosterior>,
-    /// A job that does not wait in the queue: the run whose best epoch is wanted.
-    aside: Slot<(JobId, PathBuf)>,
-    /// Images that another thread has read, for the window.
-    handed: Slot<Handed>,
-    controls: Mutex<HashMap<JobId, Arc<Control>>>,
-    bayes: Board,
-    watch: Slot<WatchRequest>,
-    watch_bell: Sender<()>,
-    stopping: AtomicBool,
-    bell: Sender<()>,
-    wake: Wake,
-}
-
-impl Shared {
-    fn new([bell, watch_bell]: [Sender<()>; 2], bayes: Board, wake: Wake) -> Self {
-        Self {
-            gallery_request: Slot::default(),
-            inspect_request: Slot::default(),
-            evidence_request: Slot::default(),
-            gallery: Slot::default(),
-            inspection: Slot::default(),
-            evidence: Slot::default(),
-            running: Slot::default(),
-            aside: Slot::default(),
-            handed: Slot::default(),
-            controls: Mutex::default(),
-            bayes,
-            watch: Slot::default(),
-            watch_bell,
-            stopping: AtomicBool::new(false),
-            bell,
-            wake,
-        }
-    }
-
-    /// Wakes the worker.
-    fn ring(&self) {
-        // A full bell is already ringing.
-        let _ = self.bell.try_send(());
-    }
-
-    fn control(&self, id: JobId) -> Arc<Control> {
-        let mut controls = self.controls.lock().unwrap_or_else(PoisonError::into_inner);
-        controls.entry(id).or_default().clone()
-    }
-
-    /// That of a job that has not ended.
-    fn known(&self, id: JobId) -> Option<Arc<Control>> {
-        self.controls.lock().unwrap_or_else(PoisonError::into_inner).get(&id).cloned()
-    }
-
-    fn forget(&self, id: JobId) {
-        self.controls.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
-    }
-}
 
 /// Handle of the worker; dropping it stops the thread at its next event.
 pub struct Worker {
@@ -164,9 +88,9 @@ impl Worker {
         runs::watcher::start(&shared, hear_watch, &sender);
         cell_images::start(&shared, asked, &sender);
         fetch::start(&shared, wanted, &sender);
-        let line = desk::Line { shared: shared.clone(), queue, ringing, events: sender.clone() };
+        let channels = Channels { shared: shared.clone(), queue, ringing, events: sender.clone() };
         let spawned =
-            std::thread::Builder::new().name("worker".into()).spawn(move || desk::work(&line, device, oracle));
+            std::thread::Builder::new().name("worker".into()).spawn(move || thread::work(&channels, device, oracle));
         if let Err(error) = spawned {
             let _ = sender.try_send(Event::Failed(format!("the system gave no thread to compute on: {error}")));
         }

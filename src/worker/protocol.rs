@@ -33,6 +33,7 @@ use crate::run::hardness::HardnessEvent;
 use crate::run::{Estimate, RunEvent};
 use crate::units::{ClassId, Tau};
 use crate::validate::{Comparison, Pairs, Validation};
+use crate::verify;
 
 pub use job::{Job, JudgeRequest, Outcome};
 
@@ -289,6 +290,8 @@ pub enum Event {
     Compared(Box<Comparison>),
     /// What pictures of the world keep, as a table and a figure.
     Depth(Box<(Table, Figure)>),
+    /// The device in use was verified.
+    Verified(Box<verify::Report>),
     /// Classifiers were judged.
     Judged(JobId, Box<Report>),
     /// A mirror did not give a file of a corpus; the next one is asked, if there is one.

@@ -63,7 +63,7 @@ impl Reference {
     fn logits(&self, weights: Weights, precision: Precision, device: &Device) -> Vec<f64> {
         let network = Classifier::from_weights(&self.config, weights, device, precision).unwrap();
         assert_eq!(network.parameters() as u64, self.json["trainable_params"].as_u64().unwrap());
-        let images = Filled::described(&self.json["input"], self.seed).values;
+        let images = Filled::described(&self.json["input"], self.seed).unwrap().values;
         let logits = network.forward(network.upload(&images, device), &mut Pass::evaluation());
         logits.try_into_vec_as::<f64>().unwrap()
     }

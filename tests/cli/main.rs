@@ -28,5 +28,6 @@ mod shift;
 mod slurm;
 mod training;
 mod validate;
+mod verify;
 mod walk;
 mod world;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::run::{bayescope, fail, text};
+use crate::run::{bayescope, text};
 
 /// Samples of a world, and the instruction set that their record names.
 fn sampled(world: &str, folder: &Path, extra: &[&str], simd: Option<&str>) -> (Vec<u8>, String) {

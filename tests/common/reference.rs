@@ -82,14 +82,14 @@ impl GlowReference {
 
     /// Dequantised images v = (255 x + u)/256 in f64.
     pub fn input(&self) -> Vec<f64> {
-        let x = Filled::described(&self.json["input"], self.seed).wide();
-        let u = Filled::described(&self.json["dequant"], self.seed).wide();
+        let x = Filled::described(&self.json["input"], self.seed).unwrap().wide();
+        let u = Filled::described(&self.json["dequant"], self.seed).unwrap().wide();
         x.iter().zip(u).map(|(x, u)| (255.0 * x + u) / 256.0).collect()
     }
 
     /// Base-space noise of the inverse pass.
     pub fn noise(&self) -> Vec<f32> {
-        Filled::described(&self.json["z_input"], self.seed).values
+        Filled::described(&self.json["z_input"], self.seed).unwrap().values
     }
 
     /// Classes of the inverse pass.

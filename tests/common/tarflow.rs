@@ -56,23 +56,21 @@ impl TarFlowReference {
     /// The weights of the formula.
     pub fn weights(&self) -> Weights {
         let table = self.json["params"].as_array().unwrap();
-        let filled = table.iter().filter(|entry| !entry[2].is_null()).map(|entry| {
-            let mut entry = entry.clone();
-            entry.as_array_mut().unwrap().resize(5, Value::Bool(false));
-            let Filled { name, shape, values } = Filled::parameter(&entry, self.seed).unwrap();
-            (name, HostTensor::new(shape, values))
+        let filled = table.iter().filter_map(|entry| {
+            let Filled { name, shape, values } = Filled::parameter(entry, self.seed)?;
+            Some((name, HostTensor::new(shape, values)))
         });
         Weights(filled.collect())
     }
 
     /// World-space images in [−1, 1], NCHW.
     pub fn input(&self) -> Vec<f64> {
-        Filled::described(&self.json["input"], self.seed).wide()
+        Filled::described(&self.json["input"], self.seed).unwrap().wide()
     }
 
     /// Base-space tokens of the inverse passes.
     pub fn noise(&self) -> Vec<f64> {
-        Filled::described(&self.json["z_input"], self.seed).wide()
+        Filled::described(&self.json["z_input"], self.seed).unwrap().wide()
     }
 
     /// Golden numbers under `key/key/…`.

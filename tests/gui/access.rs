@@ -120,6 +120,7 @@ fn every_control_of_every_window_has_a_name_and_is_reached_by_tab() {
         ("Glossary", "Find"),
         ("Exactness ledger", "Copy ledger"),
         ("Precision", "Copy comparison as command"),
+        ("Verify this device", "Copy verification as command"),
         ("Take the tour", "Skip the tour"),
     ];
     let mut faults = Vec::new();

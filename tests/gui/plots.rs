@@ -125,7 +125,7 @@ fn large(path: &Path) -> Found {
         CellResult { id: planned.id.clone(), cell, parameters, steps, train_loss, measured, found: None }
     };
     let results: Vec<CellResult> = folder.plan.iter().enumerate().map(result).collect();
-    let summary = Summary::of(&folder.spec, results, &[]).unwrap();
+    let summary = Summary::of(&folder.spec, &std::collections::BTreeMap::new(), results, &[]).unwrap();
     let curves = summary.laws.iter().filter_map(|law| {
         let fitted = law.fits.as_ref()?.law();
         let points = (0..48).map(|i| 100.0 * 1.13f64.powi(i)).map(|n| {

@@ -142,7 +142,7 @@ fn resnet_18_gives_torchvisions_logits() {
     // Running means and variances are kept in this file: two numbers for each of 4,800 channels.
     let parameters = reference["trainable_params"].as_u64().unwrap();
     assert_eq!(network.describe().parameters, parameters + 2 * 4800);
-    let input = Filled::described(&reference["input"], reference["seed"].as_u64().unwrap());
+    let input = Filled::described(&reference["input"], reference["seed"].as_u64().unwrap()).unwrap();
     let ours = network.scores(&input.values, &mut silent()).unwrap();
     let mut table = Table::new("logits".into());
     table.compare("resnet18, ONNX", &ours, &numbers(&reference["logits"]), Tolerance::Absolute(1e-5));

@@ -5,7 +5,7 @@ use bayescope::flow::base::latents;
 use bayescope::flow::import::read_checkpoint;
 use bayescope::flow::preprocess::Preprocessing;
 use bayescope::flow::sampling::{Guess, Strategy};
-use bayescope::flow::{Architecture, Flow, Precision};
+use bayescope::flow::{Architecture, Precision};
 use bayescope::oracle::folder;
 use bayescope::oracle::posterior::{Posterior, Prior};
 use bayescope::units::{Seed, Smoothing, Tau};

@@ -5,7 +5,7 @@ use super::features::Features;
 use super::given::FeatureFile;
 use super::grades::{Asked, Grades, Marked, Rated};
 use crate::bayes::Z95;
-use crate::figure::{Axis, Column, Figure, Point, Rule, Series, Style, Table, Value, Way};
+use crate::figure::{Axis, Figure, Point, Rule, Series, Style, Table, Value, Way};
 use crate::measure::Interval;
 use crate::measure::grade::Estimator;
 use crate::measure::uncertainty::{Score, TOP};
@@ -250,79 +250,57 @@ fn name(rated: &Rated) -> String {
     of_whom(score, rated.asked)
 }
 
-fn estimator_table(grades: &Grades) -> Table {
-    let row = |m: &Marked| -> Vec<Value> {
-        let percent = |number: SeedGain| number.cell(100.0);
-        // Both are uncertain, and know nothing of each other.
-        let (error, half) = (m.estimate.value - m.truth.value, Z95 * m.truth.std_error);
-        let around = |of: Interval| Interval {
-            low: error - (m.estimate.value - of.low).hypot(half),
-            high: error + (of.high - m.estimate.value).hypot(half),
-        };
-        let error = cell(error, m.estimate.interval.map(around), 100.0);
-        let truth = [m.truth.value, m.truth.interval.0, m.truth.interval.1].map(|share| 100.0 * share);
-        vec![
-            of_whom(&seen(m.estimator, &m.features), m.asked).into(),
-            m.tau.into(),
-            (m.n as f64).into(),
-            Value::within(truth[0], truth[1], truth[2]),
-            m.estimate.cell(100.0),
-            error,
-            m.lower.map_or(Value::Nothing, percent),
-            m.upper.map_or(Value::Nothing, percent),
-            if m.bounded == 0 { Value::Nothing } else { format!("{} of {}", m.enclosed, m.bounded).into() },
-            m.estimator.bias().into(),
-        ]
+/// The error of an estimate. Both numbers are uncertain, and know nothing of each other.
+fn error(m: &Marked) -> Value {
+    let (error, half) = (m.estimate.value - m.truth.value, Z95 * m.truth.std_error);
+    let around = |of: Interval| Interval {
+        low: error - (m.estimate.value - of.low).hypot(half),
+        high: error + (of.high - m.estimate.value).hypot(half),
     };
+    cell(error, m.estimate.interval.map(around), 100.0)
+}
+
+fn estimator_table(grades: &Grades) -> Table {
     let cited = Estimator::ALL.map(|one| format!("{}: {}", one.label(), one.cite())).join("; ");
-    Table {
-        id: "graders-estimators".into(),
-        title: "Estimators of the Bayes error".into(),
-        caption: format!(
-            "Means over seeds beside the Bayes error of the world; 'encloses' counts the draws whose bounds hold the truth. {} Those of \
-             the bounds are over seeds alone. After: {cited}.",
-            one_seed(grades)
-        ),
-        columns: vec![
-            Column::new("estimator", 0),
-            Column::new("τ", 2),
-            Column::new("N", 0),
-            Column::of("truth", "%", 3),
-            Column::of("estimate", "%", 2),
-            Column::of("error", "pp", 2),
-            Column::of("lower bound", "%", 2),
-            Column::of("upper bound", "%", 2),
-            Column::new("encloses", 0),
-            Column::new("bias, by theory", 0),
-        ],
-        rows: grades.estimators.iter().map(row).collect(),
-    }
+    let caption = format!(
+        "Means over seeds beside the Bayes error of the world; 'encloses' counts the draws whose bounds hold the truth. {} Those of \
+         the bounds are over seeds alone. After: {cited}.",
+        one_seed(grades)
+    );
+    let percent = |number: SeedGain| number.cell(100.0);
+    let truth = |m: &Marked| {
+        let [value, low, high] = [m.truth.value, m.truth.interval.0, m.truth.interval.1].map(|share| 100.0 * share);
+        Value::within(value, low, high)
+    };
+    Table::of(&grades.estimators)
+        .words("estimator", |m| of_whom(&seen(m.estimator, &m.features), m.asked))
+        .column("τ", "", 2, |m| m.tau)
+        .words("N", |m| m.n)
+        .column("truth", "%", 3, truth)
+        .column("estimate", "%", 2, |m| m.estimate.cell(100.0))
+        .column("error", "pp", 2, error)
+        .column("lower bound", "%", 2, |m| m.lower.map(percent))
+        .column("upper bound", "%", 2, |m| m.upper.map(percent))
+        .words("encloses", |m| (m.bounded > 0).then(|| format!("{} of {}", m.enclosed, m.bounded)))
+        .words("bias, by theory", |m| m.estimator.bias())
+        .named("graders-estimators", "Estimators of the Bayes error", caption)
 }
 
 fn score_table(grades: &Grades) -> Table {
-    let show = |number: Option<SeedMean>| number.map_or(Value::Nothing, |number| number.cell(1.0));
-    let row = |r: &Rated| -> Vec<Value> {
-        let (tau, n) = (r.tau.into(), (r.n as f64).into());
-        vec![name(r).into(), tau, n, show(r.aleatoric), show(r.epistemic), show(r.auroc), show(r.signed_error)]
-    };
-    Table {
-        id: "graders-uncertainty".into(),
-        title: "Scores of uncertainty".into(),
-        caption: format!(
-            "Spearman's correlation with the exact aleatoric H(p) and epistemic KL(p || q) of the test images, the area under the ROC curve for the \
-             {:.0} % of largest KL, and the mean error as an estimate in nats of what the score is said to measure; means over seeds. {}",
-            100.0 * TOP,
-            one_seed(grades)
-        ),
-        columns: vec![
-            Column::new("score", 0),
-            Column::new("τ", 2),
-            Column::new("N", 0),
-            Column::new("with H(p)", 3),
-            Column::new("with KL", 3),
-            Column::new("AUROC", 3),
-            Column::of("mean error", "nats", 4),
-        ],
-        rows: grades.scores.iter().map(row).collect(),
-    }
+    let caption = format!(
+        "Spearman's correlation with the exact aleatoric H(p) and epistemic KL(p || q) of the test images, the area under the ROC curve for the \
+         {:.0} % of largest KL, and the mean error as an estimate in nats of what the score is said to measure; means over seeds. {}",
+        100.0 * TOP,
+        one_seed(grades)
+    );
+    let show = |number: Option<SeedMean>| number.map(|number| number.cell(1.0));
+    Table::of(&grades.scores)
+        .words("score", name)
+        .column("τ", "", 2, |r| r.tau)
+        .words("N", |r| r.n)
+        .column("with H(p)", "", 3, |r| show(r.aleatoric))
+        .column("with KL", "", 3, |r| show(r.epistemic))
+        .column("AUROC", "", 3, |r| show(r.auroc))
+        .column("mean error", "nats", 4, |r| show(r.signed_error))
+        .named("graders-uncertainty", "Scores of uncertainty", caption)
 }

@@ -2,7 +2,7 @@
 
 use super::published::{EBO_TABLE_1, Published, published};
 use super::ranking::{CorpusResult, Ranking};
-use crate::figure::{Axis, Column, Figure, Point, Series, Style, Table, Value};
+use crate::figure::{Axis, Figure, Point, Series, Style, Table, Value};
 use crate::oracle::train::ModelSpec;
 
 /// Names and colours of the series, the same in every figure.
@@ -99,28 +99,6 @@ impl Ranking {
     }
 
     fn table(&self) -> Table {
-        let columns = vec![
-            Column::new("rank", 0),
-            Column::new("corpus", 0),
-            Column::new("classes", 0),
-            Column::new("training images", 0),
-            Column::new("dimensions", 0),
-            Column::of("NLL", "nats/image", 1),
-            Column::of("NLL", "bits/dim", 3),
-            Column::new("measured on", 0),
-            Column::of("Bayes error", "%", 4),
-            Column::new("method", 0),
-            Column::of("posterior's accuracy", "%", 2),
-            Column::of("EBO: NLL", "nats/image", 0),
-            Column::of("EBO: Bayes error", "%", 4),
-            Column::of("EBO: best classifier's error", "%", 2),
-            Column::new("errs less than the Bayes error of", 0),
-        ];
-        let ours = self.corpora.iter().enumerate().map(|(i, corpus)| row(i + 1, corpus));
-        let others = self.others().map(|paper| {
-            let ours = [Value::Nothing, paper.corpus.into(), (paper.classes as f64).into()];
-            ours.into_iter().chain((3..11).map(|_| Value::Nothing)).chain(paper_cells(Some(paper), None)).collect()
-        });
         let missing = match self.troubles.as_slice() {
             [] => String::new(),
             troubles => {
@@ -129,18 +107,35 @@ impl Ranking {
                 format!(" Not finished: {}.", each.join("; "))
             }
         };
-        Table {
-            id: "hardness".into(),
-            title: "Corpora by hardness".into(),
-            caption: format!(
-                "Easiest first; EBO's corpora that are not in this run last, without rank. Brackets: 95 % intervals, of the NLL normal and \
-                 of the accuracy Wilson's, both over images, of the Bayes error of its integral; π uniform. Last column: whose \
-                 Bayes error is above that classifier's error, and so none of the corpus. \"Held out\" images chose the \
-                 epoch, which flatters the flow a little. {CAVEAT}{missing}"
-            ),
-            columns,
-            rows: ours.chain(others).collect(),
-        }
+        let caption = format!(
+            "Easiest first; EBO's corpora that are not in this run last, without rank. Brackets: 95 % intervals, of the NLL normal and \
+             of the accuracy Wilson's, both over images, of the Bayes error of its integral; π uniform. Last column: whose \
+             Bayes error is above that classifier's error, and so none of the corpus. \"Held out\" images chose the \
+             epoch, which flatters the flow a little. {CAVEAT}{missing}"
+        );
+        let ours = self.corpora.iter().enumerate().map(|(i, corpus)| Row {
+            name: &corpus.name,
+            ours: Some((i + 1, corpus)),
+            paper: published(&corpus.name),
+        });
+        let others = self.others().map(|paper| Row { name: paper.corpus, ours: None, paper: Some(paper) });
+        Table::of(ours.chain(others))
+            .words("rank", |row| row.ours.map(|(rank, _)| rank))
+            .words("corpus", |row| row.name)
+            .words("classes", |row| row.our(|corpus| corpus.classes).or(row.paper.map(|paper| paper.classes)))
+            .words("training images", |row| row.our(|corpus| corpus.images))
+            .words("dimensions", |row| row.our(|corpus| corpus.shape.dims()))
+            .column("NLL", "nats/image", 1, |row| row.our(nats))
+            .column("NLL", "bits/dim", 3, |row| row.our(bits_per_dim))
+            .words("measured on", |row| row.our(CorpusResult::measured_on))
+            .column("Bayes error", "%", 4, |row| row.our(bayes_error))
+            .words("method", |row| row.our(|corpus| corpus.truth.how.as_str()))
+            .column("posterior's accuracy", "%", 2, |row| row.our(accuracy))
+            .column("EBO: NLL", "nats/image", 0, |row| row.paper.map(|paper| paper.nll.0))
+            .column("EBO: Bayes error", "%", 4, |row| row.paper.map(|paper| 100.0 * paper.bayes_error))
+            .column("EBO: best classifier's error", "%", 2, |row| row.paper.map(|paper| 100.0 * paper.sota_error))
+            .words("errs less than the Bayes error of", Row::refuted)
+            .named("hardness", "Corpora by hardness", caption)
     }
 
     fn provenance(&self) -> Vec<(String, String)> {
@@ -175,42 +170,52 @@ fn error_point(x: f64, corpus: &CorpusResult) -> Point {
     Point::new(x, error.value).within(error.interval.0, error.interval.1)
 }
 
-fn row(rank: usize, corpus: &CorpusResult) -> Vec<Value> {
-    let (nll, accuracy) = (corpus.nll_interval(), corpus.accuracy_interval());
-    let (error, of) = (corpus.truth.bayes_error, &corpus.held_out.evaluation);
-    let per_dim = of.bits_per_dim / of.nll_nats;
-    let ours = [
-        (rank as f64).into(),
-        corpus.name.clone().into(),
-        (corpus.classes as f64).into(),
-        (corpus.images as f64).into(),
-        (corpus.shape.dims() as f64).into(),
-        Value::within(of.nll_nats, nll.low, nll.high),
-        Value::within(of.bits_per_dim, nll.low * per_dim, nll.high * per_dim),
-        corpus.measured_on().into(),
-        Value::within(100.0 * error.value, 100.0 * error.interval.0, 100.0 * error.interval.1),
-        corpus.truth.how.clone().into(),
-        Value::within(100.0 * of.accuracy, 100.0 * accuracy.low, 100.0 * accuracy.high),
-    ];
-    ours.into_iter().chain(paper_cells(published(&corpus.name), Some(error.interval.0))).collect()
+/// A row of the table: a corpus of the run with its rank, of the paper, or of both.
+#[derive(Clone, Copy)]
+struct Row<'a> {
+    name: &'a str,
+    ours: Option<(usize, &'a CorpusResult)>,
+    paper: Option<&'a Published>,
 }
 
-/// EBO's NLL, Bayes error and best classifier's error, and which Bayes errors that refutes: EBO's, and ours where it lies below the whole
-/// interval from `lowest` on.
-fn paper_cells(row: Option<&Published>, lowest: Option<f64>) -> [Value; 4] {
-    let ours = row.zip(lowest).is_some_and(|(row, lowest)| row.sota_error < lowest);
-    let flag = match (ours, row.is_some_and(Published::is_refuted)) {
-        (true, true) => "this run, EBO".into(),
-        (true, false) => "this run".into(),
-        (false, true) => "EBO".into(),
-        (false, false) => Value::Nothing,
-    };
-    [
-        row.map(|row| row.nll.0).into(),
-        row.map(|row| 100.0 * row.bayes_error).into(),
-        row.map(|row| 100.0 * row.sota_error).into(),
-        flag,
-    ]
+impl<'a> Row<'a> {
+    /// What the run found.
+    fn our<T>(self, of: impl Fn(&'a CorpusResult) -> T) -> Option<T> {
+        self.ours.map(|(_, corpus)| of(corpus))
+    }
+
+    /// Which Bayes errors EBO's best classifier refutes: EBO's, and ours where it errs less than the whole interval.
+    fn refuted(self) -> Option<&'static str> {
+        let lowest = self.our(|corpus| corpus.truth.bayes_error.interval.0);
+        let ours = self.paper.zip(lowest).is_some_and(|(paper, lowest)| paper.sota_error < lowest);
+        match (ours, self.paper.is_some_and(Published::is_refuted)) {
+            (true, true) => Some("this run, EBO"),
+            (true, false) => Some("this run"),
+            (false, true) => Some("EBO"),
+            (false, false) => None,
+        }
+    }
+}
+
+fn nats(corpus: &CorpusResult) -> Value {
+    let interval = corpus.nll_interval();
+    Value::within(corpus.held_out.evaluation.nll_nats, interval.low, interval.high)
+}
+
+fn bits_per_dim(corpus: &CorpusResult) -> Value {
+    let (interval, of) = (corpus.nll_interval(), &corpus.held_out.evaluation);
+    let per_dim = of.bits_per_dim / of.nll_nats;
+    Value::within(of.bits_per_dim, interval.low * per_dim, interval.high * per_dim)
+}
+
+fn bayes_error(corpus: &CorpusResult) -> Value {
+    let error = corpus.truth.bayes_error;
+    Value::within(100.0 * error.value, 100.0 * error.interval.0, 100.0 * error.interval.1)
+}
+
+fn accuracy(corpus: &CorpusResult) -> Value {
+    let interval = corpus.accuracy_interval();
+    Value::within(100.0 * corpus.held_out.evaluation.accuracy, 100.0 * interval.low, 100.0 * interval.high)
 }
 
 #[cfg(test)]

@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::published::published;
+use super::published::{Published, published};
 use super::spec::HardnessSpec;
 use crate::data::{ImageShape, Split};
 use crate::error::{Error, Result};
 use crate::experiment::truth::Truth;
-use crate::figure::records;
+use crate::figure::Records;
 use crate::measure::{Interval, wilson};
 use crate::oracle::evaluate::Evaluation;
 use crate::oracle::folder::{OracleInfo, TrainingRecord};
@@ -144,59 +144,34 @@ impl Ranking {
 
     /// One line a corpus, easiest first.
     pub fn csv(&self) -> String {
-        let record = |(rank, corpus): (usize, &CorpusResult)| {
-            let CorpusResult { name, classes, images, shape, epoch, held_out, truth, .. } = corpus;
-            let (nll, accuracy) = (corpus.nll_interval(), corpus.accuracy_interval());
-            let (error, of) = (truth.bayes_error, &held_out.evaluation);
-            let figures = [
-                of.nll_nats,
-                nll.low,
-                nll.high,
-                of.bits_per_dim,
-                error.value,
-                error.interval.0,
-                error.interval.1,
-                of.accuracy,
-                accuracy.low,
-                accuracy.high,
-            ];
-            let counts = [*classes, *images, shape.dims(), *epoch].map(|count| count.to_string());
-            let paper = published(name).map(|row| [row.nll.0, row.bayes_error, row.sota_error].map(|v| v.to_string()));
-            let mut record = vec![(rank + 1).to_string(), name.clone()];
-            record.extend(counts);
-            record.extend([corpus.part().to_string(), of.images.to_string()]);
-            record.extend(figures.map(|figure| figure.to_string()).into_iter().chain(paper.unwrap_or_default()));
-            record
+        let of_paper = |corpus: &CorpusResult, of: fn(&Published) -> f64| {
+            published(&corpus.name).map_or_else(String::new, |row| of(row).to_string())
         };
-        let head = COLUMNS.map(str::to_owned).to_vec();
-        records(std::iter::once(head).chain(self.corpora.iter().enumerate().map(record)))
+        Records::of(self.corpora.iter().enumerate())
+            .field("rank", |(place, _)| place + 1)
+            .field("corpus", |(_, corpus)| &corpus.name)
+            .field("classes", |(_, corpus)| corpus.classes)
+            .field("images", |(_, corpus)| corpus.images)
+            .field("dims", |(_, corpus)| corpus.shape.dims())
+            .field("epoch", |(_, corpus)| corpus.epoch)
+            .field("measured_on", |(_, corpus)| corpus.part())
+            .field("measured_images", |(_, corpus)| corpus.held_out.evaluation.images)
+            .field("nll_nats", |(_, corpus)| corpus.held_out.evaluation.nll_nats)
+            .field("nll_low", |(_, corpus)| corpus.nll_interval().low)
+            .field("nll_high", |(_, corpus)| corpus.nll_interval().high)
+            .field("bits_per_dim", |(_, corpus)| corpus.held_out.evaluation.bits_per_dim)
+            .field("bayes_error", |(_, corpus)| corpus.truth.bayes_error.value)
+            .field("bayes_error_low", |(_, corpus)| corpus.truth.bayes_error.interval.0)
+            .field("bayes_error_high", |(_, corpus)| corpus.truth.bayes_error.interval.1)
+            .field("accuracy", |(_, corpus)| corpus.held_out.evaluation.accuracy)
+            .field("accuracy_low", |(_, corpus)| corpus.accuracy_interval().low)
+            .field("accuracy_high", |(_, corpus)| corpus.accuracy_interval().high)
+            .field("ebo_nll_nats", |(_, corpus)| of_paper(corpus, |row| row.nll.0))
+            .field("ebo_bayes_error", |(_, corpus)| of_paper(corpus, |row| row.bayes_error))
+            .field("ebo_sota_error", |(_, corpus)| of_paper(corpus, |row| row.sota_error))
+            .text()
     }
 }
-
-/// Columns of [`Ranking::csv`].
-const COLUMNS: [&str; 21] = [
-    "rank",
-    "corpus",
-    "classes",
-    "images",
-    "dims",
-    "epoch",
-    "measured_on",
-    "measured_images",
-    "nll_nats",
-    "nll_low",
-    "nll_high",
-    "bits_per_dim",
-    "bayes_error",
-    "bayes_error_low",
-    "bayes_error_high",
-    "accuracy",
-    "accuracy_low",
-    "accuracy_high",
-    "ebo_nll_nats",
-    "ebo_bayes_error",
-    "ebo_sota_error",
-];
 
 #[cfg(test)]
 pub(super) mod tests {

@@ -4,7 +4,7 @@ use super::{Curve, Gain, Gains, Told};
 use crate::classifier::{Architecture, Labels};
 use crate::experiment::beside::across;
 use crate::experiment::repeats::{SEED_GAIN, SEED_MEAN, SeedMean, distinct, only};
-use crate::figure::{Axis, Column, Figure, Point, Rule, Series, Style, Table, Value, Way};
+use crate::figure::{Axis, Figure, Point, Rule, Series, Style, Table, Way};
 
 /// BLC App. D: "near-perfect calibration (ECE = 0.018)" of soft labels; the paper does not say at which N.
 const PAPER_ECE: f64 = 0.018;
@@ -225,63 +225,28 @@ impl Gains {
     }
 
     fn told_table(&self) -> Table {
-        let row = |told: &Told| {
-            vec![
-                told.architecture.label().into(),
-                Value::from(told.train_size as f64),
-                name(told.labels).into(),
-                Value::from(told.accuracy.seeds as f64),
-                told.accuracy.cell(100.0),
-                told.expected_accuracy.cell(100.0),
-                told.epistemic.cell(1.0),
-                told.ece.cell(1.0),
-                told.exact_calibration_error.cell(1.0),
-            ]
-        };
-        Table {
-            id: "soft-labels".into(),
-            title: "What classifiers are told".into(),
-            caption: SEED_MEAN.into(),
-            columns: vec![
-                Column::new("architecture", 0),
-                Column::new("N", 0),
-                Column::new("labels", 0),
-                Column::new("seeds", 0),
-                Column::of("accuracy", "%", 2),
-                Column::of("expected accuracy", "%", 2),
-                Column::of("KL(p || q)", "nats", 4),
-                Column::new("ECE", 4),
-                Column::new("exact calibration error", 4),
-            ],
-            rows: self.told.iter().map(row).collect(),
-        }
+        Table::of(&self.told)
+            .words("architecture", |told| told.architecture.label())
+            .words("N", |told| told.train_size)
+            .words("labels", |told| name(told.labels))
+            .words("seeds", |told| told.accuracy.seeds)
+            .column("accuracy", "%", 2, |told| told.accuracy.cell(100.0))
+            .column("expected accuracy", "%", 2, |told| told.expected_accuracy.cell(100.0))
+            .column("KL(p || q)", "nats", 4, |told| told.epistemic.cell(1.0))
+            .column("ECE", "", 4, |told| told.ece.cell(1.0))
+            .column("exact calibration error", "", 4, |told| told.exact_calibration_error.cell(1.0))
+            .named("soft-labels", "What classifiers are told", SEED_MEAN)
     }
 
     fn gain_table(&self) -> Table {
-        let row = |gain: &Gain| {
-            vec![
-                gain.architecture.label().into(),
-                Value::from(gain.train_size as f64),
-                name(gain.over).into(),
-                Value::from(gain.accuracy.seeds as f64),
-                gain.expected_accuracy.cell(100.0),
-                gain.accuracy.cell(100.0),
-            ]
-        };
-        Table {
-            id: "soft-labels-gain".into(),
-            title: "What exact posteriors gain as labels".into(),
-            caption: SEED_GAIN.into(),
-            columns: vec![
-                Column::new("architecture", 0),
-                Column::new("N", 0),
-                Column::new("over", 0),
-                Column::new("seeds", 0),
-                Column::of("gain of expected accuracy", "pp", 2),
-                Column::of("gain of accuracy", "pp", 2),
-            ],
-            rows: self.gains.iter().map(row).collect(),
-        }
+        Table::of(&self.gains)
+            .words("architecture", |gain| gain.architecture.label())
+            .words("N", |gain| gain.train_size)
+            .words("over", |gain| name(gain.over))
+            .words("seeds", |gain| gain.accuracy.seeds)
+            .column("gain of expected accuracy", "pp", 2, |gain| gain.expected_accuracy.cell(100.0))
+            .column("gain of accuracy", "pp", 2, |gain| gain.accuracy.cell(100.0))
+            .named("soft-labels-gain", "What exact posteriors gain as labels", SEED_GAIN)
     }
 }
 

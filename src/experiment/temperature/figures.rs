@@ -4,7 +4,7 @@ use super::{Sweep, Swept};
 use crate::experiment::Truth;
 use crate::experiment::beside::{Beside, Who, across, axes, on_test, per_cent};
 use crate::experiment::repeats::{SEED_MEAN, only, point, suffix};
-use crate::figure::{Axis, Column, Figure, Point, Rule, Series, Style, Table, Value, Way};
+use crate::figure::{Axis, Figure, Point, Rule, Series, Style, Table, Value, Way};
 use crate::measure::Interval;
 
 /// What EBO §4.2 says of its two datasets: its networks come close to the optimum below the first τ, and the gap is significant
@@ -180,70 +180,33 @@ impl Sweep {
     }
 
     fn error_table(&self) -> Table {
-        let columns = vec![
-            Column::new("τ", 3),
-            Column::new("architecture", 0),
-            Column::new("labels", 0),
-            Column::new("N", 0),
-            Column::new("seeds", 0),
-            Column::of("test error", "%", 2),
-            Column::of("expected error", "%", 2),
-            Column::of("Bayes error of the world", "%", 3),
-            Column::of("Bayes error of the test images", "%", 2),
-            Column::of("gap to the world", "pp", 2),
-            Column::of("gap on the test images", "pp", 2),
-        ];
-        let row = |world: &Swept, beside: &Beside| {
-            vec![
-                Value::from(world.tau.get()),
-                beside.architecture.label().into(),
-                beside.labels.label().into(),
-                Value::from(beside.train_size as f64),
-                Value::from(beside.error.seeds as f64),
-                beside.error.cell(100.0),
-                beside.expected_error.cell(100.0),
-                bayes(world),
-                world.test_bayes_error.as_ref().map_or(Value::Nothing, per_cent),
-                beside.gap.map_or(Value::Nothing, |gap| gap.cell(100.0)),
-                beside.gap_on_test.cell(100.0),
-            ]
-        };
-        let of = |world| move |beside| row(world, beside);
-        Table {
-            id: "temperature".into(),
-            title: "Errors over the temperature".into(),
-            caption: format!("{SEED_MEAN} {PAIRED}"),
-            columns,
-            rows: self.worlds.iter().flat_map(|world| world.classifiers.iter().map(of(world))).collect(),
-        }
+        let of = |world| move |beside| -> (&Swept, &Beside) { (world, beside) };
+        Table::of(self.worlds.iter().flat_map(|world| world.classifiers.iter().map(of(world))))
+            .column("τ", "", 3, |(world, _)| world.tau.get())
+            .words("architecture", |(_, beside)| beside.architecture.label())
+            .words("labels", |(_, beside)| beside.labels.label())
+            .words("N", |(_, beside)| beside.train_size)
+            .words("seeds", |(_, beside)| beside.error.seeds)
+            .column("test error", "%", 2, |(_, beside)| beside.error.cell(100.0))
+            .column("expected error", "%", 2, |(_, beside)| beside.expected_error.cell(100.0))
+            .column("Bayes error of the world", "%", 3, |(world, _)| bayes(world))
+            .column("Bayes error of the test images", "%", 2, |(world, _)| {
+                world.test_bayes_error.as_ref().map(per_cent)
+            })
+            .column("gap to the world", "pp", 2, |(_, beside)| beside.gap.map(|gap| gap.cell(100.0)))
+            .column("gap on the test images", "pp", 2, |(_, beside)| beside.gap_on_test.cell(100.0))
+            .named("temperature", "Errors over the temperature", format!("{SEED_MEAN} {PAIRED}"))
     }
 
     fn bayes_table(&self) -> Table {
-        let words = |world: &Swept, of: fn(&Truth) -> String| {
-            world.truth.as_ref().map_or(Value::Nothing, |truth| Value::from(of(truth)))
-        };
-        let row = |world: &Swept| {
-            vec![
-                Value::from(world.tau.get()),
-                bayes(world),
-                words(world, |truth| truth.badge.name().to_owned()),
-                words(world, |truth| truth.how.clone()),
-                world.test_bayes_error.as_ref().map_or(Value::Nothing, per_cent),
-            ]
-        };
-        Table {
-            id: "temperature-bayes".into(),
-            title: "Bayes error over the temperature".into(),
-            caption: "95 % intervals; of the test images: bootstrap over images of the mean of 1 − max p(y|x).".into(),
-            columns: vec![
-                Column::new("τ", 3),
-                Column::of("Bayes error of the world", "%", 4),
-                Column::new("badge", 0),
-                Column::new("method", 0),
-                Column::of("Bayes error of the test images", "%", 2),
-            ],
-            rows: self.worlds.iter().map(row).collect(),
-        }
+        let caption = "95 % intervals; of the test images: bootstrap over images of the mean of 1 − max p(y|x).";
+        Table::of(&self.worlds)
+            .column("τ", "", 3, |world| world.tau.get())
+            .column("Bayes error of the world", "%", 4, bayes)
+            .words("badge", |world| world.truth.as_ref().map(|truth| truth.badge.name()))
+            .words("method", |world| world.truth.as_ref().map(|truth| truth.how.as_str()))
+            .column("Bayes error of the test images", "%", 2, |world| world.test_bayes_error.as_ref().map(per_cent))
+            .named("temperature-bayes", "Bayes error over the temperature", caption)
     }
 }
 

@@ -106,19 +106,15 @@ fn small_marks_lie_between_powers_of_ten() {
 }
 
 #[test]
-fn eight_colours_are_visible_and_eight_shapes_differ() {
-    let channel = |value: u8| {
-        let share = f64::from(value) / 255.0;
-        if share <= 0.04045 { share / 12.92 } else { ((share + 0.055) / 1.055).powf(2.4) }
-    };
-    let light = |[r, g, b]: [u8; 3]| 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
-    for (dark, ground) in [(false, [0xff; 3]), (true, [0x18, 0x1b, 0x20])] {
+fn colours_are_visible_and_eight_shapes_differ() {
+    for dark in [false, true] {
+        let ground = palette::Theme::new(dark).ground.rgb;
         for index in 0..COLOURS {
-            let [a, b] = [light(colour(index, dark)), light(ground)].map(|light| light + 0.05);
-            assert!(a.max(b) / a.min(b) >= 2.5, "colour {index}, dark {dark}: {}", a.max(b) / a.min(b));
+            let contrast = contrast(colour(index, dark), ground);
+            assert!(contrast >= 3.0, "colour {index}, dark {dark}: {contrast}");
         }
     }
-    for colours in [[0; 8], [0, 1, 2, 3, 4, 5, 6, 7], [0, 8, 16, 24, 32, 40, 48, 56]] {
+    for colours in [[0; 8], [0, 1, 2, 3, 4, 5, 6, 7], [0, 10, 20, 30, 40, 50, 60, 70]] {
         let series = colours.map(|colour| Series { colour, ..Series::default() }).to_vec();
         let mut shapes = markers(&Figure { series, ..Figure::default() });
         shapes.sort();

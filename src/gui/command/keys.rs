@@ -2,7 +2,8 @@
 
 use eframe::egui::{Key, KeyboardShortcut, Modifiers};
 
-use super::{Command, Page, Step};
+use super::{Command, Page};
+use crate::gui::selection::Step;
 
 /// Where a key works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -75,6 +75,8 @@ pub fn menus(panels: &[(&'static str, &'static str)]) -> Vec<(&'static str, Vec<
         Item("Keyboard shortcuts", Command::Help(Page::Shortcuts), Nothing),
         Item("Glossary", Command::Help(Page::Glossary), Nothing),
         Item("All commands", Command::Palette, Nothing),
+        Separator,
+        Item("Verify this device", Command::Verify, Nothing),
     ];
     vec![("File", file), ("Edit", edit), ("View", view), ("Help", help)]
 }

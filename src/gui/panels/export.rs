@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use eframe::egui::{self, Button, Ui};
 
 use super::fields::{number, path};
-use super::{Cx, Panel};
 use crate::data::Split;
 use crate::export::{ExportSpec, Format, Manifest, SplitRecord};
 use crate::gui::background::Purpose;
 use crate::gui::command::{Command, export_command};
+use crate::gui::context::{Cx, Panel};
 use crate::gui::format;
 use crate::gui::session::export::ExportView;
 use crate::gui::start::start_button;
@@ -159,7 +159,7 @@ impl ExportPanel {
         };
         ui.horizontal_wrapped(|ui| {
             let about = "Made in pieces: cancelled or killed, it goes on from the last one when it is started again";
-            let started = start_button(ui, cx, "Start export", about, &why);
+            let started = start_button(ui, &mut cx.view.start, "Start export", about, &why);
             let copy = ui.add_enabled(ready.is_ok(), Button::new("Copy export as command"));
             let copied = copy.on_hover_text("The same on the command line").clicked();
             if let Ok((spec, folder)) = ready {

@@ -2,9 +2,9 @@
 
 use eframe::egui::{Button, ComboBox, DragValue, TextEdit, TextStyle, Ui, emath::Numeric};
 
-use super::Cx;
 use crate::gui::background::Purpose;
 use crate::gui::command::Command;
+use crate::gui::context::Cx;
 use crate::gui::glossary;
 
 /// A path: typed, or chosen in the desktop's dialog.

@@ -7,18 +7,18 @@ use std::sync::Arc;
 use eframe::egui::{self, ComboBox, Rect, Response, Sense, Slider, Stroke, StrokeKind, Ui, WidgetInfo, pos2, vec2};
 
 use super::fields::together;
-use super::{Cx, Panel};
 use crate::events::Progress;
 use crate::gui::atlas::{Atlas, Meshes};
 use crate::gui::command::Command;
+use crate::gui::context::{Cx, Panel};
 use crate::gui::format;
 use crate::gui::landmarks::Landmark;
 use crate::gui::looks;
 use crate::gui::prefs::{Sort, THUMBNAILS};
+use crate::gui::selection::{Click, Source};
 use crate::gui::session::gallery::{Arrangement, DraftSlot, Gallery, Slot};
 use crate::gui::theme::{Badge, TILE_GAP, Theme, UNTINTED};
 use crate::gui::verdict;
-use crate::gui::view::{Click, Source};
 use crate::gui::widgets::{badge, empty_state, hint, tooltip};
 use crate::worker::protocol::Asked;
 

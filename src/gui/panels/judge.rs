@@ -6,12 +6,12 @@ use eframe::egui::{self, Button, ComboBox, Label, RichText, TextEdit, Ui};
 
 use super::experiments::findings::{grid, one};
 use super::fields::path;
-use super::{Cx, Panel};
 use crate::classifier::onnx::{Normalisation, OnnxOptions};
 use crate::classifier::{Architecture, CheckpointOptions};
 use crate::data::Split;
 use crate::gui::background::Purpose;
 use crate::gui::command::{Command, evaluate_command};
+use crate::gui::context::{Cx, Panel};
 use crate::gui::figures::Drawings;
 use crate::gui::glossary;
 use crate::gui::session::judge::JudgeView;
@@ -210,7 +210,7 @@ impl JudgePanel {
             _ => String::new(),
         };
         ui.horizontal_wrapped(|ui| {
-            let judge = start_button(ui, cx, "Judge", "", &why);
+            let judge = start_button(ui, &mut cx.view.start, "Judge", "", &why);
             let copy = ui.add_enabled(ready.is_ok(), Button::new("Copy judgement as command"));
             if let Ok(request) = ready {
                 if copy.on_hover_text("The same on the command line").clicked() {

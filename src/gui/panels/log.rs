@@ -2,8 +2,8 @@
 
 use eframe::egui::{self, RichText, Ui};
 
-use super::{Cx, Panel};
 use crate::gui::command::Command;
+use crate::gui::context::{Cx, Panel};
 use crate::gui::session::log::Level;
 use crate::gui::theme::Theme;
 use crate::gui::widgets::empty_state;

@@ -5,6 +5,7 @@ use super::Session;
 use super::export::ExportView;
 use super::fetch::FetchView;
 use super::judge::JudgeView;
+use super::ledger::of_figure;
 use super::log::Level;
 use super::validate::ValidateView;
 use crate::data::fetch::Fetched;
@@ -12,6 +13,7 @@ use crate::export::Manifest;
 use crate::figure::{Figure, Table};
 use crate::judge::Report;
 use crate::validate::{Pairs, Validation};
+use crate::verify;
 use crate::worker::fetch::FetchRequest;
 use crate::worker::protocol::{Event, Job, JobId, Outcome};
 
@@ -28,6 +30,10 @@ pub struct Exchange {
     pub comparing: Option<(JobId, Option<Outcome>)>,
     /// What came of it.
     pub compared: Option<(Table, Figure)>,
+    /// The job that verified the device last, and how it ended.
+    pub verifying: Option<(JobId, Option<Outcome>)>,
+    /// What came of it.
+    pub verified: Option<Box<verify::Report>>,
     /// The job that compared pictures last, and how it ended.
     pub measuring_depth: Option<(JobId, Option<Outcome>)>,
     /// What came of it.
@@ -57,6 +63,24 @@ impl Session {
         }
     }
 
+    /// The oracle was compared with real images.
+    fn validated(&mut self, id: JobId, found: (Validation, Option<Pairs>)) {
+        self.exchange.validated(id, found);
+        let view = self.exchange.validate.as_ref().filter(|view| view.job == id);
+        if let Some((figure, view)) = view.and_then(|view| Some((view.figures.first()?, view))) {
+            self.ledger.add(of_figure("validation", Some(&view.folder), &figure.provenance));
+        }
+    }
+
+    /// Classifiers were judged.
+    fn judged(&mut self, id: JobId, report: Box<Report>) {
+        self.exchange.judged(id, report);
+        let figures = self.exchange.judge.as_ref().filter(|view| view.job == id).map(|view| &view.figures);
+        if let Some(figure) = figures.and_then(|figures| figures.first()) {
+            self.ledger.add(of_figure("judgement of classifiers", None, &figure.provenance));
+        }
+    }
+
     /// A corpus was asked for.
     pub fn asks_corpus(&mut self, id: JobId, request: FetchRequest) {
         self.jobs.add(id, request.title());
@@ -77,6 +101,7 @@ impl Exchange {
             }
             Job::Validate { folder, .. } => self.validate = Some(ValidateView::begin(id, folder.clone())),
             Job::ComparePrecision { .. } => self.comparing = Some((id, None)),
+            Job::Verify => (self.verifying, self.verified) = (Some((id, None)), None),
             Job::MeasureDepth { .. } => self.measuring_depth = Some((id, None)),
             _ => {}
         }
@@ -94,6 +119,7 @@ impl Exchange {
         match event {
             Event::Exported(id, manifest) => self.exported(id, manifest),
             Event::Compared(found) => self.compared = Some((found.table(), found.figure())),
+            Event::Verified(report) => self.verified = Some(report),
             Event::Depth(found) => self.depth = Some(*found),
             Event::MirrorFailed { id, mirror, cause } => self.refused(id, mirror, cause),
             Event::Fetched(id, fetched) => self.fetched(id, fetched),
@@ -153,7 +179,7 @@ impl Exchange {
         {
             *trouble = Some(why.clone());
         }
-        for job in [&mut self.comparing, &mut self.measuring_depth] {
+        for job in [&mut self.comparing, &mut self.measuring_depth, &mut self.verifying] {
             if let Some((_, ended)) = job.as_mut().filter(|(job, _)| *job == id) {
                 *ended = Some(outcome.clone());
             }

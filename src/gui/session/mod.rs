@@ -30,6 +30,7 @@ use crate::oracle::train::SO_FAR;
 use crate::oracle::world::Settings;
 use crate::worker::bayes::protocol::Answer;
 use crate::worker::protocol::{Asked, Event, EvidenceMap, Inspection, Job, JobId, Outcome, RunningPosterior};
+use crate::worker::walk::WalkNews;
 
 use bayes::BayesFigures;
 use exchange::Exchange;
@@ -178,6 +179,7 @@ impl Session {
             | Job::Export { .. }
             | Job::Validate { .. }
             | Job::ComparePrecision { .. }
+            | Job::Verify
             | Job::MeasureDepth { .. } => self.exchange.submitted(id, job),
             Job::Walk(request) => self.walk = Some(WalkHistory::begin(id, (**request).clone())),
             _ => {}
@@ -218,11 +220,7 @@ impl Session {
             Event::JobProgress { id, progress, note } => self.jobs.progressed(id, progress, note, now),
             Event::JobEnded { id, outcome } => return self.ended(id, outcome, now),
             Event::Train(event) => self.train.take(*event),
-            Event::Walk { id, news } => {
-                if let Some(walk) = self.walk.as_mut().filter(|walk| walk.job == id) {
-                    walk.take(*news);
-                }
-            }
+            Event::Walk { id, news } => self.walked(id, *news),
             Event::Hardness(id, event) => {
                 if let Some(view) = self.hardness.as_mut().filter(|view| view.job == id) {
                     view.take(*event);
@@ -232,6 +230,7 @@ impl Session {
             event @ (Event::Judged(..)
             | Event::Validated(..)
             | Event::Compared(..)
+            | Event::Verified(..)
             | Event::Depth(..)
             | Event::Exported(..)
             | Event::MirrorFailed { .. }
@@ -256,6 +255,12 @@ impl Session {
             }
         }
         Effect::None
+    }
+
+    fn walked(&mut self, id: JobId, news: WalkNews) {
+        if let Some(walk) = self.walk.as_mut().filter(|walk| walk.job == id) {
+            walk.take(news);
+        }
     }
 
     fn take_bayes(&mut self, answer: Answer) -> Effect {

@@ -8,8 +8,9 @@ use eframe::egui::{
 
 use super::{State, Step, Tour, do_it};
 use crate::gui::command::{Command, Page};
+use crate::gui::context::Cx;
 use crate::gui::landmarks::Landmark;
-use crate::gui::panels::{self, Cx};
+use crate::gui::panels;
 use crate::gui::theme::Theme;
 use crate::gui::widgets::hint;
 

@@ -41,7 +41,8 @@ fn tail(probabilities: &[f64], hits: usize, counts: impl Fn(usize, usize) -> boo
         }
     }
     let within = (first..=last).filter(|&k| counts(k, hits));
-    within.map(|k| mass[k]).sum::<f64>().min(1.0)
+    // An empty sum is −0.
+    within.map(|k| mass[k]).sum::<f64>().clamp(0.0, 1.0) + 0.0
 }
 
 #[cfg(test)]

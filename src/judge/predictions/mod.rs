@@ -27,32 +27,13 @@ mod note;
 mod npz;
 mod pages;
 mod parquet;
+mod raw;
 #[cfg(test)]
 mod tests;
 
 pub use kind::Kind;
 pub use note::Note;
-
-/// Names of arrays and list columns with predictions, the finest first.
-const NAMES: [&str; 9] =
-    ["logits", "logit", "log_probs", "logprobs", "log_probabilities", "probs", "probabilities", "predictions", "preds"];
-/// Names of ids, the most telling first; the last three are how pandas writes the index of a frame.
-const ID_NAMES: [&str; 14] = [
-    "id",
-    "ids",
-    "image_id",
-    "index",
-    "filename",
-    "filenames",
-    "file_name",
-    "path",
-    "paths",
-    "file",
-    "image",
-    "__index_level_0__",
-    "unnamed: 0",
-    "",
-];
+use raw::{ID_NAMES, NAMES, Raw, listed};
 
 /// What a caller knows about a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,20 +43,6 @@ pub struct ReadOptions {
     pub kind: Option<Kind>,
     /// What to call the model; the stem of the file otherwise.
     pub name: Option<String>,
-}
-
-/// A file as read: columns in the order of the classes, rows as they came.
-#[derive(Debug, Default)]
-struct Raw {
-    /// [rows, K].
-    values: Vec<f64>,
-    /// What the array or the columns are called, e.g. `probs`.
-    called: Option<String>,
-    /// One id a row.
-    ids: Option<Vec<String>>,
-    weights_sha256: Option<String>,
-    dataset_sha256: Option<String>,
-    notes: Vec<Note>,
 }
 
 /// Predictions of one model for every image of a [`Truth`], in its order.
@@ -154,34 +121,4 @@ impl Predictions {
             .map(|(log_q, clamped)| Self { name: name.clone(), path: None, sha256: None, kind, notes, log_q, clamped })
             .map_err(|cause| Error::input(format!("{name}: {cause}")))
     }
-}
-
-impl Raw {
-    /// Whether the file says it is of this world and dataset, where it says anything.
-    fn check_world(&self, truth: &Truth) -> Result<(), String> {
-        let origin = &truth.origin;
-        let pairs = [
-            ("weights_sha256", "world", &self.weights_sha256, origin.weights_sha256.as_ref()),
-            ("dataset_sha256", "dataset", &self.dataset_sha256, Some(&origin.dataset_sha256)),
-        ];
-        for (name, what, theirs, ours) in pairs {
-            if let (Some(theirs), Some(ours)) = (theirs, ours)
-                && !theirs.trim().eq_ignore_ascii_case(ours)
-            {
-                return Err(format!(
-                    "these are predictions for another {what}: {name} is {theirs}, that of {} is {ours}. Predict the images of this \
-                     {what}, or judge them against their own",
-                    origin.path
-                ));
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Names in a message: the first five.
-fn listed<T: AsRef<str>>(names: impl IntoIterator<Item = T>) -> String {
-    let names: Vec<T> = names.into_iter().collect();
-    let first: Vec<&str> = names.iter().take(5).map(AsRef::as_ref).collect();
-    first.join(", ") + if names.len() > 5 { ", …" } else { "" }
 }

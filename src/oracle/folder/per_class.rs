@@ -8,13 +8,13 @@ use std::path::{Component, Path};
 
 use serde::Deserialize;
 
-use super::{FLOWS, OracleInfo, check_names, preprocessing};
 use crate::data::{read_bytes, sha256, sha256_of_file};
 use crate::error::{Error, Result, check_words};
 use crate::events::{Events, Progress};
 use crate::flow::Architecture;
 use crate::flow::import::{Checkpoint, Inferred, read_checkpoint};
 use crate::flow::weights::Weights;
+use crate::oracle::info::{FLOWS, OracleInfo, check_names, preprocessing};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -3,6 +3,7 @@
 mod batch;
 mod checkpoint;
 mod data;
+pub(super) mod describe;
 mod gaussians;
 mod glow;
 mod learner;

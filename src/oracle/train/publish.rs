@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::describe::write;
 use super::{TrainEvent, TrainSpec, Trained, corpus, train};
 use crate::data::Split;
 use crate::device::Chosen;
@@ -10,7 +11,7 @@ use crate::events::Events;
 use crate::flow::preprocess::Dequantisation;
 use crate::flow::weights::Storage;
 use crate::flow::{Precision, Scores};
-use crate::oracle::folder::{self, OracleInfo, StorageDrift};
+use crate::oracle::folder::{OracleInfo, StorageDrift};
 use crate::oracle::posterior::{Posterior, Prior};
 use crate::units::{Smoothing, Tau};
 
@@ -39,7 +40,7 @@ pub fn train_oracle(
     };
     let used = &chosen.report.used;
     let device = format!("{} ({})", used.name, used.driver);
-    folder::write(&folder.join(ORACLE), spec, &trained, &device, &today(), drift)
+    write(&folder.join(ORACLE), spec, &trained, &device, &today(), drift)
 }
 
 /// Compares the trained weights with their f16 form on test images (training images where there is no test part).

@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use super::describe::describe;
 use super::publish::today;
 use super::{TrainSpec, Trained};
 use crate::data::{WHOLE, read_bounded, read_bytes, sha256, write_atomically, write_json};
 use crate::error::{Error, Result};
 use crate::flow::weights::Storage;
-use crate::oracle::folder::{self, DESCRIPTION, OracleInfo, WEIGHTS};
+use crate::oracle::folder::{DESCRIPTION, OracleInfo, WEIGHTS};
 
 /// Name of that oracle's folder inside a run folder.
 pub const SO_FAR: &str = "best-so-far";
@@ -22,7 +23,7 @@ const BEST_INFO: &str = "best.json";
 /// Names the file that cannot be written.
 pub(super) fn keep(run: &Path, spec: &TrainSpec, best: &Trained, device: &str) -> Result<()> {
     let bytes = best.weights.to_safetensors(Storage::F32)?;
-    let mut info = folder::describe(spec, best, Storage::F32, device, &today(), None);
+    let mut info = describe(spec, best, Storage::F32, device, &today(), None);
     info.weights_sha256 = sha256(&bytes);
     info.name = format!("{} after epoch {}", spec.name, best.epoch);
     write_atomically(&run.join(BEST), |file| file.write_all(&bytes))?;

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::Lane;
+use super::lane::Lane;
 use super::protocol::{Answer, At};
 use crate::bayes::{GaussianClasses, Method, Spec};
 

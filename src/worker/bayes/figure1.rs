@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rand_distr::{Distribution, StandardNormal};
 
-use super::Lane;
+use super::lane::Lane;
 use super::protocol::{Answer, Figure1Point};
 use crate::bayes::{GaussianClasses, Method, Spec};
 use crate::error::Result;

@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
+use super::lane::{Lane, REST};
 use super::protocol::{Answer, At, TargetQuestion};
-use super::{Lane, REST};
 use crate::bayes::{Estimate, Spec, information, information_at_zero, tau_of_error};
 use crate::error::Error;
 

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
+use super::lane::{Lane, REST};
 use super::protocol::{Answer, RankingQuestion, Study};
-use super::{Lane, REST};
 use crate::bayes::{ClassHardness, GaussianClasses, RANKED_AT, RankingsOverTau, Spec, rank_classes};
 use crate::error::{Error, Result};
 use crate::units::Tau;

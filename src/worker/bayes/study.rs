@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use super::compare::Comparison;
 use super::figure1::Figure1;
+use super::lane::{Lane, REST};
 use super::protocol::{Answer, At, CurveQuestion, Study};
 use super::ranking::Rankings;
-use super::{Lane, REST};
 use crate::bayes::{ClassHardness, GaussianClasses, Spec, information, one_vs_rest, pairwise};
 use crate::error::{Error, Result};
 

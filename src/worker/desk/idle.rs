@@ -6,13 +6,14 @@ use std::time::Instant;
 use super::super::far::is_lost;
 use super::super::interactive::FIRST_PIECE;
 use super::super::protocol::Event;
-use super::{Desk, Line};
+use super::Desk;
 use crate::device::{DeviceChoice, explain};
 use crate::error::{Error, Result};
 use crate::events::Progress;
 use crate::oracle::folder;
 use crate::oracle::world::Settings;
 use crate::oracle::{precision, strategies};
+use crate::worker::channels::Channels;
 
 /// Samples of a class-map world on which its precision is measured.
 const MEASURED: usize = 2;
@@ -22,7 +23,7 @@ const MEASURABLE_FLOP: f64 = 5e10;
 /// Of all that can go wrong here only the loss of the device is an error: it ends more than this.
 impl Desk {
     /// Measures the precision of the open oracle, once, when nobody waits for anything else.
-    pub(super) fn tell_precision(&mut self, line: &Line) -> Result<()> {
+    pub(super) fn tell_precision(&mut self, channels: &Channels) -> Result<()> {
         let Some(opened) = self.opened.as_mut().filter(|opened| !opened.measured) else { return Ok(()) };
         opened.measured = true;
         let measured = if opened.world.flow().passes_by_class() {
@@ -40,7 +41,7 @@ impl Desk {
             folder::read(&opened.name).and_then(|(info, weights)| precision::measure(&info, weights, &opened.world))
         };
         match measured {
-            Ok(report) => line.send(Event::Precision(report)),
+            Ok(report) => channels.send(Event::Precision(report)),
             Err(loss @ Error::DeviceLost { .. }) => return Err(loss),
             Err(error) => tracing::warn!("the precision of {} could not be measured: {error}", opened.name),
         }
@@ -49,9 +50,9 @@ impl Desk {
 
     /// Measures how the blocks of a world's flow are best inverted on this device, once for a model and a device, when
     /// nobody waits for anything else; stops as soon as somebody does.
-    pub(super) fn tune_sampling(&mut self, line: &Line) -> Result<()> {
+    pub(super) fn tune_sampling(&mut self, channels: &Channels) -> Result<()> {
         let Some(opened) = self.opened.as_mut().filter(|opened| !opened.tuned) else { return Ok(()) };
-        let mut undisturbed = |_: Progress| match line.wanted() {
+        let mut undisturbed = |_: Progress| match channels.wanted() {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         };
@@ -62,7 +63,7 @@ impl Desk {
             Err(loss @ Error::DeviceLost { .. }) => return Err(loss),
             Ok(measured) => {
                 if let Some(measured) = measured {
-                    line.send(Event::Note(format!("Sampling {}: {}", opened.info.name, measured.describe())));
+                    channels.send(Event::Note(format!("Sampling {}: {}", opened.info.name, measured.describe())));
                 }
             }
             Err(error) => tracing::warn!("the ways of sampling {} could not be measured: {error}", opened.name),
@@ -73,22 +74,23 @@ impl Desk {
 
     /// Has a device other than the CPU compile the kernels of a world just opened, as a step of its own: the first pictures and
     /// knobs do not wait for it unexplained.
-    pub(super) fn prepare(&mut self, line: &Line) -> Result<()> {
+    pub(super) fn prepare(&mut self, channels: &Channels) -> Result<()> {
         let used = &self.chosen.report.used;
         let Some(opened) = self.opened.as_mut().filter(|opened| !opened.prepared) else { return Ok(()) };
         opened.prepared = true;
         if used.choice == DeviceChoice::Cpu {
             return Ok(());
         }
-        line.send(Event::Preparing(Some(format!("Preparing the kernels of {} on {}", opened.info.name, used.name))));
+        channels
+            .send(Event::Preparing(Some(format!("Preparing the kernels of {} on {}", opened.info.name, used.name))));
         let began = Instant::now();
         let prepared = opened.world.prepare();
-        line.send(Event::Preparing(None));
+        channels.send(Event::Preparing(None));
         match prepared {
             Ok(()) => {
                 let took = began.elapsed().as_secs_f64();
                 let text = format!("The kernels of {} are ready on {} after {took:.1} s", opened.info.name, used.name);
-                line.send(Event::Note(text));
+                channels.send(Event::Note(text));
             }
             Err(loss @ Error::DeviceLost { .. }) => return Err(loss),
             Err(error) => {
@@ -96,7 +98,7 @@ impl Desk {
                 if is_lost(used.choice) {
                     return Err(error);
                 }
-                line.send(Event::Failed(error.to_string()));
+                channels.send(Event::Failed(error.to_string()));
             }
         }
         Ok(())

@@ -56,7 +56,7 @@ impl Gallery {
         tell(place, self, News { failed: vec![index], ..News::default() });
         if !std::mem::replace(&mut self.told, true) {
             let text = format!("Sample {index} cannot be made and is left out, as are others like it: {why}");
-            place.line.send(Event::Failed(text));
+            place.channels.send(Event::Failed(text));
         }
     }
 }
@@ -224,7 +224,7 @@ fn watch<'a>(
                 Err(error) => tracing::debug!("no draft: {error}"),
             }
         }
-        unless(place.called_away() || place.line.shared.asked())
+        unless(place.called_away() || place.channels.shared.asked())
     }
 }
 
@@ -252,8 +252,8 @@ fn tell(place: &Place<'_>, gallery: &Gallery, News { tiles, drafts, failed }: Ne
     let GalleryRequest { generation, spec, .. } = gallery.request;
     let progress = Progress { done: gallery.delivered, total: spec.n };
     let update = GalleryUpdate { generation, shape: place.world.shape(), tiles, drafts, failed, progress };
-    place.line.shared.gallery.merge(update, join);
-    (place.line.shared.wake)();
+    place.channels.shared.gallery.merge(update, join);
+    (place.channels.shared.wake)();
 }
 
 fn join(mut old: GalleryUpdate, new: GalleryUpdate) -> GalleryUpdate {

@@ -40,18 +40,18 @@ impl Interactive {
     pub(super) fn inspect_piece(&self, place: &Place<'_>) -> Result<()> {
         let mut slot = self.inspecting.borrow_mut();
         let Some(inspecting) = slot.as_mut() else { return Ok(()) };
-        let (line, began) = (place.line, Instant::now());
+        let (channels, began) = (place.channels, Instant::now());
         loop {
             let more = self.inspect_step(place, inspecting)?;
             let late = began.elapsed() > PUBLISH_EVERY;
             if let Some(answer) = inspecting.answer.as_ref().filter(|_| late || !more) {
-                put(line, &line.shared.inspection, answer.clone());
+                put(channels, &channels.shared.inspection, answer.clone());
             }
             if !more {
                 *slot = None;
                 return Ok(());
             }
-            if late || line.shared.inspect_request.is_full() {
+            if late || channels.shared.inspect_request.is_full() {
                 return Ok(());
             }
         }
@@ -104,7 +104,7 @@ impl Interactive {
                     self.remember(spec, settings, &sample);
                 }
                 if let Some(look) = look {
-                    let shared = &place.line.shared;
+                    let shared = &place.channels.shared;
                     let mut watch = |_: Decoding| unless(place.called_away() || shared.inspect_request.is_full());
                     let one = std::slice::from_ref(&sample);
                     match self.looks(place, one, (spec, settings, look), &mut watch) {
@@ -134,9 +134,9 @@ impl Interactive {
 
 /// The inspected sample, its posterior told while classes are still being evaluated.
 fn make(place: &Place<'_>, request: &InspectRequest, spec: &SampleSpec, index: usize) -> Result<Arc<Sample>> {
-    let (line, world) = (place.line, place.world);
+    let (channels, world) = (place.channels, place.world);
     let InspectRequest { generation, subject, settings, .. } = request;
-    let mut watch = |_: Decoding| unless(place.called_away() || line.shared.inspect_request.is_full());
+    let mut watch = |_: Decoding| unless(place.called_away() || channels.shared.inspect_request.is_full());
     let began = Cell::new(None);
     let mut scored = |x: &[f32], scores: &Scores| {
         let began = began.get().unwrap_or_else(|| {
@@ -149,7 +149,7 @@ fn make(place: &Place<'_>, request: &InspectRequest, spec: &SampleSpec, index: u
             let running = Running::new(&scores.log_likelihoods(0, settings.tau), &settings.prior, settings.smoothing);
             let (generation, subject, shape) = (*generation, subject.clone(), world.shape());
             let pixels = world.flow().pixels().picture(x);
-            put(line, &line.shared.running, RunningPosterior { generation, subject, shape, pixels, running });
+            put(channels, &channels.shared.running, RunningPosterior { generation, subject, shape, pixels, running });
         }
         Ok(())
     };

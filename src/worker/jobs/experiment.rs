@@ -5,22 +5,23 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::Sink;
+use super::sink::Sink;
 use crate::error::Result;
 use crate::events::{Events, Progress};
 use crate::experiment::{CellEvent, Data, ExperimentSpec, Summary};
 use crate::oracle::world::World;
 use crate::run::{Computer, Planned, RunEvent, RunFolder, Share, estimate, execute};
-use crate::worker::Control;
-use crate::worker::desk::{Desk, Line, Opened, world_beside};
+use crate::worker::channels::Channels;
+use crate::worker::desk::{Desk, Opened, world_beside};
 use crate::worker::protocol::{Event, JobId};
+use crate::worker::shared::Control;
 
 /// Steps of a cell are told at most this often.
 const STEP_EVERY: Duration = Duration::from_millis(100);
 
 /// Plans the run, or finds its plan, and trains what is not finished.
 pub fn carry_out(
-    line: &Line,
+    channels: &Channels,
     desk: &mut Desk,
     id: JobId,
     control: &Control,
@@ -33,7 +34,7 @@ pub fn carry_out(
     };
     spec.validate()?;
     let shown = desk.opened.as_ref().map(|opened| &opened.world);
-    let mut sink = Sink::new(line, &desk.interactive, shown, id, control);
+    let mut sink = Sink::new(channels, &desk.interactive, shown, id, control);
     sink.stands_aside = Some(&desk.chosen);
     let done = conduct(desk, &spec, path, &mut sink);
     if let Some(opened) = sink.opened {
@@ -58,7 +59,7 @@ fn conduct(desk: &Desk, spec: &ExperimentSpec, path: &Path, sink: &mut Sink<'_>)
 
 /// Times a few steps of every architecture.
 pub fn estimate_time(
-    line: &Line,
+    channels: &Channels,
     desk: &Desk,
     id: JobId,
     control: &Control,
@@ -67,7 +68,7 @@ pub fn estimate_time(
 ) -> Result<String> {
     spec.validate()?;
     let shown = desk.opened.as_ref().map(|opened| &opened.world);
-    let mut sink = Sink::new(line, &desk.interactive, shown, id, control);
+    let mut sink = Sink::new(channels, &desk.interactive, shown, id, control);
     let place = Place::open(desk, spec, &mut sink)?;
     let (world, _) = place.world();
     let there = RunFolder::open(path).ok().filter(|folder| folder.spec == *spec);
@@ -82,7 +83,7 @@ pub fn estimate_time(
     };
     let estimates = estimate(&folder, &Computer::new(world, settings, &desk.chosen.device), &mut timing)?;
     let seconds: f64 = estimates.iter().map(|estimate| estimate.seconds).sum();
-    line.send(Event::Estimated { id, estimates });
+    channels.send(Event::Estimated { id, estimates });
     let minutes = (seconds / 60.0).ceil();
     Ok(format!("{} takes up to {minutes:.0} min on this device, drawing and measuring not counted", spec.name))
 }
@@ -152,7 +153,7 @@ impl<'a, 'b> Told<'a, 'b> {
     }
 
     fn pass_on(&self, event: RunEvent) {
-        self.sink.line.send(Event::Run { id: self.sink.id, event: Box::new(event) });
+        self.sink.channels.send(Event::Run { id: self.sink.id, event: Box::new(event) });
     }
 }
 

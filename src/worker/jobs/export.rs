@@ -3,17 +3,18 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use super::{Sink, opened_of};
+use super::sink::{Sink, opened_of};
 use crate::error::{Error, Result};
 use crate::events::Events;
 use crate::export::{ExportEvent, ExportSpec, export};
-use crate::worker::Control;
-use crate::worker::desk::{Desk, Line};
+use crate::worker::channels::Channels;
+use crate::worker::desk::Desk;
 use crate::worker::protocol::{Event, JobId};
+use crate::worker::shared::Control;
 
 /// Makes the dataset, or what is left of it.
 pub fn carry_out(
-    line: &Line,
+    channels: &Channels,
     desk: &mut Desk,
     id: JobId,
     control: &Control,
@@ -24,11 +25,11 @@ pub fn carry_out(
     if opened.name != spec.oracle {
         return Err(Error::input(format!("{} is open, the dataset is to be one of {}", opened.name, spec.oracle)));
     }
-    let mut sink = Sink::new(line, &desk.interactive, Some(&opened.world), id, control);
+    let mut sink = Sink::new(channels, &desk.interactive, Some(&opened.world), id, control);
     let manifest = export(&opened.world, &opened.info.weights_sha256, spec, folder, &mut sink)?;
     let images: usize = manifest.splits.values().map(|split| split.images).sum();
-    line.send(Event::Made(Box::new(manifest.made(folder))));
-    line.send(Event::Exported(id, Box::new(manifest)));
+    channels.send(Event::Made(Box::new(manifest.made(folder))));
+    channels.send(Event::Exported(id, Box::new(manifest)));
     Ok(format!("{images} images are in {}", folder.display()))
 }
 

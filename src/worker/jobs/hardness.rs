@@ -2,28 +2,35 @@
 
 use std::ops::ControlFlow;
 
-use super::Sink;
+use super::sink::Sink;
 use crate::error::Result;
 use crate::events::{Events, Progress};
 use crate::oracle::train::TrainEvent;
 use crate::run::Share;
 use crate::run::hardness::{HardnessEvent, HardnessFolder, rank};
-use crate::worker::Control;
-use crate::worker::desk::{Desk, Line};
+use crate::worker::channels::Channels;
+use crate::worker::desk::Desk;
 use crate::worker::hardness::RankRequest;
 use crate::worker::protocol::{Event, JobId};
+use crate::worker::shared::Control;
 
 /// Parts of a corpus in the job's progress: how many steps it takes is known only once it is read.
 const PARTS: usize = 1000;
 
 /// Plans the ranking, or finds its plan, and trains what is not finished.
-pub fn carry_out(line: &Line, desk: &mut Desk, id: JobId, control: &Control, request: &RankRequest) -> Result<String> {
+pub fn carry_out(
+    channels: &Channels,
+    desk: &mut Desk,
+    id: JobId,
+    control: &Control,
+    request: &RankRequest,
+) -> Result<String> {
     let folder = match &request.spec {
         Some(spec) => HardnessFolder::create(&request.folder, spec)?,
         None => HardnessFolder::open(&request.folder)?,
     };
     let shown = desk.opened.as_ref().map(|opened| &opened.world);
-    let mut sink = Sink::new(line, &desk.interactive, shown, id, control);
+    let mut sink = Sink::new(channels, &desk.interactive, shown, id, control);
     sink.stands_aside = Some(&desk.chosen);
     let mut told = Told { sink: &mut sink, corpora: Progress { done: 0, total: 0 } };
     let done = rank(&folder, Share::ALL, &desk.chosen, &mut told);
@@ -58,7 +65,7 @@ impl Told<'_, '_> {
     }
 
     fn pass_on(&self, event: HardnessEvent) {
-        self.sink.line.send(Event::Hardness(self.sink.id, Box::new(event)));
+        self.sink.channels.send(Event::Hardness(self.sink.id, Box::new(event)));
     }
 }
 

@@ -2,26 +2,33 @@
 
 use std::ops::ControlFlow;
 
-use super::Sink;
+use super::sink::Sink;
 use crate::error::Result;
 use crate::events::Events;
 use crate::judge::{Candidate, JudgeEvent, assess};
 use crate::run::checkpoints;
 use crate::units::Seed;
-use crate::worker::Control;
-use crate::worker::desk::{Desk, Line};
+use crate::worker::channels::Channels;
+use crate::worker::desk::Desk;
 use crate::worker::protocol::{Event, JobId, JudgeRequest};
+use crate::worker::shared::Control;
 
 /// Reads predictions, runs networks, and tells the report.
-pub fn carry_out(line: &Line, desk: &Desk, id: JobId, control: &Control, request: &JudgeRequest) -> Result<String> {
+pub fn carry_out(
+    channels: &Channels,
+    desk: &Desk,
+    id: JobId,
+    control: &Control,
+    request: &JudgeRequest,
+) -> Result<String> {
     let shown = desk.opened.as_ref().map(|opened| &opened.world);
-    let mut sink = Sink::new(line, &desk.interactive, shown, id, control);
+    let mut sink = Sink::new(channels, &desk.interactive, shown, id, control);
     let JudgeRequest { dataset, split, candidates } = request;
     let candidates = candidates.iter().map(unfolded).collect::<Result<Vec<_>>>()?.concat();
     let report = assess(dataset, *split, &candidates, Seed(0), &desk.chosen.device, &mut sink)?;
     let alarms: usize = report.models.iter().map(|model| model.alarms().len()).sum();
     let models = report.models.len();
-    line.send(Event::Judged(id, Box::new(report)));
+    channels.send(Event::Judged(id, Box::new(report)));
     let alarms = match alarms {
         0 => String::new(),
         n => format!("; {n} alarm(s)"),

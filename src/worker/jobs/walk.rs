@@ -1,30 +1,36 @@
 //! Walks: their points as they are found, the file, and the way to the gallery.
 
-use super::opened_of;
 use crate::oracle::provenance::{Machine, keep};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{Sink, world_of};
+use super::sink::{Sink, opened_of, world_of};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
 use crate::oracle::classify::Classified;
 use crate::oracle::posterior::Posterior;
 use crate::oracle::walk::{self, Goal, TOLERANCE, Walk, WalkPoint, WalkSpec};
 use crate::oracle::world::{SampleSpec, Settings, World};
-use crate::worker::Control;
-use crate::worker::desk::{Desk, Line};
+use crate::worker::channels::Channels;
+use crate::worker::desk::Desk;
 use crate::worker::interactive::{Interactive, gone};
 use crate::worker::protocol::{Event, JobId, Subject, Tile};
+use crate::worker::shared::Control;
 use crate::worker::walk::{Arrival, Destination, WalkDot, WalkNews, WalkRequest};
 
 /// Walks, and keeps the walk.
-pub fn set_out(line: &Line, desk: &Desk, id: JobId, control: &Control, request: &WalkRequest) -> Result<String> {
+pub fn set_out(
+    channels: &Channels,
+    desk: &Desk,
+    id: JobId,
+    control: &Control,
+    request: &WalkRequest,
+) -> Result<String> {
     let (world, interactive) = (world_of(desk)?, &desk.interactive);
     interactive.keep_walk(None);
     let spec = spec(world, interactive, request)?;
-    let mut sink = Sink::new(line, interactive, Some(world), id, control);
+    let mut sink = Sink::new(channels, interactive, Some(world), id, control);
     let mut told = Told { sink: &mut sink, world, total: request.steps + 1, points: 0 };
     let walked = walk::walk(world, &spec, &request.settings, &mut told)?;
     let arrival = arrival(world, &walked);
@@ -34,23 +40,23 @@ pub fn set_out(line: &Line, desk: &Desk, id: JobId, control: &Control, request: 
         Some(why) => format!("{} points from {a} to {b}, 50/50 not reached: {why}", walked.points.len()),
     };
     interactive.keep_walk(Some(walked));
-    line.send(Event::Walk { id, news: Box::new(WalkNews::Arrived(Box::new(arrival))) });
+    channels.send(Event::Walk { id, news: Box::new(WalkNews::Arrived(Box::new(arrival))) });
     Ok(sentence)
 }
 
 /// Writes the kept walk.
-pub fn save(line: &Line, desk: &Desk, path: &Path, settings: &Settings) -> Result<String> {
+pub fn save(channels: &Channels, desk: &Desk, path: &Path, settings: &Settings) -> Result<String> {
     let walk = desk.interactive.walk().ok_or_else(no_walk)?;
     let opened = opened_of(desk)?;
     walk::save(&opened.world, &walk, path)?;
     let machine = Machine::with(&desk.chosen.report.used);
     let made = keep(path, "points of a walk", opened.info.of_walk(settings, path), &machine, &mut silent())?;
-    line.send(Event::Made(Box::new(made)));
+    channels.send(Event::Made(Box::new(made)));
     Ok(format!("{} images, the 50/50 point last, are in {}", walk.points.len() + 1, path.display()))
 }
 
 /// The kept walk's images take the place of those from outside, the 50/50 point between its neighbours.
-pub fn send(line: &Line, desk: &Desk, id: JobId, control: &Control, settings: &Settings) -> Result<String> {
+pub fn send(channels: &Channels, desk: &Desk, id: JobId, control: &Control, settings: &Settings) -> Result<String> {
     let (world, interactive) = (world_of(desk)?, &desk.interactive);
     let walk = interactive.walk().ok_or_else(no_walk)?;
     let numbered = walk.points.iter().enumerate();
@@ -61,7 +67,7 @@ pub fn send(line: &Line, desk: &Desk, id: JobId, control: &Control, settings: &S
     let place = points.partition_point(|(_, point)| point.position <= middle.position);
     points.insert(place, (format!("{name} at {:.4}", middle.position), middle));
     let x: Vec<f32> = points.iter().flat_map(|(_, point)| point.x.iter().copied()).collect();
-    let mut sink = Sink::new(line, interactive, Some(world), id, control);
+    let mut sink = Sink::new(channels, interactive, Some(world), id, control);
     let scores = world.score(&x, &mut sink)?;
     let [a, b] = [walk.start, walk.target].map(|class| &world.class_names()[class]);
     let ids = points.into_iter().map(|(id, _)| id).collect();
@@ -74,19 +80,25 @@ pub fn send(line: &Line, desk: &Desk, id: JobId, control: &Control, settings: &S
         further: Vec::new(),
         dequantisation: None,
     };
-    interactive.tell(line, world, classified.into(), settings, false)
+    interactive.tell(channels, world, classified.into(), settings, false)
 }
 
 /// Posteriors of the images from outside once more, from the statistics that are kept.
-pub fn rate_again(line: &Line, desk: &Desk, id: JobId, control: &Control, settings: &Settings) -> Result<String> {
+pub fn rate_again(
+    channels: &Channels,
+    desk: &Desk,
+    id: JobId,
+    control: &Control,
+    settings: &Settings,
+) -> Result<String> {
     let (world, interactive) = (world_of(desk)?, &desk.interactive);
     let mut images = interactive.external().ok_or_else(gone)?;
-    images.prepare(world, settings, &mut Sink::new(line, interactive, Some(world), id, control))?;
+    images.prepare(world, settings, &mut Sink::new(channels, interactive, Some(world), id, control))?;
     // Others may have come while these were scored.
     if !interactive.holds(&images) {
         return Ok("other images were opened meanwhile".into());
     }
-    interactive.tell(line, world, images, settings, false)
+    interactive.tell(channels, world, images, settings, false)
 }
 
 fn no_walk() -> Error {
@@ -144,7 +156,7 @@ impl Events<WalkPoint> for Told<'_, '_> {
         let dot = dot(self.world, self.points, position, &x, posterior);
         self.points += 1;
         let news = Box::new(WalkNews::Point { shape: self.world.shape(), dot });
-        self.sink.line.send(Event::Walk { id: self.sink.id, news });
+        self.sink.channels.send(Event::Walk { id: self.sink.id, news });
         let progress = Progress { done: self.points, total: self.total };
         self.sink.progress(progress, format!("{} of at most {} points", self.points, self.total));
         self.sink.check()

@@ -103,6 +103,8 @@ pub enum Job {
         /// The world's knobs.
         settings: Settings,
     },
+    /// Compute reference cases on the device in use.
+    Verify,
     /// Judge classifiers of other programs.
     Judge(Box<JudgeRequest>),
     /// Walk from an image to the boundary between two classes.
@@ -144,6 +146,7 @@ impl Job {
             Self::Rank(request) => request.title(),
             Self::Judge(request) => format!("Judge {} model(s)", request.candidates.len()),
             Self::ComparePrecision { images, .. } => format!("Compare {images} images with 64 bits"),
+            Self::Verify => "Verify this device".into(),
             Self::MeasureDepth { samples, .. } => format!("Compare pictures of {samples} samples"),
             Self::Validate { spec, .. } => format!("Validate {}", spec.oracle),
             Self::Export { folder, .. } => format!("Export to {}", folder.display()),

@@ -9,8 +9,8 @@ use crossbeam_channel::{Receiver, Sender, select};
 
 use super::{Look, WatchRequest, look};
 use crate::error::panic_message;
-use crate::worker::Shared;
 use crate::worker::protocol::Event;
+use crate::worker::shared::Shared;
 
 /// Time between two looks: network file systems send no events.
 const EVERY: Duration = Duration::from_secs(2);

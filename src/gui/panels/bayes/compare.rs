@@ -4,9 +4,9 @@ use eframe::egui::{self, RichText, Ui, vec2};
 
 use crate::bayes::{Badge, Estimate};
 use crate::gui::command::Command;
+use crate::gui::context::Cx;
 use crate::gui::format;
 use crate::gui::glossary;
-use crate::gui::panels::Cx;
 use crate::gui::readout::{half_width, provenance};
 use crate::gui::theme::Theme;
 use crate::gui::widgets::{badge, complain, heading, hint};

@@ -8,8 +8,8 @@ use egui_plot::{
 
 use super::axis::Scale;
 use crate::bayes::Estimate;
+use crate::gui::context::Cx;
 use crate::gui::format;
-use crate::gui::panels::Cx;
 use crate::gui::readout;
 use crate::gui::theme::Theme;
 use crate::gui::widgets::still_plot;

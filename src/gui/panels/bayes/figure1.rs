@@ -5,13 +5,13 @@ use egui_plot::{Corner, HoverPosition, Legend, Line, MarkerShape, PlotBounds, Pl
 
 use super::axis::Scale;
 use crate::bayes::Method;
-use crate::figure::records;
+use crate::figure::Records;
 use crate::gui::command::Command;
-use crate::gui::data_table;
+use crate::gui::context::Cx;
 use crate::gui::format;
 use crate::gui::glossary;
-use crate::gui::panels::Cx;
 use crate::gui::readout::half_width;
+use crate::gui::table_window;
 use crate::gui::theme::Theme;
 use crate::gui::widgets::{heading, hint, still_plot};
 use crate::worker::bayes::protocol::Figure1Point;
@@ -34,7 +34,7 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
         let axis = ui.checkbox(&mut cx.prefs.log_error, "log E, here and above");
         axis.on_hover_text("Bayes errors on a logarithmic axis");
         if !figure.value.is_empty() {
-            data_table::button(ui, cx.view, "Figure 1 of EBO", "figure-1.csv", || csv(&figure.value));
+            table_window::button(ui, cx.view, "Figure 1 of EBO", "figure-1.csv", || csv(&figure.value));
         }
         if figure.running {
             hint(ui, format!("{} points so far…", figure.value.len()));
@@ -52,16 +52,15 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
 
 /// The points as comma-separated values.
 fn csv(points: &[Figure1Point]) -> String {
-    let head = ["method", "tau", "bayes_error", "low_95", "high_95", "points", "seconds"].map(str::to_owned);
-    let record = |Figure1Point { tau, method, estimate }: &Figure1Point| {
-        let (low, high) = estimate.figure.interval;
-        let name = method.map_or("exact", |method| method.name()).to_owned();
-        let numbers = [*tau, estimate.figure.value, low, high].map(|number| number.to_string());
-        let [tau, value, low, high] = numbers;
-        [name, tau, value, low, high, estimate.samples.to_string(), estimate.seconds.to_string()]
-    };
-    let about = "# plot: two Gaussian classes in 784 dimensions (EBO, Figure 1)\n".to_owned();
-    about + &records(std::iter::once(head).chain(points.iter().map(record)))
+    let lines = Records::of(points)
+        .field("method", |point| point.method.map_or("exact", |method| method.name()))
+        .field("tau", |point| point.tau)
+        .field("bayes_error", |point| point.estimate.figure.value)
+        .field("low_95", |point| point.estimate.figure.interval.0)
+        .field("high_95", |point| point.estimate.figure.interval.1)
+        .field("points", |point| point.estimate.samples)
+        .field("seconds", |point| point.estimate.seconds);
+    "# plot: two Gaussian classes in 784 dimensions (EBO, Figure 1)\n".to_owned() + &lines.text()
 }
 
 fn plot(ui: &mut Ui, cx: &Cx, points: &[Figure1Point]) {
@@ -93,7 +92,7 @@ fn plot(ui: &mut Ui, cx: &Cx, points: &[Figure1Point]) {
             .filter(|point| point.method.is_none())
             .map(|point| [point.tau.log10(), y.place(100.0 * point.estimate.figure.value).max(bottom)])
             .collect();
-        plot.line(Line::new("exact", PlotPoints::from(exact)).color(theme.curve(7)).width(2.0));
+        plot.line(Line::new("exact", PlotPoints::from(exact)).color(theme.curve(EXACT)).width(2.0));
         for (i, (method, shape, radius)) in METHODS.into_iter().enumerate() {
             let of = points.iter().filter(|point| point.method == Some(method));
             let colour = theme.curve(i);
@@ -114,6 +113,9 @@ fn plot(ui: &mut Ui, cx: &Cx, points: &[Figure1Point]) {
     });
     shown.response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Figure 1 of EBO"));
 }
+
+/// Place in the palette of the exact curve: ink, which no method has.
+const EXACT: usize = 6;
 
 /// One around the other: at the same τ they would hide each other.
 const METHODS: [(Method, MarkerShape, f32); 4] = [

@@ -4,11 +4,11 @@ use eframe::egui::{self, Rect, RichText, Sense, Ui, pos2, vec2};
 
 use crate::bayes::{ClassHardness, Figure};
 use crate::figure::records;
-use crate::gui::data_table;
+use crate::gui::context::Cx;
 use crate::gui::format;
-use crate::gui::panels::Cx;
 use crate::gui::readout::half_width;
 use crate::gui::session::Session;
+use crate::gui::table_window;
 use crate::gui::theme::{BAR_HEIGHT, Badge, Theme};
 use crate::gui::widgets::{heading, hint};
 
@@ -34,7 +34,7 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
     let largest = hardness.classes.iter().map(|one| one.one_vs_rest.interval.1).fold(1e-300, f64::max);
     let of = format!("At τ = {}, hardest first. Bars from 0 to {}.", format::sig4(hardness.tau), percent(largest));
     ui.horizontal_wrapped(|ui| {
-        data_table::button(ui, cx.view, "Class hardness", "class-hardness.csv", || csv(cx.session));
+        table_window::button(ui, cx.view, "Class hardness", "class-hardness.csv", || csv(cx.session));
         hint(ui, if stream.running { format!("{of} Computing…") } else { of });
     });
     let names = cx.session.class_names().iter().map(|name| name.chars().count()).max().unwrap_or(1);

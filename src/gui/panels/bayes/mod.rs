@@ -10,11 +10,11 @@ mod ranking;
 
 use eframe::egui::{self, DragValue, Slider, SliderClamping, Ui};
 
-use super::{Cx, Panel};
 use crate::gui::command::Command;
-use crate::gui::data_table;
+use crate::gui::context::{Cx, Panel};
 use crate::gui::prefs::{LEAST_CURVE_TAU, MAX_TAU};
 use crate::gui::readout;
+use crate::gui::table_window;
 use crate::gui::theme::Badge;
 use crate::gui::widgets::{empty_state, heading, hint};
 
@@ -127,5 +127,5 @@ fn copying(ui: &mut Ui, cx: &mut Cx) {
     button(ui, "Save CSV…", "The curve to a file", Command::SaveCurve);
     let session = cx.session;
     let numbers = || readout::curve_csv(session).unwrap_or_default();
-    data_table::button(ui, cx.view, "Bayes error over τ", "bayes-error.csv", numbers);
+    table_window::button(ui, cx.view, "Bayes error over τ", "bayes-error.csv", numbers);
 }

@@ -3,10 +3,10 @@
 use eframe::egui::{self, Align2, FontId, Rect, Sense, Ui, pos2, vec2};
 
 use crate::figure::records;
-use crate::gui::data_table;
+use crate::gui::context::Cx;
 use crate::gui::format;
-use crate::gui::panels::Cx;
 use crate::gui::session::bayes::Hardness;
+use crate::gui::table_window;
 use crate::gui::theme::{Badge, Theme};
 use crate::gui::widgets::{heading, hint};
 
@@ -37,7 +37,7 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
     let bottom = seen().fold(top - 1.0, f64::min).max(top - DECADES);
     let names = cx.session.class_names();
     ui.horizontal_wrapped(|ui| {
-        data_table::button(ui, cx.view, "Bayes errors of pairs", "pairs.csv", || csv(names, hardness));
+        table_window::button(ui, cx.view, "Bayes errors of pairs", "pairs.csv", || csv(names, hardness));
         let tau = format::sig4(hardness.tau);
         hint(ui, format!("At τ = {tau}, per cent, colours logarithmic. Rows and columns are classes."));
     });

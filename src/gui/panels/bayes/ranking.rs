@@ -4,9 +4,9 @@ use eframe::egui::{self, Label, RichText, Ui};
 
 use crate::bayes::{ClassRanking, Figure, RANKED_AT};
 use crate::figure::records;
-use crate::gui::data_table;
-use crate::gui::panels::Cx;
+use crate::gui::context::Cx;
 use crate::gui::session::Session;
+use crate::gui::table_window;
 use crate::gui::theme::{Badge, Theme};
 use crate::gui::widgets::{heading, hint};
 
@@ -30,7 +30,7 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
         return;
     }
     ui.horizontal_wrapped(|ui| {
-        data_table::button(ui, cx.view, "Ranking of classes over τ", "class-ranking.csv", || csv(session));
+        table_window::button(ui, cx.view, "Ranking of classes over τ", "class-ranking.csv", || csv(session));
         let classes = found.rankings.iter().map(|ranking| ranking.classes.len()).max().unwrap_or(0);
         let more = if classes > SHOWN { format!(" The {SHOWN} hardest of {classes}.") } else { String::new() };
         hint(ui, format!("Hardest first; ≈ where intervals do not tell a class from the next.{more}"));

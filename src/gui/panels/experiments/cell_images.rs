@@ -2,10 +2,10 @@
 
 use eframe::egui::{self, Button, RichText, Ui};
 
-use super::super::Cx;
 use crate::experiment::{CellResult, Found};
 use crate::gui::command::Command;
-use crate::gui::runs::RunCommand;
+use crate::gui::command::RunCommand;
+use crate::gui::context::Cx;
 use crate::gui::session::runs::{CellImagesView, RunView};
 use crate::gui::theme::Theme;
 use crate::worker::cell_images::CellImages;

@@ -4,9 +4,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use eframe::egui::{self, Button, Color32, RichText, Ui};
 
-use super::super::Cx;
 use super::law_plot::bracketed;
 use crate::experiment::CellResult;
+use crate::gui::context::Cx;
 use crate::gui::format;
 use crate::gui::glossary;
 use crate::gui::session::jobs::State as JobState;

@@ -5,18 +5,18 @@ use std::path::PathBuf;
 use eframe::egui::{self, Align2, Color32, Ui};
 use egui_plot::{FilledArea, HLine, HoverPosition, Line, LineStyle, PlotPoint, PlotPoints, PlotUi, Points, Text};
 
-use super::super::Cx;
 use super::super::bayes::axis::{Scale, counted};
 use super::csv;
 use super::decimate::decimate;
 use crate::classifier::Labels;
 use crate::experiment::Watched;
 use crate::gui::command::Command;
-use crate::gui::data_table;
+use crate::gui::command::RunCommand;
+use crate::gui::context::Cx;
 use crate::gui::format;
 use crate::gui::glossary;
-use crate::gui::runs::RunCommand;
 use crate::gui::session::runs::{CourseView, RunView};
+use crate::gui::table_window;
 use crate::gui::theme::Theme;
 use crate::gui::widgets::{heading, hint, still_plot, swatch};
 use crate::measure::Estimate;
@@ -91,7 +91,7 @@ impl Course {
                 let text = csv::course(run, course);
                 cx.commands.push(Command::Run(RunCommand::SavePoints(text, "training.csv")));
             }
-            data_table::button(ui, cx.view, "training of one cell", "training.csv", || csv::course(run, course));
+            table_window::button(ui, cx.view, "training of one cell", "training.csv", || csv::course(run, course));
         });
         let of_run = run.found().and_then(|found| found.results.summary.aleatoric);
         let of_run = of_run.map(|Estimate { value, interval }| (value, Some([interval.low, interval.high])));

@@ -4,14 +4,14 @@ use std::path::Path;
 
 use eframe::egui::{self, RichText, Ui};
 
-use super::super::Cx;
 use crate::figure::{Figure, Table, csv};
+use crate::gui::command::RunCommand;
 use crate::gui::command::{Command, quote};
-use crate::gui::data_table;
+use crate::gui::context::Cx;
 use crate::gui::figures::Drawings;
 use crate::gui::glossary;
-use crate::gui::runs::RunCommand;
 use crate::gui::session::runs::RunView;
+use crate::gui::table_window;
 use crate::gui::theme::{Badge, Theme};
 use crate::gui::widgets::{heading_with, hint};
 use crate::run::Format;
@@ -72,7 +72,7 @@ pub fn one(ui: &mut Ui, cx: &mut Cx, figure: &Figure, paint: impl FnOnce(&mut Ui
                 cx.commands.push(Command::Run(RunCommand::SaveFigure(Box::new(figure.clone()), format)));
             }
         }
-        data_table::button(ui, cx.view, &figure.title, "figure.csv", || csv(figure));
+        table_window::button(ui, cx.view, &figure.title, "figure.csv", || csv(figure));
         let said =
             figure.provenance.iter().map(|(name, value)| format!("{name}: {value}")).collect::<Vec<_>>().join("\n");
         ui.label(RichText::new("where from").small().color(Theme::of(ui).weak())).on_hover_text(said);

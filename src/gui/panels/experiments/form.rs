@@ -8,15 +8,16 @@ use std::path::{Path, PathBuf};
 
 use eframe::egui::{self, DragValue, RichText, TextEdit, Ui};
 
-use super::super::Cx;
 use super::super::fields::{called, number, path, preset, spec_file};
 use crate::error::Result;
 use crate::experiment::{ExperimentSpec, PRESETS};
 use crate::gui::background::Purpose;
 use crate::gui::command::Command;
+use crate::gui::command::RunCommand;
+use crate::gui::context::Cx;
 use crate::gui::format;
 use crate::gui::prefs::Prefs;
-use crate::gui::runs::{RunCommand, default_folder};
+use crate::gui::runs::default_folder;
 use crate::gui::session::runs::EstimateView;
 use crate::gui::start::start_button;
 use crate::gui::theme::Theme;
@@ -195,7 +196,7 @@ impl Form {
             let copy = "The same on the command line; a spec that is no preset is written to the folder first";
             type Make = fn(Box<ExperimentSpec>, PathBuf) -> RunCommand;
             let asked: [(bool, Make); 3] = [
-                (start_button(ui, cx, "Start experiment", start, &why), RunCommand::Start),
+                (start_button(ui, &mut cx.view.start, "Start experiment", start, &why), RunCommand::Start),
                 (button(ui, "Estimate time", estimate, !waits), RunCommand::Estimate),
                 (button(ui, "Copy experiment command", copy, true), RunCommand::CopyCommand),
             ];

@@ -2,16 +2,16 @@
 
 use eframe::egui::{self, RichText, Ui};
 
-use super::super::Cx;
 use super::csv;
 use super::law_plot::{self, Series, Shown};
 use crate::classifier::Labels;
 use crate::experiment::Law;
 use crate::gui::command::Command;
-use crate::gui::data_table;
+use crate::gui::command::RunCommand;
+use crate::gui::context::Cx;
 use crate::gui::glossary;
-use crate::gui::runs::RunCommand;
 use crate::gui::session::runs::RunView;
+use crate::gui::table_window;
 use crate::gui::theme::{Badge, Theme};
 use crate::gui::widgets::{heading, hint, swatch};
 use crate::measure::{Estimate, Forecast, PowerLaw};
@@ -41,7 +41,7 @@ pub fn show(ui: &mut Ui, cx: &mut Cx, run: &RunView, shown: &mut Shown) {
             cx.commands.push(Command::Run(RunCommand::SavePoints(text, "scaling.csv")));
         }
         let numbers = || csv::law(&runs, &series, *shown);
-        data_table::button(ui, cx.view, "scaling law", "scaling.csv", numbers);
+        table_window::button(ui, cx.view, "scaling law", "scaling.csv", numbers);
         hint(ui, "Click a point to see the test images on which that classifier is farthest from the truth.");
     });
     for one in &series {

@@ -14,7 +14,7 @@ mod table;
 
 use eframe::egui::{self, RichText, Ui};
 
-use super::{Cx, Panel};
+use crate::gui::context::{Cx, Panel};
 use crate::gui::figures::Drawings;
 use crate::gui::session::runs::RunView;
 use crate::gui::theme::Theme;

@@ -5,14 +5,14 @@ use egui_plot::{
     Corner, GridInput, GridMark, HoverPosition, Legend, Line, LineStyle, MarkerShape, PlotBounds, PlotPoints, Points,
 };
 
-use super::super::Cx;
 use super::{cell_images, csv};
 use crate::experiment::CellResult;
 use crate::gui::command::Command;
-use crate::gui::data_table;
+use crate::gui::command::RunCommand;
+use crate::gui::context::Cx;
 use crate::gui::format;
-use crate::gui::runs::RunCommand;
 use crate::gui::session::runs::RunView;
+use crate::gui::table_window;
 use crate::gui::theme::{Badge, Theme};
 use crate::gui::widgets::{fact, facts, heading, still_plot};
 use crate::measure::Estimate;
@@ -46,7 +46,7 @@ pub fn show(ui: &mut Ui, cx: &mut Cx, run: &RunView, result: &CellResult) {
             cx.commands.push(Command::Run(RunCommand::SavePoints(text, "reliability.csv")));
         }
         let numbers = || csv::reliability(run, result);
-        data_table::button(ui, cx.view, "reliability diagram", "reliability.csv", numbers);
+        table_window::button(ui, cx.view, "reliability diagram", "reliability.csv", numbers);
     });
     cell_images::trouble(ui, cx, run, &result.id);
     ui.horizontal_top(|ui| {

@@ -4,11 +4,12 @@ use std::time::Instant;
 
 use eframe::egui::{self, Button, Color32, RichText, Ui};
 
-use super::super::Cx;
 use crate::experiment::ExperimentSpec;
 use crate::gui::command::Command;
+use crate::gui::command::RunCommand;
+use crate::gui::context::Cx;
 use crate::gui::format;
-use crate::gui::runs::{RunCommand, resume_command};
+use crate::gui::runs::resume_command;
 use crate::gui::session::runs::{RunView, Standing};
 use crate::gui::theme::Theme;
 use crate::gui::widgets::heading_with;

@@ -3,10 +3,10 @@
 use eframe::egui::Ui;
 
 use crate::gui::command::Command;
+use crate::gui::context::Cx;
 use crate::gui::format;
-use crate::gui::panels::Cx;
+use crate::gui::selection::Source;
 use crate::gui::session::gallery::Arrangement;
-use crate::gui::view::Source;
 use crate::worker::protocol::Asked;
 
 /// How many images there are and what is to be said of them all.

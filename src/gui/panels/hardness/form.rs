@@ -4,14 +4,15 @@ use std::path::{Path, PathBuf};
 
 use eframe::egui::{self, Label, RichText, TextEdit, Ui};
 
-use super::super::Cx;
 use super::super::fields::{called, number, path, preset, spec_file};
 use crate::error::Result;
 use crate::experiment::hardness::Corpus;
 use crate::experiment::{HARDNESS_PRESETS, HardnessSpec};
 use crate::gui::background::Purpose;
 use crate::gui::command::Command;
-use crate::gui::runs::{RunCommand, default_folder};
+use crate::gui::command::RunCommand;
+use crate::gui::context::Cx;
+use crate::gui::runs::default_folder;
 use crate::gui::start::start_button;
 use crate::gui::theme::Theme;
 use crate::gui::widgets::hint;
@@ -134,7 +135,7 @@ impl Form {
             _ => String::new(),
         };
         ui.horizontal_wrapped(|ui| {
-            let start = start_button(ui, cx, "Start ranking", "", &why);
+            let start = start_button(ui, &mut cx.view.start, "Start ranking", "", &why);
             if let (true, Ok(spec)) = (start, &ready) {
                 let request = RankRequest { spec: Some(Box::new(spec.clone())), folder: folder.clone() };
                 cx.commands.push(Command::Run(RunCommand::Rank(request)));

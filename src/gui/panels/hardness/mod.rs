@@ -5,11 +5,12 @@ mod form;
 use eframe::egui::{self, RichText, Ui};
 
 use super::experiments::findings::{figures_command, grid, one};
-use super::{Cx, Panel};
 use crate::gui::command::Command;
+use crate::gui::command::RunCommand;
+use crate::gui::context::{Cx, Panel};
 use crate::gui::figures::Drawings;
 use crate::gui::format;
-use crate::gui::runs::{RunCommand, resume_command};
+use crate::gui::runs::resume_command;
 use crate::gui::session::hardness::{LiveCorpus, RankingView};
 use crate::gui::theme::{Badge, Theme};
 use crate::gui::widgets::{badge, empty_state, heading_with, hint};

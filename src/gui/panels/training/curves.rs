@@ -4,8 +4,8 @@ use eframe::egui::Ui;
 use egui_plot::{HoverPosition, Legend, Line, Plot, PlotPoints, Points};
 
 use crate::figure::records;
-use crate::gui::data_table;
 use crate::gui::session::train::{EpochPoint, TrainHistory};
+use crate::gui::table_window;
 use crate::gui::theme::Theme;
 use crate::gui::view::View;
 use crate::gui::widgets::heading;
@@ -34,7 +34,7 @@ pub fn show(ui: &mut Ui, view: &mut View, train: &TrainHistory, bits: &mut bool)
         ui.selectable_value(bits, false, "nats/image");
         let about = "NLL / (D ln 2), in the space of 8-bit pixels";
         ui.selectable_value(bits, true, "bits/dim").on_hover_text(about);
-        data_table::button(ui, view, "NLL of the training run", "training-nll.csv", || csv(train));
+        table_window::button(ui, view, "NLL of the training run", "training-nll.csv", || csv(train));
     });
     let unit = if *bits { "bits/dim" } else { "nats/image" };
     let scale = if *bits { train.bits_per_dim(1.0) } else { 1.0 };

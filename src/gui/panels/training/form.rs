@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use eframe::egui::{self, DragValue, TextEdit, Ui};
 
-use super::super::Cx;
 use super::super::fields::{number, path, preset, spec_file};
 use crate::error::Result;
 use crate::flow::preprocess::Preprocessing;
 use crate::gui::background::Purpose;
 use crate::gui::command::Command;
+use crate::gui::context::Cx;
 use crate::gui::glossary;
 use crate::gui::start::start_button;
 use crate::gui::theme::Theme;
@@ -107,7 +107,7 @@ impl Form {
             _ => String::new(),
         };
         ui.horizontal_wrapped(|ui| {
-            if start_button(ui, cx, "Start training", "", &why)
+            if start_button(ui, &mut cx.view.start, "Start training", "", &why)
                 && let Ok(spec) = ready
             {
                 cx.commands.push(Command::Train(Box::new(spec), self.folder.trim().into()));

@@ -8,8 +8,8 @@ use std::time::Instant;
 
 use eframe::egui::{self, RichText, Ui};
 
-use super::{Cx, Panel};
 use crate::gui::command::Command;
+use crate::gui::context::{Cx, Panel};
 use crate::gui::format;
 use crate::gui::session::jobs::{JobView, State};
 use crate::gui::session::train::TrainHistory;

@@ -2,10 +2,10 @@
 
 use eframe::egui::{self, Button, RichText, Ui};
 
-use super::super::Cx;
 use super::super::experiments::findings::{grid, one};
 use super::super::fields::number;
 use crate::gui::command::{Command, knobs, quote};
+use crate::gui::context::Cx;
 use crate::gui::figures::Drawings;
 use crate::gui::theme::Theme;
 use crate::gui::widgets::{heading, hint, on_its_way};

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use eframe::egui::{Button, ComboBox, Grid, Ui};
 
-use super::super::Cx;
 use super::super::fields::{number, path};
 use crate::gui::background::Purpose;
 use crate::gui::command::{Command, validate_command};
+use crate::gui::context::Cx;
 use crate::gui::glossary;
 use crate::gui::start::start_button;
 use crate::gui::theme::Theme;
@@ -149,7 +149,7 @@ impl Form {
             _ => String::new(),
         };
         ui.horizontal_wrapped(|ui| {
-            let start = start_button(ui, cx, "Validate", "", &why);
+            let start = start_button(ui, &mut cx.view.start, "Validate", "", &why);
             let copy = ui.add_enabled(ready.is_ok(), Button::new("Copy validation as command"));
             if let Ok((spec, folder)) = ready {
                 if copy.on_hover_text("The same on the command line").clicked() {

@@ -7,20 +7,20 @@ mod pairs;
 use eframe::egui::{self, Label, RichText, Ui};
 
 use super::experiments::findings::{grid, one};
-use super::{Cx, Panel};
 use crate::figure::Table;
+use crate::gui::context::{Cx, Panel};
 use crate::gui::figures::Drawings;
 use crate::gui::glossary;
 use crate::gui::session::validate::ValidateView;
 use crate::gui::theme::{Badge, Theme};
 use crate::gui::widgets::{empty_state, heading, hint, on_its_way};
-use crate::validate::Validation;
+use crate::validate::{READING, Validation};
 use depth::DepthSection;
 use form::Form;
 use pairs::PairViewer;
 
 /// Width of a sentence below a name, points.
-const READING: f32 = 250.0;
+const SENTENCE: f32 = 250.0;
 
 /// The panel's name in saved layouts.
 pub const ID: &str = "validate";
@@ -119,22 +119,29 @@ fn beside(ui: &mut Ui, table: &Table) {
     ui.add_space(8.0);
     ui.label(RichText::new(&table.title).strong());
     let weak = Theme::of(ui).weak();
-    egui::Grid::new(&table.id).num_columns(3).striped(true).spacing([14.0, 3.0]).show(ui, |ui| {
-        for column in table.columns.iter().take(3) {
+    let columns = table.columns.iter().filter(|column| column.title != READING);
+    egui::Grid::new(&table.id).num_columns(columns.clone().count()).striped(true).spacing([14.0, 3.0]).show(ui, |ui| {
+        for column in columns {
             glossary::label(ui, RichText::new(column.heading()).small().color(weak));
         }
         ui.end_row();
         for row in table.shown() {
-            let [name, generated, held_out, reading] = &row[..] else { continue };
-            ui.vertical(|ui| {
-                ui.spacing_mut().item_spacing.y = 0.0;
-                glossary::explain(ui.add(Label::new(name).wrap_mode(egui::TextWrapMode::Extend)), name);
-                let reading = RichText::new(reading).small().color(weak);
-                ui.set_max_width(READING);
-                ui.add(Label::new(reading).wrap());
-            });
-            for value in [generated, held_out] {
-                ui.add(Label::new(value).wrap_mode(egui::TextWrapMode::Extend));
+            let (readings, shown): (Vec<_>, Vec<_>) =
+                table.columns.iter().zip(&row).partition(|(column, _)| column.title == READING);
+            for (i, (_, text)) in shown.into_iter().enumerate() {
+                let label = |ui: &mut Ui| ui.add(Label::new(text).wrap_mode(egui::TextWrapMode::Extend));
+                if i > 0 {
+                    label(ui);
+                    continue;
+                }
+                ui.vertical(|ui| {
+                    ui.spacing_mut().item_spacing.y = 0.0;
+                    glossary::explain(label(ui), text);
+                    ui.set_max_width(SENTENCE);
+                    for (_, reading) in &readings {
+                        ui.add(Label::new(RichText::new(*reading).small().color(weak)).wrap());
+                    }
+                });
             }
             ui.end_row();
         }

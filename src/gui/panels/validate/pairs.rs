@@ -1,10 +1,11 @@
 //! Images and the training images nearest to them: does the oracle copy?
 
-use eframe::egui::{self, Align, Color32, Layout, RichText, Sense, TextureHandle, Ui, vec2};
+use eframe::egui::{self, Align, Layout, RichText, Sense, TextureHandle, Ui, vec2};
 
 use crate::data::{ImageShape, contact_sheet};
 use crate::gui::format;
 use crate::gui::paint::{NEAREST, picture};
+use crate::gui::theme::UNTINTED;
 use crate::gui::widgets::{heading, hint};
 use crate::validate::{Pair, Pairs};
 use crate::worker::protocol::JobId;
@@ -66,7 +67,7 @@ fn one(ui: &mut Ui, pair: &Pair, texture: &TextureHandle) {
     ui.allocate_ui_with_layout(size + vec2(0.0, LABEL), Layout::top_down(Align::Min), |ui| {
         let (rect, response) = ui.allocate_exact_size(size, Sense::hover());
         let whole = egui::Rect::from_min_max(egui::pos2(0.0, 0.0), egui::pos2(1.0, 1.0));
-        ui.painter().image(texture.id(), rect, whole, Color32::WHITE);
+        ui.painter().image(texture.id(), rect, whole, UNTINTED);
         let distance = format::sig4(pair.distance);
         let about = format!("image {} beside training image {}, distance {distance}", pair.image, pair.neighbour);
         response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, &about));

@@ -7,16 +7,16 @@ mod strip;
 
 use eframe::egui::{self, Ui};
 
-use super::{Cx, Panel};
 use crate::data::ImageShape;
 use crate::device::ImageSource;
 use crate::gui::command::{Command, knobs, quote};
-use crate::gui::data_table;
+use crate::gui::context::{Cx, Panel};
 use crate::gui::format;
 use crate::gui::paint::Sheet;
 use crate::gui::prefs::Prefs;
 use crate::gui::session::Session;
 use crate::gui::session::walk::{Mark, WalkHistory};
+use crate::gui::table_window;
 use crate::gui::theme::Badge;
 use crate::gui::widgets::{complain, empty_state, heading};
 use crate::oracle::walk::Way;
@@ -89,7 +89,7 @@ impl WalkPanel {
         }
         heading(ui, "p(y|x) along the path", Some((Badge::Exact, &exactness(cx.session))));
         let session = cx.session;
-        data_table::button(ui, cx.view, "p(y|x) along the path", "walk.csv", || plot::csv(session, walk));
+        table_window::button(ui, cx.view, "p(y|x) along the path", "walk.csv", || plot::csv(session, walk));
         let from_plot = plot::show(ui, cx.session, walk, mark);
         let from_strip = strip::show(ui, cx.session, walk, &self.pictures, (mark, arrives));
         if let Some(chosen) = from_strip.or(from_plot) {

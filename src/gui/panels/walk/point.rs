@@ -3,9 +3,9 @@
 use eframe::egui::{self, Image, RichText, Ui, vec2};
 
 use super::{Pictures, position, title};
+use crate::gui::context::Cx;
 use crate::gui::format;
 use crate::gui::inspector::bar;
-use crate::gui::panels::Cx;
 use crate::gui::session::walk::{Mark, WalkHistory};
 use crate::gui::theme::Theme;
 use crate::gui::widgets::{fact, facts, hint};

@@ -4,11 +4,11 @@ use std::path::Path;
 
 use eframe::egui::{ComboBox, TextEdit, Ui};
 
-use super::super::super::Cx;
 use super::{path, placed};
 use crate::experiment::{DataSpec, ExperimentSpec};
 use crate::flow::preprocess::Dequantisation;
 use crate::gui::background::Purpose;
+use crate::gui::context::Cx;
 use crate::gui::widgets::hint;
 
 /// The paths, as they are being edited.

@@ -1,0 +1,38 @@
+//! The arguments of `evidence`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::Compute;
+use crate::flow::preprocess::Dequantisation;
+
+/// Arguments of `evidence`.
+#[derive(Debug, Args)]
+pub struct EvidenceArgs {
+    /// Bundled name, oracle folder, or checkpoint file.
+    pub oracle: String,
+    /// `.npz` with `x` in world space, image files, a folder, or an IDX or CIFAR file.
+    #[arg(required = true)]
+    pub input: Vec<PathBuf>,
+    /// The class a the evidence speaks for: its name or number.
+    #[arg(long = "for", value_name = "CLASS")]
+    pub a: String,
+    /// The class b it speaks against: its name or number.
+    #[arg(long = "against", value_name = "CLASS")]
+    pub b: String,
+    /// Base temperature τ: the base covariance is multiplied by τ².
+    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
+    pub tau: f64,
+    #[command(flatten)]
+    pub compute: Compute,
+    /// How 8-bit images become real numbers: with the world's noise of a seed, or at the mid-point of their pixels.
+    #[arg(long, value_name = "seed:N|midpoint", default_value_t)]
+    pub dequantise: Dequantisation,
+    /// Draw every image beside its map: blue speaks for b, orange for a.
+    #[arg(long, value_name = "FILE.png")]
+    pub out: Option<PathBuf>,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub json: bool,
+}

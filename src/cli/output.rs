@@ -1,0 +1,47 @@
+//! What commands say on stdout: JSON documents, lines and text.
+
+use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde::Serialize;
+
+use crate::error::{Error, Result, shown};
+
+/// One JSON document on stdout.
+pub fn print_json(value: &impl Serialize) -> Result<()> {
+    print(serde_json::to_string_pretty(value))
+}
+
+/// One line of JSON on stdout.
+pub fn print_json_line(value: &impl Serialize) -> Result<()> {
+    print(serde_json::to_string(value))
+}
+
+fn print(text: serde_json::Result<String>) -> Result<()> {
+    match text {
+        Ok(text) => print_text(&(text + "\n")),
+        Err(error) => Err(Error::io("standard output", error.into())),
+    }
+}
+
+/// Whether a line could not be written to stdout, other than for want of a reader.
+pub static UNSAID: AtomicBool = AtomicBool::new(false);
+
+/// A line on stdout; the first that cannot be written is told on stderr, and makes the command fail once it has done its work.
+pub fn say(line: &str) {
+    if let Err(error) = print_text(&format!("{line}\n"))
+        && !UNSAID.swap(true, Ordering::Relaxed)
+    {
+        eprintln!("bayescope: {error}");
+    }
+}
+
+/// Text on stdout, without signs that would command a terminal: names in it come from files.
+pub fn print_text(text: &str) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(shown(text).as_bytes()).and_then(|()| out.flush()) {
+        // A reader that has seen enough (`| head`) is no failure.
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Error::io("standard output", error)),
+        _ => Ok(()),
+    }
+}

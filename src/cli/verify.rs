@@ -1,0 +1,43 @@
+//! `bayescope verify`.
+
+use std::ops::ControlFlow;
+
+use super::args::VerifyArgs;
+use super::output::print_json;
+use super::progress::Bar;
+use crate::error::{Error, Result};
+use crate::verify::{VerifyEvent, VerifySpec, verify};
+
+/// Carries out the cases, prints a table, and fails where one of them did.
+pub fn run(args: &VerifyArgs) -> Result<()> {
+    let bar = Bar::new("verifying");
+    let mut sink = |event: VerifyEvent| {
+        match event {
+            VerifyEvent::Begun(case, progress) => bar.set(progress, case.to_owned()),
+            // At once: if a driver takes the program down, it is known how far it came.
+            VerifyEvent::Row(row) if !row.verdict.is_fine() => bar.line(&row.sentence()),
+            VerifyEvent::Row(_) => {}
+        }
+        ControlFlow::Continue(())
+    };
+    let report = verify(&VerifySpec { device: args.device.device, cases: args.cases.clone() }, &mut sink)?;
+    drop(bar);
+    if let Some(path) = &args.report {
+        report.write(path)?;
+    }
+    if args.json {
+        print_json(&report)?;
+    } else {
+        if let Some(used) = &report.used {
+            println!("{}: {} ({})", used.used.choice, used.used.label(), used.reason);
+        }
+        println!("{}", report.table().text());
+        report.notes.iter().for_each(|note| println!("{note}"));
+        match &args.report {
+            Some(path) => println!("the report is in {}", path.display()),
+            None if report.passed => println!("{} ({:.0} s)", report.sentence, report.seconds),
+            None => println!("--report {} writes the file for a bug report", report.file_name()),
+        }
+    }
+    if report.passed { Ok(()) } else { Err(Error::Numeric(report.sentence)) }
+}

@@ -1,0 +1,52 @@
+//! What a user does with runs of experiments.
+
+use std::path::PathBuf;
+
+use crate::experiment::{ExperimentSpec, HardnessSpec};
+use crate::figure::Figure;
+use crate::run::Format;
+use crate::worker::cell_images::CellImages;
+use crate::worker::hardness::RankRequest;
+
+/// Something about a run.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RunCommand {
+    /// Carry an experiment out in a folder.
+    Start(Box<ExperimentSpec>, PathBuf),
+    /// Go on with what is not finished.
+    Resume(PathBuf),
+    /// Time a few steps.
+    Estimate(Box<ExperimentSpec>, PathBuf),
+    /// Rank corpora.
+    Rank(RankRequest),
+    /// A ranking as a command line, to the clipboard; its spec goes to the folder first.
+    CopyRanking(Box<HardnessSpec>, PathBuf),
+    /// Show a folder, whoever works on it.
+    Open(PathBuf),
+    /// Show it no longer; the folder stays.
+    Forget(PathBuf),
+    /// Ask whether to delete the folder.
+    AskToDelete(PathBuf),
+    /// Delete it.
+    Delete(PathBuf),
+    /// The experiment as a command line, to the clipboard; its spec goes to the folder first.
+    CopyCommand(Box<ExperimentSpec>, PathBuf),
+    /// Show images of a cell in the gallery.
+    ShowCell(CellImages, PathBuf, String),
+    /// The same, once the oracle of that name is open.
+    ShowCellIn(String, CellImages, PathBuf, String),
+    /// Fill the form with a preset.
+    New(&'static str),
+    /// Ask where to save the points of a plot: the file's text, and what it would be called.
+    SavePoints(String, &'static str),
+    /// Save them there.
+    SavePointsTo(PathBuf),
+    /// Ask where to save a figure, as what.
+    SaveFigure(Box<Figure>, Format),
+    /// Save it there.
+    SaveFigureTo(PathBuf),
+    /// Ask into which folder all figures and tables of a run go.
+    SaveFigures(PathBuf),
+    /// Save them there.
+    SaveFiguresTo(PathBuf),
+}

@@ -1,0 +1,33 @@
+//! What every part of the window is given, and what a panel is.
+
+use eframe::egui::Ui;
+
+use super::command::Command;
+use super::prefs::Prefs;
+use super::session::Session;
+use super::view::View;
+use crate::device::Candidate;
+
+/// What a panel sees and where it leaves its wishes.
+pub struct Cx<'a> {
+    /// What is known of the engine.
+    pub session: &'a Session,
+    /// What the user has set; edited in place, undone as a whole.
+    pub prefs: &'a mut Prefs,
+    /// What is looked at.
+    pub view: &'a mut View,
+    /// Every way to compute, once they are listed.
+    pub devices: &'a [Candidate],
+    /// What the user wants done.
+    pub commands: &'a mut Vec<Command>,
+}
+
+/// A docked panel.
+pub trait Panel {
+    /// Names it in saved layouts.
+    fn id(&self) -> &'static str;
+    /// Its tab.
+    fn title(&self) -> &'static str;
+    /// Paints it.
+    fn ui(&mut self, ui: &mut Ui, cx: &mut Cx);
+}

@@ -1,0 +1,69 @@
+//! A file of predictions as read, before it is brought into the order of the images.
+
+use super::Note;
+use crate::judge::Truth;
+
+/// Names of arrays and list columns with predictions, the finest first.
+pub(super) const NAMES: [&str; 9] =
+    ["logits", "logit", "log_probs", "logprobs", "log_probabilities", "probs", "probabilities", "predictions", "preds"];
+/// Names of ids, the most telling first; the last three are how pandas writes the index of a frame.
+pub(super) const ID_NAMES: [&str; 14] = [
+    "id",
+    "ids",
+    "image_id",
+    "index",
+    "filename",
+    "filenames",
+    "file_name",
+    "path",
+    "paths",
+    "file",
+    "image",
+    "__index_level_0__",
+    "unnamed: 0",
+    "",
+];
+
+/// A file as read: columns in the order of the classes, rows as they came.
+#[derive(Debug, Default)]
+pub(super) struct Raw {
+    /// [rows, K].
+    pub values: Vec<f64>,
+    /// What the array or the columns are called, e.g. `probs`.
+    pub called: Option<String>,
+    /// One id a row.
+    pub ids: Option<Vec<String>>,
+    pub weights_sha256: Option<String>,
+    pub dataset_sha256: Option<String>,
+    pub notes: Vec<Note>,
+}
+
+impl Raw {
+    /// Whether the file says it is of this world and dataset, where it says anything.
+    pub fn check_world(&self, truth: &Truth) -> Result<(), String> {
+        let origin = &truth.origin;
+        let pairs = [
+            ("weights_sha256", "world", &self.weights_sha256, origin.weights_sha256.as_ref()),
+            ("dataset_sha256", "dataset", &self.dataset_sha256, Some(&origin.dataset_sha256)),
+        ];
+        for (name, what, theirs, ours) in pairs {
+            if let (Some(theirs), Some(ours)) = (theirs, ours)
+                && !theirs.trim().eq_ignore_ascii_case(ours)
+            {
+                return Err(format!(
+                    "these are predictions for another {what}: {name} is {theirs}, that of {} is {ours}. Predict the images of this \
+                     {what}, or judge them against their own",
+                    origin.path
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Names in a message: the first five.
+pub(super) fn listed<T: AsRef<str>>(names: impl IntoIterator<Item = T>) -> String {
+    let names: Vec<T> = names.into_iter().collect();
+    let first: Vec<&str> = names.iter().take(5).map(AsRef::as_ref).collect();
+    first.join(", ") + if names.len() > 5 { ", …" } else { "" }
+}

@@ -1,0 +1,150 @@
+//! What a validation is asked for, what it tells, and what it holds while it is under way.
+
+use std::path::PathBuf;
+
+use burn::tensor::Device;
+use serde::{Deserialize, Serialize};
+
+use super::spot::OnTheSpot;
+use crate::data::Store;
+use crate::error::{Error, Result};
+use crate::events::{Events, Progress};
+use crate::oracle::folder::OracleInfo;
+use crate::oracle::world::{Settings, World};
+use crate::units::Seed;
+
+/// Fewest images of any set that figures are made of.
+pub const FEWEST: usize = 50;
+
+/// What a validation is told.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ValidateSpec {
+    /// Name of a bundled oracle, an oracle folder or a checkpoint.
+    pub oracle: String,
+    /// The real images: any folder or file that [`crate::data::open_dataset`] reads.
+    pub data: PathBuf,
+    /// Images drawn; 0 compares nothing and measures the likelihood of held-out images alone.
+    pub images: usize,
+    /// Real training images at most, spread over all of them; all where absent.
+    pub limit: Option<usize>,
+    /// The world's knobs.
+    pub settings: Settings,
+    /// What turns images into features.
+    pub features: FeatureChoice,
+    /// Statistics of the real images that FID compares with, in place of the training images' own.
+    pub real_statistics: Option<PathBuf>,
+    /// Distance below which a generated image counts as a copy; the first percentile of held-out images where absent.
+    pub threshold: Option<f64>,
+    /// Seed of images, noise and resampling.
+    pub seed: Seed,
+}
+
+/// Where features come from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FeatureChoice {
+    /// A classifier trained on the real training images now. Its distances and FID compare with no published ones.
+    OnTheSpot(OnTheSpot),
+    /// Weights that the user has: Inception-v3 of pytorch-fid or torchvision, torchvision's ResNet.
+    Weights(PathBuf),
+}
+
+/// The network that made the features.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FeatureRecord {
+    /// In words.
+    pub name: String,
+    /// SHA-256 of its weights, where they came from a file.
+    pub sha256: Option<String>,
+    /// Features d of an image.
+    pub dims: usize,
+    /// Its own classes, over which the inception score is computed.
+    pub classes: usize,
+}
+
+/// What a validation is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct ValidateEvent {
+    /// What.
+    pub stage: Stage,
+    /// How far with it.
+    pub progress: Progress,
+}
+
+/// A part of the work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stage {
+    /// Held-out images under the world.
+    Likelihood,
+    /// Round trips and perturbed posteriors.
+    Exactness,
+    /// Images are drawn.
+    Drawing,
+    /// The feature net is read or trained.
+    FeatureNet,
+    /// Images become features.
+    Embedding,
+    /// Distances, FID and kin; counted in figures.
+    Measuring,
+}
+
+impl Stage {
+    /// In words.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Likelihood => "likelihood of held-out images",
+            Self::Exactness => "round trips and stability",
+            Self::Drawing => "drawing images",
+            Self::FeatureNet => "feature net",
+            Self::Embedding => "features",
+            Self::Measuring => "measuring",
+        }
+    }
+}
+
+/// A validation under way.
+pub(super) struct Work<'a> {
+    pub spec: &'a ValidateSpec,
+    pub world: &'a World,
+    pub info: &'a OracleInfo,
+    pub device: &'a Device,
+    pub store: Store,
+}
+
+impl ValidateSpec {
+    /// Whether it can be carried out.
+    ///
+    /// # Errors
+    /// Says what is wrong.
+    pub fn validate(&self) -> Result<()> {
+        if (1..FEWEST).contains(&self.images) {
+            return Err(Error::input(format!(
+                "{} images are too few to compare: draw {FEWEST} at least, some thousands for FID",
+                self.images
+            )));
+        }
+        if self.threshold.is_some_and(|t| !(t.is_finite() && t >= 0.0)) {
+            return Err(Error::input("the distance of a copy is a number of 0 or more"));
+        }
+        if self.settings.tau.get() == 0.0 {
+            return Err(Error::input("at τ = 0 every image of a class is the same: choose a τ above 0"));
+        }
+        match &self.features {
+            FeatureChoice::OnTheSpot(spot) => spot.validate(),
+            FeatureChoice::Weights(_) => Ok(()),
+        }
+    }
+}
+
+impl Work<'_> {
+    /// A sink of progress within a stage.
+    pub fn stage<'e>(
+        &self,
+        stage: Stage,
+        events: &'e mut dyn Events<ValidateEvent>,
+    ) -> impl Events<Progress> + use<'e> {
+        move |progress| events.emit(ValidateEvent { stage, progress })
+    }
+}

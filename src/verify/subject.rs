@@ -1,0 +1,39 @@
+//! What is tried: a device, and how weights reach it.
+
+use burn::tensor::Device;
+
+use crate::device::Chosen;
+use crate::error::Result;
+use crate::flow::preprocess::Preprocessing;
+use crate::flow::weights::Weights;
+use crate::flow::{Architecture, Flow, Precision};
+use crate::oracle::folder::{Oracle, OracleInfo};
+
+/// Seed of everything that the cases draw.
+pub const SEED: u64 = 31;
+
+/// A device, and how weights reach it.
+pub struct Subject {
+    /// The device.
+    pub chosen: Chosen,
+    /// Weights on their way to the device: as they are. Tests put a mistake in here.
+    pub weights: fn(Weights) -> Weights,
+}
+
+impl Subject {
+    /// Whether other rounding than that of our own kernels is to be expected.
+    pub fn is_adapter(&self) -> bool {
+        self.chosen.device != Device::flex()
+    }
+
+    /// A flow on the device, in 32 bits.
+    pub fn flow(&self, architecture: &Architecture, weights: Weights, pixels: Preprocessing) -> Result<Box<dyn Flow>> {
+        architecture.build((self.weights)(weights), pixels, &self.chosen.device, Precision::F32)
+    }
+
+    /// A world on the device, in 32 bits.
+    pub fn world(&self, info: &OracleInfo, weights: Weights) -> Result<Oracle> {
+        let weights = (self.weights)(weights);
+        info.clone().build(weights, &self.chosen.device, Precision::F32, self.chosen.batch)
+    }
+}

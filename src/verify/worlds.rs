@@ -1,0 +1,110 @@
+//! The bundled oracles on the device: beside themselves in 64 bits on the CPU, and their pictures where they are made.
+
+use burn::tensor::Device;
+
+use super::bounds::{self, Bounds};
+use super::checks::Checks;
+use super::flows::{beside, drawn, wide};
+use super::reference::sampled;
+use super::subject::Subject;
+use crate::device::to_host;
+use crate::error::{Error, Result};
+use crate::events::silent;
+use crate::flow::weights::Weights;
+use crate::flow::{Architecture, Precision, Resident, Scores};
+use crate::oracle::folder::OracleInfo;
+use crate::oracle::library;
+use crate::oracle::precision;
+use crate::oracle::world::World;
+use crate::units::Tau;
+
+/// Share of pixels that may be one level off where they stay on the device (tests/shared_device.rs).
+const PIXELS_OFF: f64 = 1.0 / 200.0;
+
+fn bundled(name: &str) -> Result<(OracleInfo, Weights)> {
+    library::find(name).ok_or_else(|| Error::input(format!("no oracle {name} is bundled")))?.read()
+}
+
+fn bounds_of(subject: &Subject, info: &OracleInfo) -> Bounds {
+    match info.architecture {
+        Architecture::Glow(_) => bounds::trained_glow(),
+        Architecture::TarFlow(_) => bounds::trained_tarflow(subject.is_adapter(), info.architecture.shape().dims()),
+    }
+}
+
+/// A world on the device, and the same in 64 bits.
+struct Both {
+    info: OracleInfo,
+    weights: Weights,
+    here: World,
+    exact: World,
+    bounds: Bounds,
+}
+
+fn both(subject: &Subject, name: &str) -> Result<Both> {
+    let (info, weights) = bundled(name)?;
+    let here = subject.world(&info, weights.clone())?.world;
+    let exact = info.clone().build(weights.clone(), &Device::flex(), Precision::F64, 1)?.world;
+    let bounds = bounds_of(subject, &info);
+    Ok(Both { info, weights, here, exact, bounds })
+}
+
+/// A Glow trained on digits; its samples as a user draws them.
+pub fn mnist(subject: &Subject, checks: &mut Checks) -> Result<()> {
+    let Both { info, weights, here, exact, bounds } = both(subject, "mnist")?;
+    beside(here.flow(), exact.flow(), checks, bounds)?;
+    let measured = precision::measure(&info, weights, &here)?;
+    checks.at_most("p(y|x) of samples, f32 against f64", measured.max_posterior_error, bounds.posterior);
+    checks.at_most("log p(x|y) of samples, f32 against f64", measured.max_log_likelihood_error, bounds.log_p);
+    Ok(())
+}
+
+/// A TarFlow trained on animals.
+pub fn animals(subject: &Subject, checks: &mut Checks) -> Result<()> {
+    let Both { here, exact, bounds, .. } = both(subject, "animals")?;
+    beside(here.flow(), exact.flow(), checks, bounds)
+}
+
+/// Its ways of sampling.
+pub fn animals_sampling(subject: &Subject, checks: &mut Checks) -> Result<()> {
+    let Both { here, exact, bounds, .. } = both(subject, "animals")?;
+    let (noise, classes) = drawn(exact.flow());
+    let expected = wide(&exact.flow().decode(&noise, &classes, Tau::ONE, &mut silent())?.x);
+    sampled(here.flow(), checks, (&noise, &classes), &expected, bounds.x)
+}
+
+/// Digits that stay on the device.
+pub fn painting_mnist(subject: &Subject, checks: &mut Checks) -> Result<()> {
+    painting(subject, checks, "mnist")
+}
+
+/// Animals that stay on the device.
+pub fn painting_animals(subject: &Subject, checks: &mut Checks) -> Result<()> {
+    painting(subject, checks, "animals")
+}
+
+/// The levels that a window paints where they are, beside the pictures of the host's path (tests/shared_device.rs).
+fn painting(subject: &Subject, checks: &mut Checks, name: &str) -> Result<()> {
+    let (info, weights) = bundled(name)?;
+    let bounds = bounds_of(subject, &info);
+    let world = subject.world(&info, weights)?.world;
+    let flow = world.flow();
+    let Some(resident) = flow.resident() else {
+        checks.skip("pictures on the device", "this device is the host: its pictures are uploaded");
+        return Ok(());
+    };
+    let (noise, classes) = drawn(flow);
+    let Resident { images, levels, scores } = resident.decode_resident(&noise, &classes, Tau::ONE, &mut silent())?;
+    let made = flow.decode(&noise, &classes, Tau::ONE, &mut silent())?.x;
+    checks.within("x that stays is x that is read", &wide(&resident.fetch(images)?), &wide(&made), 0.0);
+    let expected = flow.score(&made)?;
+    let log_p =
+        |scores: &Scores| -> Vec<f64> { (0..scores.len()).flat_map(|i| scores.log_likelihoods(i, Tau::ONE)).collect() };
+    checks.within("log p(x|y) of what stays", &log_p(&scores), &log_p(&expected), bounds.log_p);
+    let (levels, pictures) = (to_host(levels)?, flow.pixels().picture(&made));
+    let pictures: Vec<f64> = pictures.into_iter().map(f64::from).collect();
+    checks.within("levels of pixels", &levels, &pictures, 1.0);
+    let off = levels.iter().zip(&pictures).filter(|(level, byte)| level != byte).count();
+    checks.at_most("share of pixels a level off", off as f64 / levels.len().max(1) as f64, PIXELS_OFF);
+    Ok(())
+}

@@ -1,0 +1,42 @@
+//! The worker's ends of all channels.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crossbeam_channel::{Receiver, Sender};
+
+use super::protocol::{Event, Job, JobId};
+use super::shared::Shared;
+
+/// The worker's ends of all channels.
+pub struct Channels {
+    pub shared: Arc<Shared>,
+    pub queue: Receiver<(JobId, Job)>,
+    pub ringing: Receiver<()>,
+    pub events: Sender<Event>,
+}
+
+impl Channels {
+    /// Sends an event and wakes the reader. Waits while the channel is full; a vanished reader is no error.
+    pub fn send(&self, event: Event) {
+        let _ = self.events.send(event);
+        (self.shared.wake)();
+    }
+
+    /// Whether anybody waits for anything, or the program ends.
+    pub fn wanted(&self) -> bool {
+        let shared = &self.shared;
+        let looks = shared.inspect_request.is_full() || shared.evidence_request.is_full();
+        let asked = shared.gallery_request.is_full() || looks;
+        asked || shared.aside.is_full() || shared.handed.is_full() || !self.queue.is_empty() || self.stopping()
+    }
+
+    /// Tells what was done about faults of the device on this thread.
+    pub fn tell_notes(&self) {
+        crate::device::notes().into_iter().for_each(|note| self.send(Event::Note(note)));
+    }
+
+    pub fn stopping(&self) -> bool {
+        self.shared.stopping.load(Ordering::Relaxed)
+    }
+}

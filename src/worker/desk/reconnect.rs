@@ -1,0 +1,31 @@
+//! What happens to the open oracle when the connection to another machine's device is gone.
+
+use super::Desk;
+use crate::device::explain;
+use crate::events::silent;
+use crate::worker::channels::Channels;
+use crate::worker::far::{Held, is_lost, try_again};
+use crate::worker::protocol::Event;
+
+impl Desk {
+    /// Whether the connection of the device in use is gone.
+    pub fn is_cut_off(&self) -> bool {
+        is_lost(self.chosen.report.used.choice)
+    }
+
+    /// If the device in use is cut off: connects again, or falls back to the CPU, and opens `oracle` there. Not where the user has
+    /// chosen another device meanwhile: that job is next, and nothing has changed.
+    pub fn come_back(&mut self, channels: &Channels, oracle: &str, held: &mut Held) {
+        if !self.is_cut_off() {
+            return;
+        }
+        let Some(chosen) = try_again(channels, self.chosen.report.asked, held) else { return };
+        channels.send(Event::Device(chosen.report.clone()));
+        self.chosen = chosen;
+        self.opened = None;
+        self.interactive.put_back(&channels.shared);
+        if let Err(error) = self.open(channels, oracle, &mut silent()) {
+            channels.send(Event::Failed(explain(error, Some(self.chosen.report.used.choice)).to_string()));
+        }
+    }
+}
