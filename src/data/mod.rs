@@ -17,7 +17,8 @@
 //! | `fetch` | corpora by name |
 //! | `kinds` | what a folder is |
 //! | `space` | what this machine has room for |
-//! | `write`, `parts`, `alone` | whole files or none; temporary files; what only one process at a time may do |
+//! | `store`, `ticket`, `json` | works that are stopped and go on: their pieces, what they were begun with; JSON files |
+//! | `write`, `parts`, `alone`, `hash` | whole files or none; temporary files; what only one process at a time may do; SHA-256 |
 
 mod alone;
 mod archive;
@@ -27,9 +28,11 @@ mod classes;
 pub mod fetch;
 mod fid_stats;
 mod folder;
+mod hash;
 mod idx;
 mod images;
 mod input;
+mod json;
 mod kinds;
 mod levels;
 mod names;
@@ -41,8 +44,10 @@ mod parts;
 pub(crate) mod pickle;
 mod source;
 mod space;
+mod store;
 mod stream;
 mod table;
+mod ticket;
 mod tiff;
 mod world;
 mod write;
@@ -54,20 +59,24 @@ pub use cifar::{read_cifar10, read_cifar100};
 pub use classes::{listed, numerals, places};
 pub use fid_stats::{FidStatistics, read_fid_statistics};
 pub use folder::{read_folder, read_image_files};
+pub use hash::{sha256, sha256_of_file};
 pub use idx::read_idx;
 use images::numbered;
 pub use images::{Dataset, ImageShape, Split};
 pub use input::Input;
+pub use json::{read_json, write_json};
 pub use kinds::{Kind, nothing_else_in};
 pub use levels::{Levels, joined, range_of};
 pub(crate) use npy::{Array, Types, Values, read_npy_file};
 pub use npz::{read_array, read_logp, read_npz, read_rows};
 pub use open::{open, open_dataset, open_dataset_within, open_split, open_test, open_test_within};
-pub use parts::{host_name, is_vacant, machine, sweep_parts};
+pub use parts::{host_name, machine, sweep_all_parts, sweep_parts};
 pub(crate) use source::{CUT_SHORT, WHOLE, open_file, open_regular, read_bounded, read_bytes, read_text, said};
 pub use space::{bytes_within, least_of_picture, memory_for, room_for, size_to_tell};
-pub use stream::NpzImages;
+pub use store::{PARTS, Pieces, Store, StoreKind};
+pub use stream::{NpzImages, holds_images};
 pub use table::{Column, Stored, write_table};
+pub use ticket::{Ticket, another, fields, settle, settle_text};
 pub use world::{WorldBatch, add_npz_in_pieces, write_npz, write_npz_in_pieces};
 pub use write::{contact_sheet, encode_png, encode_png16, write_atomically, write_named, write_png};
 

@@ -1,6 +1,7 @@
 //! Temporary files: whose they are, and which of them nobody will ever finish or take for content.
 
 use std::collections::BTreeSet;
+use std::fs::DirEntry;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
@@ -39,13 +40,15 @@ pub fn machine() -> String {
 /// Removes the temporary files right in a folder that a killed process of this machine has left, and those older than a day. What
 /// cannot be looked at or removed stays: it costs room, nothing else. Returns how many went.
 pub fn sweep_parts(folder: &Path) -> usize {
-    let Ok(entries) = std::fs::read_dir(folder) else { return 0 };
-    let dead = entries.filter_map(Result::ok).filter(|entry| {
-        let name = entry.file_name().to_string_lossy().into_owned();
+    sweep(folder, |name, entry| {
         let old = || entry.metadata().ok()?.modified().ok()?.elapsed().ok();
-        is_part(&name) && (writer_is_gone(&name) || old().is_some_and(|age| age > ABANDONED))
-    });
-    dead.filter(|entry| std::fs::remove_file(entry.path()).is_ok()).count()
+        writer_is_gone(name) || old().is_some_and(|age| age > ABANDONED)
+    })
+}
+
+/// [`sweep_parts`] of all temporary files, for the only process that writes in a folder.
+pub fn sweep_all_parts(folder: &Path) -> usize {
+    sweep(folder, |_, _| true)
 }
 
 /// Removes what killed processes of this machine have left right in a folder, of all files, once in the life of this process: folders
@@ -53,15 +56,18 @@ pub fn sweep_parts(folder: &Path) -> usize {
 /// are never among it, for names tell machine and process.
 pub(super) fn sweep_once(folder: &Path) {
     static SWEPT: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
-    let first = folder.canonicalize().is_ok_and(|folder| SWEPT.lock().is_ok_and(|mut swept| swept.insert(folder)));
-    let Some(entries) = first.then(|| std::fs::read_dir(folder).ok()).flatten() else { return };
-    for entry in entries.filter_map(Result::ok) {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if is_part(&name) && writer_is_gone(&name) {
-            // What cannot be removed costs room, nothing else.
-            let _ = std::fs::remove_file(entry.path());
-        }
+    if folder.canonicalize().is_ok_and(|folder| SWEPT.lock().is_ok_and(|mut swept| swept.insert(folder))) {
+        sweep(folder, |name, _| writer_is_gone(name));
     }
+}
+
+fn sweep(folder: &Path, goes: impl Fn(&str, &DirEntry) -> bool) -> usize {
+    let Ok(entries) = std::fs::read_dir(folder) else { return 0 };
+    let parts = entries.filter_map(Result::ok).filter(|entry| {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        is_part(&name) && goes(&name, entry)
+    });
+    parts.filter(|entry| std::fs::remove_file(entry.path()).is_ok()).count()
 }
 
 /// Whether a work may begin in a folder: nothing is there but what is hidden, which a process killed in its first moment has left, or
@@ -69,7 +75,7 @@ pub(super) fn sweep_once(folder: &Path) {
 ///
 /// # Errors
 /// Names the folder that cannot be read.
-pub fn is_vacant(folder: &Path, pieces: &str) -> Result<bool> {
+pub(super) fn is_vacant(folder: &Path, pieces: &str) -> Result<bool> {
     for entry in std::fs::read_dir(folder).map_err(|e| Error::io(folder, e))? {
         let name = entry.map_err(|e| Error::io(folder, e))?.file_name();
         if name == pieces || !name.as_encoded_bytes().starts_with(b".") {
@@ -125,6 +131,8 @@ mod tests {
         kept.sort();
         assert_eq!(left, kept);
         assert_eq!(sweep_parts(&folder.path().join("nowhere")), 0);
+        assert_eq!(sweep_all_parts(folder.path()), 3);
+        assert!(folder.path().join("a.npz").exists());
     }
 
     #[test]
@@ -144,21 +152,6 @@ mod tests {
         sweep_once(folder.path());
         assert!(dead.exists());
         sweep_once(&folder.path().join("nowhere"));
-    }
-
-    #[test]
-    fn what_is_hidden_is_in_nobodys_way() {
-        let folder = tempfile::tempdir().unwrap();
-        let vacant = || is_vacant(folder.path(), ".pieces").unwrap();
-        assert!(vacant());
-        File::create(folder.path().join(".a.json.elsewhere.7.Xy12Zq.part")).unwrap();
-        assert!(vacant());
-        std::fs::create_dir(folder.path().join(".pieces")).unwrap();
-        assert!(!vacant());
-        std::fs::remove_dir(folder.path().join(".pieces")).unwrap();
-        File::create(folder.path().join("mine.txt")).unwrap();
-        assert!(!vacant());
-        assert!(is_vacant(&folder.path().join("nowhere"), ".pieces").is_err());
     }
 
     #[test]

@@ -35,6 +35,11 @@ enum Source {
     Memory(WorldBatch),
 }
 
+/// Whether a file holds so many images of a shape. Of images that stay on the disk, their values are not looked at.
+pub fn holds_images(path: &Path, shape: ImageShape, images: usize) -> bool {
+    NpzImages::open(path).is_ok_and(|found| found.is_some_and(|found| (found.shape, found.images) == (shape, images)))
+}
+
 impl NpzImages {
     /// Opens the archive; `None` where its `x` are pixels.
     ///

@@ -10,11 +10,10 @@ use super::graders::FeatureFile;
 use super::kinds::Found;
 use super::spec::ExperimentSpec;
 use crate::classifier::{Architecture, Labels, Normalisation};
+use crate::data::{sha256, sha256_of_file};
 use crate::error::{Error, Result};
 use crate::events::silent;
-use crate::flow::weights::sha256 as file_sha256;
 use crate::measure::Measured;
-use crate::oracle::folder::sha256;
 
 /// One classifier of a grid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -65,7 +64,7 @@ impl Files {
         features: &[FeatureFile],
     ) -> Result<Self> {
         let hash =
-            |(architecture, file): (&Architecture, &PathBuf)| Ok((*architecture, file_sha256(file, &mut silent())?));
+            |(architecture, file): (&Architecture, &PathBuf)| Ok((*architecture, sha256_of_file(file, &mut silent())?));
         let pretrained = spec.pretrained.iter().map(hash).collect::<Result<_>>()?;
         Ok(Self { oracle: oracle.to_owned(), pretrained, data: data.cloned(), features: features.to_vec() })
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::images::{Batch, Images};
 use super::spec::ExperimentSpec;
-use crate::data::{ImageShape, Input, WorldBatch, add_npz_in_pieces, read_npz};
+use crate::data::{ImageShape, Input, Pieces, WorldBatch, add_npz_in_pieces, holds_images, read_npz};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::oracle::posterior::Posterior;
@@ -29,6 +29,8 @@ pub fn train_pool(spec: &ExperimentSpec, condition: usize, seed: u64) -> String 
 
 /// Images of a part, at least: what is lost, at most, when a process is killed.
 const PART: usize = 256;
+/// What the names of the files of parts end in.
+const ENDING: &str = "npz";
 
 /// A file of images to come. Large ones are made in parts beside it, so that an interrupted one goes on where it stopped.
 #[derive(Debug, Clone, Copy)]
@@ -75,43 +77,40 @@ impl Pool<'_> {
     /// # Errors
     /// When a file cannot be written, or the caller stops; finished parts stay and are not made again.
     pub fn fill(&self, events: &mut dyn Events<Progress>, produce: &mut Produce<'_>) -> Result<()> {
-        let parts = self.file.with_extension("parts");
+        let parts = Pieces {
+            folder: self.file.with_extension("parts"),
+            prefix: String::new(),
+            digits: 8,
+            items: self.n,
+            each: PART.next_multiple_of(self.batch),
+        };
         let done = self.gather(&parts, events, produce);
         if matches!(done, Err(Error::Cancelled)) || !self.file.exists() {
             return done;
         }
         // Whatever went wrong: another process has finished the file, and perhaps taken the parts away under this one.
-        match std::fs::remove_dir_all(&parts) {
-            Err(e) if e.kind() != std::io::ErrorKind::NotFound => tracing::warn!("{}: {e}", parts.display()),
-            _ => {}
+        if let Err(error) = parts.remove() {
+            tracing::warn!("{error}");
         }
         Ok(())
     }
 
-    fn gather(&self, parts: &Path, events: &mut dyn Events<Progress>, produce: &mut Produce<'_>) -> Result<()> {
+    fn gather(&self, parts: &Pieces, events: &mut dyn Events<Progress>, produce: &mut Produce<'_>) -> Result<()> {
         if self.file.exists() {
             return Ok(());
         }
-        let each = PART.next_multiple_of(self.batch);
-        if self.n <= each {
+        if self.n <= parts.each {
             return self.write(self.file, 0..self.n, events, produce);
         }
-        std::fs::create_dir_all(parts).map_err(|e| Error::io(parts, e))?;
-        let ranges = || (0..self.n).step_by(each).map(|first| first..self.n.min(first + each));
-        let part = |range: &Range<usize>| parts.join(format!("{:08}.npz", range.start));
-        for range in ranges() {
+        std::fs::create_dir_all(&parts.folder).map_err(|e| Error::io(&parts.folder, e))?;
+        for range in parts.missing(ENDING, |path, images| holds_images(path, self.shape, images)) {
             if self.file.exists() {
                 return Ok(());
             }
-            let file = part(&range);
-            if file.exists() {
-                events.report(Progress { done: range.end, total: self.n })?;
-            } else {
-                self.write(&file, range, events, produce)?;
-            }
+            self.write(&parts.file(&range, ENDING), range, events, produce)?;
         }
         add_npz_in_pieces(self.file, self.shape, self.n, |sink| {
-            ranges().try_for_each(|range| sink(&self.read_part(part(&range), range.len())?))
+            parts.ranges().try_for_each(|range| sink(&self.read_part(parts.file(&range, ENDING), range.len())?))
         })
     }
 
@@ -247,14 +246,15 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_other_images_is_named() {
+    fn a_part_of_other_images_is_made_again() {
         let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("pool.npz");
+        let (whole, file) = (folder.path().join("whole.npz"), folder.path().join("pool.npz"));
+        fill(&whole, usize::MAX).1.unwrap();
         fill(&file, 8).1.unwrap_err();
         let part = folder.path().join("pool.parts/00000000.npz");
         std::fs::remove_file(&part).unwrap();
         add_npz_in_pieces(&part, SHAPE, 2, |sink| sink(&images(0..2))).unwrap();
-        let why = fill(&file, usize::MAX).1.unwrap_err().to_string();
-        assert!(why.contains("00000000.npz") && why.contains("remove it"), "{why}");
+        fill(&file, usize::MAX).1.unwrap();
+        assert_eq!(std::fs::read(&file).unwrap(), std::fs::read(&whole).unwrap());
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::pieces::Pieces;
+use super::pieces::SplitImages;
 use super::rounded::{columns, name_of};
 use super::{ExportEvent, Format, Stage};
 use crate::data::{Column, Stored, read_array, write_table};
@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::events::{Events, Progress};
 
 /// Writes `SPLIT.npz`; returns its name.
-pub(super) fn write(pieces: &Pieces<'_>, events: &mut dyn Events<ExportEvent>) -> Result<Vec<String>> {
+pub(super) fn write(pieces: &SplitImages<'_>, events: &mut dyn Events<ExportEvent>) -> Result<Vec<String>> {
     let name = format!("{}.npz", pieces.split);
     let path = pieces.work.folder.join(&name);
     if path.is_file() {
@@ -41,7 +41,7 @@ pub(super) fn write(pieces: &Pieces<'_>, events: &mut dyn Events<ExportEvent>) -
 }
 
 /// Writes `SPLIT.8bit.npz` or `SPLIT.16bit.npz`; returns its name.
-pub(super) fn write_rounded(pieces: &Pieces<'_>, bits: u32, costly: bool) -> Result<String> {
+pub(super) fn write_rounded(pieces: &SplitImages<'_>, bits: u32, costly: bool) -> Result<String> {
     let name = format!("{}.{bits}bit.npz", pieces.split);
     let path = pieces.work.folder.join(&name);
     if path.is_file() {
@@ -70,7 +70,7 @@ impl Open {
     /// Rows of a column, out of as many pieces as they lie in.
     fn rows(
         &mut self,
-        pieces: &Pieces<'_>,
+        pieces: &SplitImages<'_>,
         column: usize,
         rows: Range<usize>,
         read: &mut dyn FnMut(&Range<usize>) -> Result<Vec<f64>>,

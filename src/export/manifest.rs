@@ -6,11 +6,10 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::{DepthCost, ExportEvent, ExportSpec, Format, Stage, Work};
-use crate::data::{DATASET, ImageShape, read_bytes, write_atomically};
-use crate::error::{Error, Result};
+use crate::data::{DATASET, ImageShape, read_json, sha256_of_file, write_atomically, write_json};
+use crate::error::Result;
 use crate::events::{Events, Progress};
 use crate::experiment::Facts;
-use crate::flow::weights::sha256;
 use crate::measure::Estimate;
 use crate::oracle::posterior::Prior;
 use crate::oracle::rounding::Rounding;
@@ -129,12 +128,7 @@ impl Manifest {
     /// # Errors
     /// Names the file that cannot be read.
     pub fn read(folder: &Path) -> Result<Option<Self>> {
-        let path = folder.join(DATASET);
-        match read_bytes(&path) {
-            Ok(text) => serde_json::from_slice(&text).map(Some).map_err(|e| Error::file(&path, e.to_string())),
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(e) => Err(Error::io(&path, e)),
-        }
+        read_json(&folder.join(DATASET))
     }
 
     /// Adds files by name.
@@ -146,7 +140,7 @@ impl Manifest {
     ) -> Result<()> {
         for name in names {
             let mut told = |progress: Progress| events.emit(ExportEvent { stage: Stage::Hashing, progress });
-            let sum = sha256(&work.folder.join(&name), &mut told)?;
+            let sum = sha256_of_file(&work.folder.join(&name), &mut told)?;
             self.files.insert(name, sum);
         }
         Ok(())
@@ -155,9 +149,7 @@ impl Manifest {
     /// Writes it, and the card for people before it.
     pub(super) fn write(&self, folder: &Path) -> Result<()> {
         write_atomically(&folder.join("README.md"), |out| out.write_all(self.card().as_bytes()))?;
-        let path = folder.join(DATASET);
-        let text = serde_json::to_vec_pretty(self).map_err(|e| Error::file(&path, e.to_string()))?;
-        write_atomically(&path, |out| out.write_all(&text))
+        write_json(&folder.join(DATASET), self)
     }
 
     fn has(&self, format: Format) -> bool {

@@ -26,16 +26,10 @@ mod pieces;
 mod rounded;
 mod spec;
 
-use std::fs::File;
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
-
-use crate::data::{
-    Kind, Levels, alone, bytes_within, is_vacant, joined, nothing_else_in, range_of, read_bytes, room_for,
-    write_atomically,
-};
-use crate::error::{Error, Result};
+use crate::data::{Kind, Levels, Store, StoreKind, Ticket, bytes_within, joined, range_of, room_for};
+use crate::error::Result;
 use crate::events::Events;
 use crate::experiment::Facts;
 use crate::oracle::world::World;
@@ -44,21 +38,12 @@ pub use depth::{COSTLY_NATS, Depth, DepthCost, DepthCurve, depth_curve};
 pub use manifest::{Manifest, SplitRecord};
 pub use spec::{ExportEvent, ExportSpec, Format, Stage};
 
-use pieces::Pieces;
-use spec::{PARTS, Work};
+use pieces::SplitImages;
+use spec::Work;
 
-/// What was asked for, in the folder of an export from its first moment on.
-const TICKET: &str = "export.json";
-
-/// Held among them by who writes the dataset.
-const LOCK: &str = "lock";
-
-/// What the folder was begun with: another export does not go on in it.
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
-struct Ticket {
-    weights_sha256: String,
-    spec: ExportSpec,
-}
+/// What its pieces are kept for.
+const EXPORT: StoreKind =
+    StoreKind { ticket: "export.json", work: "export", result: "dataset", folder: Some(Kind::Dataset) };
 
 /// Makes a dataset of a world in a folder, or goes on with one that was stopped there; a complete one is returned as it is.
 ///
@@ -74,45 +59,49 @@ pub fn export(
 ) -> Result<Manifest> {
     spec.validate()?;
     let work = Work { world, weights_sha256, spec, folder };
-    work.begin()?;
+    let store = work.begin()?;
     let manifest = match Manifest::read(folder)? {
         Some(manifest) => manifest,
-        None => work.make(events)?,
+        None => work.make(&store, events)?,
     };
-    if let Err(error) = work.tidy() {
-        tracing::warn!("the dataset is complete, but the pieces it was made of could not be removed: {error}");
-    }
+    // As large as the dataset itself, and of no more use.
+    store.finish();
     Ok(manifest)
 }
 
 impl Work<'_> {
-    /// The lock of who is at work in the folder.
-    fn alone(&self) -> Result<File> {
-        let lock = self.folder.join(PARTS).join(LOCK);
-        alone(&lock, "another process is writing this dataset: wait for it, or stop it")
+    /// Takes the folder: a new one, or one in which this very export was begun.
+    fn begin(&self) -> Result<Store> {
+        if !EXPORT.is_begun(self.folder) {
+            // Refused before the folder is taken, so that it is free for a smaller one.
+            self.room()?;
+        }
+        let ticket = Ticket { weights_sha256: self.weights_sha256.to_owned(), spec: self.spec.clone() };
+        Store::begin(self.folder, &EXPORT, &ticket)
     }
 
     /// Draws what is missing, puts the files together, and writes `dataset.json`.
-    fn make(&self, events: &mut dyn Events<ExportEvent>) -> Result<Manifest> {
-        let parts = self.folder.join(PARTS);
-        std::fs::create_dir_all(&parts).map_err(|e| Error::io(&parts, e))?;
-        let _lock = self.alone()?;
+    fn make(&self, store: &Store, events: &mut dyn Events<ExportEvent>) -> Result<Manifest> {
+        let _lock = store.lock()?;
         // Another process may have written the last file just before this one came in.
         if let Some(manifest) = Manifest::read(self.folder)? {
             return Ok(manifest);
         }
         self.room()?;
         for split in self.spec.splits() {
-            Pieces::new(self, split).draw(events)?;
+            SplitImages::new(self, split).draw(events)?;
         }
         let pictures = self.pictures(events)?;
-        let facts = self.facts(events)?;
+        let facts = store.value("facts.json", || {
+            let mut told = |progress| events.emit(ExportEvent { stage: Stage::Figures, progress });
+            Facts::of(self.world, &self.spec.settings, self.spec.seed.split("figures"), &mut told)
+        })?;
         let mut manifest = Manifest::of(self, facts);
         for split in self.spec.splits() {
-            manifest.splits.insert(split.to_string(), Pieces::new(self, split).record(&pictures)?);
+            manifest.splits.insert(split.to_string(), SplitImages::new(self, split).record(&pictures)?);
         }
         for split in self.spec.splits() {
-            let pieces = Pieces::new(self, split);
+            let pieces = SplitImages::new(self, split);
             let written = self.spec.formats.iter().map(|&format| match format {
                 Format::Npz => arrays::write(&pieces, events),
                 Format::Png | Format::Png16 => pictures::list(&pieces, format, events),
@@ -145,66 +134,14 @@ impl Work<'_> {
         if depths.is_empty() {
             return Ok(Vec::new());
         }
-        let ranges = self.spec.splits().map(|split| Pieces::new(self, split).range());
+        let ranges = self.spec.splits().map(|split| SplitImages::new(self, split).range());
         let range = ranges.collect::<Result<Vec<_>>>()?.into_iter().fold(range_of(&[]), joined);
         let levels = depths.into_iter().map(|bits| Levels::new(bits, range)).collect::<Result<Vec<_>>>()?;
         for split in self.spec.splits() {
             for levels in &levels {
-                Pieces::new(self, split).round(*levels, events)?;
+                SplitImages::new(self, split).round(*levels, events)?;
             }
         }
         Ok(levels)
-    }
-
-    /// Removes the pieces of a complete dataset: as large as itself, and of no more use.
-    fn tidy(&self) -> Result<()> {
-        let parts = self.folder.join(PARTS);
-        if !parts.exists() {
-            return Ok(());
-        }
-        // Not held while the folder goes: some systems do not remove what is open.
-        self.alone().map(drop)?;
-        std::fs::remove_dir_all(&parts).map_err(|e| Error::io(&parts, e))
-    }
-
-    /// Takes the folder: a new one, or one in which this very export was begun.
-    fn begin(&self) -> Result<()> {
-        let ticket = Ticket { weights_sha256: self.weights_sha256.to_owned(), spec: self.spec.clone() };
-        let (folder, path) = (self.folder, self.folder.join(TICKET));
-        nothing_else_in(folder, Some(Kind::Dataset))?;
-        if !path.is_file() {
-            // Refused before the folder is taken, so that it is free for a smaller one.
-            self.room()?;
-        }
-        std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
-        if path.is_file() {
-            let text = read_bytes(&path).map_err(|e| Error::io(&path, e))?;
-            let found: Ticket = serde_json::from_slice(&text).map_err(|e| Error::file(&path, e.to_string()))?;
-            if found != ticket {
-                return Err(Error::file(folder, "holds another export; choose another folder, or delete this one"));
-            }
-        } else {
-            if !is_vacant(folder, PARTS)? {
-                return Err(Error::file(folder, "is not empty; choose a new folder for the dataset"));
-            }
-            let text = serde_json::to_vec_pretty(&ticket).map_err(|e| Error::file(&path, e.to_string()))?;
-            write_atomically(&path, |out| out.write_all(&text))?;
-        }
-        Ok(())
-    }
-
-    /// Figures of the world, kept for the case that the export is stopped.
-    fn facts(&self, events: &mut dyn Events<ExportEvent>) -> Result<Facts> {
-        let path = self.folder.join(PARTS).join("facts.json");
-        if let Ok(text) = read_bytes(&path)
-            && let Ok(facts) = serde_json::from_slice(&text)
-        {
-            return Ok(facts);
-        }
-        let mut told = |progress| events.emit(ExportEvent { stage: Stage::Figures, progress });
-        let facts = Facts::of(self.world, &self.spec.settings, self.spec.seed.split("figures"), &mut told)?;
-        let text = serde_json::to_vec(&facts).map_err(|e| Error::file(&path, e.to_string()))?;
-        write_atomically(&path, |out| out.write_all(&text))?;
-        Ok(facts)
     }
 }

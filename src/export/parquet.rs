@@ -14,7 +14,7 @@ use parquet::schema::parser::parse_message_type;
 use rayon::prelude::*;
 
 use super::pictures::{encode, picture};
-use super::pieces::Pieces;
+use super::pieces::SplitImages;
 use super::rounded::name_of;
 use super::{ExportEvent, Format, Stage};
 use crate::data::{Levels, read_array, write_atomically};
@@ -74,7 +74,7 @@ struct Rows {
 
 /// Writes `parquet/SPLIT.parquet`, a row group a piece; returns its name.
 pub(super) fn write(
-    pieces: &Pieces<'_>,
+    pieces: &SplitImages<'_>,
     levels: Levels,
     costly: bool,
     events: &mut dyn Events<ExportEvent>,
@@ -122,7 +122,7 @@ pub(super) fn write(
 }
 
 impl Rows {
-    fn of(pieces: &Pieces<'_>, range: &std::ops::Range<usize>, levels: Levels) -> Result<Self> {
+    fn of(pieces: &SplitImages<'_>, range: &std::ops::Range<usize>, levels: Levels) -> Result<Self> {
         let (shape, rounded) = (pieces.work.world.shape(), pieces.rounded(range, levels.bits));
         let x = pieces.x(range)?;
         let png = x.par_chunks(shape.dims()).map(|x| {

@@ -7,13 +7,12 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
-use super::pieces::Pieces;
+use super::pieces::SplitImages;
 use super::{ExportEvent, Format, Stage};
-use crate::data::{ImageShape, encode_png, encode_png16, read_bytes, write_atomically};
+use crate::data::{ImageShape, encode_png, encode_png16, read_bytes, sha256, write_atomically};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::oracle::export::file_name;
-use crate::oracle::folder::sha256;
 
 /// Folders of the classes. ImageFolder numbers classes in the order of their sorted names: where that is not the world's order, names begin
 /// with their number.
@@ -27,7 +26,7 @@ pub fn class_folders(names: &[String]) -> Vec<String> {
 }
 
 /// Folder of the pictures of a split.
-fn root(pieces: &Pieces<'_>, format: Format) -> String {
+fn root(pieces: &SplitImages<'_>, format: Format) -> String {
     match format {
         Format::Png16 => format!("{}/{}", format.name(), pieces.split),
         _ => pieces.split.to_string(),
@@ -50,7 +49,7 @@ pub(super) fn picture(id: usize) -> String {
 
 /// Writes the pictures of a piece. They are on the disk when this returns, and the piece is marked as done after them. A picture gets its
 /// name when it is whole: a full disk or a kill leaves none that is cut short.
-pub(super) fn write(pieces: &Pieces<'_>, format: Format, range: &Range<usize>, levels: &[u16]) -> Result<()> {
+pub(super) fn write(pieces: &SplitImages<'_>, format: Format, range: &Range<usize>, levels: &[u16]) -> Result<()> {
     let (world, bits) = (pieces.work.world, format.bits().unwrap_or(8));
     let root = pieces.work.folder.join(root(pieces, format));
     let folders: Vec<PathBuf> = class_folders(world.class_names()).iter().map(|name| root.join(name)).collect();
@@ -85,7 +84,11 @@ fn sync_all(_: &Path) -> std::io::Result<()> {
 }
 
 /// Lists the pictures with their sums, as `sha256sum -c` reads them, in `SPLIT.sha256`, of 16 bits in `SPLIT.16bit.sha256`; returns its name.
-pub(super) fn list(pieces: &Pieces<'_>, format: Format, events: &mut dyn Events<ExportEvent>) -> Result<Vec<String>> {
+pub(super) fn list(
+    pieces: &SplitImages<'_>,
+    format: Format,
+    events: &mut dyn Events<ExportEvent>,
+) -> Result<Vec<String>> {
     let name = format!("{}{}.sha256", pieces.split, if format == Format::Png16 { ".16bit" } else { "" });
     let (root, folder, total) = (root(pieces, format), pieces.work.folder, pieces.images());
     let folders = class_folders(pieces.work.world.class_names());

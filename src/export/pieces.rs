@@ -1,15 +1,18 @@
 //! Images of a split, drawn and kept piece by piece.
 
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::depth::{Costs, sampled};
 use super::manifest::SplitRecord;
 use super::rounded::Rounded;
-use super::{ExportEvent, Format, PARTS, Stage, Work, pictures};
-use crate::data::{Levels, NpzImages, Split, joined, range_of, read_array, read_bytes, write_atomically, write_npz};
+use super::{ExportEvent, Format, Stage, Work, pictures};
+use crate::data::{
+    Levels, NpzImages, PARTS, Pieces, Split, holds_images, joined, range_of, read_array, read_json, write_json,
+    write_npz,
+};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::oracle::posterior::Posterior;
@@ -20,13 +23,20 @@ use crate::units::Seed;
 /// Bytes of images in a piece, at most (but for one image), and images, at most.
 const BYTES: usize = 64 << 20;
 const IMAGES: usize = 4096;
+/// Endings of the files of a piece: its images, and what is known beside them.
+const IMAGE_FILE: &str = "npz";
+const RECORD_FILE: &str = "json";
+
+/// Ending of the file of what is known of a piece's pictures.
+fn rounded_file(bits: u32) -> String {
+    format!("{bits}bit.npz")
+}
 
 /// The images of a split.
-pub(super) struct Pieces<'a> {
+pub(super) struct SplitImages<'a> {
     pub work: &'a Work<'a>,
     pub split: Split,
-    /// Images in a piece; fewer in the last one.
-    each: usize,
+    pieces: Pieces,
 }
 
 /// What is known of a piece beside its images; written before them, which come last.
@@ -37,15 +47,22 @@ struct PieceRecord {
     range: [f32; 2],
 }
 
-impl<'a> Pieces<'a> {
+impl<'a> SplitImages<'a> {
     pub fn new(work: &'a Work<'a>, split: Split) -> Self {
         let bytes = work.world.shape().dims() * size_of::<f32>();
-        Self { work, split, each: (BYTES / bytes).clamp(1, IMAGES) }
+        let pieces = Pieces {
+            folder: work.folder.join(PARTS),
+            prefix: format!("{split}-"),
+            digits: 9,
+            items: work.spec.images(split),
+            each: (BYTES / bytes).clamp(1, IMAGES),
+        };
+        Self { work, split, pieces }
     }
 
     /// Images of the split.
     pub fn images(&self) -> usize {
-        self.work.spec.images(self.split)
+        self.pieces.items
     }
 
     /// Classes K.
@@ -55,8 +72,7 @@ impl<'a> Pieces<'a> {
 
     /// Running numbers of the images of every piece.
     pub fn ranges(&self) -> impl Iterator<Item = Range<usize>> + use<> {
-        let (each, images) = (self.each, self.images());
-        (0..images).step_by(each).map(move |first| first..(first + each).min(images))
+        self.pieces.ranges()
     }
 
     /// Seed of the split's images: image i is sample i under it.
@@ -64,23 +80,17 @@ impl<'a> Pieces<'a> {
         self.work.spec.seed.split("export").split(&self.split.to_string())
     }
 
-    fn file(&self, range: &Range<usize>, ending: &str) -> PathBuf {
-        self.work.folder.join(PARTS).join(format!("{}-{:09}.{ending}", self.split, range.start))
-    }
-
     fn piece(&self, range: &Range<usize>) -> PathBuf {
-        self.file(range, "npz")
+        self.pieces.file(range, IMAGE_FILE)
     }
 
     /// The numbers beside the pictures of a piece.
     pub fn rounded(&self, range: &Range<usize>, bits: u32) -> PathBuf {
-        self.file(range, &format!("{bits}bit.npz"))
+        self.pieces.file(range, &rounded_file(bits))
     }
 
     fn piece_record(&self, range: &Range<usize>) -> Result<PieceRecord> {
-        let path = self.file(range, "json");
-        let text = read_bytes(&path).map_err(|e| Error::io(&path, e))?;
-        serde_json::from_slice(&text).map_err(|_| self.damaged(range))
+        read_json(&self.pieces.file(range, RECORD_FILE)).ok().flatten().ok_or_else(|| self.damaged(range))
     }
 
     /// Smallest and largest value of x of all images.
@@ -123,15 +133,12 @@ impl<'a> Pieces<'a> {
 
     /// Draws the pieces that are not there yet.
     pub fn draw(&self, events: &mut dyn Events<ExportEvent>) -> Result<()> {
-        let total = self.images();
-        for range in self.ranges() {
-            if !self.piece(&range).is_file() {
-                self.draw_piece(&range, events)?;
-            }
-            let progress = Progress { done: range.end, total };
-            events.report(ExportEvent { stage: Stage::Drawing(self.split), progress })?;
-        }
-        Ok(())
+        let shape = self.work.world.shape();
+        let known =
+            |path: &Path| read_json::<PieceRecord>(&path.with_extension(RECORD_FILE)).is_ok_and(|r| r.is_some());
+        let sound = |path: &Path, images: usize| holds_images(path, shape, images) && known(path);
+        let mut missing = self.pieces.missing(IMAGE_FILE, sound);
+        missing.try_for_each(|range| self.draw_piece(&range, events))
     }
 
     fn draw_piece(&self, range: &Range<usize>, events: &mut dyn Events<ExportEvent>) -> Result<()> {
@@ -149,11 +156,9 @@ impl<'a> Pieces<'a> {
             samples.extend(drawn);
         }
         events.report(self.drawing(range, samples.len()))?;
-        let path = self.file(range, "json");
         let smallest_and_largest = samples.iter().fold(range_of(&[]), |all, sample| joined(all, range_of(&sample.x)));
         let record = PieceRecord { rounding, range: smallest_and_largest };
-        let text = serde_json::to_vec(&record).map_err(|e| Error::file(&path, e.to_string()))?;
-        write_atomically(&path, |out| out.write_all(&text))?;
+        write_json(&self.pieces.file(range, RECORD_FILE), &record)?;
         write_npz(&self.piece(range), &to_world_batch(world.shape(), self.classes(), &samples))
     }
 
@@ -168,15 +173,16 @@ impl<'a> Pieces<'a> {
         let (bits, total) = (levels.bits, self.images());
         let at = |done| ExportEvent { stage: Stage::Rounding(self.split, bits), progress: Progress { done, total } };
         let format = Format::PNG.into_iter().find(|png| png.bits() == Some(bits) && self.work.spec.has(*png));
-        for range in self.ranges() {
-            if !self.rounded(&range, bits).is_file() {
-                let mut watch = |progress: Progress| events.emit(at(range.start + progress.done));
-                let rounded = Rounded::of(self, &range, levels, &mut watch)?;
-                if let Some(format) = format {
-                    pictures::write(self, format, &range, &rounded.pixels)?;
-                }
-                rounded.write(&self.rounded(&range, bits), self.classes())?;
+        let classes = self.classes();
+        let sound =
+            |path: &Path, images: usize| read_array(path, "logp").is_ok_and(|logp| logp.len() == images * classes);
+        for range in self.pieces.missing(&rounded_file(bits), sound) {
+            let mut watch = |progress: Progress| events.emit(at(range.start + progress.done));
+            let rounded = Rounded::of(self, &range, levels, &mut watch)?;
+            if let Some(format) = format {
+                pictures::write(self, format, &range, &rounded.pixels)?;
             }
+            rounded.write(&self.rounded(&range, bits), classes)?;
             events.report(at(range.end))?;
         }
         Ok(())

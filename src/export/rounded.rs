@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::depth::{divergence, rounded_posteriors};
-use super::pieces::Pieces;
+use super::pieces::SplitImages;
 use crate::data::{Column, Levels, Stored, write_table};
 use crate::error::Result;
 use crate::events::{Events, Progress};
@@ -52,7 +52,7 @@ pub(super) struct Rounded {
 impl Rounded {
     /// Rounds the images of a piece.
     pub fn of(
-        pieces: &Pieces<'_>,
+        pieces: &SplitImages<'_>,
         range: &Range<usize>,
         levels: Levels,
         events: &mut dyn Events<Progress>,

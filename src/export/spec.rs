@@ -10,8 +10,6 @@ use crate::events::Progress;
 use crate::oracle::world::{Settings, World};
 use crate::units::Seed;
 
-/// Where pieces lie until the dataset is complete.
-pub(super) const PARTS: &str = ".parts";
 /// A form in which a dataset is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

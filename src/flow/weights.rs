@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::data::write_atomically;
 use crate::error::{Error, Result};
 
-pub use file::{WeightFile, sha256};
+pub use file::WeightFile;
 
 /// One array: row-major values and their shape.
 #[derive(Debug, Clone, PartialEq)]

@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::arrays::{integers, matrix};
-use crate::data::{Archive, DATASET, Split, Types, read_bytes};
+use crate::data::{Archive, DATASET, Split, Types, read_bytes, sha256_of_file};
 use crate::error::{Error, Result, check_name};
 use crate::events::{Events, Progress, silent};
-use crate::flow::weights::sha256;
 use crate::measure::log_softmax;
 use crate::units::ClassId;
 
@@ -116,7 +115,7 @@ impl Truth {
     pub fn open_watched(path: &Path, split: Split, events: &mut dyn Events<Progress>) -> Result<Self> {
         let archive = archive(path, &split.to_string());
         let manifest = Manifest::beside(&archive)?;
-        let dataset_sha256 = sha256(&archive, events)?;
+        let dataset_sha256 = sha256_of_file(&archive, events)?;
         let name = archive.file_name().unwrap_or_default().to_string_lossy().into_owned();
         if let Some(hash) = manifest.files.get(&name).filter(|hash| !hash.eq_ignore_ascii_case(&dataset_sha256)) {
             let cause = format!(

@@ -7,20 +7,18 @@ use std::path::Path;
 use burn::tensor::Device;
 
 use super::info::check_names;
-use crate::data::read_bytes;
+use crate::data::{read_bytes, sha256_of_file};
 use crate::device::largest_buffer;
 use crate::error::{Error, Result, in_line};
 use crate::events::{Events, Progress, silent};
 use crate::flow::import::{Checkpoint, Inferred, read_checkpoint};
 use crate::flow::tarflow::TarFlowOracle;
-use crate::flow::weights::{self, Weights};
+use crate::flow::weights::Weights;
 use crate::flow::{Architecture, Precision};
 use crate::oracle::library;
 use crate::oracle::world::World;
 
-pub use super::info::{
-    DESCRIPTION, FLOWS, Oracle, OracleInfo, StorageDrift, TrainingRecord, WEIGHTS, preprocessing, sha256,
-};
+pub use super::info::{DESCRIPTION, FLOWS, Oracle, OracleInfo, StorageDrift, TrainingRecord, WEIGHTS, preprocessing};
 pub(crate) use super::info::{check_architecture, check_hash};
 pub use super::train::describe::write;
 
@@ -113,7 +111,7 @@ fn read_folder(folder: &Path, events: &mut dyn Events<Progress>) -> Result<(Orac
     let info: OracleInfo = serde_json::from_slice(&text).map_err(|e| Error::file(&path, e.to_string()))?;
     check_names(&info).map_err(|cause| Error::file(&path, cause))?;
     let weights_path = folder.join(WEIGHTS);
-    check_hash(&weights_path, &weights::sha256(&weights_path, events)?, &info)?;
+    check_hash(&weights_path, &sha256_of_file(&weights_path, events)?, &info)?;
     let checkpoint = read_checkpoint(&weights_path, events)?;
     check_architecture(&path, &checkpoint.inferred.architecture, &info)?;
     Ok((info, checkpoint.weights))
@@ -132,7 +130,7 @@ fn describe_checkpoint(path: &Path, events: &mut dyn Events<Progress>) -> Result
         class_names: (0..classes).map(|c| c.to_string()).collect(),
         preprocessing: preprocessing(&architecture, pixels),
         pixels,
-        weights_sha256: weights::sha256(path, events)?,
+        weights_sha256: sha256_of_file(path, events)?,
         storage: "as published".into(),
         inferred: Some(sentences),
         flows: Vec::new(),

@@ -4,7 +4,6 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result, check_name, check_words};
 use crate::flow::Architecture;
@@ -155,9 +154,4 @@ pub fn preprocessing(architecture: &Architecture, pixels: Preprocessing) -> Stri
             format!("zero-padded to the flow's side, {}", pixels.describe())
         }
     }
-}
-
-/// Lower-case hexadecimal SHA-256.
-pub fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,9 +1,10 @@
 //! The oracles that come with the program.
 
+use crate::data::sha256;
 use crate::error::{Error, Result};
 use crate::flow::import::checkpoint_from_bytes;
 use crate::flow::weights::Weights;
-use crate::oracle::folder::{OracleInfo, check_architecture, check_hash, sha256};
+use crate::oracle::folder::{OracleInfo, check_architecture, check_hash};
 
 /// One bundled oracle folder, inside the program.
 #[derive(Debug, Clone, Copy)]

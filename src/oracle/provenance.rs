@@ -4,12 +4,11 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::data::write_atomically;
+use crate::data::{sha256_of_file, write_json};
 use crate::device::{Candidate, DeviceChoice, Products};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::events::{Events, Progress};
 use crate::flow::sampling::SamplerOptions;
-use crate::flow::weights::sha256;
 use crate::kernels::instruction_set;
 use crate::oracle::folder::OracleInfo;
 use crate::oracle::rounding::Rounding;
@@ -160,10 +159,8 @@ pub fn keep(
     events: &mut dyn Events<Progress>,
 ) -> Result<Made> {
     let made = Made { what: what.to_owned(), place: Some(path.display().to_string()), provenance };
-    let hash = path.is_file().then(|| sha256(path, events)).transpose()?;
+    let hash = path.is_file().then(|| sha256_of_file(path, events)).transpose()?;
     let place = place(path);
-    let text = serde_json::to_vec_pretty(&Beside { made: &made, machine, sha256: hash })
-        .map_err(|e| Error::Numeric(format!("{}: {e}", place.display())))?;
-    write_atomically(&place, |file| file.write_all(&text))?;
+    write_json(&place, &Beside { made: &made, machine, sha256: hash })?;
     Ok(made)
 }

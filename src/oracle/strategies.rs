@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::{read_bytes, write_atomically};
+use crate::data::{read_json, write_json};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::flow::sampling::{BlockPlan, Strategy};
@@ -64,8 +64,7 @@ fn file(weights_sha256: &str, device: &str, images: usize) -> Option<PathBuf> {
 
 /// What is remembered of a model on a device for about that many images at once, if anything.
 fn remembered(weights_sha256: &str, device: &str, images: usize) -> Option<Measured> {
-    let text = read_bytes(file(weights_sha256, device, images)?).ok()?;
-    let measured: Measured = serde_json::from_slice(&text).ok()?;
+    let measured: Measured = read_json(&file(weights_sha256, device, images)?).ok()??;
     (measured.format == FORMAT && measured.weights_sha256 == weights_sha256 && measured.device == device)
         .then_some(measured)
 }
@@ -103,8 +102,7 @@ fn remember(file: &std::path::Path, measured: &Measured) -> Result<()> {
     if let Some(folder) = file.parent() {
         std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
     }
-    let text = serde_json::to_vec_pretty(measured).map_err(|e| Error::file(file, e.to_string()))?;
-    write_atomically(file, |out| out.write_all(&text))
+    write_json(file, measured)
 }
 
 /// Gives the flow the strategies remembered for this device, if it is one that has a choice and any are remembered.

@@ -1,58 +1,27 @@
-//! Files of a run folder: read whole or found missing, written whole or not at all.
+//! Files of a run folder, of whatever kind.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use serde::{Serialize, de::DeserializeOwned};
+use serde::Serialize;
 
-use crate::data::{read_bytes, read_text, write_atomically};
+use crate::data::{Kind, nothing_else_in, settle_text, write_atomically, write_json};
 use crate::error::{Error, Result};
 
+/// The spec of a run, of whatever kind: its ticket.
+pub const SPEC: &str = "run.toml";
 /// What all that is finished says.
 pub const SUMMARY: [&str; 2] = ["summary.json", "summary.csv"];
+/// Said of a file that another run has written.
+pub const ANOTHER: &str = "this folder holds a run of another spec or another oracle; choose another folder";
 
-/// Writes a file that, where it is there already, must be the same.
-pub fn keep(path: &Path, text: String) -> Result<()> {
-    match read_text(path) {
-        Ok(old) if old == text => Ok(()),
-        Ok(_) => {
-            Err(Error::file(path, "this folder holds a run of another spec or another oracle; choose another folder"))
-        }
-        Err(_) => write_atomically(path, |file| file.write_all(text.as_bytes())),
-    }
-}
-
-/// Tries to read a file that other machines replace.
-const READS: usize = 3;
-
-/// Reads a file. One that was replaced from another machine between opening and reading is opened again.
-fn read_whole(path: &Path) -> std::io::Result<Vec<u8>> {
-    let stale = |e: &std::io::Error| e.kind() == std::io::ErrorKind::StaleNetworkFileHandle;
-    let mut read = read_bytes(path);
-    for _ in 1..READS {
-        if !read.as_ref().is_err_and(stale) {
-            break;
-        }
-        read = read_bytes(path);
-    }
-    read
-}
-
-/// Reads a JSON file, if it is there.
-pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
-    match read_whole(path) {
-        Ok(bytes) => {
-            serde_json::from_slice(&bytes).map(Some).map_err(|e| Error::file(path, format!("cannot be read: {e}")))
-        }
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(e) => Err(Error::io(path, e)),
-    }
-}
-
-/// Writes a JSON file atomically.
-pub fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
-    let mut text = serde_json::to_vec_pretty(value).map_err(|e| Error::file(path, e.to_string()))?;
-    text.push(b'\n');
-    write_atomically(path, |file| file.write_all(&text))
+/// Writes the spec of a run into its folder, which is made with it, or finds the same spec there.
+pub fn write_spec(run: &Path, spec: &impl Serialize) -> Result<PathBuf> {
+    nothing_else_in(run, Some(Kind::Run))?;
+    std::fs::create_dir_all(run).map_err(|e| Error::io(run, e))?;
+    let file = run.join(SPEC);
+    let text = toml::to_string_pretty(spec).map_err(|e| Error::file(&file, e.to_string()))?;
+    settle_text(&file, &text, ANOTHER)?;
+    Ok(file)
 }
 
 /// Writes what is finished of a run as JSON and CSV.

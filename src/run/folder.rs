@@ -5,19 +5,17 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::files::{SUMMARY, keep, read_json, write_json, write_summary};
+use super::files::{ANOTHER, SPEC, SUMMARY, write_spec, write_summary};
 use super::metrics::{self, Line};
 use super::pools;
 use super::status::Status;
-use crate::data::{Kind, nothing_else_in, read_text, sweep_parts};
+use crate::data::{read_json, read_text, settle, settle_text, sweep_parts, write_json};
 use crate::error::{Error, Result};
 use crate::experiment::{
     Cell, CellResult, Data, DataRecord, ExperimentSpec, FeatureFile, Files, HardnessSpec, Summary, Tested, Truth,
 };
 use crate::oracle::rounding::Rounding;
 
-/// The spec of a run, of whatever kind.
-pub const SPEC: &str = "run.toml";
 const PLAN: &str = "plan.jsonl";
 /// What is known about the dataset of a run that has one.
 const DATA: &str = "data.json";
@@ -93,7 +91,7 @@ impl RunFolder {
         }
         let lines = plan.iter().map(|planned| serde_json::to_string(planned).map(|line| line + "\n"));
         let lines: String = lines.collect::<Result<_, _>>().map_err(|e| Error::file(path.join(PLAN), e.to_string()))?;
-        keep(&path.join(PLAN), lines)?;
+        settle_text(&path.join(PLAN), &lines, ANOTHER)?;
         Ok(Self { path: path.to_owned(), spec: spec.clone(), plan, data, features })
     }
 
@@ -134,12 +132,7 @@ impl RunFolder {
     /// When the folder holds another run or something else, or cannot be written.
     pub fn write_spec(path: &Path, spec: &ExperimentSpec) -> Result<PathBuf> {
         spec.validate()?;
-        nothing_else_in(path, Some(Kind::Run))?;
-        std::fs::create_dir_all(path).map_err(|e| Error::io(path, e))?;
-        let file = path.join(SPEC);
-        let text = toml::to_string_pretty(spec).map_err(|e| Error::file(&file, e.to_string()))?;
-        keep(&file, text)?;
-        Ok(file)
+        write_spec(path, spec)
     }
 
     /// Whether a folder looks like a run.
@@ -318,36 +311,23 @@ impl RunFolder {
     }
 }
 
-/// [`keep`] of a dataset's description, with a word about data that have changed.
+/// [`settle`] for a dataset's description, with a word about data that have changed.
 fn keep_data(path: &Path, data: &DataRecord) -> Result<()> {
-    match read_json::<DataRecord>(path)? {
-        Some(old) if old != *data => {
-            let what = if old.train == data.train { data.test.as_ref() } else { Some(&data.train) };
-            let what = what.map_or("the test images", |part| part.path.as_str());
-            Err(Error::file(
-                path,
-                format!(
-                    "{what} is not what this run was planned with; put the old images back, or choose another folder"
-                ),
-            ))
-        }
-        Some(_) => Ok(()),
-        None => write_json(path, data),
-    }
+    settle(path, data, |old| {
+        let what = if old.train == data.train { data.test.as_ref() } else { Some(&data.train) };
+        let what = what.map_or("the test images", |part| part.path.as_str());
+        let why =
+            format!("{what} is not what this run was planned with; put the old images back, or choose another folder");
+        (old != data).then(|| Error::file(path, why))
+    })
 }
 
-/// [`keep`] of the hashes of files of features, with a word about one that has changed.
-fn keep_features(path: &Path, files: &[FeatureFile]) -> Result<()> {
-    match read_json::<Vec<FeatureFile>>(path)? {
-        Some(old) => match files.iter().find(|file| !old.contains(file)) {
-            Some(file) => {
-                let why = "is not what this run was planned with; put the old file back, or choose another folder";
-                Err(Error::file(&file.path, why))
-            }
-            None => Ok(()),
-        },
-        None => write_json(path, &files),
-    }
+/// [`settle`] for the hashes of files of features, with a word about one that has changed.
+fn keep_features(path: &Path, files: &Vec<FeatureFile>) -> Result<()> {
+    settle(path, files, |old| {
+        let why = "is not what this run was planned with; put the old file back, or choose another folder";
+        files.iter().find(|file| !old.contains(file)).map(|file| Error::file(&file.path, why))
+    })
 }
 
 /// Whether a text can be the name of a cell's folder, and lead nowhere else.

@@ -1,9 +1,9 @@
 //! The images of a run: samples of its world or images of a dataset, made once, kept in its folder, and held while they are used.
 
 use super::execute::{Computer, RunEvent};
-use super::files::write_json;
 use super::folder::RunFolder;
 use super::stage::Stage;
+use crate::data::write_json;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::experiment::{

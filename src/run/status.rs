@@ -5,8 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use super::files::{read_json, write_json};
-use crate::data::host_name;
+use crate::data::{host_name, read_json, write_json};
 use crate::error::Result;
 
 const STATUS: &str = "status.json";

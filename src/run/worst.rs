@@ -1,9 +1,8 @@
 //! The worst images of a finished cell, read from a run folder: what the classifier says of them, and the images themselves.
 
-use super::files::read_json;
 use super::folder::{Planned, RunFolder};
 use super::picked::{PoolReader, SAME};
-use crate::data::ImageShape;
+use crate::data::{ImageShape, read_json};
 use crate::error::{Error, Result};
 use crate::experiment::{Files, WORST_FILE, Worst, test_pool};
 use crate::oracle::posterior::Posterior;

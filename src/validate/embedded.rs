@@ -1,6 +1,6 @@
 //! Features of the training, held-out and generated images.
 
-use super::kept::fingerprint;
+use super::kept::{fingerprint, table};
 use super::made::Made;
 use super::real::{Real, name_of};
 use super::spot::{train, unit};
@@ -56,7 +56,7 @@ pub fn embed(work: &Work<'_>, real: &Real, made: &Made, events: &mut dyn Events<
         for chunk in pixels.chunks(PIECE * dims) {
             let n = chunk.len() / dims;
             let name = format!("features-{}.npz", fingerprint(&[identity.as_bytes(), chunk]));
-            let (features, log_p) = work.kept.piece(&name, (n, widths), || {
+            let (features, log_p) = table(&work.store, &name, (n, widths), || {
                 let x: Vec<f32> = unit(chunk).collect();
                 let mut told = |p: Progress| {
                     let progress = Progress { done: done + p.done, total };

@@ -5,6 +5,7 @@ use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 
 use super::Work;
+use super::kept::table;
 use super::real::{Real, name_of};
 use crate::data::Dataset;
 use crate::error::{Error, Result};
@@ -67,7 +68,7 @@ pub fn draw(work: &Work<'_>, events: &mut dyn Events<Progress>) -> Result<Made> 
     let mut made = Made { pixels: Vec::new(), labels: Vec::new() };
     for first in (0..total).step_by(PIECE) {
         let range = first..total.min(first + PIECE);
-        let (levels, labels) = work.kept.piece(&format!("drawn-{first:07}.npz"), (range.len(), [dims, 1]), || {
+        let (levels, labels) = table(&work.store, &format!("drawn-{first:07}.npz"), (range.len(), [dims, 1]), || {
             let (mut levels, mut labels) = (Vec::new(), Vec::new());
             let indices: Vec<usize> = range.clone().collect();
             for batch in indices.chunks(world.batch()) {
@@ -104,7 +105,7 @@ pub fn exactness(
     let x = flow.pixels().map_in(&some.pixels, dims, 0, Dequantisation::Seeded(seed));
     let classes = some.labels.clone().unwrap_or_else(|| vec![0; n]);
     events.report(Progress { done: 0, total: 2 })?;
-    let found = work.kept.value(&format!("exactness-{}.json", name_of(&some)), || {
+    let found = work.store.value(&format!("exactness-{}.json", name_of(&some)), || {
         let round_trip = round_trip(work, &x, &classes, events)?;
         events.report(Progress { done: 1, total: 2 })?;
         // Before and after, every class.

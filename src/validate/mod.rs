@@ -53,7 +53,6 @@ pub use spot::OnTheSpot;
 pub use tables::{READING, tables};
 pub use verdict::{ClassTexture, Fidelity, Pair, Pairs};
 
-use kept::Kept;
 use real::{Real, name_of};
 use spec::Work;
 
@@ -83,8 +82,8 @@ pub struct Validation {
 /// and a validation that was stopped goes on with them; the report is [`write_report`]'s.
 ///
 /// # Errors
-/// When the spec cannot be carried out, the corpus does not fit the oracle, the folder holds another validation, the device or the disk
-/// fails, or the caller stops.
+/// When the spec cannot be carried out, the corpus does not fit the oracle, the folder holds another validation or another process
+/// works in it, the device or the disk fails, or the caller stops.
 pub fn validate(
     world: &World,
     info: &OracleInfo,
@@ -94,8 +93,9 @@ pub fn validate(
     events: &mut dyn Events<ValidateEvent>,
 ) -> Result<(Validation, Option<Pairs>)> {
     spec.validate()?;
-    let kept = Kept::begin(folder, spec, &info.weights_sha256)?;
-    let work = Work { spec, world, info, device, kept };
+    let store = kept::begin(folder, spec, &info.weights_sha256)?;
+    let _lock = store.lock()?;
+    let work = Work { spec, world, info, device, store };
     let real = Real::open(&work)?;
     let likelihood = work.likelihood(&real, events)?;
     let (round_trip, stability) = made::exactness(&work, &real, &mut work.stage(Stage::Exactness, events))?;
@@ -127,7 +127,7 @@ impl Work<'_> {
             return Ok(None);
         }
         let (flow, held_out, seed) = (self.world.flow(), &real.held_out, self.spec.seed);
-        self.kept.value(&format!("likelihood-{}.json", name_of(held_out)), || {
+        self.store.value(&format!("likelihood-{}.json", name_of(held_out)), || {
             evaluate(flow, held_out, seed, &mut self.stage(Stage::Likelihood, events)).map(Some)
         })
     }

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use super::drawn::provenance;
-use super::kept::clear;
+use super::kept::VALIDATION;
 use super::{Pairs, Validation, figures, tables};
-use crate::data::{contact_sheet, encode_png, write_named};
+use crate::data::{Store, contact_sheet, encode_png, write_named};
 use crate::error::{Error, Result};
 use crate::figure::Page;
 
@@ -43,7 +43,7 @@ pub fn write_report(folder: &Path, validation: &Validation, pairs: Option<&Pairs
     };
     files.extend(page.files());
     let written = files.into_iter().map(|(name, bytes)| write_named(folder, &name, &bytes)).collect::<Result<_>>()?;
-    clear(folder)?;
+    Store::of(Some(folder), &VALIDATION).finish();
     Ok(written)
 }
 

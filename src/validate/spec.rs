@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
 
-use super::kept::Kept;
 use super::spot::OnTheSpot;
+use crate::data::Store;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::oracle::folder::OracleInfo;
@@ -110,7 +110,7 @@ pub(super) struct Work<'a> {
     pub world: &'a World,
     pub info: &'a OracleInfo,
     pub device: &'a Device,
-    pub kept: Kept,
+    pub store: Store,
 }
 
 impl ValidateSpec {

@@ -65,17 +65,12 @@ pub fn train(
         classes: work.world.class_names().len(),
         resize: None,
     };
-    let kept = work.kept.path(&format!("feature-net-{}.safetensors", name_of(&real.train)));
-    let classifier = match kept.as_ref().filter(|path| path.is_file()).and_then(|path| Weights::read(path).ok()) {
-        Some(weights) => Classifier::from_weights(&config, weights, work.device, Precision::F32)?,
-        None => {
-            let trained = trained(work, &real.train, spot, &config, events)?;
-            if let Some(path) = &kept {
-                trained.to_weights()?.write(path, Storage::F32)?;
-            }
-            trained
-        }
-    };
+    let classifier = work.store.piece(
+        &format!("feature-net-{}.safetensors", name_of(&real.train)),
+        |path| Classifier::from_weights(&config, Weights::read(path).ok()?, work.device, Precision::F32).ok(),
+        || trained(work, &real.train, spot, &config, events),
+        |path, trained| trained.to_weights()?.write(path, Storage::F32),
+    )?;
     let name = format!(
         "{} trained on the spot ({} epochs of at most {} images of {}, seed {})",
         spot.architecture.label(),

@@ -5,9 +5,9 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::checks::{Row, Verdict};
-use crate::data::write_atomically;
+use crate::data::write_json;
 use crate::device::{DeviceChoice, DeviceReport};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::figure::Table;
 
 /// Version of the file.
@@ -73,8 +73,7 @@ impl Report {
     /// # Errors
     /// Names the file that cannot be written.
     pub fn write(&self, path: &Path) -> Result<()> {
-        let text = serde_json::to_vec_pretty(self).map_err(|e| Error::file(path, e.to_string()))?;
-        write_atomically(path, |file| file.write_all(&text))
+        write_json(path, self)
     }
 
     /// The rows, for the eye.

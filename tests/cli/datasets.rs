@@ -119,7 +119,7 @@ fn stored_likelihoods_are_trusted_only_with_proof() {
     let manifest =
         |tau: f64, hash: &str| json!({ "weights_sha256": weights, "tau": tau, "files": { "train.npz": hash } });
     let proof = |tau: f64, hash: &str| write(manifest(tau, hash));
-    let hash = bayescope::oracle::folder::sha256(&bytes);
+    let hash = bayescope::data::sha256(&bytes);
     let logp = |run: &str| {
         let found = grid.run(&grid.path(run));
         let of = found["data"]["train"]["of_this_world"].as_bool().unwrap();

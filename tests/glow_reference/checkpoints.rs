@@ -4,9 +4,10 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use bayescope::data::{sha256, sha256_of_file};
 use bayescope::error::Error;
 use bayescope::events::Progress;
-use bayescope::flow::weights::{Storage, WeightFile, Weights, sha256};
+use bayescope::flow::weights::{Storage, WeightFile, Weights};
 use bayescope::units::Seed;
 use rand::RngExt;
 
@@ -288,16 +289,17 @@ fn the_hash_is_that_of_the_file_and_can_be_stopped() {
     let bytes: Vec<u8> = (0..3_000_000_u32).map(|i| i as u8).collect();
     std::fs::write(&path, &bytes).unwrap();
     let mut last = None;
-    let hash = sha256(&path, &mut |progress| {
+    let hash = sha256_of_file(&path, &mut |progress| {
         last = Some(progress);
         ControlFlow::Continue(())
     });
-    assert_eq!(hash.unwrap(), bayescope::oracle::folder::sha256(&bytes));
+    assert_eq!(hash.unwrap(), sha256(&bytes));
     assert_eq!(last, Some(Progress { done: bytes.len(), total: bytes.len() }));
-    let stopped =
-        sha256(&path, &mut |p: Progress| if p.done > 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) });
+    let stopped = sha256_of_file(&path, &mut |p: Progress| {
+        if p.done > 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
     assert!(matches!(stopped, Err(Error::Cancelled)));
-    assert!(sha256(&folder.path().join("nowhere"), &mut |_| ControlFlow::Continue(())).is_err());
+    assert!(sha256_of_file(&folder.path().join("nowhere"), &mut |_| ControlFlow::Continue(())).is_err());
 }
 
 /// What a rounded copy loses in size: the same names read from half the bytes.

@@ -24,13 +24,13 @@ use self::layout::{AUXILIARY, Layout, Shapes};
 use super::maker::{Finished, Maker};
 use super::spec::IMAGENET;
 use super::{Architecture, Classifier, ClassifierConfig, Pass, is_computed, resized};
-use crate::data::ImageShape;
+use crate::data::{ImageShape, sha256_of_file};
 use crate::device::in_batches;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::flow::Precision;
 use crate::flow::parameters::to_host;
-use crate::flow::weights::{WeightFile, Weights, sha256};
+use crate::flow::weights::{WeightFile, Weights};
 use crate::measure::log_softmax;
 
 /// Side to which torchvision's ResNets scale.
@@ -106,7 +106,7 @@ impl FeatureNet {
             file.names().map(|name| (name.to_owned(), file.shape(name).unwrap_or_default().to_vec())).collect();
         let layout = Layout::infer(&shapes).map_err(|cause| Error::file(path, cause))?;
         let mut first = |Progress { done, total }| events.emit(Progress { done, total: 2 * total });
-        let hash = sha256(path, &mut first)?;
+        let hash = sha256_of_file(path, &mut first)?;
         let mut second = |Progress { done, total }| events.emit(Progress { done: total + done, total: 2 * total });
         let weights = file.into_weights(|name| !name.starts_with(AUXILIARY), &mut second)?;
         let file_name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();

@@ -5,9 +5,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use super::catalogue::Source;
-use super::part::{Part, measure};
+use super::part::Part;
 use super::wire::{Head, Network, Piece};
 use super::{FetchEvent, Mirror};
+use crate::data::hash::measure;
 use crate::error::{Error, Result};
 use crate::events::Events;
 

@@ -1,16 +1,14 @@
-//! A download that is not yet whole: `NAME.part`, kept for resuming, and the hash of what it holds so far.
+//! A download that is not yet whole: `NAME.part`, kept for resuming, and the hash of what it holds so far. No [`Store`](crate::data::Store):
+//! the bytes come in order, and a mirror is asked for the rest by their number.
 
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use crate::data::source::open_regular;
+use crate::data::hash::{absorb, hex};
 use crate::error::{Error, Result};
-
-/// Bytes hashed between two looks at whether to stop.
-const CHUNK: usize = 1 << 20;
 
 /// A part on the disk.
 pub(super) struct Part {
@@ -81,36 +79,4 @@ impl Part {
         self.file.sync_all().map_err(|e| Error::io(&self.path, e))?;
         std::fs::rename(&self.path, target).map_err(|e| Error::io(target, e))
     }
-}
-
-/// Length and SHA-256 of a file; as [`Part::open`] with `watch`.
-///
-/// # Errors
-/// The system's, and `watch`'s.
-pub(super) fn measure(path: &Path, watch: &mut dyn FnMut(u64) -> Result<()>) -> Result<(u64, String)> {
-    let mut file = open_regular(path).map_err(|e| Error::io(path, e))?;
-    let mut hash = Sha256::new();
-    let bytes = absorb(&mut file, path, &mut hash, watch)?;
-    Ok((bytes, hex(&hash.finalize())))
-}
-
-fn absorb(file: &mut File, path: &Path, hash: &mut Sha256, watch: &mut dyn FnMut(u64) -> Result<()>) -> Result<u64> {
-    let mut buffer = vec![0; CHUNK];
-    let mut bytes = 0;
-    loop {
-        let read = match file.read(&mut buffer) {
-            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => continue,
-            read => read.map_err(|e| Error::io(path, e))?,
-        };
-        if read == 0 {
-            return Ok(bytes);
-        }
-        hash.update(&buffer[..read]);
-        bytes += read as u64;
-        watch(bytes)?;
-    }
-}
-
-fn hex(digest: &[u8]) -> String {
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::part::measure;
 use super::{Corpus, FetchEvent, Fetched};
+use crate::data::hash::measure;
 use crate::data::source::read_bytes;
-use crate::data::write_atomically;
+use crate::data::write_json;
 use crate::error::{Error, Result};
 use crate::events::Events;
 
@@ -79,8 +79,7 @@ impl Record {
     }
 
     pub fn write(&self, folder: &Path) -> Result<()> {
-        let text = serde_json::to_vec_pretty(self).map_err(|e| Error::input(e.to_string()))?;
-        write_atomically(&folder.join(NAME), |out| out.write_all(&text))
+        write_json(&folder.join(NAME), self)
     }
 
     pub fn fetched(self, corpus: &Corpus, folder: PathBuf, downloaded: u64, archives: Vec<PathBuf>) -> Fetched {

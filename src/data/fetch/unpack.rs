@@ -8,7 +8,7 @@ use std::path::Path;
 use flate2::read::GzDecoder;
 
 use super::record::{Entry, Record};
-use super::{Corpus, FetchEvent, Layout, emnist, part, svhn};
+use super::{Corpus, FetchEvent, Layout, emnist, svhn};
 use crate::data::source::open_regular;
 use crate::data::write::{Out, replace_file};
 use crate::data::{names, write_atomically};
@@ -80,8 +80,9 @@ fn entries(staging: &Path, events: &mut dyn Events<FetchEvent>) -> Result<Vec<En
     for path in crate::data::source::entries(staging)? {
         let file = crate::data::source::file_name(&path);
         let total = fs::metadata(&path).map_err(|e| Error::io(&path, e))?.len();
-        let (bytes, sha256) =
-            part::measure(&path, &mut |done| events.report(FetchEvent::Verifying { file: file.clone(), done, total }))?;
+        let (bytes, sha256) = crate::data::hash::measure(&path, &mut |done| {
+            events.report(FetchEvent::Verifying { file: file.clone(), done, total })
+        })?;
         found.push(Entry { file, bytes, sha256 });
     }
     Ok(found)

@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::data::{DATASET, Split, read_bytes};
+use crate::data::{DATASET, Split, read_bytes, sha256_of_file};
 use crate::error::Result;
 use crate::events::silent;
-use crate::flow::weights::sha256;
 use crate::oracle::posterior::Prior;
 use crate::oracle::world::Settings;
 
@@ -65,7 +64,7 @@ impl Manifest {
         if self.weights_sha256 != weights_sha256 || self.tau != settings.tau.get() {
             return Ok(false);
         }
-        Ok(*hash == sha256(&self.archive, &mut silent())?)
+        Ok(*hash == sha256_of_file(&self.archive, &mut silent())?)
     }
 
     /// Whether labels were drawn with the π and T of `settings`, as far as it says.

@@ -8,10 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use super::super::pool::train_pool;
 use super::super::spec::ExperimentSpec;
-use crate::data::{Archive, Types, Values, memory_for};
+use crate::data::{Archive, Types, Values, memory_for, sha256_of_file};
 use crate::error::{Error, Result};
 use crate::events::silent;
-use crate::flow::weights::sha256;
 use crate::units::ClassId;
 
 /// Most numbers D of an image.
@@ -47,7 +46,7 @@ impl FeatureFile {
             for pool in &pools {
                 columns(path, &mut archive, pool, spec.largest())?;
             }
-            Ok(Self { path: path.to_owned(), sha256: sha256(path, &mut silent())? })
+            Ok(Self { path: path.to_owned(), sha256: sha256_of_file(path, &mut silent())? })
         };
         spec.experiment.files().into_iter().map(one).collect()
     }
@@ -60,7 +59,7 @@ impl FeatureFile {
     pub(super) fn read(&self, (pool, images): (&str, usize), labels: &[ClassId]) -> Result<(Vec<f32>, usize)> {
         let path = self.path.as_path();
         let bad = |cause: String| Error::file(path, cause);
-        if sha256(path, &mut silent())? != self.sha256 {
+        if sha256_of_file(path, &mut silent())? != self.sha256 {
             return Err(
                 bad("is not what this run was planned with; put the old file back, or plan another run".into()),
             );
@@ -162,7 +161,7 @@ mod tests {
     }
 
     fn planned(path: &Path) -> FeatureFile {
-        FeatureFile { path: path.to_owned(), sha256: sha256(path, &mut silent()).unwrap() }
+        FeatureFile { path: path.to_owned(), sha256: sha256_of_file(path, &mut silent()).unwrap() }
     }
 
     #[test]

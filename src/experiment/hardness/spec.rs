@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::published::plain;
-use crate::data::read_text;
+use crate::data::{read_text, sha256};
 use crate::error::{Error, Result, check_name};
 use crate::experiment::presets::Preset;
 use crate::flow::weights::Storage;
-use crate::oracle::folder::sha256;
 use crate::oracle::train::{DataSpec, ModelSpec, OptimSpec, TrainSpec};
 use crate::units::Seed;
 

@@ -11,7 +11,7 @@ use crate::data::{CUT_SHORT, said};
 use crate::error::{Error, Result};
 
 /// Bytes read, decoded and reported at a time; a multiple of every number's size.
-pub(super) const PIECE: usize = 1 << 20;
+const PIECE: usize = 1 << 20;
 /// Values that an array may have beyond what its storage holds: axes of stride 0 repeat what is stored, and nothing else in
 /// the file bounds them.
 pub(super) const MAX_REPEATED: usize = 1 << 22;

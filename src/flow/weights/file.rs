@@ -5,11 +5,9 @@ use std::fs::File;
 use std::io::{Read, Seek};
 use std::path::{Path, PathBuf};
 
-use sha2::{Digest, Sha256};
-
-use super::array::{Array, MAX_REPEATED, PIECE};
+use super::array::{Array, MAX_REPEATED};
 use super::{HostTensor, Weights, pytorch, safetensors};
-use crate::data::{open_file, open_regular};
+use crate::data::open_regular;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 
@@ -116,26 +114,4 @@ fn bounded(arrays: &BTreeMap<String, Array>) -> Result<(), String> {
         return Ok(());
     }
     Err(format!("its arrays make {values} values of {stored} stored numbers: it is damaged"))
-}
-
-/// Lower-case hexadecimal SHA-256 of a file, read a mebibyte at a time. Reports bytes read and in all, and stops when asked
-/// to.
-///
-/// # Errors
-/// The system's on `path`, and [`Error::Cancelled`].
-pub fn sha256(path: &Path, events: &mut dyn Events<Progress>) -> Result<String> {
-    let read = |e| Error::io(path, e);
-    let mut file = open_file(path)?;
-    let total = file.get_ref().metadata().map_err(read)?.len() as usize;
-    let mut piece = vec![0; PIECE];
-    let (mut hash, mut done) = (Sha256::new(), 0);
-    loop {
-        events.report(Progress { done, total })?;
-        let count = file.read(&mut piece).map_err(read)?;
-        if count == 0 {
-            return Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect());
-        }
-        hash.update(&piece[..count]);
-        done += count;
-    }
 }

@@ -15,9 +15,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::Truth;
+use crate::data::sha256_of_file;
 use crate::error::{Error, Result};
 use crate::events::silent;
-use crate::flow::weights::sha256;
 
 mod columns;
 mod csv;
@@ -96,7 +96,7 @@ impl Predictions {
         Ok(Self {
             name: options.name.clone().unwrap_or_else(stem),
             path: Some(path.to_owned()),
-            sha256: Some(sha256(path, &mut silent())?),
+            sha256: Some(sha256_of_file(path, &mut silent())?),
             kind,
             notes,
             log_q,

@@ -8,13 +8,13 @@ use std::path::{Component, Path};
 
 use serde::Deserialize;
 
-use crate::data::read_bytes;
+use crate::data::{read_bytes, sha256, sha256_of_file};
 use crate::error::{Error, Result, check_words};
 use crate::events::{Events, Progress};
 use crate::flow::Architecture;
 use crate::flow::import::{Checkpoint, Inferred, read_checkpoint};
-use crate::flow::weights::{self, Weights};
-use crate::oracle::info::{FLOWS, OracleInfo, check_names, preprocessing, sha256};
+use crate::flow::weights::Weights;
+use crate::oracle::info::{FLOWS, OracleInfo, check_names, preprocessing};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -68,7 +68,7 @@ pub fn read(folder: &Path, events: &mut dyn Events<Progress>) -> Result<(OracleI
                 format!("has another architecture or noise than {}", flows.classes[0].file),
             ));
         }
-        hashes += &weights::sha256(&file, events)?;
+        hashes += &sha256_of_file(&file, events)?;
         all.0.extend(weights.0.into_iter().map(|(name, array)| (prefix(k) + &name, array)));
     }
     let Some(Inferred { architecture, pixels, mut sentences, .. }) = first.filter(|_| flows.classes.len() > 1) else {

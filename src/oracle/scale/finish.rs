@@ -4,14 +4,15 @@ use std::ops::Range;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use super::job::{InputRecord, Job};
 use super::log::{Log, blank};
 use super::{Computer, Images, Outcome, ScaleEvent, ScaleSpec, frame, shard_path};
-use crate::data::{Column, Stored, in_turn, open_regular, read_bytes, sweep_parts, write_atomically, write_table};
+use crate::data::{
+    Column, Stored, in_turn, read_json, sha256_of_file, sweep_all_parts, sweep_parts, write_json, write_table,
+};
 use crate::error::{Error, Result};
-use crate::events::{Events, Progress};
+use crate::events::{Events, Progress, silent};
 use crate::flow::{Precision, Scores};
 use crate::oracle::folder;
 use crate::oracle::precision::{IMAGES, PrecisionReport, compare};
@@ -61,15 +62,16 @@ pub struct Report {
 /// When it cannot be read, or is of another job.
 pub fn finished(folder: &Path, job: &Job) -> Result<Option<Report>> {
     let path = folder.join(REPORT);
-    if !path.exists() || !folder.join(POSTERIORS).exists() {
+    if !folder.join(POSTERIORS).exists() {
         return Ok(None);
     }
-    let text = read_bytes(&path).map_err(|e| Error::io(&path, e))?;
-    let report: Report = serde_json::from_slice(&text).map_err(|e| Error::file(&path, e.to_string()))?;
-    if report.job == job.id() {
-        return Ok(Some(report));
+    let report: Option<Report> = read_json(&path)?;
+    match report.as_ref().is_none_or(|report| report.job == job.id()) {
+        true => Ok(report),
+        false => {
+            Err(Error::file(path, "is of another job than job.json beside it: remove it, or give --out another folder"))
+        }
     }
-    Err(Error::file(path, "is of another job than job.json beside it: remove it, or give --out another folder"))
 }
 
 /// Writes the result if no shard misses anything; otherwise tells which do.
@@ -101,7 +103,12 @@ pub fn finish(
     let report = match finished(folder, job)? {
         Some(report) => report,
         None => {
-            sweep(folder, held.is_some())?;
+            // What killed writers left behind: where there are no locks, another may be writing the same result.
+            if held.is_some() {
+                sweep_all_parts(folder)
+            } else {
+                sweep_parts(folder)
+            };
             write(computer, images, spec, job, (folder, &logs), events)?
         }
     };
@@ -132,16 +139,14 @@ fn write(
         input: job.input.clone(),
         classes: job.classes.len(),
         settings: job.settings.clone(),
-        sha256: file_sha256(&path)?,
+        sha256: sha256_of_file(&path, &mut silent())?,
         arrays: ARRAYS.map(str::to_owned).to_vec(),
         exact_for: exact_for(job),
         precision,
         devices,
         mean_aleatoric_nats,
     };
-    let path = folder.join(REPORT);
-    let text = serde_json::to_vec_pretty(&report).map_err(|e| Error::file(&path, e.to_string()))?;
-    write_atomically(&path, |file| file.write_all(&text))?;
+    write_json(&folder.join(REPORT), &report)?;
     Ok(report)
 }
 
@@ -157,24 +162,6 @@ fn exact_for(job: &Job) -> String {
         None => "the float tensors of the input, in the world of this oracle".into(),
         Some(how) => format!("the tensors that the 8-bit images were mapped to ({how}), in the world of this oracle"),
     }
-}
-
-/// Removes what killed writers of the result left behind: all of it where this one is `alone`, for job.json is there; otherwise another may
-/// be writing the same result.
-fn sweep(folder: &Path, alone: bool) -> Result<()> {
-    if !alone {
-        sweep_parts(folder);
-        return Ok(());
-    }
-    let entries = std::fs::read_dir(folder).map_err(|e| Error::io(folder, e))?;
-    for entry in entries {
-        let path = entry.map_err(|e| Error::io(folder, e))?.path();
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        if name.starts_with('.') && name.ends_with(".part") {
-            std::fs::remove_file(&path).map_err(|e| Error::io(&path, e))?;
-        }
-    }
-    Ok(())
 }
 
 /// What the shards know of some images.
@@ -228,27 +215,4 @@ fn measure(computer: &Computer<'_>, images: &Images, job: &Job, logs: &[Log]) ->
     let scores = sheet(computer.world, job, logs, &first)?;
     let x = images.x(first, computer.world)?;
     compare(computer.info, folder::read(computer.oracle)?.1, &x, &scores, &job.settings)
-}
-
-fn file_sha256(path: &Path) -> Result<String> {
-    let mut hash = Sha256::new();
-    let mut file = open_regular(path).map_err(|e| Error::io(path, e))?;
-    std::io::copy(&mut file, &mut hash).map_err(|e| Error::io(path, e))?;
-    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn another_writer_is_left_in_peace_where_there_are_no_locks() {
-        let folder = tempfile::tempdir().unwrap();
-        let theirs = folder.path().join(".posteriors.npz.elsewhere.7.Xy12Zq.part");
-        std::fs::File::create(&theirs).unwrap();
-        sweep(folder.path(), false).unwrap();
-        assert!(theirs.exists());
-        sweep(folder.path(), true).unwrap();
-        assert!(!theirs.exists());
-    }
 }

@@ -3,13 +3,11 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use crate::data::{Kind, nothing_else_in, read_bytes, write_atomically};
+use crate::data::{Kind, another, fields, nothing_else_in, read_json, settle, sha256};
 use crate::error::{Error, Result};
 use crate::flow::Precision;
 use crate::flow::preprocess::Dequantisation;
-use crate::oracle::folder::sha256;
 use crate::oracle::world::Settings;
 
 /// Name of the description inside a job folder.
@@ -79,20 +77,7 @@ impl Job {
         }
         std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
         let path = folder.join(JOB);
-        if !path.exists() {
-            let text = serde_json::to_vec_pretty(self).map_err(|e| Error::file(&path, e.to_string()))?;
-            return write_atomically(&path, |file| file.write_all(&text));
-        }
-        let found = Self::read(folder)?;
-        let differences = found.differences(self);
-        if differences.is_empty() {
-            return Ok(());
-        }
-        let what = differences.join("; ");
-        Err(Error::file(
-            path,
-            format!("is of another job ({what}): give --out another folder, or ask for the same again"),
-        ))
+        settle(&path, self, |found| another(&path, "job", (found, self), &NAMES))
     }
 
     /// Whether the images lie in this very folder, by whatever name it is called.
@@ -107,8 +92,7 @@ impl Job {
     /// Names the file and the cause.
     pub fn read(folder: &Path) -> Result<Self> {
         let path = folder.join(JOB);
-        let text = read_bytes(&path).map_err(|e| Error::io(&path, e))?;
-        let job: Self = serde_json::from_slice(&text).map_err(|e| Error::file(&path, e.to_string()))?;
+        let job: Self = read_json(&path)?.ok_or_else(|| Error::file(&path, "is not there"))?;
         if job.format == FORMAT {
             return Ok(job);
         }
@@ -117,52 +101,6 @@ impl Job {
 
     /// Identifies the job: SHA-256 of everything but names.
     pub fn id(&self) -> String {
-        let fields: Vec<(String, String)> = self.fields();
-        sha256(format!("{fields:?}").as_bytes())
+        sha256(format!("{:?}", fields(self, &NAMES)).as_bytes())
     }
-
-    /// Every field by its dotted path, without the names.
-    fn fields(&self) -> Vec<(String, String)> {
-        let mut fields = Vec::new();
-        // A struct of numbers, strings and lists always has a JSON form.
-        flatten("", &serde_json::to_value(self).unwrap_or_default(), &mut fields);
-        fields.retain(|(name, _)| !NAMES.contains(&name.as_str()));
-        fields.sort();
-        fields
-    }
-
-    fn differences(&self, asked: &Self) -> Vec<String> {
-        let (found, asked) = (self.fields(), asked.fields());
-        let value = |fields: &[(String, String)], name: &str| {
-            let found = fields.iter().find(|(field, _)| field == name);
-            found.map_or_else(|| "nothing".to_owned(), |(_, value)| short(value))
-        };
-        let mut names: Vec<&String> = found.iter().chain(&asked).map(|(name, _)| name).collect();
-        names.sort();
-        names.dedup();
-        let differs = |name: &&String| {
-            let of = |fields: &[(String, String)]| fields.iter().find(|(field, _)| field == *name).cloned();
-            of(&found) != of(&asked)
-        };
-        let tell = |name: &String| format!("{name} is {} there, {} here", value(&found, name), value(&asked, name));
-        names.into_iter().filter(differs).map(tell).collect()
-    }
-}
-
-/// Objects become dotted paths; everything else, lists too, one value.
-fn flatten(prefix: &str, value: &Value, fields: &mut Vec<(String, String)>) {
-    match value {
-        Value::Object(entries) => {
-            for (name, value) in entries {
-                let path = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
-                flatten(&path, value, fields);
-            }
-        }
-        value => fields.push((prefix.to_owned(), value.to_string())),
-    }
-}
-
-fn short(text: &str) -> String {
-    const SHOWN: usize = 40;
-    if text.chars().count() <= SHOWN { text.to_owned() } else { text.chars().take(SHOWN).chain(['…']).collect() }
 }

@@ -9,6 +9,9 @@
 //!
 //! All numbers are little-endian. M is 1 where all classes share one map. A file whose end does not add up (a killed
 //! process, a full disk) is read up to its last whole entry.
+//!
+//! No [`Store`](crate::data::Store) with a file a piece: a block is what a device computes within seconds, so that 1.3 million images would
+//! be hundreds of thousands of files, and which images and classes are a block changes from start to start.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufReader, Read, Seek, SeekFrom, Write};

@@ -1,5 +1,6 @@
 //! State of a training run on disk: one folder per checkpoint, written beside and renamed into place, so that a kill at
-//! any moment leaves the last complete one.
+//! any moment leaves the last complete one. No [`Store`](crate::data::Store): the files of a checkpoint are of use only together, and only
+//! those of the last one.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::spec::OptimSpec;
 use super::step::{Saved, adam};
-use crate::data::{WHOLE, read_bounded, write_atomically};
+use crate::data::{WHOLE, read_bounded, read_json, write_atomically, write_json};
 use crate::error::{Error, Result};
 use crate::flow::weights::{Storage, Weights};
 use crate::gradients::with_moments;
@@ -73,6 +74,7 @@ pub struct Checkpoint {
 }
 
 const PREFIX: &str = "checkpoint-";
+const STATE: &str = "state.json";
 
 fn folders(run: &Path) -> Result<Vec<(usize, PathBuf)>> {
     let entries = std::fs::read_dir(run).map_err(|e| Error::io(run, e))?;
@@ -97,8 +99,8 @@ pub fn load(run: &Path, optim: &OptimSpec) -> Result<Option<Checkpoint>> {
         let path = folder.join(name);
         read_bounded(&path, WHOLE).map_err(|e| Error::io(&path, e))
     };
-    let state_path = folder.join("state.json");
-    let state = serde_json::from_slice(&read("state.json")?).map_err(|e| Error::file(&state_path, e.to_string()))?;
+    let path = folder.join(STATE);
+    let state = read_json(&path)?.ok_or_else(|| Error::file(&path, "is not there"))?;
     let moments = with_moments(adam(optim), read("optimizer.bpk")?);
     Ok(Some(Checkpoint {
         state,
@@ -125,8 +127,7 @@ pub fn save(run: &Path, checkpoint: &Checkpoint) -> Result<()> {
     checkpoint.saved.average.write(&partial.join("average.safetensors"), Storage::F32)?;
     let moments = checkpoint.saved.optimizer.into_bytes().map_err(|e| Error::file(&partial, e.to_string()))?;
     write_atomically(&partial.join("optimizer.bpk"), |file| file.write_all(&moments))?;
-    let state = serde_json::to_vec_pretty(&checkpoint.state).map_err(|e| Error::file(&partial, e.to_string()))?;
-    write_atomically(&partial.join("state.json"), |file| file.write_all(&state))?;
+    write_json(&partial.join(STATE), &checkpoint.state)?;
     std::fs::rename(&partial, &folder).map_err(|e| Error::io(&folder, e))?;
     for (epoch, old) in folders(run)? {
         if epoch < checkpoint.state.epoch {

@@ -5,9 +5,8 @@ use std::path::Path;
 use rand::seq::SliceRandom;
 
 use super::spec::{DataSpec, TrainSpec};
-use crate::data::{Dataset, Input, Split, listed, open_dataset_within, open_test_within, places};
+use crate::data::{Dataset, Input, Split, listed, open_dataset_within, open_test_within, places, sha256};
 use crate::error::{Error, Result};
-use crate::oracle::folder::sha256;
 
 /// One part of the corpus a spec describes. Where the corpus knows no parts, all of it, whichever part is asked for.
 ///

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use super::{TrainSpec, Trained};
-use crate::data::write_atomically;
+use crate::data::{sha256, write_atomically, write_json};
 use crate::error::{Error, Result, in_line};
 use crate::flow::weights::Storage;
-use crate::oracle::info::{DESCRIPTION, OracleInfo, StorageDrift, TrainingRecord, WEIGHTS, preprocessing, sha256};
+use crate::oracle::info::{DESCRIPTION, OracleInfo, StorageDrift, TrainingRecord, WEIGHTS, preprocessing};
 
 /// What there is to know about a trained flow whose weights are stored in that format; their hash is still to be filled in.
 pub(crate) fn describe(
@@ -69,8 +69,6 @@ pub fn write(
     let mut info = describe(spec, trained, spec.storage, device, finished, drift);
     info.weights_sha256 = sha256(&bytes);
     write_atomically(&folder.join(WEIGHTS), |file| file.write_all(&bytes))?;
-    let path = folder.join(DESCRIPTION);
-    let text = serde_json::to_vec_pretty(&info).map_err(|e| Error::file(&path, e.to_string()))?;
-    write_atomically(&path, |file| file.write_all(&text))?;
+    write_json(&folder.join(DESCRIPTION), &info)?;
     Ok(info)
 }

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use super::describe::describe;
 use super::publish::today;
 use super::{TrainSpec, Trained};
-use crate::data::{WHOLE, read_bounded, read_bytes, write_atomically};
+use crate::data::{WHOLE, read_bounded, read_bytes, sha256, write_atomically, write_json};
 use crate::error::{Error, Result};
 use crate::flow::weights::Storage;
-use crate::oracle::folder::{DESCRIPTION, OracleInfo, WEIGHTS, sha256};
+use crate::oracle::folder::{DESCRIPTION, OracleInfo, WEIGHTS};
 
 /// Name of that oracle's folder inside a run folder.
 pub const SO_FAR: &str = "best-so-far";
@@ -27,9 +27,7 @@ pub(super) fn keep(run: &Path, spec: &TrainSpec, best: &Trained, device: &str) -
     info.weights_sha256 = sha256(&bytes);
     info.name = format!("{} after epoch {}", spec.name, best.epoch);
     write_atomically(&run.join(BEST), |file| file.write_all(&bytes))?;
-    let path = run.join(BEST_INFO);
-    let text = serde_json::to_vec_pretty(&info).map_err(|e| Error::file(&path, e.to_string()))?;
-    write_atomically(&path, |file| file.write_all(&text))
+    write_json(&run.join(BEST_INFO), &info)
 }
 
 /// Writes the best epoch so far as an oracle folder inside `run` and returns that folder. The run may be going on: nothing of it

@@ -10,10 +10,10 @@
 
 use std::path::{Path, PathBuf};
 
-use super::super::files::{keep, read_json, write_json, write_summary};
-use super::super::folder::{RESULT, SPEC};
+use super::super::files::{SPEC, write_spec, write_summary};
+use super::super::folder::RESULT;
 use super::super::status::{State, Status};
-use crate::data::{Kind, nothing_else_in, read_text, sweep_parts};
+use crate::data::{read_json, read_text, sweep_parts, write_json};
 use crate::error::{Error, Result};
 use crate::experiment::HardnessSpec;
 use crate::experiment::hardness::{CorpusResult, Ranking, Trouble};
@@ -86,12 +86,7 @@ impl HardnessFolder {
     /// # Errors
     /// When the folder holds another run or something else, or cannot be written.
     pub fn write_spec(path: &Path, spec: &HardnessSpec) -> Result<PathBuf> {
-        nothing_else_in(path, Some(Kind::Run))?;
-        std::fs::create_dir_all(path).map_err(|e| Error::io(path, e))?;
-        let file = path.join(SPEC);
-        let text = toml::to_string_pretty(spec).map_err(|e| Error::file(&file, e.to_string()))?;
-        keep(&file, text)?;
-        Ok(file)
+        write_spec(path, spec)
     }
 
     /// Whether a folder looks like a ranking of corpora.

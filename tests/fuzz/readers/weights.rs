@@ -7,12 +7,12 @@ use bayescope::classifier::onnx::Normalisation;
 use bayescope::classifier::{
     Architecture, Asked, CheckpointClassifier, CheckpointOptions, ClassifierConfig, Saved, Trainee, TrainingSpec,
 };
-use bayescope::data::ImageShape;
+use bayescope::data::{ImageShape, sha256_of_file};
 use bayescope::error::{Error, Result};
 use bayescope::events::silent;
 use bayescope::flow::Precision;
 use bayescope::flow::import::read_checkpoint;
-use bayescope::flow::weights::{HostTensor, Storage, Weights, sha256};
+use bayescope::flow::weights::{HostTensor, Storage, Weights};
 use bayescope::oracle::folder as oracle_folder;
 use bayescope::units::Seed;
 use burn::tensor::Device;
@@ -134,7 +134,7 @@ fn fuzz_oracle_folder() {
         let path = files.path().join(&flow.name);
         std::fs::write(&path, &flow.bytes).unwrap();
         let (mut info, _) = oracle_folder::read(path.to_str().unwrap()).unwrap();
-        info.weights_sha256 = sha256(&path, &mut |_| ControlFlow::Continue(())).unwrap();
+        info.weights_sha256 = sha256_of_file(&path, &mut |_| ControlFlow::Continue(())).unwrap();
         let text = serde_json::to_vec_pretty(&info).unwrap();
         wholes.push(Whole::new("oracle.json", Form::Text, text).beside("weights.safetensors", flow.bytes));
     }

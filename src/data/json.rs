@@ -1,0 +1,50 @@
+//! JSON files: written whole or not at all, read whole or found missing.
+
+use std::io;
+use std::path::Path;
+
+use serde::{Serialize, de::DeserializeOwned};
+
+use super::source::read_bytes;
+use super::write::write_atomically;
+use crate::error::{Error, Result};
+
+/// How often a file is opened that other machines replace.
+const READS: usize = 3;
+
+/// The bytes of a file that other machines may replace: one that was replaced between opening and reading is opened again.
+pub(super) fn read_replaced(path: &Path) -> io::Result<Vec<u8>> {
+    let stale = |e: &io::Error| e.kind() == io::ErrorKind::StaleNetworkFileHandle;
+    let mut read = read_bytes(path);
+    for _ in 1..READS {
+        if !read.as_ref().is_err_and(stale) {
+            break;
+        }
+        read = read_bytes(path);
+    }
+    read
+}
+
+/// Reads a JSON file; `None` where there is none.
+///
+/// # Errors
+/// Names a file that is there and cannot be read.
+pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
+    match read_replaced(path) {
+        Ok(text) => {
+            serde_json::from_slice(&text).map(Some).map_err(|e| Error::file(path, format!("cannot be read: {e}")))
+        }
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(Error::io(path, e)),
+    }
+}
+
+/// Writes a JSON file atomically, indented: people read it too. Same value, same bytes.
+///
+/// # Errors
+/// Names the file.
+pub fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
+    let mut text = serde_json::to_vec_pretty(value).map_err(|e| Error::file(path, e.to_string()))?;
+    text.push(b'\n');
+    write_atomically(path, |file| file.write_all(&text))
+}

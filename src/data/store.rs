@@ -1,0 +1,202 @@
+//! A work that takes long, in a folder: begun once, stopped at any moment, and gone on with to the same bytes.
+//!
+//! ```text
+//! DIR/TICKET        what was asked for, written first: another work is refused
+//! DIR/.parts/       pieces, each written whole; gone when the work is done
+//! DIR/.parts/lock   held by the process at work
+//! ```
+//!
+//! `export` and `validate` are made so. The images of a run are [`Pieces`] without a ticket of their own. What differs takes the ticket
+//! alone: a run (its cells are folders, in which several processes work at once), posteriors at scale (a log) and training (checkpoints).
+
+use std::fs::File;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use serde::{Serialize, de::DeserializeOwned};
+
+use super::alone::alone;
+use super::json::{read_json, write_json};
+use super::kinds::{Kind, nothing_else_in};
+use super::parts::{is_vacant, sweep_parts};
+use super::ticket::{Ticket, another, settle};
+use crate::error::{Error, Result};
+
+/// Where pieces lie.
+pub const PARTS: &str = ".parts";
+/// Held among them by the process at work.
+const LOCK: &str = "lock";
+
+/// A kind of work, and what people and files call it.
+#[derive(Debug, Clone, Copy)]
+pub struct StoreKind {
+    /// Name of its ticket.
+    pub ticket: &'static str,
+    /// What it is: `export`.
+    pub work: &'static str,
+    /// What it makes: `dataset`.
+    pub result: &'static str,
+    /// What its folder is known as.
+    pub folder: Option<Kind>,
+}
+
+impl StoreKind {
+    /// Whether a folder has its ticket.
+    pub fn is_begun(&self, folder: &Path) -> bool {
+        folder.join(self.ticket).is_file()
+    }
+}
+
+/// Pieces of a work by name. Without a folder nothing is kept.
+#[derive(Debug)]
+pub struct Store {
+    parts: Option<PathBuf>,
+    /// What is made of them.
+    result: &'static str,
+}
+
+impl Store {
+    /// The store of a folder whose ticket nobody looks at; of none, one that keeps nothing.
+    pub fn of(folder: Option<&Path>, kind: &StoreKind) -> Self {
+        Self { parts: folder.map(|folder| folder.join(PARTS)), result: kind.result }
+    }
+
+    /// Takes a folder: a new one, or one in which this very work was begun.
+    ///
+    /// # Errors
+    /// When the folder holds something else, another work of the kind (says what differs), or cannot be written.
+    pub fn begin<S: Serialize + DeserializeOwned>(folder: &Path, kind: &StoreKind, ticket: &Ticket<S>) -> Result<Self> {
+        if !kind.is_begun(folder) {
+            nothing_else_in(folder, kind.folder)?;
+            std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
+            // Another process may have come in.
+            if !is_vacant(folder, PARTS)? && !kind.is_begun(folder) {
+                return Err(Error::file(folder, format!("is not empty; choose a new folder for the {}", kind.result)));
+            }
+        }
+        let path = folder.join(kind.ticket);
+        settle(&path, ticket, |found| another(&path, kind.work, (found, ticket), &[]))?;
+        Ok(Self::of(Some(folder), kind))
+    }
+
+    /// Makes the folder of the pieces, and keeps others out of it for as long as the result lives. What killed processes left
+    /// unfinished goes. The process that was waited for may have completed the work, and removed its pieces: look first.
+    ///
+    /// # Errors
+    /// When another process is at work, or the system refuses.
+    pub fn lock(&self) -> Result<Option<File>> {
+        let Some(parts) = &self.parts else { return Ok(None) };
+        std::fs::create_dir_all(parts).map_err(|e| Error::io(parts, e))?;
+        let busy = format!("another process is writing this {}: wait for it, or stop it", self.result);
+        let lock = alone(&parts.join(LOCK), &busy)?;
+        sweep_parts(parts);
+        Ok(Some(lock))
+    }
+
+    /// A piece: read where it is there and can be, otherwise made and written.
+    ///
+    /// # Errors
+    /// As `make` and `write`.
+    pub fn piece<T>(
+        &self,
+        name: &str,
+        read: impl FnOnce(&Path) -> Option<T>,
+        make: impl FnOnce() -> Result<T>,
+        write: impl FnOnce(&Path, &T) -> Result<()>,
+    ) -> Result<T> {
+        let Some(path) = self.parts.as_ref().map(|parts| parts.join(name)) else { return make() };
+        if let Some(kept) = path.is_file().then(|| read(&path)).flatten() {
+            return Ok(kept);
+        }
+        let made = make()?;
+        write(&path, &made)?;
+        Ok(made)
+    }
+
+    /// A piece that is written as JSON.
+    ///
+    /// # Errors
+    /// As `make`; names a file that cannot be written.
+    pub fn value<T: Serialize + DeserializeOwned>(&self, name: &str, make: impl FnOnce() -> Result<T>) -> Result<T> {
+        self.piece(name, |path| read_json(path).ok().flatten(), make, |path, value| write_json(path, value))
+    }
+
+    /// Removes the pieces: what they were kept for is complete, whether they can be removed or not.
+    pub fn finish(&self) {
+        let Some(parts) = self.parts.as_ref().filter(|parts| parts.exists()) else { return };
+        // Not held while the folder goes: some systems do not remove what is open.
+        if let Err(error) = self.lock().map(drop).and_then(|()| remove_folder(parts)) {
+            let result = self.result;
+            tracing::warn!("the {result} is complete, but the pieces it was made of could not be removed: {error}");
+        }
+    }
+}
+
+/// Items in numbered pieces, a file each (or several, by their endings). Writers write a file whole or not at all.
+#[derive(Debug, Clone)]
+pub struct Pieces {
+    /// Where they lie.
+    pub folder: PathBuf,
+    /// What their names begin with.
+    pub prefix: String,
+    /// Digits of the number of the first item in a name, at least.
+    pub digits: usize,
+    /// Items in all.
+    pub items: usize,
+    /// Items of a piece; fewer in the last one.
+    pub each: usize,
+}
+
+impl Pieces {
+    /// Running numbers of the items of every piece.
+    pub fn ranges(&self) -> impl Iterator<Item = Range<usize>> + use<> {
+        let (each, items) = (self.each, self.items);
+        (0..items).step_by(each).map(move |first| first..items.min(first + each))
+    }
+
+    /// The file of a piece with that ending.
+    pub fn file(&self, range: &Range<usize>, ending: &str) -> PathBuf {
+        let Self { folder, prefix, digits, .. } = self;
+        folder.join(format!("{prefix}{:0digits$}.{ending}", range.start))
+    }
+
+    /// The pieces that are still to be made, in order. A file that is not `sound` (path, items) goes. Each is looked at when it is asked
+    /// for: what another process has made by then is not made again.
+    pub fn missing<'a>(
+        &'a self,
+        ending: &'a str,
+        sound: impl Fn(&Path, usize) -> bool + 'a,
+    ) -> impl Iterator<Item = Range<usize>> + 'a {
+        self.ranges().filter(move |range| {
+            let file = self.file(range, ending);
+            if !file.is_file() {
+                return true;
+            }
+            let sound = sound(&file, range.len());
+            if !sound {
+                // One that cannot be removed is told of by who writes it.
+                let _ = std::fs::remove_file(&file);
+            }
+            !sound
+        })
+    }
+
+    /// Removes the folder with all pieces.
+    ///
+    /// # Errors
+    /// Names it.
+    pub fn remove(&self) -> Result<()> {
+        remove_folder(&self.folder)
+    }
+}
+
+/// Removes a folder that may be gone already.
+fn remove_folder(folder: &Path) -> Result<()> {
+    match std::fs::remove_dir_all(folder) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(Error::io(folder, e)),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests;
