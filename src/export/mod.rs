@@ -15,6 +15,7 @@
 //! | `rounded`, `depth` | pictures of samples and what rounding does to posteriors; the same over all depths |
 //! | `arrays`, `parquet`, `pictures` | the files |
 //! | `manifest` | `dataset.json` and the card beside it |
+//! | `task` | what the window and the command line run |
 
 mod arrays;
 mod depth;
@@ -23,6 +24,7 @@ mod parquet;
 mod pictures;
 mod pieces;
 mod rounded;
+mod task;
 
 use std::fs::File;
 use std::path::Path;
@@ -41,6 +43,7 @@ use crate::units::Seed;
 
 pub use depth::{COSTLY_NATS, Depth, DepthCost, DepthCurve, depth_curve};
 pub use manifest::{Manifest, SplitRecord};
+pub use task::{ExportDataset, MeasureDepth};
 
 use pieces::Pieces;
 

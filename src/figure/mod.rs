@@ -41,6 +41,17 @@ pub use svg::svg;
 pub use table::{Column, Table, Value, fixed};
 pub use ticks::{Tick, minor_ticks, number, ticks};
 
+/// What was found, with its figures and tables.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Illustrated<T> {
+    /// What was found.
+    pub found: T,
+    /// Its figures.
+    pub figures: Vec<Figure>,
+    /// Its tables.
+    pub tables: Vec<Table>,
+}
+
 /// One picture with everything a reader needs to judge it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]

@@ -12,6 +12,7 @@ use crate::device::DeviceChoice;
 use crate::oracle::folder::{DESCRIPTION, FLOWS};
 use crate::oracle::train::TrainSpec;
 use crate::run::{Held, SPEC};
+use crate::task::Task;
 use crate::worker::fetch::FetchRequest;
 use crate::worker::judged_images::WorstBy;
 use crate::worker::protocol::{Job, JobId};
@@ -183,6 +184,13 @@ pub enum Command {
     ClearLog,
     /// Close the window.
     Quit,
+}
+
+impl Command {
+    /// Has the engine carry a task out.
+    pub fn task(task: impl Task) -> Self {
+        Self::Submit(Box::new(Job::task(task)))
+    }
 }
 
 /// What dropped, typed or chosen paths stand for.

@@ -3,7 +3,6 @@
 use crate::data::write_atomically;
 use crate::device::DeviceChoice;
 use crate::events::silent;
-use crate::gui::session::ledger::of_figure;
 use crate::oracle::provenance::{Machine, keep};
 use crate::provenance::Made;
 use std::path::PathBuf;
@@ -23,6 +22,7 @@ use super::session::log::Level;
 use super::wishes::{cancel, submit};
 use super::{inspector, looks, panels, readout};
 use crate::judge::write_report;
+use crate::run::JudgeModels;
 use crate::worker::judged_images::{JudgedImagesRequest, WorstBy};
 use crate::worker::protocol::Job;
 
@@ -287,10 +287,13 @@ impl App {
 
     /// Writes the report of the last judgement.
     fn write_report(&mut self, ctx: &egui::Context, folder: PathBuf) {
-        let view = self.session.exchange.judge.as_ref();
-        if let Some((report, figure)) = view.and_then(|view| Some((view.report.clone()?, view.figures.first()?))) {
-            self.making = Some(of_figure("report on classifiers", Some(&folder), &figure.provenance));
-            self.saving = background::save_with(ctx, folder, move |folder| write_report(folder, &report).map(drop));
+        let report = self.session.tasks.get::<JudgeModels>().and_then(|view| view.report);
+        if let Some((report, figure)) =
+            report.as_ref().and_then(|report| Some((report.clone(), report.figures.first()?)))
+        {
+            self.making = Some(Made::of_lines("report on classifiers", Some(&folder), &figure.provenance));
+            self.saving =
+                background::save_with(ctx, folder, move |folder| write_report(folder, &report.found).map(drop));
         }
     }
 
@@ -298,7 +301,8 @@ impl App {
         let Some(info) = &self.session.oracle else {
             return self.session.notify(Level::Warning, "There is no world yet: open an oracle first.");
         };
-        let report = self.session.exchange.judge.as_ref().and_then(|view| view.report.as_ref());
+        let report = self.session.tasks.get::<JudgeModels>().and_then(|view| view.report);
+        let report = report.as_ref().map(|report| &report.found);
         let Some((report, verdict)) = report.and_then(|report| Some((report, report.models.get(model)?))) else {
             return;
         };

@@ -10,7 +10,6 @@ use super::command::{Command, RunCommand};
 use super::panels;
 use super::prompt::{Kind, Prompt};
 use super::runs::{Done, run_command};
-use super::session::ledger::of_figure;
 use super::session::log::Level;
 use super::session::runs::{EstimateView, Standing};
 use super::theme::Theme;
@@ -19,6 +18,7 @@ use crate::data::write_atomically;
 use crate::error::Result;
 use crate::experiment::{ExperimentSpec, PRESETS};
 use crate::figure::{Figure, Look, Table};
+use crate::provenance::Made;
 use crate::run::hardness::HardnessFolder;
 use crate::run::{Format, RunFolder, write_figures};
 use crate::worker::cell_images::{CellImages, CellImagesRequest};
@@ -93,7 +93,7 @@ impl App {
                     // Its first lines say where it comes from.
                     let said = text.lines().filter_map(|line| line.strip_prefix("# ")?.split_once(": "));
                     let said: Vec<_> = said.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-                    self.making = Some(of_figure("points of a plot", Some(&path), &said));
+                    self.making = Some(Made::of_lines("points of a plot", Some(&path), &said));
                     self.saving = background::save_text(ctx, path, text);
                 }
             }
@@ -105,7 +105,8 @@ impl App {
             RunCommand::SaveFigureTo(path) => {
                 let dark = Theme::of_window(ctx).is_dark();
                 if let Some((figure, format)) = self.runs.figure.take() {
-                    self.making = Some(of_figure(format!("figure: {}", figure.title), Some(&path), &figure.provenance));
+                    self.making =
+                        Some(Made::of_lines(format!("figure: {}", figure.title), Some(&path), &figure.provenance));
                     self.saving = background::save_with(ctx, path, move |path| {
                         // Printed pages are light, whatever the window is; a picture on the screen is as it was seen.
                         let look = Look { dark: dark && format == Format::Png, ..Look::default() };
@@ -122,7 +123,7 @@ impl App {
                 let of = self.runs.figures_of.take();
                 if let Some((figures, tables, name)) = of.and_then(|folder| self.figures_of(&folder)) {
                     let said = figures.first().map_or(&[][..], |figure| &figure.provenance);
-                    self.making = Some(of_figure(format!("figures and tables of {name}"), Some(&path), said));
+                    self.making = Some(Made::of_lines(format!("figures and tables of {name}"), Some(&path), said));
                     self.saving = background::save_with(ctx, path, move |path| {
                         write_figures(&figures, &tables, path, &name).map(drop)
                     });

@@ -33,6 +33,7 @@
 //! | `status`, `metrics`, `trained` | where a cell stands, its course, its classifier |
 //! | `worst`, `bought` | images of a cell: those it knows least of, those it bought |
 //! | `figures` | figures and tables with their provenance |
+//! | `judge` | task: classifiers judged, those of runs among them |
 //! | `slurm` | job arrays |
 
 mod bought;
@@ -43,6 +44,7 @@ mod files;
 mod folder;
 pub mod hardness;
 mod held;
+mod judge;
 mod metrics;
 mod picked;
 mod pools;
@@ -58,6 +60,7 @@ pub use execute::{Computer, OnDevice, RunEvent, Share, execute, execute_on};
 pub use figures::{Format, write_figures};
 pub use folder::{Planned, RunFolder, SPEC};
 pub use held::Held;
+pub use judge::JudgeModels;
 pub use metrics::{Line, read as read_metrics};
 pub use status::{State, Status};
 pub use trained::checkpoints;

@@ -16,6 +16,7 @@
 //! | `verdict` | the figures |
 //! | `drawn`, `tables`, `report` | pictures, tables, the folder |
 //! | `precision` | a world on a device beside itself in 64 bits |
+//! | `task` | what the window and the command line run |
 
 mod drawn;
 mod embedded;
@@ -26,6 +27,7 @@ mod real;
 mod report;
 mod spot;
 mod tables;
+mod task;
 #[cfg(test)]
 mod tests;
 mod verdict;
@@ -49,6 +51,7 @@ pub use real::Corpus;
 pub use report::write_report;
 pub use spot::OnTheSpot;
 pub use tables::tables;
+pub use task::{ComparePrecision, ValidateOracle};
 pub use verdict::{ClassTexture, Fidelity, Pair, Pairs};
 
 use kept::Kept;

@@ -1,12 +1,10 @@
 //! Jobs: the same functions the command line calls, with the worker's sink.
 
 mod experiment;
-mod export;
 mod hardness;
-mod judge;
 mod save;
 mod sink;
-mod validate;
+mod task;
 mod walk;
 
 use std::ops::ControlFlow;
@@ -93,13 +91,7 @@ fn perform(channels: &Channels, desk: &mut Desk, id: JobId, control: &Arc<Contro
             experiment::carry_out(channels, desk, id, control, spec.as_deref(), &folder)
         }
         Job::Rank(request) => hardness::carry_out(channels, desk, id, control, &request),
-        Job::Export { spec, folder } => export::carry_out(channels, desk, id, control, &spec, &folder),
-        Job::Validate { spec, folder } => validate::carry_out(channels, desk, id, control, &spec, &folder),
-        Job::ComparePrecision { images, settings } => {
-            validate::precision((channels, desk, id, control), images, &settings)
-        }
-        Job::MeasureDepth { samples, settings } => validate::depth((channels, desk, id, control), samples, &settings),
-        Job::Judge(request) => judge::carry_out(channels, desk, id, control, &request),
+        Job::Task(task) => task::carry_out(channels, desk, id, control, &task),
         Job::Estimate { spec, folder } => experiment::estimate_time(channels, desk, id, control, &spec, &folder),
         Job::Walk(request) => walk::set_out(channels, desk, id, control, &request),
         Job::SaveWalk { path, settings } => walk::save(channels, desk, &path, &settings),

@@ -17,11 +17,8 @@ use crate::data::fetch::Fetched;
 use crate::device::{DeviceChoice, DeviceReport, ImageSource, Latency, Products};
 use crate::events::Progress;
 use crate::experiment::WorstImage;
-use crate::export::Manifest;
-use crate::figure::{Figure, Table};
 use crate::flow::Evidence;
 use crate::flow::sampling::SamplerOptions;
-use crate::judge::Report;
 use crate::oracle::folder::OracleInfo;
 use crate::oracle::posterior::Posterior;
 use crate::oracle::precision::PrecisionReport;
@@ -31,10 +28,10 @@ use crate::oracle::world::{SampleSpec, Settings};
 use crate::provenance::Made;
 use crate::run::hardness::HardnessEvent;
 use crate::run::{Estimate, RunEvent};
+use crate::task::News;
 use crate::units::{ClassId, Tau};
-use crate::validate::{Comparison, Pairs, Validation};
 
-pub use job::{Job, JudgeRequest, Outcome};
+pub use job::{Job, Outcome};
 
 /// Which gallery the user looks at. A newer one replaces an older one; the worker stops the older between two batches.
 #[derive(Debug, Clone, PartialEq)]
@@ -281,16 +278,13 @@ pub enum Event {
     },
     /// Something was given away: a line for the exactness ledger.
     Made(Box<Made>),
-    /// A dataset is complete.
-    Exported(JobId, Box<Manifest>),
-    /// The oracle was compared with real images.
-    Validated(JobId, Box<(Validation, Option<Pairs>)>),
-    /// The world on this device was compared with itself in 64 bits.
-    Compared(Box<Comparison>),
-    /// What pictures of the world keep, as a table and a figure.
-    Depth(Box<(Table, Figure)>),
-    /// Classifiers were judged.
-    Judged(JobId, Box<Report>),
+    /// A task tells something.
+    Task {
+        /// The job.
+        id: JobId,
+        /// What.
+        news: News,
+    },
     /// A mirror did not give a file of a corpus; the next one is asked, if there is one.
     MirrorFailed {
         /// The job.

@@ -6,18 +6,17 @@ use eframe::egui::{self, Button, Ui};
 
 use super::fields::{number, path};
 use crate::data::Split;
-use crate::export::{ExportSpec, Format, Manifest, SplitRecord};
+use crate::export::{ExportDataset, ExportSpec, Format, Manifest, SplitRecord};
 use crate::gui::background::Purpose;
 use crate::gui::command::{Command, export_command};
 use crate::gui::context::{Cx, Panel};
 use crate::gui::format;
-use crate::gui::session::export::ExportView;
+use crate::gui::session::tasks::TaskView;
 use crate::gui::start::start_button;
 use crate::gui::theme::{Badge, Theme};
 use crate::gui::widgets::{empty_state, fact, facts, heading, hint, on_its_way};
 use crate::measure::Estimate;
 use crate::units::Seed;
-use crate::worker::protocol::Job;
 
 /// The panel's name in saved layouts.
 pub const ID: &str = "export";
@@ -53,8 +52,8 @@ impl Panel for ExportPanel {
         egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
             self.form(ui, cx);
             let session = cx.session;
-            match &session.exchange.export {
-                Some(view) => result(ui, cx, view),
+            match session.tasks.get() {
+                Some(view) => result(ui, cx, &view),
                 None => empty_state(
                     ui,
                     "No dataset made yet",
@@ -145,12 +144,7 @@ impl ExportPanel {
     }
 
     fn buttons(&self, ui: &mut Ui, cx: &mut Cx) {
-        let running = cx
-            .session
-            .exchange
-            .export
-            .as_ref()
-            .is_some_and(|view| cx.session.jobs.active().any(|job| job.id == view.job));
+        let running = cx.session.tasks.get::<ExportDataset>().is_some_and(|view| view.under_way());
         let ready = self.ready(cx);
         let why = match (&ready, running) {
             (_, true) => "An export is going on: cancel it first, or wait.".to_owned(),
@@ -167,7 +161,7 @@ impl ExportPanel {
                     cx.commands.push(Command::CopyText(export_command(&spec, &folder)));
                 }
                 if started {
-                    cx.commands.push(Command::Submit(Box::new(Job::Export { spec: Box::new(spec), folder })));
+                    cx.commands.push(Command::task(ExportDataset { spec, folder }));
                 }
             }
             if !why.is_empty() {
@@ -199,19 +193,20 @@ const FORMATS: [(Format, &str, &str); 4] = [
 ];
 
 /// How the export goes, or what was made.
-fn result(ui: &mut Ui, cx: &mut Cx, view: &ExportView) {
-    let place = view.folder.display().to_string();
-    if let Some(why) = &view.trouble {
+fn result(ui: &mut Ui, cx: &mut Cx, view: &TaskView<'_, ExportDataset>) {
+    let folder = &view.task.folder;
+    let place = folder.display().to_string();
+    if let Some(why) = view.trouble() {
         ui.colored_label(Theme::of(ui).error(), why);
         return;
     }
-    match (&view.manifest, cx.session.jobs.get(view.job)) {
+    match (&view.report, cx.session.jobs.get(view.job)) {
         (Some(manifest), _) => {
-            made(ui, manifest, &view.folder);
+            made(ui, manifest, folder);
             ui.add_space(8.0);
             let judge = ui.button("Judge a classifier on it");
             if judge.on_hover_text("Opens the panel My classifier with this dataset").clicked() {
-                cx.view.picked = Some((Purpose::JudgeData, view.folder.clone()));
+                cx.view.picked = Some((Purpose::JudgeData, folder.clone()));
                 cx.commands.push(Command::ShowPanel(super::judge::ID));
             }
         }

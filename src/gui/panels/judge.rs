@@ -14,13 +14,14 @@ use crate::gui::command::{Command, evaluate_command};
 use crate::gui::context::{Cx, Panel};
 use crate::gui::figures::Drawings;
 use crate::gui::glossary;
-use crate::gui::session::judge::JudgeView;
+use crate::gui::session::tasks::TaskView;
 use crate::gui::start::start_button;
 use crate::gui::theme::{Badge, Theme};
 use crate::gui::widgets::{empty_state, heading, hint, on_its_way};
 use crate::judge::{Candidate, ReadOptions, Report};
+use crate::run::JudgeModels;
+use crate::units::Seed;
 use crate::worker::judged_images::WorstBy;
-use crate::worker::protocol::{Job, JudgeRequest};
 
 /// What stands in a field that a file's own word fills.
 const AS_SAID: &str = "as its file says";
@@ -68,8 +69,8 @@ impl Panel for JudgePanel {
         egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
             self.form(ui, cx);
             let session = cx.session;
-            match &session.exchange.judge {
-                Some(view) => self.result(ui, cx, view),
+            match session.tasks.get() {
+                Some(view) => self.result(ui, cx, &view),
                 None => empty_state(
                     ui,
                     "Nothing judged yet",
@@ -169,7 +170,7 @@ impl JudgePanel {
     }
 
     /// What the fields say, or what is wrong with them.
-    fn ready(&self) -> Result<JudgeRequest, String> {
+    fn ready(&self) -> Result<JudgeModels, String> {
         let place = |text: &str| std::path::absolute(text.trim()).map_err(|error| error.to_string());
         if self.dataset.trim().is_empty() {
             return Err("Give the folder of an exported dataset.".into());
@@ -193,16 +194,11 @@ impl JudgePanel {
         if candidates.is_empty() {
             return Err("Give a file of predictions or a network.".into());
         }
-        Ok(JudgeRequest { dataset: place(&self.dataset)?, split: Split::Test, candidates })
+        Ok(JudgeModels { dataset: place(&self.dataset)?, split: Split::Test, candidates, seed: Seed(0) })
     }
 
     fn buttons(&self, ui: &mut Ui, cx: &mut Cx) {
-        let running = cx
-            .session
-            .exchange
-            .judge
-            .as_ref()
-            .is_some_and(|view| cx.session.jobs.active().any(|job| job.id == view.job));
+        let running = cx.session.tasks.get::<JudgeModels>().is_some_and(|view| view.under_way());
         let ready = self.ready();
         let why = match (&ready, running) {
             (_, true) => "A judgement is on its way.".to_owned(),
@@ -217,7 +213,7 @@ impl JudgePanel {
                     cx.commands.push(Command::CopyText(evaluate_command(&request)));
                 }
                 if judge {
-                    cx.commands.push(Command::Submit(Box::new(Job::Judge(Box::new(request)))));
+                    cx.commands.push(Command::task(request));
                 }
             }
             if !why.is_empty() {
@@ -226,21 +222,21 @@ impl JudgePanel {
         });
     }
 
-    fn result(&mut self, ui: &mut Ui, cx: &mut Cx, view: &JudgeView) {
-        if let Some(why) = &view.trouble {
+    fn result(&mut self, ui: &mut Ui, cx: &mut Cx, view: &TaskView<'_, JudgeModels>) {
+        if let Some(why) = view.trouble() {
             ui.add(Label::new(RichText::new(why).color(Theme::of(ui).error())).wrap());
         }
         let Some(report) = &view.report else {
             return match cx.session.jobs.get(view.job) {
                 Some(job) if !job.ended() => on_its_way(ui, job, "Pause and cancel below, in the list of jobs."),
-                _ if view.trouble.is_none() => hint(ui, "Stopped: press 'Judge' again."),
+                _ if view.trouble().is_none() => hint(ui, "Stopped: press 'Judge' again."),
                 _ => {}
             };
         };
         let about = "Posteriors are exact; figures of the test images have 95 % intervals over these";
         heading(ui, "The Bayes gap", Some((Badge::Estimated, about)));
-        alarms(ui, report);
-        worst(ui, cx, report);
+        alarms(ui, &report.found);
+        worst(ui, cx, &report.found);
         ui.horizontal_wrapped(|ui| {
             path(ui, cx, "Folder of the report", &mut self.report, Purpose::ReportFolder);
             let write = ui.add_enabled(!self.report.trim().is_empty(), Button::new("Write report"));
@@ -250,8 +246,8 @@ impl JudgePanel {
                 cx.commands.push(Command::WriteReport(PathBuf::from(self.report.trim())));
             }
         });
-        view.tables.iter().for_each(|table| grid(ui, table));
-        for (i, figure) in view.figures.iter().enumerate() {
+        report.tables.iter().for_each(|table| grid(ui, table));
+        for (i, figure) in report.figures.iter().enumerate() {
             one(ui, cx, figure, |ui| self.drawings.show(ui, i, figure));
         }
     }

@@ -3,19 +3,17 @@
 mod answers;
 pub mod bayes;
 pub mod exchange;
-pub mod export;
 pub mod far;
 pub mod fetch;
 pub mod gallery;
 pub mod hardness;
 pub mod jobs;
-pub mod judge;
 pub mod ledger;
 pub mod log;
 mod outside;
 pub mod runs;
+pub mod tasks;
 pub mod train;
-pub mod validate;
 pub mod walk;
 
 use std::collections::BTreeMap;
@@ -28,6 +26,7 @@ use crate::oracle::folder::OracleInfo;
 use crate::oracle::precision::PrecisionReport;
 use crate::oracle::train::SO_FAR;
 use crate::oracle::world::Settings;
+use crate::run::JudgeModels;
 use crate::worker::bayes::protocol::Answer;
 use crate::worker::protocol::{Asked, Event, EvidenceMap, Inspection, Job, JobId, Outcome, RunningPosterior};
 
@@ -41,6 +40,7 @@ use ledger::Ledger;
 use log::{Level, Log, Notice};
 pub use outside::External;
 use runs::Runs;
+use tasks::Tasks;
 use train::TrainHistory;
 use walk::WalkHistory;
 
@@ -79,7 +79,9 @@ pub struct Session {
     pub runs: Runs,
     /// The ranking of corpora that the panel Hardness shows.
     pub hardness: Option<RankingView>,
-    /// What is taken away and brought back.
+    /// Tasks, by their type.
+    pub tasks: Tasks,
+    /// What is fetched, and what is shown of a judgement.
     pub exchange: Exchange,
     /// What is known of the Bayes error.
     pub bayes: BayesFigures,
@@ -174,11 +176,11 @@ impl Session {
             Job::SendWalk { .. } => self.external_paths.clear(),
             Job::Experiment { folder, .. } => self.runs.begin(id, folder),
             Job::Rank(request) => self.hardness = Some(RankingView::begin(id, request.folder.clone())),
-            Job::Judge(_)
-            | Job::Export { .. }
-            | Job::Validate { .. }
-            | Job::ComparePrecision { .. }
-            | Job::MeasureDepth { .. } => self.exchange.submitted(id, job),
+            Job::Task(task) => {
+                // What was said of its images was of the judgement before.
+                self.exchange.images.take_if(|_| task.get::<JudgeModels>().is_some());
+                self.tasks.begin(id, task.clone());
+            }
             Job::Walk(request) => self.walk = Some(WalkHistory::begin(id, (**request).clone())),
             _ => {}
         }
@@ -229,13 +231,9 @@ impl Session {
                 }
             }
             Event::Made(made) => self.ledger.add(*made),
-            event @ (Event::Judged(..)
-            | Event::Validated(..)
-            | Event::Compared(..)
-            | Event::Depth(..)
-            | Event::Exported(..)
-            | Event::MirrorFailed { .. }
-            | Event::Fetched(..)) => self.exchanged(event),
+            Event::Task { id, news } => self.tasks.take(id, news),
+            Event::MirrorFailed { id, mirror, cause } => self.exchange.refused(id, mirror, cause),
+            Event::Fetched(id, fetched) => self.exchange.fetched(id, fetched),
             Event::Run { id, event } => self.runs.take(id, *event),
             Event::Estimated { id, estimates } => self.runs.estimated(id, estimates),
             Event::Looked(look) => self.runs.looked(*look),
@@ -278,7 +276,7 @@ impl Session {
             self.running = None;
             self.external = None;
             self.walk = None;
-            self.exchange.forget_world();
+            self.tasks.forget_world();
             self.bayes.forget_world();
         }
         // The engine keeps images from outside only as long as the oracle stays where it is.
@@ -314,6 +312,7 @@ impl Session {
         if let Some(view) = self.hardness.as_mut().filter(|view| view.job == id) {
             view.ended(&outcome);
         }
+        self.tasks.ended(id, &outcome);
         self.exchange.ended(id, &outcome);
         self.train.ended(id, &outcome);
         if let Some(walk) = self.walk.as_mut().filter(|walk| walk.job == id) {

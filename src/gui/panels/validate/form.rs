@@ -13,8 +13,7 @@ use crate::gui::start::start_button;
 use crate::gui::theme::Theme;
 use crate::gui::widgets::{heading, hint};
 use crate::units::Seed;
-use crate::validate::{FeatureChoice, OnTheSpot, ValidateSpec};
-use crate::worker::protocol::Job;
+use crate::validate::{FeatureChoice, OnTheSpot, ValidateOracle, ValidateSpec};
 
 /// The fields.
 pub struct Form {
@@ -140,8 +139,7 @@ impl Form {
     }
 
     fn buttons(&self, ui: &mut Ui, cx: &mut Cx) {
-        let view = cx.session.exchange.validate.as_ref();
-        let running = view.is_some_and(|view| cx.session.jobs.active().any(|job| job.id == view.job));
+        let running = cx.session.tasks.get::<ValidateOracle>().is_some_and(|view| view.under_way());
         let ready = self.ready(cx);
         let why = match (&ready, running) {
             (_, true) => "A validation is on its way.".to_owned(),
@@ -156,7 +154,7 @@ impl Form {
                     cx.commands.push(Command::CopyText(validate_command(&spec, Path::new(&folder))));
                 }
                 if start {
-                    cx.commands.push(Command::Submit(Box::new(Job::Validate { spec: Box::new(spec), folder })));
+                    cx.commands.push(Command::task(ValidateOracle { spec, folder: Some(folder) }));
                 }
             }
             if !why.is_empty() {
