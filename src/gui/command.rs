@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 
 use crate::device::DeviceChoice;
 use crate::oracle::folder::{DESCRIPTION, FLOWS};
-use crate::oracle::train::TrainSpec;
 use crate::run::{Held, SPEC};
 use crate::task::Task;
 use crate::worker::fetch::FetchRequest;
@@ -118,8 +117,6 @@ pub enum Command {
     Connect(DeviceChoice),
     /// World samples or images from outside.
     ShowSource(Source),
-    /// Start a training run.
-    Train(Box<TrainSpec>, PathBuf),
     /// Open the best epoch so far of the run in a folder.
     UseCheckpoint(PathBuf),
     /// Ask for a path in the desktop's own dialog.

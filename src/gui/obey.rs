@@ -134,9 +134,6 @@ impl App {
             Command::OpenOracle(name) => self.open_oracle(name),
             Command::OpenPaths(paths) => self.open_paths(paths),
             Command::SaveTo(path) => self.save_to(path),
-            Command::Train(spec, folder) => {
-                submit(self.engine.as_ref(), &mut self.session, Job::Train { spec, folder })
-            }
             Command::UseCheckpoint(run) => {
                 let id = self.engine.use_checkpoint(run.clone());
                 self.session.adopts(id, &run);

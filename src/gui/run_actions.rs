@@ -11,16 +11,16 @@ use super::panels;
 use super::prompt::{Kind, Prompt};
 use super::runs::{Done, run_command};
 use super::session::log::Level;
-use super::session::runs::{EstimateView, Standing};
+use super::session::runs::Standing;
 use super::theme::Theme;
 use super::wishes::submit;
 use crate::data::write_atomically;
 use crate::error::Result;
 use crate::experiment::{ExperimentSpec, PRESETS};
-use crate::figure::{Figure, Look, Table};
+use crate::figure::{Figure, Illustrated, Look, Table};
 use crate::provenance::Made;
-use crate::run::hardness::HardnessFolder;
-use crate::run::{Format, RunFolder, write_figures};
+use crate::run::hardness::{HardnessFolder, RankCorpora};
+use crate::run::{Format, RunExperiment, RunFolder, write_figures};
 use crate::worker::cell_images::{CellImages, CellImagesRequest};
 use crate::worker::protocol::Job;
 
@@ -30,21 +30,14 @@ impl App {
         match command {
             RunCommand::Start(spec, folder) => {
                 self.show_run(&folder);
-                let job = Job::Experiment { spec: Some(spec), folder };
+                let job = Job::task(RunExperiment { spec: Some(*spec), folder });
                 submit(self.engine.as_ref(), &mut self.session, job);
             }
             RunCommand::Resume(folder) => {
                 self.show_run(&folder);
-                submit(self.engine.as_ref(), &mut self.session, Job::Experiment { spec: None, folder });
+                let job = Job::task(RunExperiment { spec: None, folder });
+                submit(self.engine.as_ref(), &mut self.session, job);
             }
-            RunCommand::Estimate(spec, folder) => {
-                let job = Job::Estimate { spec: spec.clone(), folder };
-                let id = self.engine.submit(job.clone());
-                self.session.submitted(id, &job);
-                let estimate = EstimateView { job: id, spec: *spec, rows: None, trouble: None };
-                self.session.runs.estimate = Some(estimate);
-            }
-            RunCommand::Rank(request) => submit(self.engine.as_ref(), &mut self.session, Job::Rank(request)),
             RunCommand::CopyRanking(spec, folder) => {
                 let device = self.prefs.device;
                 self.copy_written(ctx, move || {
@@ -135,8 +128,10 @@ impl App {
 
     /// Figures, tables and name of what was run in a folder.
     fn figures_of(&self, folder: &Path) -> Option<(Vec<Figure>, Vec<Table>, String)> {
-        if let Some(view) = self.session.hardness.as_ref().filter(|view| view.folder == folder) {
-            return Some((view.figures.clone(), view.tables.clone(), view.found.as_ref()?.name.clone()));
+        let ranking = self.session.tasks.get::<RankCorpora>().filter(|view| view.task.folder == folder);
+        if let Some(view) = ranking {
+            let Illustrated { found, figures, tables } = view.live.found.as_ref()?;
+            return Some((figures.clone(), tables.clone(), found.name.clone()));
         }
         let found = self.session.runs.get(folder)?.found()?;
         Some((found.results.figures.clone(), found.results.tables.clone(), found.spec.name.clone()))

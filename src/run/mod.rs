@@ -33,7 +33,7 @@
 //! | `status`, `metrics`, `trained` | where a cell stands, its course, its classifier |
 //! | `worst`, `bought` | images of a cell: those it knows least of, those it bought |
 //! | `figures` | figures and tables with their provenance |
-//! | `judge` | task: classifiers judged, those of runs among them |
+//! | `task`, `train`, `judge` | tasks: experiments and their time; an oracle trained; classifiers judged, those of runs among them |
 //! | `slurm` | job arrays |
 
 mod bought;
@@ -51,6 +51,8 @@ mod pools;
 pub mod slurm;
 mod stage;
 mod status;
+mod task;
+mod train;
 mod trained;
 mod worst;
 
@@ -63,5 +65,7 @@ pub use held::Held;
 pub use judge::JudgeModels;
 pub use metrics::{Line, read as read_metrics};
 pub use status::{State, Status};
+pub use task::{EstimateTime, RunExperiment};
+pub use train::{EpochPoint, FixedSamples, TrainHistory, TrainOracle};
 pub use trained::checkpoints;
 pub use worst::WorstImages;

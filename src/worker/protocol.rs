@@ -23,11 +23,8 @@ use crate::oracle::folder::OracleInfo;
 use crate::oracle::posterior::Posterior;
 use crate::oracle::precision::PrecisionReport;
 use crate::oracle::running::Running;
-use crate::oracle::train::TrainEvent;
 use crate::oracle::world::{SampleSpec, Settings};
 use crate::provenance::Made;
-use crate::run::hardness::HardnessEvent;
-use crate::run::{Estimate, RunEvent};
 use crate::task::News;
 use crate::units::{ClassId, Tau};
 
@@ -267,15 +264,6 @@ pub enum Event {
         /// How.
         outcome: Outcome,
     },
-    /// A training run reports.
-    Train(Box<TrainEvent>),
-    /// An experiment reports; of its steps only as many as people can follow.
-    Run {
-        /// The job.
-        id: JobId,
-        /// What.
-        event: Box<RunEvent>,
-    },
     /// Something was given away: a line for the exactness ledger.
     Made(Box<Made>),
     /// A task tells something.
@@ -296,15 +284,6 @@ pub enum Event {
     },
     /// A corpus is there.
     Fetched(JobId, Box<Fetched>),
-    /// A ranking of corpora reports.
-    Hardness(JobId, Box<HardnessEvent>),
-    /// How long an experiment will take.
-    Estimated {
-        /// The job.
-        id: JobId,
-        /// By architecture.
-        estimates: Vec<Estimate>,
-    },
     /// Something has changed in a run folder that is watched.
     Looked(Box<RunLook>),
     /// About the Bayes error of the open oracle.

@@ -6,14 +6,12 @@ pub mod exchange;
 pub mod far;
 pub mod fetch;
 pub mod gallery;
-pub mod hardness;
 pub mod jobs;
 pub mod ledger;
 pub mod log;
 mod outside;
 pub mod runs;
 pub mod tasks;
-pub mod train;
 pub mod walk;
 
 use std::collections::BTreeMap;
@@ -26,7 +24,7 @@ use crate::oracle::folder::OracleInfo;
 use crate::oracle::precision::PrecisionReport;
 use crate::oracle::train::SO_FAR;
 use crate::oracle::world::Settings;
-use crate::run::JudgeModels;
+use crate::run::{JudgeModels, RunExperiment};
 use crate::worker::bayes::protocol::Answer;
 use crate::worker::protocol::{Asked, Event, EvidenceMap, Inspection, Job, JobId, Outcome, RunningPosterior};
 
@@ -34,14 +32,12 @@ use bayes::BayesFigures;
 use exchange::Exchange;
 use far::Connection;
 use gallery::Gallery;
-use hardness::RankingView;
 use jobs::Jobs;
 use ledger::Ledger;
 use log::{Level, Log, Notice};
 pub use outside::External;
 use runs::Runs;
 use tasks::Tasks;
-use train::TrainHistory;
 use walk::WalkHistory;
 
 /// What is known of the engine.
@@ -71,14 +67,10 @@ pub struct Session {
     pub stuck: Option<String>,
     /// Jobs.
     pub jobs: Jobs,
-    /// The run of the training panel.
-    pub train: TrainHistory,
     /// The last walk to the boundary.
     pub walk: Option<WalkHistory>,
     /// The run folders of the panel Experiments.
     pub runs: Runs,
-    /// The ranking of corpora that the panel Hardness shows.
-    pub hardness: Option<RankingView>,
     /// Tasks, by their type.
     pub tasks: Tasks,
     /// What is fetched, and what is shown of a judgement.
@@ -169,16 +161,14 @@ impl Session {
                 self.far.asks(id, *choice);
             }
             Job::Classify { paths, .. } => self.external_paths.clone_from(paths),
-            Job::Train { spec, folder } => {
-                self.train = TrainHistory::begin(id, spec.training.epochs, folder.clone());
-            }
             // These images have no files.
             Job::SendWalk { .. } => self.external_paths.clear(),
-            Job::Experiment { folder, .. } => self.runs.begin(id, folder),
-            Job::Rank(request) => self.hardness = Some(RankingView::begin(id, request.folder.clone())),
             Job::Task(task) => {
                 // What was said of its images was of the judgement before.
                 self.exchange.images.take_if(|_| task.get::<JudgeModels>().is_some());
+                if let Some(run) = task.get::<RunExperiment>() {
+                    self.runs.begin(id, &run.folder);
+                }
                 self.tasks.begin(id, task.clone());
             }
             Job::Walk(request) => self.walk = Some(WalkHistory::begin(id, (**request).clone())),
@@ -219,23 +209,20 @@ impl Session {
             Event::JobStarted { id } => self.jobs.started(id),
             Event::JobProgress { id, progress, note } => self.jobs.progressed(id, progress, note, now),
             Event::JobEnded { id, outcome } => return self.ended(id, outcome, now),
-            Event::Train(event) => self.train.take(*event),
             Event::Walk { id, news } => {
                 if let Some(walk) = self.walk.as_mut().filter(|walk| walk.job == id) {
                     walk.take(*news);
                 }
             }
-            Event::Hardness(id, event) => {
-                if let Some(view) = self.hardness.as_mut().filter(|view| view.job == id) {
-                    view.take(*event);
-                }
-            }
             Event::Made(made) => self.ledger.add(*made),
-            Event::Task { id, news } => self.tasks.take(id, news),
+            Event::Task { id, news } => {
+                if let Some(event) = news.event::<RunExperiment>() {
+                    self.runs.take(id, event);
+                }
+                self.tasks.take(id, news);
+            }
             Event::MirrorFailed { id, mirror, cause } => self.exchange.refused(id, mirror, cause),
             Event::Fetched(id, fetched) => self.exchange.fetched(id, fetched),
-            Event::Run { id, event } => self.runs.take(id, *event),
-            Event::Estimated { id, estimates } => self.runs.estimated(id, estimates),
             Event::Looked(look) => self.runs.looked(*look),
             Event::Bayes(answer) => return self.take_bayes(*answer),
             event @ Event::External { .. } => return self.take_outside(event),
@@ -309,12 +296,8 @@ impl Session {
             Outcome::Cancelled => self.log.add(Level::Info, format!("{title}: cancelled")),
             Outcome::Failed(text) => self.notify(Level::Error, text.clone()),
         }
-        if let Some(view) = self.hardness.as_mut().filter(|view| view.job == id) {
-            view.ended(&outcome);
-        }
         self.tasks.ended(id, &outcome);
         self.exchange.ended(id, &outcome);
-        self.train.ended(id, &outcome);
         if let Some(walk) = self.walk.as_mut().filter(|walk| walk.job == id) {
             walk.outcome = Some(outcome.clone());
         }

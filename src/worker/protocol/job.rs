@@ -2,12 +2,9 @@
 
 use std::path::PathBuf;
 
-use super::super::hardness::RankRequest;
 use super::super::walk::WalkRequest;
 use crate::device::DeviceChoice;
-use crate::experiment::ExperimentSpec;
 use crate::flow::sampling::SamplerOptions;
-use crate::oracle::train::TrainSpec;
 use crate::oracle::world::{SampleSpec, Settings};
 use crate::task::{AnyTask, Task};
 
@@ -48,29 +45,6 @@ pub enum Job {
         look: SamplerOptions,
         /// Where to.
         path: PathBuf,
-    },
-    /// Train an oracle in a folder.
-    Train {
-        /// What.
-        spec: Box<TrainSpec>,
-        /// Where.
-        folder: PathBuf,
-    },
-    /// Carry out an experiment in a run folder, or what is left of it.
-    Experiment {
-        /// What; where absent, the folder says.
-        spec: Option<Box<ExperimentSpec>>,
-        /// Where.
-        folder: PathBuf,
-    },
-    /// Rank corpora in a run folder.
-    Rank(RankRequest),
-    /// Time a few steps of every classifier of an experiment.
-    Estimate {
-        /// What.
-        spec: Box<ExperimentSpec>,
-        /// Where it is to run: what is finished there is not counted.
-        folder: PathBuf,
     },
     /// A task of any type.
     Task(AnyTask),
@@ -119,11 +93,6 @@ impl Job {
                 paths => format!("Posterior of {} files", paths.len()),
             },
             Self::Save { path, .. } | Self::SavePictures { path, .. } => format!("Save {}", path.display()),
-            Self::Train { spec, .. } => format!("Train {}", spec.name),
-            Self::Experiment { spec: Some(spec), .. } => format!("Experiment {}", spec.name),
-            Self::Experiment { spec: None, folder } => format!("Resume {}", folder.display()),
-            Self::Estimate { spec, .. } => format!("Estimate {}", spec.name),
-            Self::Rank(request) => request.title(),
             Self::Task(task) => task.title(),
             Self::Walk(_) => "Walk to the boundary".into(),
             Self::SaveWalk { path, .. } => format!("Save the walk to {}", path.display()),

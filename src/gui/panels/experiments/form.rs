@@ -12,17 +12,17 @@ use super::super::fields::{called, number, path, preset, spec_file};
 use crate::error::Result;
 use crate::experiment::{ExperimentSpec, PRESETS};
 use crate::gui::background::Purpose;
-use crate::gui::command::Command;
-use crate::gui::command::RunCommand;
+use crate::gui::command::{Command, RunCommand};
 use crate::gui::context::Cx;
 use crate::gui::format;
 use crate::gui::prefs::Prefs;
 use crate::gui::runs::default_folder;
-use crate::gui::session::runs::EstimateView;
+use crate::gui::session::tasks::TaskView;
 use crate::gui::start::start_button;
 use crate::gui::theme::Theme;
 use crate::gui::widgets::hint;
 use crate::oracle::library;
+use crate::run::EstimateTime;
 use crate::units::Tau;
 use data::DataFields;
 use grid::{list, numbers};
@@ -182,7 +182,8 @@ impl Form {
     fn buttons(&mut self, ui: &mut Ui, cx: &mut Cx) -> bool {
         let ready = self.ready();
         let why = ready.as_ref().err().cloned().unwrap_or_default();
-        let waits = cx.session.runs.estimate.as_ref().is_some_and(EstimateView::pending);
+        let estimated = cx.session.tasks.get::<EstimateTime>();
+        let waits = estimated.as_ref().is_some_and(|view| view.under_way());
         let mut started = false;
         ui.add_space(4.0);
         ui.horizontal_wrapped(|ui| {
@@ -194,16 +195,19 @@ impl Form {
                 "Writes spec and plan into the folder and trains cell after cell. Can be paused, cancelled and resumed";
             let estimate = "Times a few steps of every architecture on this device";
             let copy = "The same on the command line; a spec that is no preset is written to the folder first";
-            type Make = fn(Box<ExperimentSpec>, PathBuf) -> RunCommand;
+            type Make = fn(ExperimentSpec, PathBuf) -> Command;
+            let run: Make = |spec, folder| Command::Run(RunCommand::Start(Box::new(spec), folder));
+            let time: Make = |spec, folder| Command::task(EstimateTime { spec, folder });
+            let copied: Make = |spec, folder| Command::Run(RunCommand::CopyCommand(Box::new(spec), folder));
             let asked: [(bool, Make); 3] = [
-                (start_button(ui, &mut cx.view.start, "Start experiment", start, &why), RunCommand::Start),
-                (button(ui, "Estimate time", estimate, !waits), RunCommand::Estimate),
-                (button(ui, "Copy experiment command", copy, true), RunCommand::CopyCommand),
+                (start_button(ui, &mut cx.view.start, "Start experiment", start, &why), run),
+                (button(ui, "Estimate time", estimate, !waits), time),
+                (button(ui, "Copy experiment command", copy, true), copied),
             ];
             started = asked[0].0 && ready.is_ok();
             if let Ok((spec, folder)) = &ready {
                 let asked = asked.into_iter().filter(|(asked, _)| *asked);
-                let make = |(_, make): (bool, Make)| Command::Run(make(Box::new(spec.clone()), folder.clone()));
+                let make = |(_, make): (bool, Make)| make(spec.clone(), folder.clone());
                 cx.commands.extend(asked.map(make));
             }
         });
@@ -211,8 +215,8 @@ impl Form {
             Err(why) => drop(ui.colored_label(Theme::of(ui).warning(), why)),
             Ok((spec, _)) => size(ui, spec),
         }
-        if let (Some(estimate), Ok((spec, _))) = (&cx.session.runs.estimate, &ready) {
-            estimate_rows(ui, estimate, spec);
+        if let (Some(view), Ok((spec, _))) = (&estimated, &ready) {
+            estimate_rows(ui, view, spec);
         }
         started
     }
@@ -238,17 +242,17 @@ fn size(ui: &mut Ui, spec: &ExperimentSpec) {
     hint(ui, format!("{} cells, {} optimisation steps in all.", format::count(cells.len()), format::count(steps)));
 }
 
-fn estimate_rows(ui: &mut Ui, estimate: &EstimateView, spec: &ExperimentSpec) {
-    if let Some(why) = &estimate.trouble {
+fn estimate_rows(ui: &mut Ui, view: &TaskView<'_, EstimateTime>, spec: &ExperimentSpec) {
+    if let Some(why) = view.trouble() {
         ui.colored_label(Theme::of(ui).error(), why);
     }
-    let Some(rows) = &estimate.rows else {
-        if estimate.pending() {
+    let Some(rows) = &view.report else {
+        if view.under_way() {
             hint(ui, "Timing a few steps of every architecture…");
         }
         return;
     };
-    if estimate.spec != *spec {
+    if view.task.spec != *spec {
         hint(ui, "The estimate was for other fields: estimate again.");
         return;
     }
@@ -260,7 +264,7 @@ fn estimate_rows(ui: &mut Ui, estimate: &EstimateView, spec: &ExperimentSpec) {
             ui.label(RichText::new(title).small().color(Theme::of(ui).weak()));
         }
         ui.end_row();
-        for row in rows {
+        for row in rows.iter() {
             ui.label(row.architecture.label());
             ui.label(format::count(row.parameters));
             ui.label(format::count(row.cells));

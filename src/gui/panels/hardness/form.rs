@@ -16,7 +16,7 @@ use crate::gui::runs::default_folder;
 use crate::gui::start::start_button;
 use crate::gui::theme::Theme;
 use crate::gui::widgets::hint;
-use crate::worker::hardness::RankRequest;
+use crate::run::hardness::RankCorpora;
 
 /// The fields, as they are being edited.
 #[derive(Default)]
@@ -126,8 +126,7 @@ impl Form {
     }
 
     fn buttons(&self, ui: &mut Ui, cx: &mut Cx) {
-        let job = cx.session.hardness.as_ref().map(|view| view.job);
-        let running = cx.session.jobs.active().any(|active| Some(active.id) == job);
+        let running = cx.session.tasks.get::<RankCorpora>().is_some_and(|view| view.under_way());
         let (ready, folder) = (self.ready(), self.place(cx));
         let why = match (&ready, running) {
             (_, true) => "A ranking is going on: cancel it first, or wait.".to_owned(),
@@ -137,14 +136,13 @@ impl Form {
         ui.horizontal_wrapped(|ui| {
             let start = start_button(ui, &mut cx.view.start, "Start ranking", "", &why);
             if let (true, Ok(spec)) = (start, &ready) {
-                let request = RankRequest { spec: Some(Box::new(spec.clone())), folder: folder.clone() };
-                cx.commands.push(Command::Run(RunCommand::Rank(request)));
+                cx.commands.push(Command::task(RankCorpora { spec: Some(spec.clone()), folder: folder.clone() }));
             }
             let given = !self.folder.trim().is_empty() && !running;
             let go_on = ui.add_enabled(given, egui::Button::new("Continue the ranking in this folder"));
             let about = "With the spec in its run.toml, whatever the fields say";
             if go_on.on_hover_text(about).on_disabled_hover_text("Give its folder; one ranking at a time.").clicked() {
-                cx.commands.push(Command::Run(RunCommand::Rank(RankRequest { spec: None, folder: folder.clone() })));
+                cx.commands.push(Command::task(RankCorpora { spec: None, folder: folder.clone() }));
             }
             let copy = ui.add_enabled(ready.is_ok(), egui::Button::new("Copy ranking as command"));
             if let (true, Ok(spec)) = (copy.on_hover_text("Its spec is written to the folder first").clicked(), ready) {

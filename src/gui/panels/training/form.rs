@@ -15,6 +15,7 @@ use crate::gui::start::start_button;
 use crate::gui::theme::Theme;
 use crate::gui::widgets::{heading, hint};
 use crate::oracle::train::{ModelSpec, PRESETS, TarFlowSpec, TrainSpec};
+use crate::run::TrainOracle;
 
 /// σ of a TarFlow's noise where it has been uniform before: that of BLC's ImageNet-64.
 const USUAL_NOISE: f64 = 0.05;
@@ -94,7 +95,11 @@ impl Form {
 
     /// Shows the fields and the buttons.
     pub fn show(&mut self, ui: &mut Ui, cx: &mut Cx) {
-        let running = cx.session.train.job.is_some_and(|job| cx.session.jobs.active().any(|active| active.id == job));
+        let running = cx
+            .session
+            .tasks
+            .get::<TrainOracle>()
+            .is_some_and(|view| cx.session.jobs.active().any(|job| job.id == view.job));
         self.source(ui, cx);
         if let Some(spec) = &mut self.spec {
             numbers(ui, spec, &mut self.tarflow);
@@ -110,7 +115,7 @@ impl Form {
             if start_button(ui, &mut cx.view.start, "Start training", "", &why)
                 && let Ok(spec) = ready
             {
-                cx.commands.push(Command::Train(Box::new(spec), self.folder.trim().into()));
+                cx.commands.push(Command::task(TrainOracle { spec, folder: self.folder.trim().into() }));
             }
             if !why.is_empty() {
                 ui.colored_label(Theme::of(ui).warning(), &why);
@@ -182,7 +187,7 @@ impl Form {
                 match TrainSpec::of_run(&folder) {
                     Ok(spec) => {
                         self.complaint = None;
-                        cx.commands.push(Command::Train(Box::new(spec), folder));
+                        cx.commands.push(Command::task(TrainOracle { spec, folder }));
                     }
                     Err(error) => self.complaint = Some(error.to_string()),
                 }
