@@ -10,12 +10,13 @@
 //! | `scene`, `svg`, `png`, `csv`, `page` | the list of shapes, and what is written from it |
 //! | `layout`, `bounds`, `ticks`, `labels`, `legend` | where everything is |
 //! | `series`, `palette`, `text` | data as shapes; colours and markers; widths and outlines of text |
-//! | `table` | tables |
+//! | `table`, `illustrated` | tables; what was found beside its figures and tables |
 
 use serde::{Deserialize, Deserializer, Serialize};
 
 mod bounds;
 mod csv;
+mod illustrated;
 mod labels;
 mod layout;
 mod legend;
@@ -33,6 +34,7 @@ mod ticks;
 
 pub use bounds::{Frame, Omitted, Slot, bounds, slots};
 pub use csv::{csv, records};
+pub use illustrated::Illustrated;
 pub use layout::scene;
 pub use page::Page;
 pub use palette::{COLOURS, Marker, colour, markers};
@@ -40,17 +42,6 @@ pub use png::png;
 pub use svg::svg;
 pub use table::{Column, Table, Value, fixed};
 pub use ticks::{Tick, minor_ticks, number, ticks};
-
-/// What was found, with its figures and tables.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Illustrated<T> {
-    /// What was found.
-    pub found: T,
-    /// Its figures.
-    pub figures: Vec<Figure>,
-    /// Its tables.
-    pub tables: Vec<Table>,
-}
 
 /// One picture with everything a reader needs to judge it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
