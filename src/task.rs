@@ -114,6 +114,12 @@ pub trait TaskHost {
 
     /// Whether to go on. May block while the task is paused.
     fn check(&mut self) -> ControlFlow<()>;
+
+    /// An image from outside that the window shows, by its running number: world space, CHW, so many numbers. None where no
+    /// window is.
+    fn image_from_outside(&self, _index: usize, _dims: usize) -> Option<Vec<f32>> {
+        None
+    }
 }
 
 /// What a task is given: the open oracle, the device, and its line to whoever carries it out.
@@ -163,6 +169,11 @@ impl<'a, E: Send + Sync + 'static> TaskContext<'a, E> {
     /// Whether to go on.
     pub fn check(&mut self) -> ControlFlow<()> {
         self.host.check()
+    }
+
+    /// [`TaskHost::image_from_outside`].
+    pub fn image_from_outside(&self, index: usize, dims: usize) -> Option<Vec<f32>> {
+        self.host.image_from_outside(index, dims)
     }
 }
 

@@ -15,7 +15,6 @@ use crate::task::Task;
 use crate::worker::fetch::FetchRequest;
 use crate::worker::judged_images::WorstBy;
 use crate::worker::protocol::{Job, JobId};
-use crate::worker::walk::WalkRequest;
 
 use super::background::Purpose;
 use super::prefs::Look;
@@ -155,8 +154,6 @@ pub enum Command {
     SaveCurve,
     /// Save it there.
     SaveCurveTo(PathBuf),
-    /// Walk to the boundary between two classes.
-    WalkToBoundary(Box<WalkRequest>),
     /// Ask where to save the walk.
     SaveWalk,
     /// Save it there.

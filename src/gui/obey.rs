@@ -25,6 +25,7 @@ use crate::judge::write_report;
 use crate::run::JudgeModels;
 use crate::worker::judged_images::{JudgedImagesRequest, WorstBy};
 use crate::worker::protocol::Job;
+use crate::worker::walk::{SaveWalk, WalkToBoundary};
 
 impl App {
     /// Does what was asked; whether there was anything.
@@ -140,9 +141,7 @@ impl App {
             }
             Command::Target(_) | Command::CompareMethods | Command::Figure1 => self.ask_bayes(&command),
             Command::SaveCurve => self.ask_where_to_save_curve(),
-            Command::WalkToBoundary(_) | Command::SaveWalk | Command::SaveWalkTo(_) | Command::SendWalk => {
-                self.walking(command)
-            }
+            Command::SaveWalk | Command::SaveWalkTo(_) | Command::SendWalk => self.walking(command),
             Command::Cancel(id) => cancel(self.engine.as_ref(), &mut self.session, |job| job.id == id),
             Command::CancelAll => cancel(self.engine.as_ref(), &mut self.session, |_| true),
             Command::Halt(halted) => self.view.halted = halted,
@@ -155,19 +154,15 @@ impl App {
     }
 
     fn walking(&mut self, command: Command) {
+        let Some(walked) = self.session.tasks.get::<WalkToBoundary>().and_then(|view| view.report) else {
+            return self.session.notify(Level::Warning, "There is no finished walk: use the panel Walk first.");
+        };
         let job = match command {
-            Command::WalkToBoundary(request) => Job::Walk(request),
-            _ if !self.session.walk.as_ref().is_some_and(|walk| walk.kept) => {
-                return self.session.notify(Level::Warning, "There is no finished walk: use the panel Walk first.");
-            }
             Command::SaveWalk => return self.prompt = Some(Prompt::new(Kind::SaveWalk)),
-            Command::SaveWalkTo(path) => {
-                let walked = self.session.walk.as_ref().map(|walk| walk.request.settings.clone());
-                Job::SaveWalk { path, settings: walked.unwrap_or_else(|| self.prefs.settings()) }
-            }
+            Command::SaveWalkTo(path) => Job::task(SaveWalk { walked, path }),
             _ => {
                 self.bring(panels::gallery::ID);
-                Job::SendWalk { settings: self.prefs.settings() }
+                Job::SendWalk { walked, settings: self.prefs.settings() }
             }
         };
         submit(self.engine.as_ref(), &mut self.session, job);

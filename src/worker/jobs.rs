@@ -74,9 +74,7 @@ fn perform(channels: &Channels, desk: &mut Desk, id: JobId, control: &Arc<Contro
             save::pictures((channels, desk, id, control), (&spec, &indices, &settings), &look, &path)
         }
         Job::Task(task) => task::carry_out(channels, desk, id, control, &task),
-        Job::Walk(request) => walk::set_out(channels, desk, id, control, &request),
-        Job::SaveWalk { path, settings } => walk::save(channels, desk, &path, &settings),
-        Job::SendWalk { settings } => walk::send(channels, desk, id, control, &settings),
+        Job::SendWalk { walked, settings } => walk::send((channels, desk, id, control), &walked, &settings),
         Job::RateAgain { settings } => walk::rate_again(channels, desk, id, control, &settings),
     }
 }

@@ -14,7 +14,7 @@
 //! | `external_images` | images that are not samples of the world |
 //! | `priority` | what computes gives way to the window |
 //! | `far` | another machine's device, while nothing is asked of it |
-//! | `walk` | what is said about walks |
+//! | `walk` | walks to the boundary |
 
 pub mod bayes;
 pub mod cell_images;

@@ -11,7 +11,6 @@ use std::time::Duration;
 
 use super::bayes::protocol::Answer;
 use super::runs::Look as RunLook;
-use super::walk::WalkNews;
 use crate::data::ImageShape;
 use crate::data::fetch::Fetched;
 use crate::device::{DeviceChoice, DeviceReport, ImageSource, Latency, Products};
@@ -306,13 +305,6 @@ pub enum Event {
         own_knobs: bool,
         /// What a classifier says of each; empty where none was asked.
         verdicts: Vec<WorstImage>,
-    },
-    /// A walk came further.
-    Walk {
-        /// The job.
-        id: JobId,
-        /// How.
-        news: Box<WalkNews>,
     },
     /// The newest gallery, inspection or evidence map cannot be had.
     Unanswered {

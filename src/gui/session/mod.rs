@@ -12,7 +12,6 @@ pub mod log;
 mod outside;
 pub mod runs;
 pub mod tasks;
-pub mod walk;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -38,7 +37,6 @@ use log::{Level, Log, Notice};
 pub use outside::External;
 use runs::Runs;
 use tasks::Tasks;
-use walk::WalkHistory;
 
 /// What is known of the engine.
 #[derive(Debug, Default)]
@@ -67,8 +65,6 @@ pub struct Session {
     pub stuck: Option<String>,
     /// Jobs.
     pub jobs: Jobs,
-    /// The last walk to the boundary.
-    pub walk: Option<WalkHistory>,
     /// The run folders of the panel Experiments.
     pub runs: Runs,
     /// Tasks, by their type.
@@ -171,7 +167,6 @@ impl Session {
                 }
                 self.tasks.begin(id, task.clone());
             }
-            Job::Walk(request) => self.walk = Some(WalkHistory::begin(id, (**request).clone())),
             _ => {}
         }
         self.log.add(Level::Info, job.title());
@@ -209,11 +204,6 @@ impl Session {
             Event::JobStarted { id } => self.jobs.started(id),
             Event::JobProgress { id, progress, note } => self.jobs.progressed(id, progress, note, now),
             Event::JobEnded { id, outcome } => return self.ended(id, outcome, now),
-            Event::Walk { id, news } => {
-                if let Some(walk) = self.walk.as_mut().filter(|walk| walk.job == id) {
-                    walk.take(*news);
-                }
-            }
             Event::Made(made) => self.ledger.add(*made),
             Event::Task { id, news } => {
                 if let Some(event) = news.event::<RunExperiment>() {
@@ -262,16 +252,12 @@ impl Session {
             self.evidence = None;
             self.running = None;
             self.external = None;
-            self.walk = None;
             self.tasks.forget_world();
             self.bayes.forget_world();
         }
         // The engine keeps images from outside only as long as the oracle stays where it is.
         if let Some(external) = &mut self.external {
             external.settings = None;
-        }
-        if let Some(walk) = &mut self.walk {
-            walk.kept = false;
         }
         self.precision = None;
         self.stuck = None;
@@ -298,9 +284,6 @@ impl Session {
         }
         self.tasks.ended(id, &outcome);
         self.exchange.ended(id, &outcome);
-        if let Some(walk) = self.walk.as_mut().filter(|walk| walk.job == id) {
-            walk.outcome = Some(outcome.clone());
-        }
         self.jobs.ended(id, outcome, now);
         match (done, opening, switching) {
             (true, true, _) if adopting => Effect::OracleAdopted,

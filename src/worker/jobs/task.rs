@@ -44,4 +44,8 @@ impl TaskHost for Sink<'_> {
     fn check(&mut self) -> ControlFlow<()> {
         Sink::check(self)
     }
+
+    fn image_from_outside(&self, index: usize, dims: usize) -> Option<Vec<f32>> {
+        self.interactive.external_image(index, dims)
+    }
 }

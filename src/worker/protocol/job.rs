@@ -1,8 +1,9 @@
 //! Jobs, as the faces ask for them.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use super::super::walk::WalkRequest;
+use super::super::walk::Walked;
 use crate::device::DeviceChoice;
 use crate::flow::sampling::SamplerOptions;
 use crate::oracle::world::{SampleSpec, Settings};
@@ -48,17 +49,10 @@ pub enum Job {
     },
     /// A task of any type.
     Task(AnyTask),
-    /// Walk from an image to the boundary between two classes.
-    Walk(Box<WalkRequest>),
-    /// Write the last walk to a `.npz` file or a `.png` contact sheet.
-    SaveWalk {
-        /// Where to.
-        path: PathBuf,
-        /// The knobs it was walked at.
-        settings: Settings,
-    },
-    /// The images of the last walk take the place of those from outside.
+    /// The images of a walk take the place of those from outside.
     SendWalk {
+        /// The walk.
+        walked: Arc<Walked>,
         /// The world's knobs.
         settings: Settings,
     },
@@ -94,8 +88,6 @@ impl Job {
             },
             Self::Save { path, .. } | Self::SavePictures { path, .. } => format!("Save {}", path.display()),
             Self::Task(task) => task.title(),
-            Self::Walk(_) => "Walk to the boundary".into(),
-            Self::SaveWalk { path, .. } => format!("Save the walk to {}", path.display()),
             Self::SendWalk { .. } => "Send the walk to the gallery".into(),
             Self::RateAgain { .. } => "Posteriors of the images from outside".into(),
         }
