@@ -115,10 +115,12 @@ pub trait TaskHost {
     /// Whether to go on. May block while the task is paused.
     fn check(&mut self) -> ControlFlow<()>;
 
-    /// An image from outside that the window shows, by its running number: world space, CHW, so many numbers. None where no
-    /// window is.
-    fn image_from_outside(&self, _index: usize, _dims: usize) -> Option<Vec<f32>> {
-        None
+    /// An image from outside that the window shows, by its running number: world space, CHW, so many numbers.
+    ///
+    /// # Errors
+    /// When it is not open, or there is no window.
+    fn image_from_outside(&self, _index: usize, _dims: usize) -> Result<Vec<f32>> {
+        Err(Error::input("there is no window whose images could be meant"))
     }
 }
 
@@ -172,7 +174,10 @@ impl<'a, E: Send + Sync + 'static> TaskContext<'a, E> {
     }
 
     /// [`TaskHost::image_from_outside`].
-    pub fn image_from_outside(&self, index: usize, dims: usize) -> Option<Vec<f32>> {
+    ///
+    /// # Errors
+    /// As there.
+    pub fn image_from_outside(&self, index: usize, dims: usize) -> Result<Vec<f32>> {
         self.host.image_from_outside(index, dims)
     }
 }

@@ -89,7 +89,7 @@ impl App {
             }
             Command::TrainOn(folder) => {
                 self.fetching.close();
-                self.view.picked = Some((Purpose::TrainData, folder));
+                self.view.picked = Some((panels::training::DATA, folder));
                 self.bring(panels::training::ID);
             }
             Command::Submit(job) => submit(self.engine.as_ref(), &mut self.session, *job),
@@ -363,26 +363,7 @@ impl App {
             Purpose::SavePoints(_) => Command::Run(RunCommand::SavePointsTo(first)),
             Purpose::SaveWalk => Command::SaveWalkTo(first),
             Purpose::Save => Command::SaveTo(first),
-            Purpose::TrainSpec
-            | Purpose::TrainFolder
-            | Purpose::TrainData
-            | Purpose::TrainAgain
-            | Purpose::RunSpec
-            | Purpose::RunFolder
-            | Purpose::RunData
-            | Purpose::RunTestData
-            | Purpose::RankSpec
-            | Purpose::RankFolder
-            | Purpose::ExportFolder
-            | Purpose::JudgeData
-            | Purpose::JudgeModel(_)
-            | Purpose::ReportFolder
-            | Purpose::ValidateData
-            | Purpose::ValidateFolder
-            | Purpose::FeatureWeights
-            | Purpose::FidStatistics
-            | Purpose::CorporaFolder
-            | Purpose::RankData(_) => return self.view.picked = Some((purpose, first)),
+            Purpose::Field(field) => return self.view.picked = Some((field, first)),
         };
         self.commands.push(command);
         self.prompt = None;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use eframe::egui::{self, Id, Modal, RichText};
 
 use super::app::App;
-use super::background::{self, Errand, Purpose};
+use super::background::{self, Errand};
 use super::command::{Command, RunCommand};
 use super::panels;
 use super::prompt::{Kind, Prompt};
@@ -46,7 +46,7 @@ impl App {
                 });
             }
             RunCommand::Open(folder) if HardnessFolder::is(&folder) => {
-                self.view.picked = Some((Purpose::RankFolder, folder));
+                self.view.picked = Some((panels::hardness::FOLDER, folder));
                 self.bring(panels::hardness::ID);
             }
             RunCommand::Open(folder) => {

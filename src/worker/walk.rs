@@ -6,7 +6,6 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::interactive::gone;
 use super::protocol::{Subject, Tile};
 use crate::data::ImageShape;
 use crate::error::{Error, Result};
@@ -147,7 +146,7 @@ impl WalkToBoundary {
         let (from, samples) = match &self.from {
             Subject::Sample { spec, index } => (walk::Subject::Sample(*index), spec),
             Subject::External(index) => {
-                let x = cx.image_from_outside(*index, world.shape().dims()).ok_or_else(gone)?;
+                let x = cx.image_from_outside(*index, world.shape().dims())?;
                 (walk::Subject::Image(x), &self.samples)
             }
         };

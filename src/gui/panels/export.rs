@@ -7,7 +7,7 @@ use eframe::egui::{self, Button, Ui};
 use super::fields::{number, path};
 use crate::data::Split;
 use crate::export::{ExportDataset, ExportSpec, Format, Manifest, SplitRecord};
-use crate::gui::background::Purpose;
+use crate::gui::background::{Field, Takes};
 use crate::gui::command::{Command, export_command};
 use crate::gui::context::{Cx, Panel};
 use crate::gui::format;
@@ -17,6 +17,9 @@ use crate::gui::theme::{Badge, Theme};
 use crate::gui::widgets::{empty_state, fact, facts, heading, hint, on_its_way};
 use crate::measure::Estimate;
 use crate::units::Seed;
+
+/// Where it goes.
+const FOLDER: Field = Field::new("export folder", Takes::Folder);
 
 /// The panel's name in saved layouts.
 pub const ID: &str = "export";
@@ -46,7 +49,7 @@ impl Panel for ExportPanel {
     }
 
     fn ui(&mut self, ui: &mut Ui, cx: &mut Cx) {
-        if let Some((_, folder)) = cx.view.picked.take_if(|(purpose, _)| *purpose == Purpose::ExportFolder) {
+        if let Some((_, folder)) = cx.view.picked.take_if(|(field, _)| *field == FOLDER) {
             self.folder = folder.display().to_string();
         }
         egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
@@ -108,7 +111,7 @@ impl ExportPanel {
         });
         let bytes = self.bytes(cx);
         hint(ui, format!("About {} on the disk.", size(bytes)));
-        ui.horizontal_wrapped(|ui| path(ui, cx, "Folder of the dataset", &mut self.folder, Purpose::ExportFolder));
+        ui.horizontal_wrapped(|ui| path(ui, cx, "Folder of the dataset", &mut self.folder, FOLDER));
         self.buttons(ui, cx);
     }
 
@@ -206,7 +209,7 @@ fn result(ui: &mut Ui, cx: &mut Cx, view: &TaskView<'_, ExportDataset>) {
             ui.add_space(8.0);
             let judge = ui.button("Judge a classifier on it");
             if judge.on_hover_text("Opens the panel My classifier with this dataset").clicked() {
-                cx.view.picked = Some((Purpose::JudgeData, folder.clone()));
+                cx.view.picked = Some((super::judge::DATA, folder.clone()));
                 cx.commands.push(Command::ShowPanel(super::judge::ID));
             }
         }

@@ -9,7 +9,7 @@ use super::fields::path;
 use crate::classifier::onnx::{Normalisation, OnnxOptions};
 use crate::classifier::{Architecture, CheckpointOptions};
 use crate::data::Split;
-use crate::gui::background::Purpose;
+use crate::gui::background::{Field, Takes};
 use crate::gui::command::{Command, evaluate_command};
 use crate::gui::context::{Cx, Panel};
 use crate::gui::figures::Drawings;
@@ -22,6 +22,13 @@ use crate::judge::{Candidate, ReadOptions, Report};
 use crate::run::JudgeModels;
 use crate::units::Seed;
 use crate::worker::judged_images::WorstBy;
+
+/// The dataset.
+pub const DATA: Field = Field::new("judged dataset", Takes::Folder);
+/// A model, by its place in the list.
+const MODEL: Field = Field::new("judged model", Takes::Model);
+/// Where the report goes.
+const REPORT: Field = Field::new("report folder", Takes::Folder);
 
 /// What stands in a field that a file's own word fills.
 const AS_SAID: &str = "as its file says";
@@ -85,24 +92,24 @@ impl Panel for JudgePanel {
 
 impl JudgePanel {
     /// Takes a path that came from the desktop's dialog.
-    fn picked(&mut self, picked: &mut Option<(Purpose, PathBuf)>) {
-        let Some((purpose, path)) = picked.take() else { return };
+    fn picked(&mut self, picked: &mut Option<(Field, PathBuf)>) {
+        let Some((field, path)) = picked.take() else { return };
         let text = path.display().to_string();
-        match purpose {
-            Purpose::JudgeData => self.dataset = text,
-            Purpose::JudgeModel(i) if i < self.models.len() => self.models[i] = text,
-            Purpose::ReportFolder => self.report = text,
+        match field {
+            DATA => self.dataset = text,
+            Field { name, place, .. } if name == MODEL.name && place < self.models.len() => self.models[place] = text,
+            REPORT => self.report = text,
             other => *picked = Some((other, path)),
         }
     }
 
     fn form(&mut self, ui: &mut Ui, cx: &mut Cx) {
         heading(ui, "Against the Bayes limit", None);
-        ui.horizontal_wrapped(|ui| path(ui, cx, "Exported dataset", &mut self.dataset, Purpose::JudgeData));
+        ui.horizontal_wrapped(|ui| path(ui, cx, "Exported dataset", &mut self.dataset, DATA));
         let mut gone = None;
         for (i, model) in self.models.iter_mut().enumerate() {
             ui.horizontal_wrapped(|ui| {
-                path(ui, cx, &format!("Model {}", i + 1), model, Purpose::JudgeModel(i));
+                path(ui, cx, &format!("Model {}", i + 1), model, MODEL.at(i));
                 if i > 0 && ui.button("Remove").accessible_name(format!("Remove model {}", i + 1)).clicked() {
                     gone = Some(i);
                 }
@@ -238,7 +245,7 @@ impl JudgePanel {
         alarms(ui, &report.found);
         worst(ui, cx, &report.found);
         ui.horizontal_wrapped(|ui| {
-            path(ui, cx, "Folder of the report", &mut self.report, Purpose::ReportFolder);
+            path(ui, cx, "Folder of the report", &mut self.report, REPORT);
             let write = ui.add_enabled(!self.report.trim().is_empty(), Button::new("Write report"));
             let about = "A page, every figure as SVG and CSV, every table, and everything as JSON";
             let write = write.on_hover_text(about).on_disabled_hover_text("Give the folder of the report first.");

@@ -8,6 +8,7 @@ use crate::events::Progress;
 use crate::task::{AnyTask, Done, News, OpenOracle, TaskHost};
 use crate::worker::channels::Channels;
 use crate::worker::desk::{Desk, Opened};
+use crate::worker::interactive::gone;
 use crate::worker::protocol::{Event, JobId};
 use crate::worker::shared::Control;
 
@@ -45,7 +46,7 @@ impl TaskHost for Sink<'_> {
         Sink::check(self)
     }
 
-    fn image_from_outside(&self, index: usize, dims: usize) -> Option<Vec<f32>> {
-        self.interactive.external_image(index, dims)
+    fn image_from_outside(&self, index: usize, dims: usize) -> Result<Vec<f32>> {
+        self.interactive.external_image(index, dims).ok_or_else(gone)
     }
 }

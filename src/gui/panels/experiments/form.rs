@@ -11,7 +11,7 @@ use eframe::egui::{self, DragValue, RichText, TextEdit, Ui};
 use super::super::fields::{called, number, path, preset, spec_file};
 use crate::error::Result;
 use crate::experiment::{ExperimentSpec, PRESETS};
-use crate::gui::background::Purpose;
+use crate::gui::background::{Field, Purpose, Takes};
 use crate::gui::command::{Command, RunCommand};
 use crate::gui::context::Cx;
 use crate::gui::format;
@@ -27,6 +27,11 @@ use crate::units::Tau;
 use data::DataFields;
 use grid::{list, numbers};
 use kind::{KindFields, Kinds};
+
+/// The spec file.
+const SPEC: Field = Field::new("experiment spec", Takes::Spec);
+/// Where it goes.
+const FOLDER: Field = Field::new("experiment folder", Takes::Folder);
 
 /// The fields, as they are being edited.
 #[derive(Default)]
@@ -51,14 +56,14 @@ type Ready = std::result::Result<(ExperimentSpec, PathBuf), String>;
 
 impl Form {
     /// Takes a path that came from the desktop's dialog.
-    pub fn picked(&mut self, picked: &mut Option<(Purpose, PathBuf)>) {
-        let Some((purpose, path)) = picked.take() else { return };
-        match purpose {
-            Purpose::RunSpec => {
+    pub fn picked(&mut self, picked: &mut Option<(Field, PathBuf)>) {
+        let Some((field, path)) = picked.take() else { return };
+        match field {
+            SPEC => {
                 self.file = path.display().to_string();
                 self.load_file();
             }
-            Purpose::RunFolder => self.folder = path.display().to_string(),
+            FOLDER => self.folder = path.display().to_string(),
             other if self.data.picked(other, &path) => {}
             other => *picked = Some((other, path)),
         }
@@ -141,7 +146,7 @@ impl Form {
         if let Some(description) = self.spec.as_ref().and_then(|spec| spec.description.clone()) {
             hint(ui, description);
         }
-        if spec_file(ui, cx, "Experiment file (.toml)", &mut self.file, Purpose::RunSpec, "Load experiment") {
+        if spec_file(ui, cx, "Experiment file (.toml)", &mut self.file, SPEC, "Load experiment") {
             self.load_file();
         }
     }
@@ -159,7 +164,7 @@ impl Form {
             let field = TextEdit::singleline(&mut self.folder).desired_width(width).hint_text(usual.as_str());
             ui.add(field).labelled_by(label.id).on_hover_text(format!("Where the run goes; {usual} if left empty"));
             if ui.button("Browse…").accessible_name("Browse for: Folder of the experiment").clicked() {
-                cx.commands.push(Command::Browse(Purpose::RunFolder));
+                cx.commands.push(Command::Browse(Purpose::Field(FOLDER)));
             }
         });
     }
@@ -341,9 +346,9 @@ mod tests {
         assert_eq!(form.ready().unwrap().0.grid.train_sizes, [100, 50]);
         form.seeds = String::new();
         assert!(form.ready().unwrap_err().contains("seeds"));
-        form.picked(&mut Some((Purpose::RunSpec, "/nowhere/spec.toml".into())));
+        form.picked(&mut Some((SPEC, "/nowhere/spec.toml".into())));
         assert!(form.complaint.as_ref().is_some_and(|text| text.contains("/nowhere/spec.toml")));
-        form.picked(&mut Some((Purpose::RunFolder, "/runs/mine".into())));
+        form.picked(&mut Some((FOLDER, "/runs/mine".into())));
         form.seeds = "0".into();
         assert_eq!(form.ready().unwrap().1, Path::new("/runs/mine"));
     }
@@ -351,7 +356,7 @@ mod tests {
     #[test]
     fn a_dataset_is_part_of_the_form() {
         let mut form = form();
-        form.picked(&mut Some((Purpose::RunData, "/data/digits".into())));
+        form.picked(&mut Some((data::DATA, "/data/digits".into())));
         assert_eq!(form.ready().unwrap().0.data, None, "the world's own images until somebody chooses");
         form.spec.as_mut().unwrap().data = Some(DataSpec::default());
         let spec = form.ready().unwrap().0;

@@ -17,6 +17,8 @@ use crate::gui::widgets::{badge, empty_state, heading_with, hint};
 use crate::run::hardness::{LiveCorpus, RankCorpora};
 use form::Form;
 
+pub use form::FOLDER;
+
 /// The panel's name in saved layouts.
 pub const ID: &str = "hardness";
 

@@ -20,6 +20,8 @@ use crate::worker::protocol::Outcome;
 use form::Form;
 use sheets::Sheets;
 
+pub use form::DATA;
+
 /// The panel's name in saved layouts.
 pub const ID: &str = "training";
 
