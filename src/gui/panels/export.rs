@@ -14,7 +14,7 @@ use crate::gui::format;
 use crate::gui::session::tasks::TaskView;
 use crate::gui::start::start_button;
 use crate::gui::theme::{Badge, Theme};
-use crate::gui::widgets::{empty_state, fact, facts, heading, hint, on_its_way};
+use crate::gui::widgets::{empty_state, fact, facts, heading, hint, standing};
 use crate::measure::Estimate;
 use crate::units::Seed;
 
@@ -199,22 +199,15 @@ const FORMATS: [(Format, &str, &str); 4] = [
 fn result(ui: &mut Ui, cx: &mut Cx, view: &TaskView<'_, ExportDataset>) {
     let folder = &view.task.folder;
     let place = folder.display().to_string();
-    if let Some(why) = view.trouble() {
-        ui.colored_label(Theme::of(ui).error(), why);
-        return;
-    }
-    match (&view.report, cx.session.jobs.get(view.job)) {
-        (Some(manifest), _) => {
-            made(ui, manifest, folder);
-            ui.add_space(8.0);
-            let judge = ui.button("Judge a classifier on it");
-            if judge.on_hover_text("Opens the panel My classifier with this dataset").clicked() {
-                cx.view.picked = Some((super::judge::DATA, folder.clone()));
-                cx.commands.push(Command::ShowPanel(super::judge::ID));
-            }
-        }
-        (None, Some(job)) if !job.ended() => on_its_way(ui, job, &place),
-        _ => hint(ui, format!("{place} is not complete: start the same export again, and it goes on.")),
+    let stopped = format!("{place} is not complete: start the same export again, and it goes on.");
+    standing(ui, cx.session, view, &place, &stopped);
+    let Some(manifest) = &view.report else { return };
+    made(ui, manifest, folder);
+    ui.add_space(8.0);
+    let judge = ui.button("Judge a classifier on it");
+    if judge.on_hover_text("Opens the panel My classifier with this dataset").clicked() {
+        cx.view.picked = Some((super::judge::DATA, folder.clone()));
+        cx.commands.push(Command::ShowPanel(super::judge::ID));
     }
 }
 

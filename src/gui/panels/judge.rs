@@ -17,7 +17,7 @@ use crate::gui::glossary;
 use crate::gui::session::tasks::TaskView;
 use crate::gui::start::start_button;
 use crate::gui::theme::{Badge, Theme};
-use crate::gui::widgets::{empty_state, heading, hint, on_its_way};
+use crate::gui::widgets::{empty_state, heading, hint, standing};
 use crate::judge::{Candidate, ReadOptions, Report};
 use crate::run::JudgeModels;
 use crate::units::Seed;
@@ -230,16 +230,9 @@ impl JudgePanel {
     }
 
     fn result(&mut self, ui: &mut Ui, cx: &mut Cx, view: &TaskView<'_, JudgeModels>) {
-        if let Some(why) = view.trouble() {
-            ui.add(Label::new(RichText::new(why).color(Theme::of(ui).error())).wrap());
-        }
-        let Some(report) = &view.report else {
-            return match cx.session.jobs.get(view.job) {
-                Some(job) if !job.ended() => on_its_way(ui, job, "Pause and cancel below, in the list of jobs."),
-                _ if view.trouble().is_none() => hint(ui, "Stopped: press 'Judge' again."),
-                _ => {}
-            };
-        };
+        let more = "Pause and cancel below, in the list of jobs.";
+        standing(ui, cx.session, view, more, "Stopped: press 'Judge' again.");
+        let Some(report) = &view.report else { return };
         let about = "Posteriors are exact; figures of the test images have 95 % intervals over these";
         heading(ui, "The Bayes gap", Some((Badge::Estimated, about)));
         alarms(ui, &report.found);

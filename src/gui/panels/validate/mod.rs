@@ -15,7 +15,7 @@ use crate::gui::figures::Drawings;
 use crate::gui::glossary;
 use crate::gui::session::tasks::TaskView;
 use crate::gui::theme::{Badge, Theme};
-use crate::gui::widgets::{empty_state, heading, hint, on_its_way};
+use crate::gui::widgets::{empty_state, heading, hint, standing};
 use crate::validate::{Pairs, ValidateOracle, Validation};
 use crate::worker::protocol::JobId;
 use depth::DepthSection;
@@ -73,19 +73,11 @@ impl Panel for ValidatePanel {
 impl ValidatePanel {
     fn result(&mut self, ui: &mut Ui, cx: &mut Cx, view: &TaskView<'_, ValidateOracle>) {
         let folder = view.task.folder.as_deref().unwrap_or_else(|| Path::new("")).display();
-        if let Some(why) = view.trouble() {
-            ui.add(Label::new(RichText::new(why).color(Theme::of(ui).error())).wrap());
-            if view.report.is_none() {
-                return;
-            }
-        }
-        match (&view.report, cx.session.jobs.get(view.job)) {
-            (Some(report), _) => self.found(ui, cx, report, (view.job, &folder.to_string())),
-            (None, Some(job)) if !job.ended() => {
-                let more = "Pause and cancel below, in the list of jobs; what is computed is kept in the folder.";
-                on_its_way(ui, job, more);
-            }
-            _ => hint(ui, format!("{folder} is not complete: start the same validation again, and it goes on.")),
+        let more = "Pause and cancel below, in the list of jobs; what is computed is kept in the folder.";
+        let stopped = format!("{folder} is not complete: start the same validation again, and it goes on.");
+        standing(ui, cx.session, view, more, &stopped);
+        if let Some(report) = &view.report {
+            self.found(ui, cx, report, (view.job, &folder.to_string()));
         }
     }
 
