@@ -7,7 +7,7 @@
 //!
 //! `units, error → data → flow → oracle → {bayes, measure, classifier} → experiment → run → worker → {cli, gui}`
 //!
-//! `events` and `provenance` stand beside `error`, `device`, `kernels` and `gradients` beside `data`, `figure` beside `measure`. What is
+//! `events` and `provenance` stand beside `error`, `device`, `kernels` and `gradients` beside `data`, `task` behind `oracle`, `figure` beside `measure`. What is
 //! taken away, brought back and compared with nature stands between `classifier` and `worker`: `export`, `judge`, `validate`; `verify` beside
 //! them compares a device with what is right. `measure`
 //! computes without a device: of the crate it imports `units`, `error`, `events` and `kernels` alone, and `classifier` names one function
@@ -36,6 +36,7 @@ pub mod measure;
 pub mod oracle;
 pub mod provenance;
 pub mod run;
+pub mod task;
 pub mod units;
 pub mod validate;
 pub mod verify;

@@ -1,5 +1,7 @@
 //! Exactness travels with the number: how far a figure, a picture or a file can be trusted, and the chain it comes from.
 
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 
 /// How far a number or picture can be trusted.
@@ -83,6 +85,14 @@ pub struct Made {
     /// How far it can be trusted, and why.
     #[serde(flatten)]
     pub provenance: Provenance,
+}
+
+impl Made {
+    /// Something with the lines under a figure.
+    pub fn of_lines(what: impl Into<String>, place: Option<&Path>, said: &[(String, String)]) -> Self {
+        let place = place.map(|place| place.display().to_string());
+        Self { what: what.into(), place, provenance: Provenance::of_lines(said) }
+    }
 }
 
 /// Lines of a ledger as a Markdown list.

@@ -39,6 +39,8 @@ mod stale;
 mod start;
 #[path = "gui/tables.rs"]
 mod tables;
+#[path = "gui/tasks.rs"]
+mod tasks;
 #[path = "gui/tour.rs"]
 mod tour;
 #[path = "gui/training.rs"]

@@ -23,6 +23,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("gradients", &["error", "device", "kernels"]),
     // `bench` measures what the kernels of the host can do at most.
     ("oracle", &["error", "units", "events", "provenance", "device", "gradients", "data", "flow", "kernels"]),
+    // A long job, whoever carries it out: it is given the open oracle and the device.
+    ("task", &["error", "events", "provenance", "device", "oracle"]),
     ("classifier", &["error", "units", "events", "kernels", "device", "gradients", "data", "flow"]),
     ("bayes", &["error", "units", "events", "provenance", "kernels", "data", "flow", "oracle"]),
     ("measure", &["error", "units", "events", "kernels"]),
@@ -41,16 +43,47 @@ const ROOMS: &[(&str, &[&str])] = &[
             "measure",
             "figure",
             "experiment",
+            "task",
         ],
     ),
     ("judge", &["error", "units", "events", "data", "flow", "classifier", "measure", "figure"]),
     (
         "validate",
-        &["error", "units", "events", "provenance", "data", "flow", "oracle", "classifier", "measure", "figure"],
+        &[
+            "error",
+            "units",
+            "events",
+            "provenance",
+            "data",
+            "flow",
+            "oracle",
+            "classifier",
+            "measure",
+            "figure",
+            "task",
+        ],
     ),
-    ("verify", &["error", "units", "events", "device", "data", "flow", "oracle", "classifier", "figure"]),
+    ("verify", &["error", "units", "events", "device", "data", "flow", "oracle", "classifier", "figure", "task"]),
     // The device's name goes into the record of every oracle that a ranking of corpora trains.
-    ("run", &["error", "units", "events", "device", "data", "figure", "flow", "oracle", "classifier", "experiment"]),
+    (
+        "run",
+        &[
+            "error",
+            "units",
+            "events",
+            "provenance",
+            "device",
+            "data",
+            "figure",
+            "flow",
+            "oracle",
+            "classifier",
+            "experiment",
+            // Among the models that are judged are those of runs.
+            "judge",
+            "task",
+        ],
+    ),
 ];
 
 /// Room → what alone of a room beside it it may name.
@@ -73,6 +106,7 @@ const ENGINE: &[&str] = &[
     "data",
     "flow",
     "oracle",
+    "task",
     "bayes",
     "measure",
     "classifier",

@@ -1,36 +1,27 @@
 //! `bayescope evaluate`.
 
-use std::ops::ControlFlow;
-
 use super::args::EvaluateArgs;
 use super::output::{print_json, print_text};
-use super::progress::Bar;
+use super::task::run_task;
 use crate::classifier::CheckpointOptions;
 use crate::classifier::onnx::OnnxOptions;
-use crate::data::Split;
 use crate::device::{DeviceChoice, choose, on_device};
 use crate::error::Result;
-use crate::events::Events;
-use crate::judge::{Candidate, Evaluated, JudgeEvent, Note, ReadOptions, Report, assess, write_report};
-use crate::run::checkpoints;
+use crate::judge::{Candidate, Evaluated, Note, ReadOptions, Report, write_report};
+use crate::run::JudgeModels;
 use crate::units::Seed;
-
-impl Events<JudgeEvent> for Bar {
-    fn emit(&mut self, JudgeEvent { stage, progress }: JudgeEvent) -> ControlFlow<()> {
-        self.set(progress, stage.label());
-        ControlFlow::Continue(())
-    }
-}
 
 /// Judges models.
 pub fn run(args: &EvaluateArgs) -> Result<()> {
-    let candidates = candidates(args)?;
+    let task = JudgeModels {
+        dataset: args.dataset.clone(),
+        split: args.split.into(),
+        candidates: candidates(args),
+        seed: Seed(args.seed),
+    };
     // Nothing else needs the device.
     let device = if args.checkpoint.is_empty() { DeviceChoice::Cpu } else { args.device.device };
-    let report = on_device(choose(device)?, |chosen| {
-        let (split, mut bar) = (Split::from(args.split), Bar::new("judging"));
-        assess(&args.dataset, split, &candidates, Seed(args.seed), &chosen.device, &mut bar)
-    })?;
+    let report = on_device(choose(device)?, |chosen| run_task(&task, None, chosen, "judging"))?.found;
     if let Some(folder) = &args.report {
         write_report(folder, &report)?;
     }
@@ -45,7 +36,7 @@ pub fn run(args: &EvaluateArgs) -> Result<()> {
 }
 
 /// The models that are named.
-fn candidates(args: &EvaluateArgs) -> Result<Vec<Candidate>> {
+fn candidates(args: &EvaluateArgs) -> Vec<Candidate> {
     let read = ReadOptions { kind: args.kind.map(Into::into), name: None };
     let onnx = OnnxOptions {
         input: args.normalisation.clone(),
@@ -62,9 +53,9 @@ fn candidates(args: &EvaluateArgs) -> Result<Vec<Candidate>> {
         normalisation: args.normalisation.clone(),
         side: args.side,
     };
-    let trained = args.checkpoint.iter().map(|path| checkpoints(path)).collect::<Result<Vec<_>>>()?;
-    let trained = trained.into_iter().flatten().map(|path| Candidate::Checkpoint { path, options: options.clone() });
-    Ok(files.chain(networks).chain(trained).collect())
+    let trained =
+        args.checkpoint.iter().map(|path| Candidate::Checkpoint { path: path.clone(), options: options.clone() });
+    files.chain(networks).chain(trained).collect()
 }
 
 fn text(report: &Report, args: &EvaluateArgs) -> String {

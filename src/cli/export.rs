@@ -5,26 +5,19 @@ use std::ops::ControlFlow;
 use super::args::ExportArgs;
 use super::open::{Opened, with_oracle};
 use super::output::print_json;
-use super::progress::Bar;
+use super::task::run_task;
 use crate::bayes::{GaussianClasses, Spec, tau_of_error};
 use crate::data::size_to_tell;
+use crate::device::Chosen;
 use crate::error::{Error, Result};
-use crate::events::Events;
-use crate::export::{ExportEvent, ExportSpec, Format, Manifest, export};
+use crate::export::{ExportDataset, ExportSpec, Format, Manifest};
 use crate::measure::Estimate;
 use crate::oracle::world::Settings;
 use crate::units::{Seed, Smoothing, Tau};
 
-impl Events<ExportEvent> for Bar {
-    fn emit(&mut self, event: ExportEvent) -> ControlFlow<()> {
-        self.set(event.progress, event.stage.label());
-        ControlFlow::Continue(())
-    }
-}
-
 /// Makes a dataset, or goes on with one.
 pub fn run(args: &ExportArgs) -> Result<()> {
-    let manifest = with_oracle(&args.oracle, &args.compute, |opened, _| carry_out(args, opened))?;
+    let manifest = with_oracle(&args.oracle, &args.compute, |opened, chosen| carry_out(args, opened, chosen))?;
     if args.json {
         return print_json(&manifest);
     }
@@ -32,7 +25,7 @@ pub fn run(args: &ExportArgs) -> Result<()> {
     Ok(())
 }
 
-fn carry_out(args: &ExportArgs, opened: &Opened) -> Result<Manifest> {
+fn carry_out(args: &ExportArgs, opened: &Opened, chosen: &Chosen) -> Result<Manifest> {
     let mut formats: Vec<Format> = Vec::new();
     for format in args.format.iter().map(|&format| Format::from(format)) {
         if !formats.contains(&format) {
@@ -46,7 +39,7 @@ fn carry_out(args: &ExportArgs, opened: &Opened) -> Result<Manifest> {
     if let Some(size) = size_to_tell(&args.out, bytes) {
         eprintln!("{size} while it is made");
     }
-    export(&opened.world, &opened.info.weights_sha256, &spec, &args.out, &mut Bar::new("exporting"))
+    run_task(&ExportDataset { spec, folder: args.out.clone() }, Some(opened), chosen, "exporting")
 }
 
 /// The world's knobs; τ by the Bayes error where that is asked for.

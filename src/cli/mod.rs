@@ -29,6 +29,7 @@ mod scale;
 mod serve;
 mod slurm;
 mod spec;
+mod task;
 mod validate;
 mod verify;
 mod version;

@@ -1,39 +1,31 @@
 //! `bayescope oracle validate|precision|depth`.
 
-use std::ops::ControlFlow;
-
 use super::args::{Compute, DeviceArg, PrecisionArg, ValidateArgs, WorldArgs};
 use super::open::{Opened, with_oracle};
 use super::output::{print_json, print_text};
 use super::progress::Bar;
+use super::task::run_task;
 use crate::device::Chosen;
 use crate::error::Result;
-use crate::events::Events;
-use crate::export::depth_curve;
+use crate::export::MeasureDepth;
+use crate::figure::Illustrated;
 use crate::units::Seed;
 use crate::validate::{
-    FeatureChoice, OnTheSpot, Pairs, ValidateEvent, ValidateSpec, Validation, compare_precision, tables, validate,
-    write_report,
+    FeatureChoice, OnTheSpot, Pairs, ValidateOracle, ValidateSpec, Validation, compare_precision, tables,
 };
-
-impl Events<ValidateEvent> for Bar {
-    fn emit(&mut self, event: ValidateEvent) -> ControlFlow<()> {
-        self.set(event.progress, event.stage.label().into());
-        ControlFlow::Continue(())
-    }
-}
 
 /// Validates an oracle.
 pub fn run(args: &ValidateArgs) -> Result<()> {
     let found = with_oracle(&args.oracle, &args.compute, |opened, chosen| carry_out(args, opened, chosen));
-    let (validation, pairs) = found?;
-    if let Some(folder) = &args.report {
-        write_report(folder, &validation, pairs.as_ref())?;
-    }
+    let (validation, _) = found?.found;
     if args.json { print_json(&validation) } else { print_text(&text(&validation, args)) }
 }
 
-fn carry_out(args: &ValidateArgs, opened: &Opened, chosen: &Chosen) -> Result<(Validation, Option<Pairs>)> {
+fn carry_out(
+    args: &ValidateArgs,
+    opened: &Opened,
+    chosen: &Chosen,
+) -> Result<Illustrated<(Validation, Option<Pairs>)>> {
     let spec = ValidateSpec {
         oracle: args.oracle.clone(),
         data: args.data.clone(),
@@ -48,8 +40,7 @@ fn carry_out(args: &ValidateArgs, opened: &Opened, chosen: &Chosen) -> Result<(V
         threshold: args.threshold,
         seed: Seed(args.seed),
     };
-    let folder = args.report.as_deref();
-    validate(&opened.world, &opened.info, &spec, &chosen.device, folder, &mut Bar::new("validating"))
+    run_task(&ValidateOracle { spec, folder: args.report.clone() }, Some(opened), chosen, "validating")
 }
 
 fn text(validation: &Validation, args: &ValidateArgs) -> String {
@@ -104,9 +95,11 @@ pub fn precision(
 /// Measures what pictures keep of a world's posteriors.
 pub fn depth(oracle: &str, samples: usize, world: &WorldArgs, seed: u64, device: DeviceArg, json: bool) -> Result<()> {
     let compute = Compute { device, precision: PrecisionArg::F32 };
-    let found = with_oracle(oracle, &compute, |opened, _| {
+    let report = with_oracle(oracle, &compute, |opened, chosen| {
         let settings = world.settings(opened.world.class_names().len())?;
-        depth_curve(&opened.world, &settings, samples, Seed(seed), &mut Bar::new("comparing pictures"))
+        let task = MeasureDepth { samples, settings, seed: Seed(seed) };
+        run_task(&task, Some(opened), chosen, "comparing pictures")
     })?;
+    let found = report.found;
     if json { print_json(&found) } else { print_text(&found.table().text()) }
 }

@@ -16,6 +16,7 @@
 //! | `rounded`, `depth` | pictures of samples and what rounding does to posteriors; the same over all depths |
 //! | `arrays`, `parquet`, `pictures` | the files |
 //! | `manifest` | `dataset.json` and the card beside it |
+//! | `task` | what the window and the command line run |
 
 mod arrays;
 mod depth;
@@ -25,6 +26,7 @@ mod pictures;
 mod pieces;
 mod rounded;
 mod spec;
+mod task;
 
 use std::path::Path;
 
@@ -37,6 +39,7 @@ use crate::oracle::world::World;
 pub use depth::{COSTLY_NATS, Depth, DepthCost, DepthCurve, depth_curve};
 pub use manifest::{Manifest, SplitRecord};
 pub use spec::{ExportEvent, ExportSpec, Format, Stage};
+pub use task::{ExportDataset, MeasureDepth};
 
 use pieces::SplitImages;
 use spec::Work;

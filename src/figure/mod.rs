@@ -11,10 +11,11 @@
 //! | `scene`, `svg`, `png`, `csv`, `page` | the list of shapes, and what is written from it |
 //! | `layout`, `bounds`, `ticks`, `labels`, `legend` | where everything is |
 //! | `series`, `palette`, `text` | data as shapes; the colours, for the window too, and markers; widths and outlines of text |
-//! | `table` | tables |
+//! | `table`, `illustrated` | tables; what was found beside its figures and tables |
 
 mod bounds;
 mod csv;
+mod illustrated;
 mod labels;
 mod layout;
 mod legend;
@@ -33,6 +34,7 @@ mod ticks;
 
 pub use bounds::{Frame, Omitted, Slot, bounds, slots};
 pub use csv::{Records, csv, records};
+pub use illustrated::Illustrated;
 pub use layout::scene;
 pub use model::{Axis, Figure, Look, Point, Rule, Scale, Series, Style, Way};
 pub use page::Page;

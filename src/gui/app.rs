@@ -27,7 +27,6 @@ use super::prompt::Prompt;
 use super::runs::RunDesk;
 use super::session::Session;
 use super::session::log::Level;
-use super::session::train::TrainHistory;
 use super::theme;
 use super::tour::Tour;
 use super::view::View;
@@ -35,6 +34,7 @@ use super::wishes::Wishes;
 use super::{command, jobs, top_bar, world_card};
 use crate::device::Candidate;
 use crate::flow::Architecture;
+use crate::task::Task;
 use crate::worker::protocol::JobId;
 
 /// Where preferences and layout are kept.
@@ -183,9 +183,9 @@ impl App {
         self.commands.push(command::Command::ShowPanel(id));
     }
 
-    /// Follows a training run of so many epochs in a folder that was submitted elsewhere.
-    pub fn watch_training(&mut self, job: JobId, epochs: usize, folder: PathBuf) {
-        self.session.train = TrainHistory::begin(job, epochs, folder);
+    /// Follows a task that was submitted elsewhere.
+    pub fn watch_task(&mut self, job: JobId, task: impl Task) {
+        self.session.tasks.begin(job, task.into());
     }
 
     /// Sets τ as a hand on the slider would.

@@ -35,46 +35,45 @@ pub enum Purpose {
     FiguresFolder,
     /// A file to save a walk to.
     SaveWalk,
-    /// The spec of a training run.
-    TrainSpec,
-    /// The folder of a training run.
-    TrainFolder,
-    /// The images of a training run.
-    TrainData,
-    /// The folder of a run to go on with.
-    TrainAgain,
-    /// The spec of an experiment.
-    RunSpec,
-    /// The folder of an experiment.
-    RunFolder,
-    /// The training images of an experiment.
-    RunData,
-    /// The test images of an experiment.
-    RunTestData,
-    /// The spec of a ranking of corpora.
-    RankSpec,
-    /// The folder of a ranking.
-    RankFolder,
-    /// The folder of a dataset to be made.
-    ExportFolder,
-    /// The dataset that classifiers are judged on.
-    JudgeData,
-    /// A model that is judged, by its place in the list.
-    JudgeModel(usize),
-    /// Where the report goes.
-    ReportFolder,
-    /// The real images of a validation.
-    ValidateData,
-    /// Where a validation goes.
-    ValidateFolder,
-    /// Weights of a feature net.
-    FeatureWeights,
-    /// Statistics that FID compares with.
-    FidStatistics,
-    /// Where fetched corpora go.
-    CorporaFolder,
-    /// The images of a ranking's corpus, by its place in the list.
-    RankData(usize),
+    /// A field of a form.
+    Field(Field),
+}
+
+/// A path field of a form. Its panel names it, and knows by this name what came back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Field {
+    /// Its name, among all panels.
+    pub name: &'static str,
+    /// Its place in a list of such fields.
+    pub place: usize,
+    /// What it takes.
+    pub takes: Takes,
+}
+
+/// What a path field takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Takes {
+    /// A folder.
+    Folder,
+    /// A spec.
+    Spec,
+    /// Predictions or a network.
+    Model,
+    /// Weights or statistics.
+    Arrays,
+}
+
+impl Field {
+    /// The only field of this name.
+    pub const fn new(name: &'static str, takes: Takes) -> Self {
+        Self { name, place: 0, takes }
+    }
+
+    /// The same at a place in a list.
+    #[must_use]
+    pub const fn at(self, place: usize) -> Self {
+        Self { place, ..self }
+    }
 }
 
 /// An answer on its way from a thread.
@@ -121,6 +120,12 @@ fn pick_file(ctx: &egui::Context, dialog: AsyncFileDialog, purpose: Purpose) -> 
     Errand::start(ctx, "file dialog", move || (purpose, one(block_on(answer))))
 }
 
+/// Asks for a folder.
+fn pick_folder(ctx: &egui::Context, dialog: AsyncFileDialog, purpose: Purpose) -> Errand<Chosen> {
+    let answer = dialog.set_title("Choose a folder").pick_folder();
+    Errand::start(ctx, "file dialog", move || (purpose, one(block_on(answer))))
+}
+
 /// Asks where a file is to go.
 fn save_file(ctx: &egui::Context, dialog: AsyncFileDialog, purpose: Purpose) -> Errand<Chosen> {
     let answer = dialog.save_file();
@@ -143,36 +148,21 @@ pub fn browse(ctx: &egui::Context, purpose: Purpose) -> Errand<Chosen> {
                 (purpose, handles.iter().map(|handle| handle.path().to_owned()).collect())
             })
         }
-        Purpose::OpenFolder
-        | Purpose::TrainFolder
-        | Purpose::TrainData
-        | Purpose::TrainAgain
-        | Purpose::RunFolder
-        | Purpose::RunData
-        | Purpose::FiguresFolder
-        | Purpose::RankFolder
-        | Purpose::ExportFolder
-        | Purpose::JudgeData
-        | Purpose::ReportFolder
-        | Purpose::ValidateData
-        | Purpose::ValidateFolder
-        | Purpose::CorporaFolder
-        | Purpose::RankData(_)
-        | Purpose::RunTestData => {
-            let answer = dialog.set_title("Choose a folder").pick_folder();
-            Errand::start(ctx, "file dialog", move || (purpose, one(block_on(answer))))
-        }
-        Purpose::JudgeModel(_) => {
-            let kinds = ["npz", "npy", "csv", "parquet", "onnx", "safetensors", "pth", "pt", "tar"];
-            pick_file(ctx, dialog.set_title("Choose predictions or a network").add_filter("Models", &kinds), purpose)
-        }
-        Purpose::FeatureWeights | Purpose::FidStatistics => {
-            let kinds = ["pth", "pt", "safetensors", "npz"];
-            pick_file(ctx, dialog.set_title("Choose weights or statistics").add_filter("Arrays", &kinds), purpose)
-        }
-        Purpose::TrainSpec | Purpose::RunSpec | Purpose::RankSpec => {
-            pick_file(ctx, dialog.set_title("Choose a spec").add_filter("TOML", &["toml"]), purpose)
-        }
+        Purpose::OpenFolder | Purpose::FiguresFolder => pick_folder(ctx, dialog, purpose),
+        Purpose::Field(field) => match field.takes {
+            Takes::Folder => pick_folder(ctx, dialog, purpose),
+            Takes::Model => {
+                let kinds = ["npz", "npy", "csv", "parquet", "onnx", "safetensors", "pth", "pt", "tar"];
+                let dialog = dialog.set_title("Choose predictions or a network").add_filter("Models", &kinds);
+                pick_file(ctx, dialog, purpose)
+            }
+            Takes::Arrays => {
+                let kinds = ["pth", "pt", "safetensors", "npz"];
+                let dialog = dialog.set_title("Choose weights or statistics").add_filter("Arrays", &kinds);
+                pick_file(ctx, dialog, purpose)
+            }
+            Takes::Spec => pick_file(ctx, dialog.set_title("Choose a spec").add_filter("TOML", &["toml"]), purpose),
+        },
         Purpose::SaveCurve | Purpose::SavePoints(_) => {
             let (title, name) = match purpose {
                 Purpose::SavePoints(name) => ("Save the points of the plot", name),

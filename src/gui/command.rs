@@ -10,12 +10,11 @@ use std::path::{Path, PathBuf};
 
 use crate::device::DeviceChoice;
 use crate::oracle::folder::{DESCRIPTION, FLOWS};
-use crate::oracle::train::TrainSpec;
 use crate::run::{Held, SPEC};
+use crate::task::Task;
 use crate::worker::fetch::FetchRequest;
 use crate::worker::judged_images::WorstBy;
 use crate::worker::protocol::{Job, JobId};
-use crate::worker::walk::WalkRequest;
 
 use super::background::Purpose;
 use super::prefs::Look;
@@ -119,8 +118,6 @@ pub enum Command {
     Connect(DeviceChoice),
     /// World samples or images from outside.
     ShowSource(Source),
-    /// Start a training run.
-    Train(Box<TrainSpec>, PathBuf),
     /// Open the best epoch so far of the run in a folder.
     UseCheckpoint(PathBuf),
     /// Ask for a path in the desktop's own dialog.
@@ -159,8 +156,6 @@ pub enum Command {
     SaveCurve,
     /// Save it there.
     SaveCurveTo(PathBuf),
-    /// Walk to the boundary between two classes.
-    WalkToBoundary(Box<WalkRequest>),
     /// Ask where to save the walk.
     SaveWalk,
     /// Save it there.
@@ -185,6 +180,13 @@ pub enum Command {
     ClearLog,
     /// Close the window.
     Quit,
+}
+
+impl Command {
+    /// Has the engine carry a task out.
+    pub fn task(task: impl Task) -> Self {
+        Self::Submit(Box::new(Job::task(task)))
+    }
 }
 
 /// What dropped, typed or chosen paths stand for.

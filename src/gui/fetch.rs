@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use eframe::egui::{self, Button, Label, ProgressBar, RichText, ScrollArea, Ui, vec2};
 
-use super::background::Purpose;
+use super::background::{Field, Takes};
 use super::command::{Command, quote};
 use super::context::Cx;
 use super::format;
@@ -16,6 +16,9 @@ use super::widgets::{fact, facts, hint, on_top};
 use crate::data::fetch::{Corpus, catalogue, is_fetched};
 use crate::worker::fetch::FetchRequest;
 use crate::worker::protocol::Outcome;
+
+/// Where it goes.
+const FOLDER: Field = Field::new("corpora folder", Takes::Folder);
 
 /// Widths of the list and of what stands beside it, and their height, points.
 const LIST: f32 = 210.0;
@@ -57,7 +60,7 @@ impl FetchDesk {
 
     /// Paints it.
     pub fn show(&mut self, ctx: &egui::Context, cx: &mut Cx) {
-        if let Some((_, folder)) = cx.view.picked.take_if(|(purpose, _)| *purpose == Purpose::CorporaFolder) {
+        if let Some((_, folder)) = cx.view.picked.take_if(|(field, _)| *field == FOLDER) {
             self.out = folder.display().to_string();
         }
         let mut open = self.open;
@@ -106,7 +109,7 @@ impl FetchDesk {
         ui.label(RichText::new("Terms").strong());
         ui.add(Label::new(corpus.terms).wrap().selectable(true));
         ui.add_space(8.0);
-        ui.horizontal_wrapped(|ui| fields::path(ui, cx, "Folder for corpora", &mut self.out, Purpose::CorporaFolder));
+        ui.horizontal_wrapped(|ui| fields::path(ui, cx, "Folder for corpora", &mut self.out, FOLDER));
         let out = PathBuf::from(self.out.trim());
         let folder = out.join(corpus.name);
         hint(ui, format!("It becomes {}. Nothing is downloaded before you press Fetch.", folder.display()));

@@ -3,7 +3,6 @@
 use crate::data::write_atomically;
 use crate::device::DeviceChoice;
 use crate::events::silent;
-use crate::gui::session::ledger::of_figure;
 use crate::oracle::provenance::{Machine, keep};
 use crate::provenance::Made;
 use std::path::PathBuf;
@@ -23,8 +22,10 @@ use super::session::log::Level;
 use super::wishes::{cancel, submit};
 use super::{inspector, looks, panels, readout};
 use crate::judge::write_report;
+use crate::run::JudgeModels;
 use crate::worker::judged_images::{JudgedImagesRequest, WorstBy};
 use crate::worker::protocol::Job;
+use crate::worker::walk::{SaveWalk, WalkToBoundary};
 
 impl App {
     /// Does what was asked; whether there was anything.
@@ -88,7 +89,7 @@ impl App {
             }
             Command::TrainOn(folder) => {
                 self.fetching.close();
-                self.view.picked = Some((Purpose::TrainData, folder));
+                self.view.picked = Some((panels::training::DATA, folder));
                 self.bring(panels::training::ID);
             }
             Command::Submit(job) => submit(self.engine.as_ref(), &mut self.session, *job),
@@ -135,18 +136,13 @@ impl App {
             Command::OpenOracle(name) => self.open_oracle(name),
             Command::OpenPaths(paths) => self.open_paths(paths),
             Command::SaveTo(path) => self.save_to(path),
-            Command::Train(spec, folder) => {
-                submit(self.engine.as_ref(), &mut self.session, Job::Train { spec, folder })
-            }
             Command::UseCheckpoint(run) => {
                 let id = self.engine.use_checkpoint(run.clone());
                 self.session.adopts(id, &run);
             }
             Command::Target(_) | Command::CompareMethods | Command::Figure1 => self.ask_bayes(&command),
             Command::SaveCurve => self.ask_where_to_save_curve(),
-            Command::WalkToBoundary(_) | Command::SaveWalk | Command::SaveWalkTo(_) | Command::SendWalk => {
-                self.walking(command)
-            }
+            Command::SaveWalk | Command::SaveWalkTo(_) | Command::SendWalk => self.walking(command),
             Command::Cancel(id) => cancel(self.engine.as_ref(), &mut self.session, |job| job.id == id),
             Command::CancelAll => cancel(self.engine.as_ref(), &mut self.session, |_| true),
             Command::Halt(halted) => self.view.halted = halted,
@@ -159,19 +155,15 @@ impl App {
     }
 
     fn walking(&mut self, command: Command) {
+        let Some(walked) = self.session.tasks.get::<WalkToBoundary>().and_then(|view| view.report) else {
+            return self.session.notify(Level::Warning, "There is no finished walk: use the panel Walk first.");
+        };
         let job = match command {
-            Command::WalkToBoundary(request) => Job::Walk(request),
-            _ if !self.session.walk.as_ref().is_some_and(|walk| walk.kept) => {
-                return self.session.notify(Level::Warning, "There is no finished walk: use the panel Walk first.");
-            }
             Command::SaveWalk => return self.prompt = Some(Prompt::new(Kind::SaveWalk)),
-            Command::SaveWalkTo(path) => {
-                let walked = self.session.walk.as_ref().map(|walk| walk.request.settings.clone());
-                Job::SaveWalk { path, settings: walked.unwrap_or_else(|| self.prefs.settings()) }
-            }
+            Command::SaveWalkTo(path) => Job::task(SaveWalk { walked, path }),
             _ => {
                 self.bring(panels::gallery::ID);
-                Job::SendWalk { settings: self.prefs.settings() }
+                Job::SendWalk { walked, settings: self.prefs.settings() }
             }
         };
         submit(self.engine.as_ref(), &mut self.session, job);
@@ -288,10 +280,13 @@ impl App {
 
     /// Writes the report of the last judgement.
     fn write_report(&mut self, ctx: &egui::Context, folder: PathBuf) {
-        let view = self.session.exchange.judge.as_ref();
-        if let Some((report, figure)) = view.and_then(|view| Some((view.report.clone()?, view.figures.first()?))) {
-            self.making = Some(of_figure("report on classifiers", Some(&folder), &figure.provenance));
-            self.saving = background::save_with(ctx, folder, move |folder| write_report(folder, &report).map(drop));
+        let report = self.session.tasks.get::<JudgeModels>().and_then(|view| view.report);
+        if let Some((report, figure)) =
+            report.as_ref().and_then(|report| Some((report.clone(), report.figures.first()?)))
+        {
+            self.making = Some(Made::of_lines("report on classifiers", Some(&folder), &figure.provenance));
+            self.saving =
+                background::save_with(ctx, folder, move |folder| write_report(folder, &report.found).map(drop));
         }
     }
 
@@ -299,7 +294,8 @@ impl App {
         let Some(info) = &self.session.oracle else {
             return self.session.notify(Level::Warning, "There is no world yet: open an oracle first.");
         };
-        let report = self.session.exchange.judge.as_ref().and_then(|view| view.report.as_ref());
+        let report = self.session.tasks.get::<JudgeModels>().and_then(|view| view.report);
+        let report = report.as_ref().map(|report| &report.found);
         let Some((report, verdict)) = report.and_then(|report| Some((report, report.models.get(model)?))) else {
             return;
         };
@@ -369,26 +365,7 @@ impl App {
             Purpose::SavePoints(_) => Command::Run(RunCommand::SavePointsTo(first)),
             Purpose::SaveWalk => Command::SaveWalkTo(first),
             Purpose::Save => Command::SaveTo(first),
-            Purpose::TrainSpec
-            | Purpose::TrainFolder
-            | Purpose::TrainData
-            | Purpose::TrainAgain
-            | Purpose::RunSpec
-            | Purpose::RunFolder
-            | Purpose::RunData
-            | Purpose::RunTestData
-            | Purpose::RankSpec
-            | Purpose::RankFolder
-            | Purpose::ExportFolder
-            | Purpose::JudgeData
-            | Purpose::JudgeModel(_)
-            | Purpose::ReportFolder
-            | Purpose::ValidateData
-            | Purpose::ValidateFolder
-            | Purpose::FeatureWeights
-            | Purpose::FidStatistics
-            | Purpose::CorporaFolder
-            | Purpose::RankData(_) => return self.view.picked = Some((purpose, first)),
+            Purpose::Field(field) => return self.view.picked = Some((field, first)),
         };
         self.commands.push(command);
         self.prompt = None;

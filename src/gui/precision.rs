@@ -8,8 +8,8 @@ use super::figures::Drawings;
 use super::panels::experiments::findings::{grid, one};
 use super::theme::Theme;
 use super::widgets::{empty_state, hint, on_its_way, on_top};
-use crate::validate::IMAGES;
-use crate::worker::protocol::{Job, Outcome};
+use crate::validate::{ComparePrecision, IMAGES};
+use crate::worker::protocol::Outcome;
 
 /// The page, and its figure as it was painted last.
 #[derive(Default)]
@@ -32,28 +32,29 @@ fn content(ui: &mut Ui, drawings: &mut Drawings, cx: &mut Cx) {
         ui,
         "Posteriors are computed in 32 bits with sums over dimensions in 64. Here the very same images are scored once more in 64 bits on the CPU.",
     );
-    let (session, comparing) = (cx.session, cx.session.exchange.comparing.as_ref());
-    let job = comparing.and_then(|(id, _)| session.jobs.active().find(|job| job.id == *id));
+    let (session, view) = (cx.session, cx.session.tasks.get::<ComparePrecision>());
+    let job = view.as_ref().and_then(|view| session.jobs.active().find(|job| job.id == view.job));
+    let report = view.as_ref().and_then(|view| view.last_report.clone());
     buttons(ui, cx, job.is_some());
-    match (job, comparing) {
+    match (job, view.and_then(|view| view.outcome)) {
         (Some(job), _) => on_its_way(ui, job, "Pause and cancel below, in the list of jobs."),
-        (None, Some((_, Some(Outcome::Failed(why))))) => {
+        (None, Some(Outcome::Failed(why))) => {
             ui.add(egui::Label::new(RichText::new(why).color(Theme::of(ui).error())).wrap());
         }
-        (None, Some((_, Some(Outcome::Cancelled)))) => {
-            hint(ui, format!("Stopped: press 'Compare {IMAGES} images' again."))
-        }
-        (None, _) if session.exchange.compared.is_none() => empty_state(
+        (None, Some(Outcome::Cancelled)) => hint(ui, format!("Stopped: press 'Compare {IMAGES} images' again.")),
+        (None, _) if report.is_none() => empty_state(
             ui,
             "Not compared yet",
             "It takes seconds for a small oracle of few classes and grows with both: every class of every image is\nscored in 64 bits on the CPU. Cancel below, in the list of jobs.",
         ),
         (None, _) => {}
     }
-    let Some((table, figure)) = &session.exchange.compared else { return };
+    let Some(report) = report else { return };
     egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
-        grid(ui, table);
-        one(ui, cx, figure, |ui| drawings.show(ui, 0, figure));
+        report.tables.iter().for_each(|table| grid(ui, table));
+        for (i, figure) in report.figures.iter().enumerate() {
+            one(ui, cx, figure, |ui| drawings.show(ui, i, figure));
+        }
     });
 }
 
@@ -64,8 +65,7 @@ fn buttons(ui: &mut Ui, cx: &mut Cx, running: bool) {
         let compare = ui.add_enabled(open && cx.prefs.tau > 0.0 && !running, button);
         let why = if running { "It is being compared." } else { "Open an oracle and choose a τ above 0 first." };
         if compare.on_disabled_hover_text(why).clicked() {
-            let job = Job::ComparePrecision { images: IMAGES, settings: cx.prefs.settings() };
-            cx.commands.push(Command::Submit(Box::new(job)));
+            cx.commands.push(Command::task(ComparePrecision { images: IMAGES, settings: cx.prefs.settings() }));
         }
         let copy = ui.add_enabled(open, egui::Button::new("Copy comparison as command"));
         let copy = copy.on_hover_text("The same on the command line").on_disabled_hover_text("Open an oracle first.");

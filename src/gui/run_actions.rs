@@ -5,22 +5,22 @@ use std::path::{Path, PathBuf};
 use eframe::egui::{self, Id, Modal, RichText};
 
 use super::app::App;
-use super::background::{self, Errand, Purpose};
+use super::background::{self, Errand};
 use super::command::{Command, RunCommand};
 use super::panels;
 use super::prompt::{Kind, Prompt};
 use super::runs::{Done, run_command};
-use super::session::ledger::of_figure;
 use super::session::log::Level;
-use super::session::runs::{EstimateView, Standing};
+use super::session::runs::Standing;
 use super::theme::Theme;
 use super::wishes::submit;
 use crate::data::write_atomically;
 use crate::error::Result;
 use crate::experiment::{ExperimentSpec, PRESETS};
-use crate::figure::{Figure, Look, Table};
-use crate::run::hardness::HardnessFolder;
-use crate::run::{Format, RunFolder, write_figures};
+use crate::figure::{Figure, Illustrated, Look, Table};
+use crate::provenance::Made;
+use crate::run::hardness::{HardnessFolder, RankCorpora};
+use crate::run::{Format, RunExperiment, RunFolder, write_figures};
 use crate::worker::cell_images::{CellImages, CellImagesRequest};
 use crate::worker::protocol::Job;
 
@@ -30,21 +30,14 @@ impl App {
         match command {
             RunCommand::Start(spec, folder) => {
                 self.show_run(&folder);
-                let job = Job::Experiment { spec: Some(spec), folder };
+                let job = Job::task(RunExperiment { spec: Some(*spec), folder });
                 submit(self.engine.as_ref(), &mut self.session, job);
             }
             RunCommand::Resume(folder) => {
                 self.show_run(&folder);
-                submit(self.engine.as_ref(), &mut self.session, Job::Experiment { spec: None, folder });
+                let job = Job::task(RunExperiment { spec: None, folder });
+                submit(self.engine.as_ref(), &mut self.session, job);
             }
-            RunCommand::Estimate(spec, folder) => {
-                let job = Job::Estimate { spec: spec.clone(), folder };
-                let id = self.engine.submit(job.clone());
-                self.session.submitted(id, &job);
-                let estimate = EstimateView { job: id, spec: *spec, rows: None, trouble: None };
-                self.session.runs.estimate = Some(estimate);
-            }
-            RunCommand::Rank(request) => submit(self.engine.as_ref(), &mut self.session, Job::Rank(request)),
             RunCommand::CopyRanking(spec, folder) => {
                 let device = self.prefs.device;
                 self.copy_written(ctx, move || {
@@ -53,7 +46,7 @@ impl App {
                 });
             }
             RunCommand::Open(folder) if HardnessFolder::is(&folder) => {
-                self.view.picked = Some((Purpose::RankFolder, folder));
+                self.view.picked = Some((panels::hardness::FOLDER, folder));
                 self.bring(panels::hardness::ID);
             }
             RunCommand::Open(folder) => {
@@ -93,7 +86,7 @@ impl App {
                     // Its first lines say where it comes from.
                     let said = text.lines().filter_map(|line| line.strip_prefix("# ")?.split_once(": "));
                     let said: Vec<_> = said.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-                    self.making = Some(of_figure("points of a plot", Some(&path), &said));
+                    self.making = Some(Made::of_lines("points of a plot", Some(&path), &said));
                     self.saving = background::save_text(ctx, path, text);
                 }
             }
@@ -105,7 +98,8 @@ impl App {
             RunCommand::SaveFigureTo(path) => {
                 let dark = Theme::of_window(ctx).is_dark();
                 if let Some((figure, format)) = self.runs.figure.take() {
-                    self.making = Some(of_figure(format!("figure: {}", figure.title), Some(&path), &figure.provenance));
+                    self.making =
+                        Some(Made::of_lines(format!("figure: {}", figure.title), Some(&path), &figure.provenance));
                     self.saving = background::save_with(ctx, path, move |path| {
                         // Printed pages are light, whatever the window is; a picture on the screen is as it was seen.
                         let look = Look { dark: dark && format == Format::Png, ..Look::default() };
@@ -122,7 +116,7 @@ impl App {
                 let of = self.runs.figures_of.take();
                 if let Some((figures, tables, name)) = of.and_then(|folder| self.figures_of(&folder)) {
                     let said = figures.first().map_or(&[][..], |figure| &figure.provenance);
-                    self.making = Some(of_figure(format!("figures and tables of {name}"), Some(&path), said));
+                    self.making = Some(Made::of_lines(format!("figures and tables of {name}"), Some(&path), said));
                     self.saving = background::save_with(ctx, path, move |path| {
                         write_figures(&figures, &tables, path, &name).map(drop)
                     });
@@ -134,8 +128,10 @@ impl App {
 
     /// Figures, tables and name of what was run in a folder.
     fn figures_of(&self, folder: &Path) -> Option<(Vec<Figure>, Vec<Table>, String)> {
-        if let Some(view) = self.session.hardness.as_ref().filter(|view| view.folder == folder) {
-            return Some((view.figures.clone(), view.tables.clone(), view.found.as_ref()?.name.clone()));
+        let ranking = self.session.tasks.get::<RankCorpora>().filter(|view| view.task.folder == folder);
+        if let Some(view) = ranking {
+            let Illustrated { found, figures, tables } = view.live.found.as_ref()?;
+            return Some((figures.clone(), tables.clone(), found.name.clone()));
         }
         let found = self.session.runs.get(folder)?.found()?;
         Some((found.results.figures.clone(), found.results.tables.clone(), found.spec.name.clone()))

@@ -6,9 +6,8 @@ use super::command::Command;
 use super::context::Cx;
 use super::panels::experiments::findings::grid;
 use super::theme::Theme;
-use super::widgets::{empty_state, hint, on_its_way, on_top};
-use crate::verify::Report;
-use crate::worker::protocol::{Job, Outcome};
+use super::widgets::{empty_state, hint, on_top, standing};
+use crate::verify::{Report, VerifyDevice};
 
 /// Shows the page while it is open.
 pub fn show(ctx: &egui::Context, open: &mut bool, cx: &mut Cx) {
@@ -20,20 +19,26 @@ fn content(ui: &mut Ui, cx: &mut Cx) {
         ui,
         "Flows and classifiers whose results are known are computed on the device in use, and each must come within the bound that 32 bits have.",
     );
-    let (session, verifying) = (cx.session, cx.session.exchange.verifying.as_ref());
-    let job = verifying.and_then(|(id, _)| session.jobs.active().find(|job| job.id == *id));
-    let report = session.exchange.verified.as_deref();
-    buttons(ui, cx, job.is_some(), report);
-    match (job, verifying) {
-        (Some(job), _) => on_its_way(ui, job, "Pause and cancel below, in the list of jobs."),
-        (None, Some((_, Some(Outcome::Cancelled)))) => hint(ui, "Stopped: press 'Verify' again."),
-        (None, Some((_, Some(Outcome::Failed(why))))) if report.is_none() => said(ui, why, true),
-        (None, _) if report.is_none() => empty_state(
+    let (session, view) = (cx.session, cx.session.tasks.get::<VerifyDevice>());
+    let report = view.as_ref().and_then(|view| view.report.clone());
+    buttons(ui, cx, view.as_ref().is_some_and(|view| view.under_way()), report.as_deref());
+    match &view {
+        // What failed says so in its report.
+        Some(view) if report.is_none() => {
+            standing(
+                ui,
+                session,
+                view,
+                "Pause and cancel below, in the list of jobs.",
+                "Stopped: press 'Verify' again.",
+            );
+        }
+        Some(_) => {}
+        None => empty_state(
             ui,
             "Not verified yet",
             "It takes seconds on a processor; a graphics card compiles its kernels first.\nThe gallery waits while a case computes.",
         ),
-        (None, _) => {}
     }
     let Some(report) = report else { return };
     said(ui, &report.sentence, !report.passed);
@@ -50,7 +55,7 @@ fn buttons(ui: &mut Ui, cx: &mut Cx, running: bool, report: Option<&Report>) {
     ui.horizontal_wrapped(|ui| {
         let verify = ui.add_enabled(!running, egui::Button::new("Verify"));
         if verify.on_disabled_hover_text("It is being verified.").clicked() {
-            cx.commands.push(Command::Submit(Box::new(Job::Verify)));
+            cx.commands.push(Command::task(VerifyDevice));
         }
         let copy = ui.add_enabled(report.is_some(), egui::Button::new("Copy report"));
         let copy = copy.on_hover_text("As JSON, for a bug report").on_disabled_hover_text("Verify the device first.");

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::background::Purpose;
+use super::background::Field;
 use super::data_table::DataTable;
 use super::landmarks::Landmarks;
 use super::prefs::Prefs;
@@ -60,7 +60,7 @@ pub struct View {
     /// The panel *Experiments* was painted in this frame: runs are watched.
     pub experiments_shown: bool,
     /// A path the user chose for a panel's field.
-    pub picked: Option<(Purpose, PathBuf)>,
+    pub picked: Option<(Field, PathBuf)>,
     /// The preset the form of experiments is to be filled with.
     pub preset: Option<&'static str>,
     /// Where the controls lie that the tour points at.

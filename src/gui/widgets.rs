@@ -1,11 +1,14 @@
 //! Small widgets used in several places.
 
-use eframe::egui::{self, RichText, Ui};
+use eframe::egui::{self, Label, RichText, Ui};
 use egui_plot::Plot;
 
 use super::glossary;
+use super::session::Session;
 use super::session::jobs::{JobView, State};
+use super::session::tasks::TaskView;
 use super::theme::{Badge, SECTION_GAP, Theme};
+use crate::task::Task;
 
 /// The mark that says how far a number or picture can be trusted.
 pub fn badge(ui: &mut Ui, badge: Badge, why: &str) {
@@ -87,6 +90,18 @@ pub fn on_its_way(ui: &mut Ui, job: &JobView, more: &str) {
     let note = if job.state == State::Queued { "waiting" } else { job.note.as_str() };
     ui.add(egui::ProgressBar::new(job.fraction().unwrap_or(0.0)).text(note));
     hint(ui, more);
+}
+
+/// How a task stands that has no report yet: why it failed, how far it is, or, where it was stopped, how it goes on. `more` is said
+/// while it is under way.
+pub fn standing<T: Task>(ui: &mut Ui, session: &Session, view: &TaskView<'_, T>, more: &str, stopped: &str) {
+    let job = session.jobs.get(view.job).filter(|job| !job.ended());
+    match (view.trouble(), job) {
+        (Some(why), _) => drop(ui.add(Label::new(RichText::new(why).color(Theme::of(ui).error())).wrap())),
+        (None, _) if view.report.is_some() => {}
+        (None, Some(job)) => on_its_way(ui, job, more),
+        (None, None) => hint(ui, stopped),
+    }
 }
 
 /// What an empty place says.

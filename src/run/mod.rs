@@ -33,6 +33,7 @@
 //! | `status`, `metrics`, `trained` | where a cell stands, its course, its classifier |
 //! | `worst`, `bought` | images of a cell: those it knows least of, those it bought |
 //! | `figures` | figures and tables with their provenance |
+//! | `task`, `train`, `judge` | tasks: experiments and their time; an oracle trained; classifiers judged, those of runs among them |
 //! | `slurm` | job arrays |
 
 mod bought;
@@ -43,12 +44,15 @@ mod files;
 mod folder;
 pub mod hardness;
 mod held;
+mod judge;
 mod metrics;
 mod picked;
 mod pools;
 pub mod slurm;
 mod stage;
 mod status;
+mod task;
+mod train;
 mod trained;
 mod worst;
 
@@ -59,7 +63,10 @@ pub use figures::{Format, write_figures};
 pub use files::SPEC;
 pub use folder::{Planned, RunFolder};
 pub use held::Held;
+pub use judge::JudgeModels;
 pub use metrics::{Line, read as read_metrics};
 pub use status::{State, Status};
+pub use task::{EstimateTime, RunExperiment};
+pub use train::{EpochPoint, FixedSamples, TrainHistory, TrainOracle};
 pub use trained::checkpoints;
 pub use worst::WorstImages;

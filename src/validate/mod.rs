@@ -17,6 +17,7 @@
 //! | `verdict` | the figures |
 //! | `drawn`, `tables`, `report` | pictures, tables, the folder |
 //! | `precision` | a world on a device beside itself in 64 bits |
+//! | `task` | what the window and the command line run |
 
 mod drawn;
 mod embedded;
@@ -28,6 +29,7 @@ mod report;
 mod spec;
 mod spot;
 mod tables;
+mod task;
 #[cfg(test)]
 mod tests;
 mod verdict;
@@ -51,6 +53,7 @@ pub use report::write_report;
 pub use spec::{FEWEST, FeatureChoice, FeatureRecord, Stage, ValidateEvent, ValidateSpec};
 pub use spot::OnTheSpot;
 pub use tables::{READING, tables};
+pub use task::{ComparePrecision, ValidateOracle};
 pub use verdict::{ClassTexture, Fidelity, Pair, Pairs};
 
 use real::{Real, name_of};

@@ -13,6 +13,7 @@
 //! | `filled`, `small` | weights from a formula; small random flows |
 //! | `checks`, `report` | rows and verdicts; the whole, and its file |
 //! | `isolate` | a thread for each case, which may panic or hang |
+//! | `task` | all of it as a task of the window |
 
 mod bounds;
 mod cases;
@@ -24,6 +25,7 @@ mod reference;
 mod report;
 pub mod small;
 mod subject;
+mod task;
 #[cfg(test)]
 mod tests;
 mod training;
@@ -42,6 +44,7 @@ pub use checks::{Row, Verdict};
 use isolate::{Trouble, isolated};
 pub use report::Report;
 use subject::Subject;
+pub use task::VerifyDevice;
 
 /// Longest wait for one case: kernels are compiled at their first use, which takes most of it.
 const LIMIT: Duration = Duration::from_secs(120);

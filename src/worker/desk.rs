@@ -164,15 +164,6 @@ fn settle_world(
     Ok(Opened { name, info, world, prepared: false, measured: false, tuned: false })
 }
 
-/// Opens the world of an experiment, which the window need not show.
-pub fn world_beside(chosen: &Chosen, name: &str, events: &mut dyn Events<Progress>) -> Result<(OracleInfo, World)> {
-    let (info, weights) = folder::read_watched(name, events)?;
-    let world = info.clone().build(weights, &chosen.device, Precision::F32, chosen.batch)?.world;
-    let images = world.batch().next_power_of_two();
-    strategies::recall(world.flow(), &info.weights_sha256, &chosen.report.used.label(), images);
-    Ok((info, world))
-}
-
 /// Opens the best epoch of a run, if that was asked for; tells how it went.
 pub fn open_so_far(channels: &Channels, chosen: &Chosen, interactive: &Interactive) -> Option<Opened> {
     let (id, run) = channels.shared.aside.take()?;

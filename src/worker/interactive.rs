@@ -23,7 +23,6 @@ use crate::error::{Error, Result};
 use crate::events::Events;
 use crate::flow::Decoding;
 use crate::flow::sampling::SamplerOptions;
-use crate::oracle::walk::Walk;
 use crate::oracle::world::{Sample, SampleSpec, Settings, World};
 use gallery::{Gallery, LARGEST_PIECE};
 use inspect::Inspecting;
@@ -42,7 +41,6 @@ pub struct Interactive {
     inspecting: RefCell<Option<Inspecting>>,
     explaining: RefCell<Option<EvidenceRequest>>,
     external: RefCell<Option<ExternalImages>>,
-    walk: RefCell<Option<Arc<Walk>>>,
     kept: RefCell<Kept>,
     /// SHA-256 of the open oracle's weights.
     world: RefCell<String>,
@@ -67,7 +65,6 @@ impl Default for Interactive {
             inspecting: RefCell::new(None),
             explaining: RefCell::new(None),
             external: RefCell::new(None),
-            walk: RefCell::new(None),
             kept: RefCell::default(),
             world: RefCell::default(),
             device: Cell::default(),
@@ -121,7 +118,6 @@ impl Interactive {
         *self.inspecting.borrow_mut() = None;
         *self.explaining.borrow_mut() = None;
         *self.external.borrow_mut() = None;
-        *self.walk.borrow_mut() = None;
         *self.kept.borrow_mut() = Kept::default();
         self.piece.set(FIRST_PIECE.min(self.largest.get()));
         self.cost.set(Duration::ZERO);
@@ -161,16 +157,6 @@ impl Interactive {
     /// Whether a gallery of this world has come to its end.
     pub fn served(&self) -> bool {
         self.served.get()
-    }
-
-    /// Keeps a walk, or none.
-    pub fn keep_walk(&self, walk: Option<Walk>) {
-        *self.walk.borrow_mut() = walk.map(Arc::new);
-    }
-
-    /// The last walk that came to its end.
-    pub fn walk(&self) -> Option<Arc<Walk>> {
-        self.walk.borrow().clone()
     }
 
     /// World-space images of a few samples on show, NCHW, at most `n`.

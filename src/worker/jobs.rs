@@ -1,13 +1,8 @@
 //! Jobs: the same functions the command line calls, with the worker's sink.
 
-mod experiment;
-mod export;
-mod hardness;
-mod judge;
 mod save;
 mod sink;
-mod validate;
-mod verify;
+mod task;
 mod walk;
 
 use std::ops::ControlFlow;
@@ -24,7 +19,6 @@ use crate::error::{Error, Result};
 use crate::events::Progress;
 use crate::flow::preprocess::Dequantisation;
 use crate::oracle::classify::read_input;
-use crate::oracle::train::{ORACLE, train_oracle};
 use sink::{Sink, TELL_EVERY, world_of};
 
 /// Runs one job to its end and tells the outcome.
@@ -79,33 +73,8 @@ fn perform(channels: &Channels, desk: &mut Desk, id: JobId, control: &Arc<Contro
         Job::SavePictures { spec, indices, settings, look, path } => {
             save::pictures((channels, desk, id, control), (&spec, &indices, &settings), &look, &path)
         }
-        Job::Train { spec, folder } => {
-            let world = desk.opened.as_ref().map(|opened| &opened.world);
-            let mut sink = Sink::new(channels, &desk.interactive, world, id, control);
-            sink.stands_aside = Some(&desk.chosen);
-            let trained = train_oracle(&spec, &folder, &desk.chosen, &mut sink);
-            if let Some(opened) = sink.opened {
-                desk.opened = Some(opened);
-            }
-            let info = trained?;
-            Ok(format!("oracle {} is in {}", info.name, folder.join(ORACLE).display()))
-        }
-        Job::Experiment { spec, folder } => {
-            experiment::carry_out(channels, desk, id, control, spec.as_deref(), &folder)
-        }
-        Job::Rank(request) => hardness::carry_out(channels, desk, id, control, &request),
-        Job::Export { spec, folder } => export::carry_out(channels, desk, id, control, &spec, &folder),
-        Job::Validate { spec, folder } => validate::carry_out(channels, desk, id, control, &spec, &folder),
-        Job::ComparePrecision { images, settings } => {
-            validate::precision((channels, desk, id, control), images, &settings)
-        }
-        Job::MeasureDepth { samples, settings } => validate::depth((channels, desk, id, control), samples, &settings),
-        Job::Verify => verify::carry_out(channels, desk, id, control),
-        Job::Judge(request) => judge::carry_out(channels, desk, id, control, &request),
-        Job::Estimate { spec, folder } => experiment::estimate_time(channels, desk, id, control, &spec, &folder),
-        Job::Walk(request) => walk::set_out(channels, desk, id, control, &request),
-        Job::SaveWalk { path, settings } => walk::save(channels, desk, &path, &settings),
-        Job::SendWalk { settings } => walk::send(channels, desk, id, control, &settings),
+        Job::Task(task) => task::carry_out(channels, desk, id, control, &task),
+        Job::SendWalk { walked, settings } => walk::send((channels, desk, id, control), &walked, &settings),
         Job::RateAgain { settings } => walk::rate_again(channels, desk, id, control, &settings),
     }
 }

@@ -14,7 +14,7 @@
 //! | `external_images` | images that are not samples of the world |
 //! | `priority` | what computes gives way to the window |
 //! | `far` | another machine's device, while nothing is asked of it |
-//! | `hardness`, `walk` | what is said about rankings and walks |
+//! | `walk` | walks to the boundary |
 
 pub mod bayes;
 pub mod cell_images;
@@ -23,7 +23,6 @@ mod desk;
 mod external_images;
 mod far;
 pub mod fetch;
-pub mod hardness;
 mod interactive;
 mod jobs;
 pub mod judged_images;

@@ -11,31 +11,23 @@ use std::time::Duration;
 
 use super::bayes::protocol::Answer;
 use super::runs::Look as RunLook;
-use super::walk::WalkNews;
 use crate::data::ImageShape;
 use crate::data::fetch::Fetched;
 use crate::device::{DeviceChoice, DeviceReport, ImageSource, Latency, Products};
 use crate::events::Progress;
 use crate::experiment::WorstImage;
-use crate::export::Manifest;
-use crate::figure::{Figure, Table};
 use crate::flow::Evidence;
 use crate::flow::sampling::SamplerOptions;
-use crate::judge::Report;
 use crate::oracle::folder::OracleInfo;
 use crate::oracle::posterior::Posterior;
 use crate::oracle::precision::PrecisionReport;
 use crate::oracle::running::Running;
-use crate::oracle::train::TrainEvent;
 use crate::oracle::world::{SampleSpec, Settings};
 use crate::provenance::Made;
-use crate::run::hardness::HardnessEvent;
-use crate::run::{Estimate, RunEvent};
+use crate::task::News;
 use crate::units::{ClassId, Tau};
-use crate::validate::{Comparison, Pairs, Validation};
-use crate::verify;
 
-pub use job::{Job, JudgeRequest, Outcome};
+pub use job::{Job, Outcome};
 
 /// Which gallery the user looks at. A newer one replaces an older one; the worker stops the older between two batches.
 #[derive(Debug, Clone, PartialEq)]
@@ -271,29 +263,15 @@ pub enum Event {
         /// How.
         outcome: Outcome,
     },
-    /// A training run reports.
-    Train(Box<TrainEvent>),
-    /// An experiment reports; of its steps only as many as people can follow.
-    Run {
+    /// Something was given away: a line for the exactness ledger.
+    Made(Box<Made>),
+    /// A task tells something.
+    Task {
         /// The job.
         id: JobId,
         /// What.
-        event: Box<RunEvent>,
+        news: News,
     },
-    /// Something was given away: a line for the exactness ledger.
-    Made(Box<Made>),
-    /// A dataset is complete.
-    Exported(JobId, Box<Manifest>),
-    /// The oracle was compared with real images.
-    Validated(JobId, Box<(Validation, Option<Pairs>)>),
-    /// The world on this device was compared with itself in 64 bits.
-    Compared(Box<Comparison>),
-    /// What pictures of the world keep, as a table and a figure.
-    Depth(Box<(Table, Figure)>),
-    /// The device in use was verified.
-    Verified(Box<verify::Report>),
-    /// Classifiers were judged.
-    Judged(JobId, Box<Report>),
     /// A mirror did not give a file of a corpus; the next one is asked, if there is one.
     MirrorFailed {
         /// The job.
@@ -305,15 +283,6 @@ pub enum Event {
     },
     /// A corpus is there.
     Fetched(JobId, Box<Fetched>),
-    /// A ranking of corpora reports.
-    Hardness(JobId, Box<HardnessEvent>),
-    /// How long an experiment will take.
-    Estimated {
-        /// The job.
-        id: JobId,
-        /// By architecture.
-        estimates: Vec<Estimate>,
-    },
     /// Something has changed in a run folder that is watched.
     Looked(Box<RunLook>),
     /// About the Bayes error of the open oracle.
@@ -336,13 +305,6 @@ pub enum Event {
         own_knobs: bool,
         /// What a classifier says of each; empty where none was asked.
         verdicts: Vec<WorstImage>,
-    },
-    /// A walk came further.
-    Walk {
-        /// The job.
-        id: JobId,
-        /// How.
-        news: Box<WalkNews>,
     },
     /// The newest gallery, inspection or evidence map cannot be had.
     Unanswered {

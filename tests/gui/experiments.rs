@@ -10,16 +10,17 @@ use bayescope::experiment::{
 use bayescope::flow::preprocess::Dequantisation;
 use bayescope::gui::{App, Look, Prefs};
 use bayescope::measure::{Bootstrap, Measured, measure};
-use bayescope::run::{Estimate, RunEvent, RunFolder, State, Status};
+use bayescope::run::{Estimate, EstimateTime, RunEvent, RunExperiment, RunFolder, State, Status};
+use bayescope::task::{Done, News};
 use bayescope::units::Seed;
-use bayescope::worker::protocol::{Event, Job, JobId, Outcome};
+use bayescope::worker::protocol::{Event, JobId, Outcome};
 use bayescope::worker::runs::look;
 use eframe::egui::{Key, Modifiers, Role};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 
 use super::fake::Fake;
-use super::{full, shows};
+use super::{full, shows, tasks};
 
 /// A classifier that mixes the truth with guessing: its KL is about `share`² of that of guessing.
 pub fn measured(share: f64) -> Measured {
@@ -117,8 +118,7 @@ fn an_experiment_is_estimated_and_started_with_edited_numbers() {
     click(&mut harness, "Tell exact posteriors");
     assert!(shows(&harness, "36 cells"));
     click(&mut harness, "Estimate time");
-    let jobs = fake.jobs();
-    let [(id, Job::Estimate { spec, .. })] = jobs.as_slice() else { panic!("{jobs:?}") };
+    let (id, EstimateTime { spec, .. }) = tasks::asked(&fake);
     let estimates = spec.grid.architectures.iter().map(|&architecture| Estimate {
         architecture,
         parameters: 7850,
@@ -127,13 +127,12 @@ fn an_experiment_is_estimated_and_started_with_edited_numbers() {
         step_secs: 0.002,
         seconds: 100.0,
     });
-    fake.send(Event::Estimated { id: *id, estimates: estimates.collect() });
-    fake.send(Event::JobEnded { id: *id, outcome: Outcome::Done("about 200 s".into()) });
+    tasks::done::<EstimateTime>(&fake, id, Done::new(estimates.collect(), "about 200 s"));
     harness.run_steps(4);
     assert!(shows(&harness, "About 3 min 20 s on this device"));
     click(&mut harness, "Start experiment");
-    let jobs = fake.jobs();
-    let [_, (_, Job::Experiment { spec: Some(spec), folder })] = jobs.as_slice() else { panic!("{jobs:?}") };
+    let (_, RunExperiment { spec, folder }) = tasks::asked(&fake);
+    let spec = spec.unwrap();
     assert_eq!((folder.as_path(), spec.grid.train_sizes.as_slice()), (Path::new("/runs/mine"), &[50, 100, 200][..]));
     assert_eq!((spec.grid.architectures.len(), spec.grid.labels.len()), (2, 2));
     assert_eq!(harness.state().prefs().runs, [Path::new("/runs/mine")]);
@@ -156,8 +155,7 @@ fn an_experiment_is_started_on_a_dataset_and_its_run_says_so() {
     assert!(shows(&harness, "Name the dataset"));
     rewrite(&mut harness, "Dataset (folder or .npz)", "/data/digits");
     click(&mut harness, "Start experiment");
-    let jobs = fake.jobs();
-    let [(_, Job::Experiment { spec: Some(spec), .. })] = jobs.as_slice() else { panic!("{jobs:?}") };
+    let spec = tasks::asked::<RunExperiment>(&fake).1.spec.unwrap();
     assert_eq!(spec.data, Some(DataSpec { train: "/data/digits".into(), ..DataSpec::default() }));
 
     // A run on a dataset says of what its figures are.
@@ -180,7 +178,8 @@ fn an_experiment_is_started_on_a_dataset_and_its_run_says_so() {
 
 fn step(fake: &Fake, id: JobId, folder: &RunFolder, said: CellEvent) {
     let planned = folder.plan[3].clone();
-    fake.send(Event::Run { id, event: Box::new(RunEvent::Cell { planned, said, eta_secs: Some(75.0) }) });
+    let event = RunEvent::Cell { planned, said, eta_secs: Some(75.0) };
+    fake.send(Event::Task { id, news: News::of_event::<RunExperiment>(event) });
 }
 
 #[test]
@@ -191,13 +190,12 @@ fn a_run_of_this_window_is_resumed_watched_held_and_stopped() {
     open(&mut harness, &fake, place.path());
     assert!(shows(&harness, "3 of 16") && shows(&harness, "stopped"));
     click(&mut harness, "Resume run");
-    let jobs = fake.jobs();
-    let [(id, Job::Experiment { spec: None, folder: path })] = jobs.as_slice() else { panic!("{jobs:?}") };
-    assert_eq!(path, place.path());
-    fake.send(Event::JobStarted { id: *id });
-    step(&fake, *id, &folder, CellEvent::Started { parameters: 1, steps: 5000, resumed_at: 0 });
+    let (id, RunExperiment { spec, folder: path }) = tasks::asked(&fake);
+    assert_eq!((spec, path.as_path()), (None, place.path()));
+    fake.send(Event::JobStarted { id });
+    step(&fake, id, &folder, CellEvent::Started { parameters: 1, steps: 5000, resumed_at: 0 });
     for i in 1..=3000 {
-        step(&fake, *id, &folder, CellEvent::Step { step: i, loss: 2.0 / (i as f64).sqrt(), rate: 1e-3 });
+        step(&fake, id, &folder, CellEvent::Step { step: i, loss: 2.0 / (i as f64).sqrt(), rate: 1e-3 });
     }
     let watched = Watched {
         step: 3000,
@@ -209,22 +207,22 @@ fn a_run_of_this_window_is_resumed_watched_held_and_stopped() {
         expected_accuracy: 0.8,
         half_widths: None,
     };
-    step(&fake, *id, &folder, CellEvent::Watched(watched));
+    step(&fake, id, &folder, CellEvent::Watched(watched));
     let progress = Progress { done: 3000, total: 5000 };
-    fake.send(Event::JobProgress { id: *id, progress, note: "step 3000".into() });
+    fake.send(Event::JobProgress { id, progress, note: "step 3000".into() });
     harness.run_steps(40);
     for text in ["running", "3,000 of 5,000", "1 min 15 s", "Training of ConvNet on 100 images, seed 1"] {
         assert!(shows(&harness, text), "'{text}' is not shown: {:?}", super::labels(&harness));
     }
     harness.check_accessibility();
     click(&mut harness, "Pause run");
-    assert_eq!(fake.pauses(), [(*id, true)]);
+    assert_eq!(fake.pauses(), [(id, true)]);
     assert!(shows(&harness, "paused"));
     click(&mut harness, "Continue run");
     click(&mut harness, "Cancel run");
-    assert_eq!(fake.cancelled(), [*id]);
+    assert_eq!(fake.cancelled(), [id]);
     let why = "/runs/mine/pool/test.npz: No space left on device";
-    fake.send(Event::JobEnded { id: *id, outcome: Outcome::Failed(why.into()) });
+    fake.send(Event::JobEnded { id, outcome: Outcome::Failed(why.into()) });
     harness.run_steps(4);
     assert!(shows(&harness, why) && shows(&harness, "Resume run"));
 }
@@ -253,9 +251,8 @@ fn a_finished_run_shows_its_law_its_verdict_and_its_calibration() {
     harness.check_accessibility();
     click(&mut harness, "Duplicate");
     click(&mut harness, "Start experiment");
-    let jobs = fake.jobs();
-    let [(_, Job::Experiment { spec: Some(again), folder })] = jobs.as_slice() else { panic!("{jobs:?}") };
-    assert_eq!((**again == spec("second"), folder.ends_with("runs/second")), (true, true));
+    let (_, RunExperiment { spec: again, folder }) = tasks::asked(&fake);
+    assert_eq!((again == Some(spec("second")), folder.ends_with("runs/second")), (true, true));
 }
 
 #[test]

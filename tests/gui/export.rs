@@ -3,13 +3,14 @@
 use std::path::Path;
 
 use bayescope::events::Progress;
-use bayescope::export::Format;
-use bayescope::worker::protocol::{Event, Job, Outcome};
+use bayescope::export::{ExportDataset, Format};
+use bayescope::task::Done;
+use bayescope::worker::protocol::{Event, Outcome};
 use eframe::egui::Role;
 use egui_kittest::kittest::Queryable;
 
 use super::experiments::{click, rewrite};
-use super::{full, shows};
+use super::{full, shows, tasks};
 
 #[test]
 fn the_world_of_the_card_is_exported_and_its_figures_shown() {
@@ -28,22 +29,20 @@ fn the_world_of_the_card_is_exported_and_its_figures_shown() {
         "bayescope export mnist --train 10000 --test 2000 --tau 1.25 --seed 0 --format npz,parquet --out /data/digits";
     assert!(harness.state().session().log.iter().any(|entry| entry.text.contains(command)));
     click(&mut harness, "Start export");
-    let jobs = fake.jobs();
-    let [.., (id, Job::Export { spec, folder })] = jobs.as_slice() else { panic!("{jobs:?}") };
+    let (id, ExportDataset { spec, folder }) = tasks::asked(&fake);
     assert_eq!((folder.as_path(), spec.train, spec.settings.tau.get()), (Path::new("/data/digits"), 10_000, 1.25));
     assert_eq!(spec.formats, [Format::Npz, Format::Parquet]);
-    fake.send(Event::JobStarted { id: *id });
+    fake.send(Event::JobStarted { id });
     let (progress, note) = (Progress { done: 3, total: 12 }, "drawing train images: 3 of 12".to_owned());
-    fake.send(Event::JobProgress { id: *id, progress, note });
+    fake.send(Event::JobProgress { id, progress, note });
     harness.run_steps(4);
     assert!(shows(&harness, "An export is going on"));
-    fake.send(Event::JobEnded { id: *id, outcome: Outcome::Cancelled });
+    fake.send(Event::JobEnded { id, outcome: Outcome::Cancelled });
     harness.run_steps(4);
     assert!(shows(&harness, "is not complete: start the same export again"));
     click(&mut harness, "Start export");
     let (id, _) = fake.jobs().pop().unwrap();
-    fake.send(Event::Exported(id, Box::new(manifest())));
-    fake.send(Event::JobEnded { id, outcome: Outcome::Done("12 images".into()) });
+    tasks::done::<ExportDataset>(&fake, id, Done::new(manifest(), "12 images"));
     harness.run_steps(4);
     for text in ["Bayes error of the world", "test: 2,000 images", "KL of 8-bit posteriors", "Bayes decisions changed"]
     {

@@ -16,6 +16,8 @@ use bayescope::oracle::posterior::{Posterior, Prior};
 use bayescope::oracle::running::Running;
 use bayescope::oracle::train::{StepLoss, TrainEvent};
 use bayescope::oracle::world::Settings;
+use bayescope::run::TrainOracle;
+use bayescope::task::News;
 use bayescope::units::Smoothing;
 use bayescope::worker::bayes::protocol::Question;
 use bayescope::worker::cell_images::CellImagesRequest;
@@ -28,7 +30,7 @@ use bayescope::worker::protocol::{
 use bayescope::worker::runs::WatchRequest;
 use egui_kittest::Harness;
 
-use super::training::{evaluation, trained};
+use super::training::{evaluation, trained, training};
 
 pub const SHAPE: ImageShape = ImageShape { channels: 1, height: 32, width: 32 };
 
@@ -238,20 +240,19 @@ impl Fake {
             resumed_at: 0,
             epochs: 30,
         };
-        harness.state_mut().watch_training(900, 30, "/runs/mine".into());
-        self.send(Event::Train(Box::new(started)));
+        harness.state_mut().watch_task(900, training());
+        let say = |event| self.send(Event::Task { id: 900, news: News::of_event::<TrainOracle>(event) });
+        say(started);
         for epoch in 1..=3 {
             let nll = 900.0 + 400.0 / epoch as f64;
             for step in 1..=20 {
                 let loss = StepLoss { nll: nll + (step % 5) as f64 * 9.0, cross_entropy: Some(0.2), grad_norm: 1.0 };
-                let event = TrainEvent::Step { epoch, epochs: 30, step, steps: 20, loss, learning_rate: 1e-3 };
-                self.send(Event::Train(Box::new(event)));
+                say(TrainEvent::Step { epoch, epochs: 30, step, steps: 20, loss, learning_rate: 1e-3 });
             }
             let (held_out, train_nll) = (evaluation(nll + 15.0), nll);
-            let done = TrainEvent::Epoch { epoch, epochs: 30, train_nll, held_out, best: true, seconds: 60.0 };
-            self.send(Event::Train(Box::new(done)));
+            say(TrainEvent::Epoch { epoch, epochs: 30, train_nll, held_out, best: true, seconds: 60.0 });
             let pixels = (0..20).flat_map(|i| bytes(&tile(i, 1.0))).collect();
-            self.send(Event::Train(Box::new(TrainEvent::Samples { epoch, shape: SHAPE, pixels })));
+            say(TrainEvent::Samples { epoch, shape: SHAPE, pixels });
         }
         harness.run_steps(4);
     }

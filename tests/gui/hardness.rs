@@ -4,12 +4,13 @@ use std::path::Path;
 
 use bayescope::experiment::hardness::Ranking;
 use bayescope::gui::Prefs;
-use bayescope::run::hardness::HardnessEvent;
-use bayescope::worker::protocol::{Event, Job, Outcome};
+use bayescope::run::hardness::{HardnessEvent, RankCorpora};
+use bayescope::task::News;
+use bayescope::worker::protocol::{Event, Outcome};
 use eframe::egui::Role;
 use egui_kittest::kittest::Queryable;
 
-use super::{full, shows, sized, tables};
+use super::{full, shows, sized, tables, tasks};
 
 #[test]
 fn a_list_of_corpora_is_edited_and_ranked() {
@@ -32,14 +33,13 @@ fn a_list_of_corpora_is_edited_and_ranked() {
     harness.run_steps(8);
     harness.get_by_label("Start ranking").click();
     harness.run_steps(3);
-    let jobs = fake.jobs();
-    let Some((id, Job::Rank(request))) = jobs.last() else { panic!("{jobs:?}") };
+    let (id, request) = tasks::asked::<RankCorpora>(&fake);
     let spec = request.spec.as_ref().unwrap();
     let names: Vec<&str> = spec.corpora.iter().map(|corpus| corpus.name.as_str()).collect();
     assert_eq!((names, request.folder.as_path()), (vec!["4 and 9", "3, 5 and 8", "mine"], Path::new("/runs/mine")));
     assert_eq!(spec.corpora[2].data, Path::new("/data/mine"));
     assert!(shows(&harness, "Figures appear with the first finished corpus"));
-    fake.send(Event::JobEnded { id: *id, outcome: Outcome::Cancelled });
+    fake.send(Event::JobEnded { id, outcome: Outcome::Cancelled });
     harness.run_steps(4);
     assert!(shows(&harness, "Stopped: 'Resume ranking'") && !shows(&harness, "Figures appear"));
 }
@@ -59,11 +59,10 @@ fn a_ranking_fills_in_as_corpora_finish() {
     harness.run_steps(8);
     harness.get_by_label("Continue the ranking in this folder").click();
     harness.run_steps(3);
-    let jobs = fake.jobs();
-    let Some((id, Job::Rank(request))) = jobs.last() else { panic!("{jobs:?}") };
+    let (id, request) = tasks::asked::<RankCorpora>(&fake);
     assert!(request.spec.is_none());
-    let say = |event: HardnessEvent| fake.send(Event::Hardness(*id, Box::new(event)));
-    fake.send(Event::JobStarted { id: *id });
+    let say = |event: HardnessEvent| fake.send(Event::Task { id, news: News::of_event::<RankCorpora>(event) });
+    fake.send(Event::JobStarted { id });
     say(HardnessEvent::Reading { corpus: "mine".into() });
     harness.run_steps(3);
     assert!(shows(&harness, "mine: reading its images"));
@@ -79,7 +78,7 @@ fn a_ranking_fills_in_as_corpora_finish() {
     }))
     .unwrap();
     say(HardnessEvent::Ranking(Box::new(found)));
-    fake.send(Event::JobEnded { id: *id, outcome: Outcome::Done("ranked".into()) });
+    fake.send(Event::JobEnded { id, outcome: Outcome::Done("ranked".into()) });
     harness.run_steps(4);
     assert!(shows(&harness, "1 of 2 corpora finished"));
     assert!(shows(&harness, "gone: /gone: not there"));

@@ -4,15 +4,15 @@ use std::path::PathBuf;
 
 use bayescope::data::Split;
 use bayescope::events::Progress;
-use bayescope::judge::{Candidate, ReadOptions, assess};
-use bayescope::units::Seed;
+use bayescope::judge::{Candidate, ReadOptions};
+use bayescope::run::JudgeModels;
 use bayescope::worker::judged_images::WorstBy;
-use bayescope::worker::protocol::{Event, Job, Outcome};
+use bayescope::worker::protocol::{Event, Outcome};
 use eframe::egui::Role;
 use egui_kittest::kittest::Queryable;
 
 use super::experiments::{click, rewrite};
-use super::{full, shows, tables};
+use super::{full, shows, tables, tasks};
 
 fn reference(name: &str) -> PathBuf {
     std::path::absolute(format!("tests/reference/judge/{name}")).unwrap()
@@ -59,21 +59,10 @@ fn a_model_is_judged_shown_and_reported() {
     rewrite(&mut harness, "Model 1", &predictions.display().to_string());
     rewrite_away(&mut harness);
     click(&mut harness, "Judge");
-    let jobs = fake.jobs();
-    let [.., (id, Job::Judge(request))] = jobs.as_slice() else { panic!("{jobs:?}") };
+    let (id, request) = tasks::asked::<JudgeModels>(&fake);
     assert_eq!(request.candidates, [Candidate::Predictions { path: predictions, options: ReadOptions::default() }]);
     assert_eq!(request.split, Split::Test);
-    let report = assess(
-        &request.dataset,
-        request.split,
-        &request.candidates,
-        Seed(0),
-        &burn::tensor::Device::flex(),
-        &mut bayescope::events::silent(),
-    )
-    .unwrap();
-    fake.send(Event::Judged(*id, Box::new(report)));
-    fake.send(Event::JobEnded { id: *id, outcome: Outcome::Done("1 model judged".into()) });
+    tasks::done::<JudgeModels>(&fake, id, tasks::carry_out(&request, None));
     harness.run_steps(6);
     for text in ["The Bayes gap", "Bayes error", "epistemic"] {
         assert!(shows(&harness, text), "'{text}' is not shown: {:?}", super::labels(&harness));

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use bayescope::experiment::{Experiment, ExperimentSpec};
-use bayescope::worker::protocol::Job;
+use bayescope::run::RunExperiment;
 use eframe::egui::Key;
 
 use super::experiments::{click, open, panel, rewrite, run_of};
-use super::{by_palette, shows, tables};
+use super::{by_palette, shows, tables, tasks};
 
 fn sweep() -> ExperimentSpec {
     toml::from_str(
@@ -27,8 +27,8 @@ fn every_kind_is_chosen_by_name_and_started_with_its_own_fields() {
     rewrite(&mut harness, "Temperatures τ", "0.5; 1");
     rewrite(&mut harness, "Folder of the experiment", "/runs/sweep");
     click(&mut harness, "Start experiment");
-    let jobs = fake.jobs();
-    let [(_, Job::Experiment { spec: Some(spec), folder })] = jobs.as_slice() else { panic!("{jobs:?}") };
+    let (_, RunExperiment { spec, folder }) = tasks::asked(&fake);
+    let spec = spec.unwrap();
     assert_eq!(folder, Path::new("/runs/sweep"));
     let taus: Vec<f64> = match &spec.experiment {
         Experiment::Temperature(own) => own.taus.iter().map(|tau| tau.get()).collect(),
@@ -56,8 +56,7 @@ fn shifts_and_strategies_are_edited_in_place() {
     click(&mut harness, "Put Moderate Imbalance (50/30/20) back");
     rewrite(&mut harness, "Folder of the experiment", "/runs/shift");
     click(&mut harness, "Start experiment");
-    let jobs = fake.jobs();
-    let [(_, Job::Experiment { spec: Some(spec), .. })] = jobs.as_slice() else { panic!("{jobs:?}") };
+    let spec = tasks::asked::<RunExperiment>(&fake).1.spec.unwrap();
     let Experiment::Shift(own) = &spec.experiment else { panic!("{:?}", spec.experiment) };
     assert_eq!(own.settings[1].prior, [0.0, 0.0, 0.0, 0.0, 5.0, 0.0, 0.0, 3.0, 0.0, 2.0]);
     assert_eq!((own.settings.len(), own.settings[2].name.as_str()), (18, "Moderate Imbalance (50/30/20)"));
@@ -72,8 +71,7 @@ fn every_preset_is_in_the_palette_and_fills_the_form() {
     assert!(shows(&harness, "What is the whole exact posterior worth"), "{:?}", super::labels(&harness));
     rewrite(&mut harness, "Folder of the experiment", "/runs/soft");
     click(&mut harness, "Start experiment");
-    let jobs = fake.jobs();
-    let [(_, Job::Experiment { spec: Some(spec), .. })] = jobs.as_slice() else { panic!("{jobs:?}") };
+    let spec = tasks::asked::<RunExperiment>(&fake).1.spec.unwrap();
     assert_eq!((spec.name.as_str(), &spec.experiment), ("soft-labels-quick", &Experiment::SoftLabels));
 }
 

@@ -1,17 +1,15 @@
 //! The exactness ledger: what is on show, what was given away, and why it can be trusted.
 
-use bayescope::events::silent;
 use bayescope::flow::Precision;
 use bayescope::oracle::folder;
 use bayescope::provenance::{Badge, Made, Provenance};
-use bayescope::units::Seed;
-use bayescope::validate::compare_precision;
-use bayescope::worker::protocol::{Event, Job, Outcome};
+use bayescope::validate::ComparePrecision;
+use bayescope::worker::protocol::{Event, Outcome};
 use burn::tensor::Device;
 use egui_kittest::kittest::Queryable;
 
 use super::experiments::click;
-use super::{by_palette, full, shows};
+use super::{by_palette, full, shows, tasks};
 
 #[test]
 fn precision_is_compared_on_a_page_of_its_own() {
@@ -22,14 +20,12 @@ fn precision_is_compared_on_a_page_of_its_own() {
     let command = "bayescope oracle precision mnist --images 256 --tau 1";
     assert!(harness.state().session().log.iter().any(|entry| entry.text.contains(command)));
     click(&mut harness, "Compare 256 images");
-    let jobs = fake.jobs();
-    let [.., (id, Job::ComparePrecision { images: 256, settings })] = jobs.as_slice() else { panic!("{jobs:?}") };
+    let (id, task) = tasks::asked::<ComparePrecision>(&fake);
+    assert_eq!(task.images, 256);
     assert!(shows(&harness, "On its way") && !shows(&harness, "Not compared yet"));
     let oracle = folder::open("mnist", &Device::flex(), Precision::F32, 16).unwrap();
-    let about = ("mnist", &oracle.info, "this CPU");
-    let found = compare_precision(&oracle.world, about, (8, settings, Seed(0)), &mut silent()).unwrap();
-    fake.send(Event::Compared(Box::new(found)));
-    fake.send(Event::JobEnded { id: *id, outcome: Outcome::Done("compared".into()) });
+    let few = ComparePrecision { images: 8, ..task };
+    tasks::done::<ComparePrecision>(&fake, id, tasks::carry_out(&few, Some(("mnist", &oracle))));
     harness.run_steps(6);
     for text in ["log-likelihood log p(x|y)", "Bayes decisions changed", "Error of the posterior over the margin"] {
         assert!(shows(&harness, text), "'{text}' is not shown: {:?}", super::labels(&harness));

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
+use bayescope::export::ExportDataset;
 use bayescope::gui::App;
-use bayescope::worker::protocol::Job;
 use eframe::egui::{Event, Key, Modifiers, Role};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 
 use super::experiments::rewrite;
-use super::full;
+use super::{full, tasks};
 
 fn go(harness: &mut Harness<'_, App>) {
     harness.key_press_modifiers(Modifiers::COMMAND, Key::Enter);
@@ -39,8 +39,7 @@ fn the_panel_in_front_does_what_it_is_for() {
     harness.event(Event::Text("1234".into()));
     harness.run_steps(2);
     go(&mut harness);
-    let jobs = fake.jobs();
-    let [(_, Job::Export { spec, folder })] = jobs.as_slice() else { panic!("{jobs:?}") };
+    let (_, ExportDataset { spec, folder }) = tasks::asked(&fake);
     assert_eq!((spec.train, folder.as_path()), (1234, Path::new("/data/digits")));
     // Another panel is in front now, and nothing is left over for it.
     harness.state_mut().show_panel("judge");

@@ -4,11 +4,12 @@ use std::path::Path;
 
 use bayescope::oracle::evaluate::Evaluation;
 use bayescope::oracle::folder::TrainingRecord;
+use bayescope::run::TrainOracle;
 use bayescope::worker::protocol::{Event, Job, Outcome};
 use eframe::egui::Role;
 use egui_kittest::kittest::Queryable;
 
-use super::{full, shows};
+use super::{full, shows, tasks};
 
 #[test]
 fn a_run_is_started_from_a_preset_with_edited_numbers() {
@@ -32,8 +33,7 @@ fn a_run_is_started_from_a_preset_with_edited_numbers() {
     harness.run_steps(8);
     harness.get_by_label("Start training").click();
     harness.run_steps(3);
-    let jobs = fake.jobs();
-    let [(_, Job::Train { spec, folder })] = jobs.as_slice() else { panic!("{jobs:?}") };
+    let (_, TrainOracle { spec, folder }) = tasks::asked(&fake);
     assert!(spec.tarflow.is_some());
     assert!(harness.query_by_label("waiting").is_some(), "{:?}", super::labels(&harness));
     assert_eq!((spec.data.path.as_path(), folder.as_path()), (Path::new("/data/mine"), Path::new("/runs/mine")));
@@ -76,7 +76,7 @@ fn a_run_that_is_over_says_how_it_ended() {
     harness.state_mut().show_panel("training");
     harness.run_steps(2);
     let end = |outcome| fake.send(Event::JobEnded { id: 900, outcome });
-    harness.state_mut().watch_training(900, 30, "/runs/mine".into());
+    harness.state_mut().watch_task(900, training());
     end(Outcome::Failed("/data/mine: no such folder".into()));
     harness.run_steps(4);
     assert!(shows(&harness, "/data/mine: no such folder") && shows(&harness, "In /runs/mine"));
@@ -91,6 +91,12 @@ fn a_run_that_is_over_says_how_it_ended() {
     harness.run_steps(4);
     assert!(shows(&harness, "the best epoch is 3") && !shows(&harness, "Stopped"));
     harness.check_accessibility();
+}
+
+/// A run of 30 epochs.
+pub fn training() -> TrainOracle {
+    let spec = toml::from_str("name = 'mine'\n[data]\npath = 'mine'\n[training]\nepochs = 30").unwrap();
+    TrainOracle { spec, folder: "/runs/mine".into() }
 }
 
 /// Figures of images of this NLL.

@@ -4,17 +4,19 @@ use std::path::Path;
 
 use bayescope::classifier::Architecture;
 use bayescope::events::{Progress, silent};
+use bayescope::export::MeasureDepth;
 use bayescope::flow::Precision;
 use bayescope::oracle::export::save_samples;
-use bayescope::oracle::folder::{self, Oracle};
+use bayescope::oracle::folder;
 use bayescope::oracle::world::{SampleSpec, Settings};
+use bayescope::task::{Done, Task};
 use bayescope::units::Seed;
-use bayescope::validate::{FeatureChoice, OnTheSpot, Pairs, ValidateSpec, Validation, validate};
-use bayescope::worker::protocol::{Event, Job, Outcome};
+use bayescope::validate::{FeatureChoice, OnTheSpot, ValidateOracle, ValidateSpec};
+use bayescope::worker::protocol::{Event, Outcome};
 use burn::tensor::Device;
 
 use super::experiments::{click, rewrite};
-use super::{full, shows, tables};
+use super::{full, shows, tables, tasks};
 
 #[test]
 fn a_validation_is_asked_for_watched_and_can_go_on() {
@@ -28,17 +30,16 @@ fn a_validation_is_asked_for_watched_and_can_go_on() {
     let command = "bayescope oracle validate mnist --data /data/mnist --images 2000 --tau 1 --feature-epochs 5 --seed 0 --report /runs/validation";
     assert!(harness.state().session().log.iter().any(|entry| entry.text.contains(command)));
     click(&mut harness, "Validate");
-    let jobs = fake.jobs();
-    let [.., (id, Job::Validate { spec, folder })] = jobs.as_slice() else { panic!("{jobs:?}") };
-    assert_eq!((folder.as_path(), spec.images, spec.limit), (Path::new("/runs/validation"), 2000, None));
+    let (id, ValidateOracle { spec, folder }) = tasks::asked(&fake);
+    assert_eq!((folder.as_deref(), spec.images, spec.limit), (Some(Path::new("/runs/validation")), 2000, None));
     assert_eq!(spec.features, FeatureChoice::OnTheSpot(OnTheSpot::default()));
-    fake.send(Event::JobStarted { id: *id });
+    fake.send(Event::JobStarted { id });
     let (progress, note) = (Progress { done: 300, total: 2000 }, "drawing images: 300 of 2000".to_owned());
-    fake.send(Event::JobProgress { id: *id, progress, note });
+    fake.send(Event::JobProgress { id, progress, note });
     harness.run_steps(4);
     assert!(shows(&harness, "drawing images: 300 of 2000") && shows(&harness, "A validation is on its way"));
     harness.check_accessibility();
-    fake.send(Event::JobEnded { id: *id, outcome: Outcome::Cancelled });
+    fake.send(Event::JobEnded { id, outcome: Outcome::Cancelled });
     harness.run_steps(4);
     assert!(shows(&harness, "start the same validation again, and it goes on"));
     click(&mut harness, "Validate");
@@ -49,13 +50,13 @@ fn a_validation_is_asked_for_watched_and_can_go_on() {
 }
 
 /// A world beside its own samples, as the engine finds it.
-fn found() -> (Validation, Option<Pairs>) {
+fn found() -> Done<<ValidateOracle as Task>::Report> {
     let place = tempfile::tempdir().unwrap();
-    let Oracle { info, world } = folder::open("mnist", &Device::flex(), Precision::F32, 32).unwrap();
+    let oracle = folder::open("mnist", &Device::flex(), Precision::F32, 32).unwrap();
     let settings = Settings::default_for(10);
     for (split, seed) in [("train", 1), ("test", 2)] {
         let samples = SampleSpec::new(80, Seed(seed));
-        save_samples(&world, &samples, &[], &settings, &place.path().join(split), &mut silent()).unwrap();
+        save_samples(&oracle.world, &samples, &[], &settings, &place.path().join(split), &mut silent()).unwrap();
     }
     let spec = ValidateSpec {
         oracle: "mnist".into(),
@@ -68,7 +69,7 @@ fn found() -> (Validation, Option<Pairs>) {
         threshold: None,
         seed: Seed(0),
     };
-    validate(&world, &info, &spec, &Device::flex(), None, &mut silent()).unwrap()
+    tasks::carry_out(&ValidateOracle { spec, folder: None }, Some(("mnist", &oracle)))
 }
 
 #[test]
@@ -79,8 +80,7 @@ fn what_was_found_is_shown_with_its_figures_and_pairs() {
     rewrite(&mut harness, "Folder of the validation", "/runs/validation");
     click(&mut harness, "Validate");
     let (id, _) = fake.jobs().pop().unwrap();
-    fake.send(Event::Validated(id, Box::new(found())));
-    fake.send(Event::JobEnded { id, outcome: Outcome::Done("mnist is validated".into()) });
+    tasks::done::<ValidateOracle>(&fake, id, found());
     harness.run_steps(8);
     for text in [
         "not the images the oracle was trained on",
@@ -111,12 +111,11 @@ fn the_bit_depth_of_a_world_is_measured_and_shown() {
     let command = "bayescope oracle depth mnist --samples 300 --tau 1";
     assert!(harness.state().session().log.iter().any(|entry| entry.text.contains(command)));
     click(&mut harness, "Measure bit depth");
-    let jobs = fake.jobs();
-    let [.., (id, Job::MeasureDepth { samples: 300, settings })] = jobs.as_slice() else { panic!("{jobs:?}") };
-    let Oracle { info, world } = folder::open("mnist", &Device::flex(), Precision::F32, 32).unwrap();
-    let found = bayescope::export::depth_curve(&world, settings, 12, Seed(0), &mut silent()).unwrap();
-    fake.send(Event::Depth(Box::new((found.table(), found.figure(&info)))));
-    fake.send(Event::JobEnded { id: *id, outcome: Outcome::Done("measured".into()) });
+    let (id, task) = tasks::asked::<MeasureDepth>(&fake);
+    assert_eq!(task.samples, 300);
+    let oracle = folder::open("mnist", &Device::flex(), Precision::F32, 32).unwrap();
+    let few = MeasureDepth { samples: 12, ..task };
+    tasks::done::<MeasureDepth>(&fake, id, tasks::carry_out(&few, Some(("mnist", &oracle))));
     harness.run_steps(6);
     assert!(shows(&harness, "What the bits of a picture cost") && shows(&harness, "is lost"));
     harness.check_accessibility();

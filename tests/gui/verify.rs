@@ -3,7 +3,8 @@
 use bayescope::device::DeviceChoice;
 use bayescope::events::{Progress, silent};
 use bayescope::gui::App;
-use bayescope::verify::{VerifySpec, verify};
+use bayescope::task::News;
+use bayescope::verify::{VerifyDevice, VerifySpec, verify};
 use bayescope::worker::protocol::{Event, Job, Outcome};
 use eframe::egui::{Key, Modifiers, Role};
 use egui_kittest::Harness;
@@ -25,7 +26,8 @@ fn a_device_is_verified_watched_and_reported() {
     harness.check_accessibility();
     press(&mut harness, "Verify");
     let jobs = fake.jobs();
-    let [.., (id, Job::Verify)] = jobs.as_slice() else { panic!("{jobs:?}") };
+    let [.., (id, Job::Task(task))] = jobs.as_slice() else { panic!("{jobs:?}") };
+    assert!(task.get::<VerifyDevice>().is_some(), "{task:?}");
     fake.send(Event::JobStarted { id: *id });
     let progress = Progress { done: 1, total: 17 };
     fake.send(Event::JobProgress { id: *id, progress, note: "glow-reference".into() });
@@ -34,7 +36,7 @@ fn a_device_is_verified_watched_and_reported() {
     let spec = VerifySpec { device: DeviceChoice::Cpu, cases: vec!["glow-reference".into()] };
     let report = verify(&spec, &mut silent()).unwrap();
     let sentence = report.sentence.clone();
-    fake.send(Event::Verified(Box::new(report)));
+    fake.send(Event::Task { id: *id, news: News::of_report::<VerifyDevice>(report) });
     fake.send(Event::JobEnded { id: *id, outcome: Outcome::Done(sentence.clone()) });
     harness.run_steps(4);
     assert!(shows(&harness, &sentence) && shows(&harness, "largest error") && shows(&harness, "log p(x|y), τ = 0.7"));

@@ -6,16 +6,18 @@ use std::sync::Arc;
 use bayescope::events::Progress;
 use bayescope::gui::{Look, Prefs};
 use bayescope::oracle::posterior::{Posterior, Prior};
-use bayescope::oracle::walk::Way;
+use bayescope::oracle::walk::{Boundary, Walk, WalkPoint, Way};
+use bayescope::oracle::world::Settings;
+use bayescope::task::{Done, News};
 use bayescope::units::{ClassId, Smoothing};
 use bayescope::worker::protocol::{Event, Job, JobId, Outcome, Subject, Tile};
-use bayescope::worker::walk::{Arrival, Destination, WalkDot, WalkNews};
+use bayescope::worker::walk::{Arrival, Destination, SaveWalk, WalkDot, WalkNews, WalkToBoundary, Walked};
 use eframe::egui::{Key, Role};
 use egui_kittest::kittest::Queryable;
 
 use super::experiments::click;
 use super::fake::{self, Fake, SHAPE};
-use super::{full, shows, tables};
+use super::{full, shows, tables, tasks};
 
 /// A point between two classes, a third in the middle.
 fn dot(index: usize, position: f64, [a, b]: [ClassId; 2]) -> WalkDot {
@@ -31,7 +33,7 @@ fn dot(index: usize, position: f64, [a, b]: [ClassId; 2]) -> WalkDot {
 }
 
 fn news(fake: &Fake, id: JobId, news: WalkNews) {
-    fake.send(Event::Walk { id, news: Box::new(news) });
+    fake.send(Event::Task { id, news: News::of_event::<WalkToBoundary>(news) });
 }
 
 fn arrival(pair: [ClassId; 2], why_not: Option<String>) -> Arrival {
@@ -41,6 +43,16 @@ fn arrival(pair: [ClassId; 2], why_not: Option<String>) -> Arrival {
     let [start, target] = pair;
     let (way, imbalance, rounding) = (Way::Latent, 2e-4, Some(1e-5));
     Arrival { way, start, target, middle, imbalance, third, why_not, rounding }
+}
+
+/// The walk that arrives so, without its points.
+fn walked(arrival: &Arrival, settings: Settings) -> Walked {
+    let Arrival { way, start, target, ref middle, imbalance, third, ref why_not, rounding } = *arrival;
+    let posterior = (*middle.tile.posterior).clone();
+    let point = WalkPoint { position: middle.position, x: vec![0.0; SHAPE.dims()], posterior };
+    let boundary = Boundary { reached: why_not.is_none(), point, imbalance, third, why_not: why_not.clone() };
+    let walk = Walk { way, start, target, points: Vec::new(), boundary, rounding };
+    Walked { walk, settings, weights_sha256: "00".into() }
 }
 
 /// The points of the walk of job `id`, the last one missing.
@@ -60,18 +72,18 @@ fn a_walk_is_asked_for_watched_looked_at_saved_and_sent() {
     harness.run_steps(4);
     assert!(shows(&harness, "No walk yet") && shows(&harness, "sample 0 (seed 0)"));
     click(&mut harness, "Walk to the boundary");
-    let jobs = fake.jobs();
-    let [(id, Job::Walk(request))] = jobs.as_slice() else { panic!("{jobs:?}") };
+    let (id, request) = tasks::asked::<WalkToBoundary>(&fake);
     let start = fake::tile(0, 1.0).posterior.decision;
     let Destination::Class(goal) = request.to else { panic!("{request:?}") };
     assert!(matches!(request.from, Subject::Sample { index: 0, .. }) && goal != start && request.steps == 32);
-    under_way(&fake, *id, [start, goal]);
+    under_way(&fake, id, [start, goal]);
     harness.run_steps(4);
     assert!(shows(&harness, "8 of at most 33 points") && shows(&harness, "Point 7 of the walk, large"));
     click(&mut harness, "Stop walking");
-    assert_eq!(fake.cancelled(), [*id]);
-    news(&fake, *id, WalkNews::Arrived(Box::new(arrival([start, goal], None))));
-    fake.send(Event::JobEnded { id: *id, outcome: Outcome::Done("50/50".into()) });
+    assert_eq!(fake.cancelled(), [id]);
+    let arrival = arrival([start, goal], None);
+    news(&fake, id, WalkNews::Arrived(Box::new(arrival.clone())));
+    tasks::done::<WalkToBoundary>(&fake, id, Done::new(walked(&arrival, request.settings), "50/50"));
     harness.run_steps(4);
     for text in [
         "along a straight line in the latent space all classes share",
@@ -95,10 +107,8 @@ fn a_walk_is_asked_for_watched_looked_at_saved_and_sent() {
     harness.get_by_role_and_label(Role::Button, "Walk").click();
     click(&mut harness, "Send to gallery");
     let jobs = fake.jobs();
-    let [_, (_, Job::SaveWalk { path, .. }), (sent, Job::SendWalk { .. })] = jobs.as_slice() else {
-        panic!("{jobs:?}")
-    };
-    assert_eq!(path, Path::new("walk.npz"));
+    let [_, (_, save), (sent, Job::SendWalk { .. })] = jobs.as_slice() else { panic!("{jobs:?}") };
+    assert!(save.as_task::<SaveWalk>().is_some_and(|save| save.path == Path::new("walk.npz")), "{save:?}");
     fake.send(fake::external(10));
     fake.send(Event::JobEnded { id: *sent, outcome: Outcome::Done("sent".into()) });
     harness.run_steps(4);
@@ -125,14 +135,13 @@ fn a_walk_between_samples_says_what_it_did_not_reach() {
     harness.run_steps(4);
     click(&mut harness, "Goal is the selection");
     click(&mut harness, "Walk to the boundary");
-    let jobs = fake.jobs();
-    let [(id, Job::Walk(request))] = jobs.as_slice() else { panic!("{jobs:?}") };
+    let (id, request) = tasks::asked::<WalkToBoundary>(&fake);
     assert!(matches!(request.from, Subject::Sample { index: 0, .. }));
     assert_eq!(request.to, Destination::Sample(3));
-    under_way(&fake, *id, [4, 5]);
+    under_way(&fake, id, [4, 5]);
     let why = Some("5 is nowhere as probable as 4".into());
-    news(&fake, *id, WalkNews::Arrived(Box::new(arrival([4, 5], why))));
-    fake.send(Event::JobEnded { id: *id, outcome: Outcome::Done("not reached".into()) });
+    news(&fake, id, WalkNews::Arrived(Box::new(arrival([4, 5], why))));
+    fake.send(Event::JobEnded { id, outcome: Outcome::Done("not reached".into()) });
     harness.run_steps(4);
     assert!(shows(&harness, "50/50 was not reached: 5 is nowhere as probable as 4"));
     assert!(shows(&harness, "Closest to 50/50 of the walk, large"));

@@ -2,17 +2,18 @@
 
 use bayescope::oracle::train::{SO_FAR, TrainEvent, TrainSpec};
 use bayescope::oracle::world::Settings;
+use bayescope::run::TrainOracle;
 use bayescope::worker::protocol::{Event, GalleryRequest, Job, Outcome};
 
 use super::{Bench, common, request};
 
-fn spec(folder: &std::path::Path, family: &str, epochs: usize) -> Box<TrainSpec> {
+fn spec(folder: &std::path::Path, family: &str, epochs: usize) -> TrainSpec {
     let text = format!(
         "name = 'halves'\n[data]\npath = 'data'\npad_to = 8\nheld_out = 16\n{family}\n[training]\nepochs = {epochs}\nbatch = 16"
     );
     let path = folder.join("spec.toml");
     std::fs::write(&path, text).unwrap();
-    Box::new(TrainSpec::read(&path).unwrap())
+    TrainSpec::read(&path).unwrap()
 }
 
 /// Weights of a run's oracle.
@@ -30,16 +31,19 @@ fn the_best_epoch_opens_while_the_run_goes_on_undisturbed() {
         common::pictures::pictures(folder.path());
         let spec = spec(folder.path(), family, 4);
         let [alone, used] = ["alone", "used"].map(|name| folder.path().join(name));
-        let job = bench.worker.submit(Job::Train { spec: spec.clone(), folder: alone.clone() });
+        let job = bench.worker.submit(Job::task(TrainOracle { spec: spec.clone(), folder: alone.clone() }));
         assert!(matches!(bench.outcome(job), Outcome::Done(_)));
 
         let empty = bench.worker.use_checkpoint(used.clone());
         let Outcome::Failed(why) = bench.outcome(empty) else { panic!("there is no run yet") };
         assert!(why.contains("best.json"), "{why}");
 
-        let job = bench.worker.submit(Job::Train { spec, folder: used.clone() });
-        bench.until(|event| {
-            matches!(event, Event::Train(train) if matches!(**train, TrainEvent::Samples { .. })).then_some(())
+        let job = bench.worker.submit(Job::task(TrainOracle { spec, folder: used.clone() }));
+        bench.until(|event| match event {
+            Event::Task { news, .. } => {
+                news.event::<TrainOracle>().filter(|said| matches!(said, TrainEvent::Samples { .. })).map(drop)
+            }
+            _ => None,
         });
         let adopted = bench.worker.use_checkpoint(used.clone());
         let info = bench.until(|event| match event {

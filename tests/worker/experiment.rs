@@ -6,7 +6,7 @@ use bayescope::data::ImageShape;
 use bayescope::experiment::{CellEvent, ExperimentSpec, read_pool};
 use bayescope::oracle::posterior::Posterior;
 use bayescope::oracle::world::Settings;
-use bayescope::run::{RunEvent, RunFolder};
+use bayescope::run::{EstimateTime, RunEvent, RunExperiment, RunFolder};
 use bayescope::units::Smoothing;
 use bayescope::worker::cell_images::{CellImages, CellImagesRequest};
 use bayescope::worker::protocol::{Event, InspectRequest, Job, Outcome, Subject};
@@ -15,16 +15,24 @@ use bayescope::worker::runs::{Found, WatchRequest, look};
 use super::common::reference::path;
 use super::{Bench, request};
 
-fn spec(changes: &str) -> Box<ExperimentSpec> {
+fn spec(changes: &str) -> ExperimentSpec {
     let text = format!(
         "name = 'tiny'\n[world]\noracle = 'mnist'\ntau = 1.3\n[grid]\narchitectures = ['linear']\n\
          train_sizes = [50, 100, 200]\nseeds = [0, 1]\n[test]\nimages = 100\nwatched = 50\n[training]\nepochs = 2\n{changes}"
     );
-    Box::new(toml::from_str(&text).unwrap())
+    toml::from_str(&text).unwrap()
 }
 
 fn job(folder: &Path) -> Job {
-    Job::Experiment { spec: Some(spec("")), folder: folder.to_owned() }
+    Job::task(RunExperiment { spec: Some(spec("")), folder: folder.to_owned() })
+}
+
+/// What an experiment tells.
+fn event(told: &Event) -> Option<&RunEvent> {
+    match told {
+        Event::Task { news, .. } => news.event::<RunExperiment>(),
+        _ => None,
+    }
 }
 
 fn summary(folder: &Path) -> Vec<u8> {
@@ -50,24 +58,24 @@ fn an_experiment_runs_while_the_window_is_served_and_can_be_stopped_and_resumed(
     assert!(!bench.gallery(1).is_empty());
     let outcome = bench.outcome(first);
     assert!(matches!(&outcome, Outcome::Done(text) if text.contains("6 of 6 cells")), "{outcome:?}");
-    let told = |found: fn(&RunEvent) -> bool| {
-        bench.seen.iter().filter(|event| matches!(event, Event::Run { event, .. } if found(event))).count()
-    };
+    let told = |found: fn(&RunEvent) -> bool| bench.seen.iter().filter_map(event).filter(|event| found(event)).count();
     assert_eq!(told(|event| matches!(event, RunEvent::Finished(_))), 6);
     assert_eq!(told(|event| matches!(event, RunEvent::Cell { said: CellEvent::Watched(_), .. })), 12);
     let (steps, all) = (told(|event| matches!(event, RunEvent::Cell { said: CellEvent::Step { .. }, .. })), 2 * 2 * 13);
     assert!((1..=all).contains(&steps), "{steps} of {all} steps were told");
 
     let second = bench.worker.submit(job(&stopped));
-    bench.until(|event| {
-        matches!(event, Event::Run { id, event } if *id == second && matches!(**event, RunEvent::Finished(_)))
-            .then_some(())
+    bench.until(|told| match told {
+        Event::Task { id, .. } if *id == second => {
+            event(told).filter(|event| matches!(event, RunEvent::Finished(_))).map(drop)
+        }
+        _ => None,
     });
     bench.worker.cancel(second);
     assert_eq!(bench.outcome(second), Outcome::Cancelled);
     let run = RunFolder::open(&stopped).unwrap();
     assert!(run.plan.iter().filter(|planned| run.finished(&planned.id)).count() < 6);
-    let third = bench.worker.submit(Job::Experiment { spec: None, folder: stopped.clone() });
+    let third = bench.worker.submit(Job::task(RunExperiment { spec: None, folder: stopped.clone() }));
     let outcome = bench.outcome(third);
     assert!(matches!(outcome, Outcome::Done(_)), "{outcome:?}");
     assert_eq!(summary(&whole), summary(&stopped), "a stop changed the run");
@@ -192,9 +200,7 @@ fn a_run_is_watched_whoever_works_on_it() {
     let missing = look(&run, None, None);
     assert!(missing.found.unwrap_err().contains("is no run folder"));
     let id = bench.worker.submit(job(&run));
-    bench.until(|event| {
-        matches!(event, Event::Run { event, .. } if matches!(**event, RunEvent::Finished(_))).then_some(())
-    });
+    bench.until(|told| event(told).filter(|event| matches!(event, RunEvent::Finished(_))).map(drop));
     watched(&mut bench, &run, |found| found.finished() >= 1);
     assert!(matches!(bench.outcome(id), Outcome::Done(_)));
     let found = watched(&mut bench, &run, |found| found.finished() == 6);
@@ -221,24 +227,28 @@ fn what_is_wrong_with_an_experiment_is_named_and_times_are_estimated() {
             other => panic!("{other:?}"),
         }
     };
-    let gone = Job::Experiment { spec: None, folder: run.clone() };
+    let gone = Job::task(RunExperiment { spec: None, folder: run.clone() });
     assert!(failed(&mut bench, gone).contains(&run.display().to_string()));
     let mut nowhere = spec("");
     nowhere.world.oracle = "/no/oracle/here".into();
     assert!(
-        failed(&mut bench, Job::Experiment { spec: Some(nowhere), folder: run.clone() }).contains("/no/oracle/here")
+        failed(&mut bench, Job::task(RunExperiment { spec: Some(nowhere), folder: run.clone() }))
+            .contains("/no/oracle/here")
     );
     let broken = spec("learning_rate = -1.0");
-    assert!(failed(&mut bench, Job::Experiment { spec: Some(broken), folder: run.clone() }).contains("learning_rate"));
+    assert!(
+        failed(&mut bench, Job::task(RunExperiment { spec: Some(broken), folder: run.clone() }))
+            .contains("learning_rate")
+    );
     RunFolder::write_spec(&run, &spec("batch = 16")).unwrap();
     assert!(failed(&mut bench, job(&run)).contains("another spec"));
-    let id = bench.worker.submit(Job::Estimate { spec: spec(""), folder: run.clone() });
+    let id = bench.worker.submit(Job::task(EstimateTime { spec: spec(""), folder: run.clone() }));
     bench.until(|event| match event {
         Event::JobProgress { id: of, note, .. } if *of == id && note == "timed step 3 of 3" => Some(()),
         _ => None,
     });
     let estimates = bench.until(|event| match event {
-        Event::Estimated { estimates, .. } => Some(estimates.clone()),
+        Event::Task { id: of, news } if *of == id => news.report::<EstimateTime>(),
         _ => None,
     });
     assert!(matches!(bench.outcome(id), Outcome::Done(_)));

@@ -4,8 +4,7 @@ use std::path::Path;
 
 use bayescope::experiment::HardnessSpec;
 use bayescope::oracle::train::TrainEvent;
-use bayescope::run::hardness::HardnessEvent;
-use bayescope::worker::hardness::RankRequest;
+use bayescope::run::hardness::{HardnessEvent, RankCorpora};
 use bayescope::worker::protocol::{Event, Job, Outcome};
 
 use super::common::pictures::pictures;
@@ -21,7 +20,7 @@ fn job(data: &Path, folder: &Path) -> Job {
         corpus("some", "limit = 50\n")
     );
     let spec: HardnessSpec = toml::from_str(&text).unwrap();
-    Job::Rank(RankRequest { spec: Some(Box::new(spec)), folder: folder.to_owned() })
+    Job::task(RankCorpora { spec: Some(spec), folder: folder.to_owned() })
 }
 
 #[test]
@@ -41,11 +40,14 @@ fn corpora_are_ranked_while_the_window_is_served_and_a_cancelled_ranking_goes_on
         HardnessEvent::Training { said, .. } => matches!(**said, TrainEvent::Epoch { .. }),
         _ => false,
     };
-    bench.until(|event| matches!(event, Event::Hardness(id, said) if *id == second && epoch(said)).then_some(()));
+    bench.until(|event| match event {
+        Event::Task { id, news } if *id == second => news.event::<RankCorpora>().filter(|said| epoch(said)).map(drop),
+        _ => None,
+    });
     bench.worker.cancel(second);
     assert_eq!(bench.outcome(second), Outcome::Cancelled);
     assert!(!stopped.join("summary.json").exists(), "it was cancelled within the first corpus");
-    let third = bench.worker.submit(Job::Rank(RankRequest { spec: None, folder: stopped.clone() }));
+    let third = bench.worker.submit(Job::task(RankCorpora { spec: None, folder: stopped.clone() }));
     let outcome = bench.outcome(third);
     assert!(matches!(outcome, Outcome::Done(_)), "{outcome:?}");
     let summary = |run: &Path| std::fs::read(run.join("summary.json")).unwrap();

@@ -1,14 +1,17 @@
 //! A dataset is made, a model judged on it, and its worst images are brought into the gallery: all by the worker.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use bayescope::data::{Column, Split, Stored, read_array, read_logp, write_table};
-use bayescope::export::{ExportSpec, Format};
+use bayescope::export::{ExportDataset, ExportSpec, Format};
+use bayescope::figure::Illustrated;
 use bayescope::judge::{Candidate, ReadOptions, Report};
 use bayescope::oracle::world::Settings;
+use bayescope::run::JudgeModels;
 use bayescope::units::{Seed, Tau};
 use bayescope::worker::judged_images::{JudgedImagesRequest, WorstBy};
-use bayescope::worker::protocol::{Event, Job, JudgeRequest, Outcome};
+use bayescope::worker::protocol::{Event, Job, Outcome};
 
 use super::Bench;
 use super::common::tiny;
@@ -19,8 +22,8 @@ const IMAGES: usize = 400;
 fn export(bench: &mut Bench, oracle: &Path, folder: &Path, seed: u64) {
     let settings = Settings { tau: Tau::new(1.1).unwrap(), ..Settings::default_for(2) };
     let (oracle, formats) = (oracle.display().to_string(), vec![Format::Npz]);
-    let spec = Box::new(ExportSpec { oracle, train: 0, test: IMAGES, settings, seed: Seed(seed), formats });
-    let job = bench.worker.submit(Job::Export { spec, folder: folder.to_owned() });
+    let spec = ExportSpec { oracle, train: 0, test: IMAGES, settings, seed: Seed(seed), formats };
+    let job = bench.worker.submit(Job::task(ExportDataset { spec, folder: folder.to_owned() }));
     let outcome = bench.outcome(job);
     assert!(matches!(outcome, Outcome::Done(_)), "{outcome:?}");
 }
@@ -36,10 +39,10 @@ fn predictions(place: &Path, odds: &[f64]) -> (PathBuf, Vec<f64>) {
     (path, said)
 }
 
-fn judged(bench: &mut Bench, dataset: &Path, path: PathBuf) -> Box<Report> {
+fn judged(bench: &mut Bench, dataset: &Path, path: PathBuf) -> Arc<Illustrated<Report>> {
     let candidates = vec![Candidate::Predictions { path, options: ReadOptions::default() }];
-    let request = JudgeRequest { dataset: dataset.to_owned(), split: Split::Test, candidates };
-    let job = bench.worker.submit(Job::Judge(Box::new(request)));
+    let task = JudgeModels { dataset: dataset.to_owned(), split: Split::Test, candidates, seed: Seed(0) };
+    let job = bench.worker.submit(Job::task(task));
     let outcome = bench.outcome(job);
     assert!(matches!(outcome, Outcome::Done(_)), "{outcome:?}");
     let told = bench.seen.iter().any(
@@ -47,7 +50,7 @@ fn judged(bench: &mut Bench, dataset: &Path, path: PathBuf) -> Box<Report> {
     );
     assert!(told, "nothing was told on the way");
     let report = bench.seen.iter().find_map(|event| match event {
-        Event::Judged(id, report) if *id == job => Some(report.clone()),
+        Event::Task { id, news } if *id == job => news.report::<JudgeModels>(),
         _ => None,
     });
     report.unwrap()
@@ -68,7 +71,8 @@ fn the_worst_images_of_a_model_are_those_of_the_dataset_with_what_it_says_of_the
     let odds: Vec<f64> = read_logp(&archive).unwrap().0.chunks(2).map(|logp| logp[0] - logp[1]).collect();
     let labels = read_array(&archive, "y").unwrap();
     let (file, said) = predictions(place.path(), &odds);
-    let report = judged(&mut bench, &dataset, file);
+    let judged = judged(&mut bench, &dataset, file);
+    let report = &judged.found;
     let world = report.origin.weights_sha256.clone().unwrap();
     let request = |by: WorstBy| JudgedImagesRequest {
         model: report.models[0].name.clone(),

@@ -26,6 +26,7 @@ use std::time::Duration;
 use bayescope::device::DeviceChoice;
 use bayescope::oracle::train::{TrainEvent, TrainSpec};
 use bayescope::oracle::world::{SampleSpec, Settings};
+use bayescope::run::TrainOracle;
 use bayescope::units::{Seed, Tau};
 use bayescope::worker::Worker;
 use bayescope::worker::protocol::{Event, GalleryRequest, GalleryUpdate, InspectRequest, Job, JobId, Outcome, Subject};
@@ -301,14 +302,17 @@ fn an_oracle_is_trained_while_the_window_is_served_and_then_opens() {
                 [training]\nepochs = 3\nbatch = 16";
     let path = folder.path().join("spec.toml");
     std::fs::write(&path, text).unwrap();
-    let spec = Box::new(TrainSpec::read(&path).unwrap());
+    let spec = TrainSpec::read(&path).unwrap();
     let run = folder.path().join("run");
-    let job = bench.worker.submit(Job::Train { spec, folder: run.clone() });
+    let job = bench.worker.submit(Job::task(TrainOracle { spec, folder: run.clone() }));
     bench.worker.show(request(1, 8, 1.0, Vec::new()));
     assert!(!bench.gallery(1).is_empty());
     assert!(matches!(bench.outcome(job), Outcome::Done(_)));
     let told = |found: fn(&TrainEvent) -> bool| {
-        let train = |event: &&Event| matches!(event, Event::Train(train) if found(train));
+        let train = |event: &&Event| match event {
+            Event::Task { news, .. } => news.event::<TrainOracle>().is_some_and(found),
+            _ => false,
+        };
         bench.seen.iter().filter(train).count()
     };
     assert_eq!(told(|event| matches!(event, TrainEvent::Epoch { .. })), 3);

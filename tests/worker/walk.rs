@@ -1,9 +1,11 @@
 //! Walks to the boundary as jobs of the worker.
 
+use std::sync::Arc;
+
 use bayescope::oracle::walk::Way;
 use bayescope::oracle::world::Settings;
 use bayescope::worker::protocol::{Event, InspectRequest, Job, JobId, Outcome, Subject};
-use bayescope::worker::walk::{Arrival, Destination, WalkDot, WalkNews, WalkRequest};
+use bayescope::worker::walk::{Arrival, Destination, SaveWalk, WalkDot, WalkNews, WalkToBoundary, Walked};
 
 use super::common::reference::path;
 use super::{Bench, request, settings, spec};
@@ -13,7 +15,7 @@ fn from(index: usize) -> Subject {
 }
 
 fn ask(to: Destination, steps: usize, settings: Settings) -> Job {
-    Job::Walk(Box::new(WalkRequest { from: from(0), to, steps, samples: spec(8), settings }))
+    Job::task(WalkToBoundary { from: from(0), to, steps, samples: spec(8), settings })
 }
 
 /// What was told of a walk.
@@ -21,14 +23,24 @@ fn told(bench: &Bench, job: JobId) -> (Vec<WalkDot>, Option<Arrival>) {
     let (mut dots, mut arrived) = (Vec::new(), None);
     for event in &bench.seen {
         match event {
-            Event::Walk { id, news } if *id == job => match &**news {
-                WalkNews::Point { dot, .. } => dots.push(dot.clone()),
-                WalkNews::Arrived(arrival) => arrived = Some((**arrival).clone()),
+            Event::Task { id, news } if *id == job => match news.event::<WalkToBoundary>() {
+                Some(WalkNews::Point { dot, .. }) => dots.push(dot.clone()),
+                Some(WalkNews::Arrived(arrival)) => arrived = Some((**arrival).clone()),
+                None => {}
             },
             _ => {}
         }
     }
     (dots, arrived)
+}
+
+/// The walk that a job came to.
+fn walked(bench: &Bench, job: JobId) -> Arc<Walked> {
+    let report = bench.seen.iter().find_map(|event| match event {
+        Event::Task { id, news } if *id == job => news.report::<WalkToBoundary>(),
+        _ => None,
+    });
+    report.expect("the walk came to its end")
 }
 
 #[test]
@@ -52,7 +64,11 @@ fn a_walk_towards_a_class_of_a_class_map_world_climbs() {
     assert!(arrival.why_not.is_some() || arrival.imbalance <= 1e-3);
     let same = bench.worker.submit(ask(Destination::Class(start), 12, knobs.clone()));
     assert!(matches!(bench.outcome(same), Outcome::Failed(why) if why.contains("decided as")));
-    let gone = bench.worker.submit(Job::SendWalk { settings: knobs });
+    // In another world its images have no posteriors.
+    let walked = walked(&bench, job);
+    let other = bench.worker.submit(Job::OpenOracle("mnist".into()));
+    assert!(matches!(bench.outcome(other), Outcome::Done(_)));
+    let gone = bench.worker.submit(Job::SendWalk { walked, settings: knobs });
     assert!(matches!(bench.outcome(gone), Outcome::Failed(why) if why.contains("walk again")));
 }
 
@@ -67,13 +83,13 @@ fn a_walk_between_two_samples_is_saved_and_its_images_are_inspected() {
     assert_eq!((dots.len(), arrival.way), (17, Way::Latent));
     assert_eq!((dots[0].position, dots[16].position), (0.0, 1.0));
     assert!(arrival.rounding.is_some_and(|rounding| rounding < 1e-2));
-    let folder = tempfile::tempdir().unwrap();
+    let (folder, walked) = (tempfile::tempdir().unwrap(), walked(&bench, job));
     for name in ["walk.npz", "walk.png"] {
         let path = folder.path().join(name);
-        let save = bench.worker.submit(Job::SaveWalk { path: path.clone(), settings: settings(1.0) });
+        let save = bench.worker.submit(Job::task(SaveWalk { walked: walked.clone(), path: path.clone() }));
         assert!(matches!(bench.outcome(save), Outcome::Done(_)) && path.exists(), "{name}");
     }
-    let sent = bench.worker.submit(Job::SendWalk { settings: settings(1.0) });
+    let sent = bench.worker.submit(Job::SendWalk { walked, settings: settings(1.0) });
     let external = |event: &Event| match event {
         Event::External { ids, tiles, labelled: false, .. } => Some((ids.clone(), tiles.clone())),
         _ => None,
@@ -94,17 +110,17 @@ fn a_walk_between_two_samples_is_saved_and_its_images_are_inspected() {
     let (_, flatter) = bench.until(external);
     assert_ne!(flatter[0].posterior, tiles[0].posterior);
     assert!(matches!(bench.outcome(again), Outcome::Done(_)));
-    let mut onwards = WalkRequest {
+    let mut onwards = WalkToBoundary {
         from: Subject::External(middle),
         to: Destination::Sample(2),
         steps: 4,
         samples: spec(8),
         settings: settings(1.0),
     };
-    let job = bench.worker.submit(Job::Walk(Box::new(onwards.clone())));
+    let job = bench.worker.submit(Job::task(onwards.clone()));
     assert!(matches!(bench.outcome(job), Outcome::Done(_)), "images from outside can be starts");
     onwards.from = Subject::External(99);
-    let job = bench.worker.submit(Job::Walk(Box::new(onwards)));
+    let job = bench.worker.submit(Job::task(onwards));
     assert!(matches!(bench.outcome(job), Outcome::Failed(why) if why.contains("no longer open")));
 }
 
@@ -112,7 +128,7 @@ fn a_walk_between_two_samples_is_saved_and_its_images_are_inspected() {
 fn a_walk_stops_when_it_is_cancelled() {
     let mut bench = Bench::new();
     let job = bench.worker.submit(ask(Destination::Sample(1), 10_000, settings(1.0)));
-    bench.until(|event| matches!(event, Event::Walk { .. }).then_some(()));
+    bench.until(|event| matches!(event, Event::Task { .. }).then_some(()));
     bench.worker.cancel(job);
     assert_eq!(bench.outcome(job), Outcome::Cancelled);
     let (dots, arrival) = told(&bench, job);

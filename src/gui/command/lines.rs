@@ -10,9 +10,9 @@ use crate::flow::sampling::{Guided, SamplerOptions};
 use crate::judge::Candidate;
 use crate::oracle::posterior::Prior;
 use crate::oracle::world::Settings;
+use crate::run::JudgeModels;
 use crate::units::Smoothing;
 use crate::validate::{FeatureChoice, ValidateSpec};
-use crate::worker::protocol::JudgeRequest;
 
 /// The gallery as a command line.
 pub fn sample_command(session: &Session, prefs: &Prefs, selected: usize) -> String {
@@ -91,7 +91,7 @@ fn world(settings: &Settings) -> String {
 }
 
 /// A judgement as a command line.
-pub fn evaluate_command(request: &JudgeRequest) -> String {
+pub fn evaluate_command(request: &JudgeModels) -> String {
     let path = |path: &Path| quote(&path.display().to_string());
     let mut text = format!("bayescope evaluate {}", path(&request.dataset));
     let (mut files, mut networks, mut trained) = (String::new(), String::new(), String::new());

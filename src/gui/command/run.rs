@@ -6,7 +6,6 @@ use crate::experiment::{ExperimentSpec, HardnessSpec};
 use crate::figure::Figure;
 use crate::run::Format;
 use crate::worker::cell_images::CellImages;
-use crate::worker::hardness::RankRequest;
 
 /// Something about a run.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,10 +14,6 @@ pub enum RunCommand {
     Start(Box<ExperimentSpec>, PathBuf),
     /// Go on with what is not finished.
     Resume(PathBuf),
-    /// Time a few steps.
-    Estimate(Box<ExperimentSpec>, PathBuf),
-    /// Rank corpora.
-    Rank(RankRequest),
     /// A ranking as a command line, to the clipboard; its spec goes to the folder first.
     CopyRanking(Box<HardnessSpec>, PathBuf),
     /// Show a folder, whoever works on it.

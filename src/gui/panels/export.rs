@@ -6,18 +6,20 @@ use eframe::egui::{self, Button, Ui};
 
 use super::fields::{number, path};
 use crate::data::Split;
-use crate::export::{ExportSpec, Format, Manifest, SplitRecord};
-use crate::gui::background::Purpose;
+use crate::export::{ExportDataset, ExportSpec, Format, Manifest, SplitRecord};
+use crate::gui::background::{Field, Takes};
 use crate::gui::command::{Command, export_command};
 use crate::gui::context::{Cx, Panel};
 use crate::gui::format;
-use crate::gui::session::export::ExportView;
+use crate::gui::session::tasks::TaskView;
 use crate::gui::start::start_button;
 use crate::gui::theme::{Badge, Theme};
-use crate::gui::widgets::{empty_state, fact, facts, heading, hint, on_its_way};
+use crate::gui::widgets::{empty_state, fact, facts, heading, hint, standing};
 use crate::measure::Estimate;
 use crate::units::Seed;
-use crate::worker::protocol::Job;
+
+/// Where it goes.
+const FOLDER: Field = Field::new("export folder", Takes::Folder);
 
 /// The panel's name in saved layouts.
 pub const ID: &str = "export";
@@ -47,14 +49,14 @@ impl Panel for ExportPanel {
     }
 
     fn ui(&mut self, ui: &mut Ui, cx: &mut Cx) {
-        if let Some((_, folder)) = cx.view.picked.take_if(|(purpose, _)| *purpose == Purpose::ExportFolder) {
+        if let Some((_, folder)) = cx.view.picked.take_if(|(field, _)| *field == FOLDER) {
             self.folder = folder.display().to_string();
         }
         egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
             self.form(ui, cx);
             let session = cx.session;
-            match &session.exchange.export {
-                Some(view) => result(ui, cx, view),
+            match session.tasks.get() {
+                Some(view) => result(ui, cx, &view),
                 None => empty_state(
                     ui,
                     "No dataset made yet",
@@ -109,7 +111,7 @@ impl ExportPanel {
         });
         let bytes = self.bytes(cx);
         hint(ui, format!("About {} on the disk.", size(bytes)));
-        ui.horizontal_wrapped(|ui| path(ui, cx, "Folder of the dataset", &mut self.folder, Purpose::ExportFolder));
+        ui.horizontal_wrapped(|ui| path(ui, cx, "Folder of the dataset", &mut self.folder, FOLDER));
         self.buttons(ui, cx);
     }
 
@@ -145,12 +147,7 @@ impl ExportPanel {
     }
 
     fn buttons(&self, ui: &mut Ui, cx: &mut Cx) {
-        let running = cx
-            .session
-            .exchange
-            .export
-            .as_ref()
-            .is_some_and(|view| cx.session.jobs.active().any(|job| job.id == view.job));
+        let running = cx.session.tasks.get::<ExportDataset>().is_some_and(|view| view.under_way());
         let ready = self.ready(cx);
         let why = match (&ready, running) {
             (_, true) => "An export is going on: cancel it first, or wait.".to_owned(),
@@ -167,7 +164,7 @@ impl ExportPanel {
                     cx.commands.push(Command::CopyText(export_command(&spec, &folder)));
                 }
                 if started {
-                    cx.commands.push(Command::Submit(Box::new(Job::Export { spec: Box::new(spec), folder })));
+                    cx.commands.push(Command::task(ExportDataset { spec, folder }));
                 }
             }
             if !why.is_empty() {
@@ -199,24 +196,18 @@ const FORMATS: [(Format, &str, &str); 4] = [
 ];
 
 /// How the export goes, or what was made.
-fn result(ui: &mut Ui, cx: &mut Cx, view: &ExportView) {
-    let place = view.folder.display().to_string();
-    if let Some(why) = &view.trouble {
-        ui.colored_label(Theme::of(ui).error(), why);
-        return;
-    }
-    match (&view.manifest, cx.session.jobs.get(view.job)) {
-        (Some(manifest), _) => {
-            made(ui, manifest, &view.folder);
-            ui.add_space(8.0);
-            let judge = ui.button("Judge a classifier on it");
-            if judge.on_hover_text("Opens the panel My classifier with this dataset").clicked() {
-                cx.view.picked = Some((Purpose::JudgeData, view.folder.clone()));
-                cx.commands.push(Command::ShowPanel(super::judge::ID));
-            }
-        }
-        (None, Some(job)) if !job.ended() => on_its_way(ui, job, &place),
-        _ => hint(ui, format!("{place} is not complete: start the same export again, and it goes on.")),
+fn result(ui: &mut Ui, cx: &mut Cx, view: &TaskView<'_, ExportDataset>) {
+    let folder = &view.task.folder;
+    let place = folder.display().to_string();
+    let stopped = format!("{place} is not complete: start the same export again, and it goes on.");
+    standing(ui, cx.session, view, &place, &stopped);
+    let Some(manifest) = &view.report else { return };
+    made(ui, manifest, folder);
+    ui.add_space(8.0);
+    let judge = ui.button("Judge a classifier on it");
+    if judge.on_hover_text("Opens the panel My classifier with this dataset").clicked() {
+        cx.view.picked = Some((super::judge::DATA, folder.clone()));
+        cx.commands.push(Command::ShowPanel(super::judge::ID));
     }
 }
 

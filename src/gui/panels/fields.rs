@@ -2,18 +2,18 @@
 
 use eframe::egui::{Button, ComboBox, DragValue, TextEdit, TextStyle, Ui, emath::Numeric};
 
-use crate::gui::background::Purpose;
+use crate::gui::background::{Field, Purpose};
 use crate::gui::command::Command;
 use crate::gui::context::Cx;
 use crate::gui::glossary;
 
 /// A path: typed, or chosen in the desktop's dialog.
-pub fn path(ui: &mut Ui, cx: &mut Cx, name: &str, value: &mut String, purpose: Purpose) {
+pub fn path(ui: &mut Ui, cx: &mut Cx, name: &str, value: &mut String, field: Field) {
     let label = glossary::explain(ui.label(name), name);
     let width = (ui.available_size_before_wrap().x - 230.0).clamp(120.0, 420.0);
     ui.add(TextEdit::singleline(value).desired_width(width)).labelled_by(label.id);
     if ui.button("Browse…").accessible_name(format!("Browse for: {name}")).clicked() {
-        cx.commands.push(Command::Browse(purpose));
+        cx.commands.push(Command::Browse(Purpose::Field(field)));
     }
 }
 
@@ -59,9 +59,9 @@ pub fn preset<'a, P>(
 }
 
 /// A row with the file of a spec; whether it is to be loaded.
-pub fn spec_file(ui: &mut Ui, cx: &mut Cx, name: &str, value: &mut String, purpose: Purpose, verb: &str) -> bool {
+pub fn spec_file(ui: &mut Ui, cx: &mut Cx, name: &str, value: &mut String, field: Field, verb: &str) -> bool {
     ui.horizontal_wrapped(|ui| {
-        path(ui, cx, name, value, purpose);
+        path(ui, cx, name, value, field);
         let load = ui.add_enabled(!value.trim().is_empty(), Button::new(verb));
         load.on_disabled_hover_text("Give the file first.").clicked()
     })

@@ -9,18 +9,26 @@ use super::fields::path;
 use crate::classifier::onnx::{Normalisation, OnnxOptions};
 use crate::classifier::{Architecture, CheckpointOptions};
 use crate::data::Split;
-use crate::gui::background::Purpose;
+use crate::gui::background::{Field, Takes};
 use crate::gui::command::{Command, evaluate_command};
 use crate::gui::context::{Cx, Panel};
 use crate::gui::figures::Drawings;
 use crate::gui::glossary;
-use crate::gui::session::judge::JudgeView;
+use crate::gui::session::tasks::TaskView;
 use crate::gui::start::start_button;
 use crate::gui::theme::{Badge, Theme};
-use crate::gui::widgets::{empty_state, heading, hint, on_its_way};
+use crate::gui::widgets::{empty_state, heading, hint, standing};
 use crate::judge::{Candidate, ReadOptions, Report};
+use crate::run::JudgeModels;
+use crate::units::Seed;
 use crate::worker::judged_images::WorstBy;
-use crate::worker::protocol::{Job, JudgeRequest};
+
+/// The dataset.
+pub const DATA: Field = Field::new("judged dataset", Takes::Folder);
+/// A model, by its place in the list.
+const MODEL: Field = Field::new("judged model", Takes::Model);
+/// Where the report goes.
+const REPORT: Field = Field::new("report folder", Takes::Folder);
 
 /// What stands in a field that a file's own word fills.
 const AS_SAID: &str = "as its file says";
@@ -68,8 +76,8 @@ impl Panel for JudgePanel {
         egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
             self.form(ui, cx);
             let session = cx.session;
-            match &session.exchange.judge {
-                Some(view) => self.result(ui, cx, view),
+            match session.tasks.get() {
+                Some(view) => self.result(ui, cx, &view),
                 None => empty_state(
                     ui,
                     "Nothing judged yet",
@@ -84,24 +92,24 @@ impl Panel for JudgePanel {
 
 impl JudgePanel {
     /// Takes a path that came from the desktop's dialog.
-    fn picked(&mut self, picked: &mut Option<(Purpose, PathBuf)>) {
-        let Some((purpose, path)) = picked.take() else { return };
+    fn picked(&mut self, picked: &mut Option<(Field, PathBuf)>) {
+        let Some((field, path)) = picked.take() else { return };
         let text = path.display().to_string();
-        match purpose {
-            Purpose::JudgeData => self.dataset = text,
-            Purpose::JudgeModel(i) if i < self.models.len() => self.models[i] = text,
-            Purpose::ReportFolder => self.report = text,
+        match field {
+            DATA => self.dataset = text,
+            Field { name, place, .. } if name == MODEL.name && place < self.models.len() => self.models[place] = text,
+            REPORT => self.report = text,
             other => *picked = Some((other, path)),
         }
     }
 
     fn form(&mut self, ui: &mut Ui, cx: &mut Cx) {
         heading(ui, "Against the Bayes limit", None);
-        ui.horizontal_wrapped(|ui| path(ui, cx, "Exported dataset", &mut self.dataset, Purpose::JudgeData));
+        ui.horizontal_wrapped(|ui| path(ui, cx, "Exported dataset", &mut self.dataset, DATA));
         let mut gone = None;
         for (i, model) in self.models.iter_mut().enumerate() {
             ui.horizontal_wrapped(|ui| {
-                path(ui, cx, &format!("Model {}", i + 1), model, Purpose::JudgeModel(i));
+                path(ui, cx, &format!("Model {}", i + 1), model, MODEL.at(i));
                 if i > 0 && ui.button("Remove").accessible_name(format!("Remove model {}", i + 1)).clicked() {
                     gone = Some(i);
                 }
@@ -169,7 +177,7 @@ impl JudgePanel {
     }
 
     /// What the fields say, or what is wrong with them.
-    fn ready(&self) -> Result<JudgeRequest, String> {
+    fn ready(&self) -> Result<JudgeModels, String> {
         let place = |text: &str| std::path::absolute(text.trim()).map_err(|error| error.to_string());
         if self.dataset.trim().is_empty() {
             return Err("Give the folder of an exported dataset.".into());
@@ -193,16 +201,11 @@ impl JudgePanel {
         if candidates.is_empty() {
             return Err("Give a file of predictions or a network.".into());
         }
-        Ok(JudgeRequest { dataset: place(&self.dataset)?, split: Split::Test, candidates })
+        Ok(JudgeModels { dataset: place(&self.dataset)?, split: Split::Test, candidates, seed: Seed(0) })
     }
 
     fn buttons(&self, ui: &mut Ui, cx: &mut Cx) {
-        let running = cx
-            .session
-            .exchange
-            .judge
-            .as_ref()
-            .is_some_and(|view| cx.session.jobs.active().any(|job| job.id == view.job));
+        let running = cx.session.tasks.get::<JudgeModels>().is_some_and(|view| view.under_way());
         let ready = self.ready();
         let why = match (&ready, running) {
             (_, true) => "A judgement is on its way.".to_owned(),
@@ -217,7 +220,7 @@ impl JudgePanel {
                     cx.commands.push(Command::CopyText(evaluate_command(&request)));
                 }
                 if judge {
-                    cx.commands.push(Command::Submit(Box::new(Job::Judge(Box::new(request)))));
+                    cx.commands.push(Command::task(request));
                 }
             }
             if !why.is_empty() {
@@ -226,23 +229,16 @@ impl JudgePanel {
         });
     }
 
-    fn result(&mut self, ui: &mut Ui, cx: &mut Cx, view: &JudgeView) {
-        if let Some(why) = &view.trouble {
-            ui.add(Label::new(RichText::new(why).color(Theme::of(ui).error())).wrap());
-        }
-        let Some(report) = &view.report else {
-            return match cx.session.jobs.get(view.job) {
-                Some(job) if !job.ended() => on_its_way(ui, job, "Pause and cancel below, in the list of jobs."),
-                _ if view.trouble.is_none() => hint(ui, "Stopped: press 'Judge' again."),
-                _ => {}
-            };
-        };
+    fn result(&mut self, ui: &mut Ui, cx: &mut Cx, view: &TaskView<'_, JudgeModels>) {
+        let more = "Pause and cancel below, in the list of jobs.";
+        standing(ui, cx.session, view, more, "Stopped: press 'Judge' again.");
+        let Some(report) = &view.report else { return };
         let about = "Posteriors are exact; figures of the test images have 95 % intervals over these";
         heading(ui, "The Bayes gap", Some((Badge::Estimated, about)));
-        alarms(ui, report);
-        worst(ui, cx, report);
+        alarms(ui, &report.found);
+        worst(ui, cx, &report.found);
         ui.horizontal_wrapped(|ui| {
-            path(ui, cx, "Folder of the report", &mut self.report, Purpose::ReportFolder);
+            path(ui, cx, "Folder of the report", &mut self.report, REPORT);
             let write = ui.add_enabled(!self.report.trim().is_empty(), Button::new("Write report"));
             let about = "A page, every figure as SVG and CSV, every table, and everything as JSON";
             let write = write.on_hover_text(about).on_disabled_hover_text("Give the folder of the report first.");
@@ -250,8 +246,8 @@ impl JudgePanel {
                 cx.commands.push(Command::WriteReport(PathBuf::from(self.report.trim())));
             }
         });
-        view.tables.iter().for_each(|table| grid(ui, table));
-        for (i, figure) in view.figures.iter().enumerate() {
+        report.tables.iter().for_each(|table| grid(ui, table));
+        for (i, figure) in report.figures.iter().enumerate() {
             one(ui, cx, figure, |ui| self.drawings.show(ui, i, figure));
         }
     }

@@ -1,8 +1,6 @@
 //! The exactness ledger: everything this session gave away or worked out, with its badge and the chain behind it.
 
-use std::path::Path;
-
-use crate::provenance::{Made, Provenance};
+use crate::provenance::Made;
 
 /// What was made, oldest first.
 #[derive(Debug, Default)]
@@ -19,10 +17,4 @@ impl Ledger {
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Made> + ExactSizeIterator {
         self.0.iter()
     }
-}
-
-/// A line about something with the provenance of a figure.
-pub fn of_figure(what: impl Into<String>, place: Option<&Path>, said: &[(String, String)]) -> Made {
-    let place = place.map(|place| place.display().to_string());
-    Made { what: what.into(), place, provenance: Provenance::of_lines(said) }
 }

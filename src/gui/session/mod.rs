@@ -3,20 +3,15 @@
 mod answers;
 pub mod bayes;
 pub mod exchange;
-pub mod export;
 pub mod far;
 pub mod fetch;
 pub mod gallery;
-pub mod hardness;
 pub mod jobs;
-pub mod judge;
 pub mod ledger;
 pub mod log;
 mod outside;
 pub mod runs;
-pub mod train;
-pub mod validate;
-pub mod walk;
+pub mod tasks;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -28,22 +23,20 @@ use crate::oracle::folder::OracleInfo;
 use crate::oracle::precision::PrecisionReport;
 use crate::oracle::train::SO_FAR;
 use crate::oracle::world::Settings;
+use crate::run::{JudgeModels, RunExperiment};
 use crate::worker::bayes::protocol::Answer;
 use crate::worker::protocol::{Asked, Event, EvidenceMap, Inspection, Job, JobId, Outcome, RunningPosterior};
-use crate::worker::walk::WalkNews;
 
 use bayes::BayesFigures;
 use exchange::Exchange;
 use far::Connection;
 use gallery::Gallery;
-use hardness::RankingView;
 use jobs::Jobs;
 use ledger::Ledger;
 use log::{Level, Log, Notice};
 pub use outside::External;
 use runs::Runs;
-use train::TrainHistory;
-use walk::WalkHistory;
+use tasks::Tasks;
 
 /// What is known of the engine.
 #[derive(Debug, Default)]
@@ -72,15 +65,11 @@ pub struct Session {
     pub stuck: Option<String>,
     /// Jobs.
     pub jobs: Jobs,
-    /// The run of the training panel.
-    pub train: TrainHistory,
-    /// The last walk to the boundary.
-    pub walk: Option<WalkHistory>,
     /// The run folders of the panel Experiments.
     pub runs: Runs,
-    /// The ranking of corpora that the panel Hardness shows.
-    pub hardness: Option<RankingView>,
-    /// What is taken away and brought back.
+    /// Tasks, by their type.
+    pub tasks: Tasks,
+    /// What is fetched, and what is shown of a judgement.
     pub exchange: Exchange,
     /// What is known of the Bayes error.
     pub bayes: BayesFigures,
@@ -168,20 +157,16 @@ impl Session {
                 self.far.asks(id, *choice);
             }
             Job::Classify { paths, .. } => self.external_paths.clone_from(paths),
-            Job::Train { spec, folder } => {
-                self.train = TrainHistory::begin(id, spec.training.epochs, folder.clone());
-            }
             // These images have no files.
             Job::SendWalk { .. } => self.external_paths.clear(),
-            Job::Experiment { folder, .. } => self.runs.begin(id, folder),
-            Job::Rank(request) => self.hardness = Some(RankingView::begin(id, request.folder.clone())),
-            Job::Judge(_)
-            | Job::Export { .. }
-            | Job::Validate { .. }
-            | Job::ComparePrecision { .. }
-            | Job::Verify
-            | Job::MeasureDepth { .. } => self.exchange.submitted(id, job),
-            Job::Walk(request) => self.walk = Some(WalkHistory::begin(id, (**request).clone())),
+            Job::Task(task) => {
+                // What was said of its images was of the judgement before.
+                self.exchange.images.take_if(|_| task.get::<JudgeModels>().is_some());
+                if let Some(run) = task.get::<RunExperiment>() {
+                    self.runs.begin(id, &run.folder);
+                }
+                self.tasks.begin(id, task.clone());
+            }
             _ => {}
         }
         self.log.add(Level::Info, job.title());
@@ -219,24 +204,15 @@ impl Session {
             Event::JobStarted { id } => self.jobs.started(id),
             Event::JobProgress { id, progress, note } => self.jobs.progressed(id, progress, note, now),
             Event::JobEnded { id, outcome } => return self.ended(id, outcome, now),
-            Event::Train(event) => self.train.take(*event),
-            Event::Walk { id, news } => self.walked(id, *news),
-            Event::Hardness(id, event) => {
-                if let Some(view) = self.hardness.as_mut().filter(|view| view.job == id) {
-                    view.take(*event);
-                }
-            }
             Event::Made(made) => self.ledger.add(*made),
-            event @ (Event::Judged(..)
-            | Event::Validated(..)
-            | Event::Compared(..)
-            | Event::Verified(..)
-            | Event::Depth(..)
-            | Event::Exported(..)
-            | Event::MirrorFailed { .. }
-            | Event::Fetched(..)) => self.exchanged(event),
-            Event::Run { id, event } => self.runs.take(id, *event),
-            Event::Estimated { id, estimates } => self.runs.estimated(id, estimates),
+            Event::Task { id, news } => {
+                if let Some(event) = news.event::<RunExperiment>() {
+                    self.runs.take(id, event);
+                }
+                self.tasks.take(id, news);
+            }
+            Event::MirrorFailed { id, mirror, cause } => self.exchange.refused(id, mirror, cause),
+            Event::Fetched(id, fetched) => self.exchange.fetched(id, fetched),
             Event::Looked(look) => self.runs.looked(*look),
             Event::Bayes(answer) => return self.take_bayes(*answer),
             event @ Event::External { .. } => return self.take_outside(event),
@@ -255,12 +231,6 @@ impl Session {
             }
         }
         Effect::None
-    }
-
-    fn walked(&mut self, id: JobId, news: WalkNews) {
-        if let Some(walk) = self.walk.as_mut().filter(|walk| walk.job == id) {
-            walk.take(news);
-        }
     }
 
     fn take_bayes(&mut self, answer: Answer) -> Effect {
@@ -282,16 +252,12 @@ impl Session {
             self.evidence = None;
             self.running = None;
             self.external = None;
-            self.walk = None;
-            self.exchange.forget_world();
+            self.tasks.forget_world();
             self.bayes.forget_world();
         }
         // The engine keeps images from outside only as long as the oracle stays where it is.
         if let Some(external) = &mut self.external {
             external.settings = None;
-        }
-        if let Some(walk) = &mut self.walk {
-            walk.kept = false;
         }
         self.precision = None;
         self.stuck = None;
@@ -316,14 +282,8 @@ impl Session {
             Outcome::Cancelled => self.log.add(Level::Info, format!("{title}: cancelled")),
             Outcome::Failed(text) => self.notify(Level::Error, text.clone()),
         }
-        if let Some(view) = self.hardness.as_mut().filter(|view| view.job == id) {
-            view.ended(&outcome);
-        }
+        self.tasks.ended(id, &outcome);
         self.exchange.ended(id, &outcome);
-        self.train.ended(id, &outcome);
-        if let Some(walk) = self.walk.as_mut().filter(|walk| walk.job == id) {
-            walk.outcome = Some(outcome.clone());
-        }
         self.jobs.ended(id, outcome, now);
         match (done, opening, switching) {
             (true, true, _) if adopting => Effect::OracleAdopted,

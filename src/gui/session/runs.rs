@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use super::Session;
 use super::jobs::{Jobs, State as JobState};
 use super::log::Level;
-use crate::experiment::{Cell, CellEvent, ExperimentSpec, Watched};
-use crate::run::{Estimate, Line, RunEvent, State};
+use crate::experiment::{Cell, CellEvent, Watched};
+use crate::run::{Line, RunEvent, State};
 use crate::worker::cell_images::CellImagesRequest;
 use crate::worker::protocol::{JobId, Outcome};
 use crate::worker::runs::{CellLook, Found, Look};
@@ -19,8 +19,6 @@ const LIVE: usize = 4000;
 #[derive(Debug, Default)]
 pub struct Runs {
     list: Vec<RunView>,
-    /// How long the experiment in the form will take.
-    pub estimate: Option<EstimateView>,
     /// The images of a cell that were asked for last.
     pub cell_images: Option<CellImagesView>,
     /// Something has begun or ended: the watcher should not wait for its time.
@@ -37,19 +35,6 @@ pub struct CellImagesView {
     /// Their name, once they are in the gallery.
     pub shown: Option<String>,
     /// Why there are none.
-    pub trouble: Option<String>,
-}
-
-/// How long an experiment will take.
-#[derive(Debug)]
-pub struct EstimateView {
-    /// The job that finds out.
-    pub job: JobId,
-    /// The experiment.
-    pub spec: ExperimentSpec,
-    /// The answer.
-    pub rows: Option<Vec<Estimate>>,
-    /// Why there is none.
     pub trouble: Option<String>,
 }
 
@@ -129,13 +114,6 @@ pub struct CourseView {
     pub watched: Vec<Watched>,
 }
 
-impl EstimateView {
-    /// Whether the answer is still to come.
-    pub fn pending(&self) -> bool {
-        self.rows.is_none() && self.trouble.is_none()
-    }
-}
-
 impl Session {
     /// Images of a cell were asked for.
     pub fn asks_cell_images(&mut self, id: JobId, request: CellImagesRequest) {
@@ -192,19 +170,6 @@ impl Runs {
         if let Some(images) = self.cell_images.as_mut().filter(|images| images.job == job) {
             images.trouble.clone_from(&why);
         }
-        if let Some(estimate) = self.estimate.as_mut().filter(|estimate| estimate.job == job) {
-            match (&estimate.rows, outcome) {
-                (None, Outcome::Cancelled) => self.estimate = None,
-                _ => estimate.trouble = why,
-            }
-        }
-    }
-
-    /// The estimate that was asked for.
-    pub fn estimated(&mut self, job: JobId, rows: Vec<Estimate>) {
-        if let Some(estimate) = self.estimate.as_mut().filter(|estimate| estimate.job == job) {
-            estimate.rows = Some(rows);
-        }
     }
 
     /// Somebody looked.
@@ -219,27 +184,27 @@ impl Runs {
     }
 
     /// An experiment reports.
-    pub fn take(&mut self, job: JobId, event: RunEvent) {
+    pub fn take(&mut self, job: JobId, event: &RunEvent) {
         let Some(run) = self.list.iter_mut().find(|run| run.job == Some(job)) else { return };
         run.revision += 1;
         let (planned, said, eta_secs) = match event {
-            RunEvent::Cell { planned, said, eta_secs } => (planned, said, eta_secs),
+            RunEvent::Cell { planned, said, eta_secs } => (planned, said, *eta_secs),
             RunEvent::Finished(_) | RunEvent::Failed { .. } => return run.live = None,
             RunEvent::Planned { .. } | RunEvent::Drawing { .. } | RunEvent::Scoring { .. } | RunEvent::Summary(_) => {
                 return;
             }
         };
         if let CellEvent::Started { steps, resumed_at, .. } = said {
-            let (label, id, cell, step) = (planned.label(), planned.id, planned.cell, resumed_at);
+            let (label, id, cell, step) = (planned.label(), planned.id.clone(), planned.cell, *resumed_at);
             let (loss, watched) = (Vec::new(), Vec::new());
-            run.live = Some(Live { id, label, cell, step, steps, eta_secs: None, loss, watched });
+            run.live = Some(Live { id, label, cell, step, steps: *steps, eta_secs: None, loss, watched });
             return;
         }
         let Some(live) = run.live.as_mut().filter(|live| live.id == planned.id) else { return };
         match said {
             CellEvent::Step { step, loss, .. } => {
-                (live.step, live.eta_secs) = (step, eta_secs);
-                live.loss.push([step as f64, loss]);
+                (live.step, live.eta_secs) = (*step, eta_secs);
+                live.loss.push([*step as f64, *loss]);
                 if live.loss.len() > LIVE {
                     let mut keep = false;
                     live.loss.retain(|_| {
@@ -248,7 +213,7 @@ impl Runs {
                     });
                 }
             }
-            CellEvent::Watched(watched) => live.watched.push(watched),
+            CellEvent::Watched(watched) => live.watched.push(*watched),
             CellEvent::Started { .. } | CellEvent::Checkpoint { .. } | CellEvent::Drawing(_) => {}
         }
     }

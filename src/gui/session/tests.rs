@@ -3,7 +3,7 @@
 use super::*;
 use crate::data::Split;
 use crate::device::{Candidate, DeviceChoice};
-use crate::worker::protocol::JudgeRequest;
+use crate::units::Seed;
 
 fn report() -> DeviceReport {
     let used = Candidate { choice: DeviceChoice::Cpu, name: "CPU".into(), driver: "flex".into(), software: false };
@@ -39,7 +39,8 @@ fn a_new_judgement_forgets_what_was_said_of_the_images_of_the_one_before() {
     let outcome = Outcome::Failed("these images are of another world than mnist".into());
     session.take(Event::JobEnded { id: 5, outcome }, Instant::now());
     assert!(matches!(session.exchange.images, Some((5, Some(_)))));
-    let request = JudgeRequest { dataset: "/data".into(), split: Split::Test, candidates: Vec::new() };
-    session.submitted(6, &Job::Judge(Box::new(request)));
+    let (split, seed) = (Split::Test, Seed(0));
+    let judge = JudgeModels { dataset: "/data".into(), split, candidates: Vec::new(), seed };
+    session.submitted(6, &Job::task(judge));
     assert_eq!(session.exchange.images, None);
 }

@@ -3,6 +3,7 @@
 
 mod diary;
 mod folder;
+mod task;
 
 use std::ops::ControlFlow;
 
@@ -24,6 +25,7 @@ use crate::units::Seed;
 
 use diary::Diary;
 pub use folder::{HardnessFolder, PlannedCorpus};
+pub use task::{LiveCorpus, RankCorpora, RankingSoFar};
 
 /// What a ranking reports. Breaking off after any event leaves a folder to go on with.
 #[derive(Debug, Clone, Serialize)]

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use crate::device::Chosen;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
-use crate::oracle::train::TrainEvent;
 use crate::oracle::world::World;
 use crate::worker::channels::Channels;
 use crate::worker::desk::{Desk, Opened, open_so_far};
@@ -91,22 +90,6 @@ impl<'a> Sink<'a> {
 impl Events<Progress> for Sink<'_> {
     fn emit(&mut self, progress: Progress) -> ControlFlow<()> {
         self.progress(progress, format!("{} of {} images", progress.done, progress.total));
-        self.check()
-    }
-}
-
-impl Events<TrainEvent> for Sink<'_> {
-    fn emit(&mut self, event: TrainEvent) -> ControlFlow<()> {
-        match &event {
-            TrainEvent::Step { epoch, epochs, step, steps, loss, .. } => {
-                let progress = Progress { done: (epoch - 1) * steps + step, total: epochs * steps };
-                let note = format!("epoch {epoch} of {epochs} · NLL {:.0} nats", loss.nll);
-                if self.progress(progress, note) {
-                    self.channels.send(Event::Train(Box::new(event)));
-                }
-            }
-            _ => self.channels.send(Event::Train(Box::new(event))),
-        }
         self.check()
     }
 }

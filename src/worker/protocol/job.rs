@@ -1,18 +1,13 @@
 //! Jobs, as the faces ask for them.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use super::super::hardness::RankRequest;
-use super::super::walk::WalkRequest;
-use crate::data::Split;
+use super::super::walk::Walked;
 use crate::device::DeviceChoice;
-use crate::experiment::ExperimentSpec;
-use crate::export::ExportSpec;
 use crate::flow::sampling::SamplerOptions;
-use crate::judge::Candidate;
-use crate::oracle::train::TrainSpec;
 use crate::oracle::world::{SampleSpec, Settings};
-use crate::validate::ValidateSpec;
+use crate::task::{AnyTask, Task};
 
 /// Work that takes long enough to be watched.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,72 +47,12 @@ pub enum Job {
         /// Where to.
         path: PathBuf,
     },
-    /// Train an oracle in a folder.
-    Train {
-        /// What.
-        spec: Box<TrainSpec>,
-        /// Where.
-        folder: PathBuf,
-    },
-    /// Carry out an experiment in a run folder, or what is left of it.
-    Experiment {
-        /// What; where absent, the folder says.
-        spec: Option<Box<ExperimentSpec>>,
-        /// Where.
-        folder: PathBuf,
-    },
-    /// Rank corpora in a run folder.
-    Rank(RankRequest),
-    /// Time a few steps of every classifier of an experiment.
-    Estimate {
-        /// What.
-        spec: Box<ExperimentSpec>,
-        /// Where it is to run: what is finished there is not counted.
-        folder: PathBuf,
-    },
-    /// Make a dataset of the open world in a folder, or go on with one.
-    Export {
-        /// What.
-        spec: Box<ExportSpec>,
-        /// Where.
-        folder: PathBuf,
-    },
-    /// Compare the open oracle with real images, or go on with that, in a folder.
-    Validate {
-        /// What.
-        spec: Box<ValidateSpec>,
-        /// Where.
-        folder: PathBuf,
-    },
-    /// Compare the open world on this device with itself in 64 bits on the CPU.
-    ComparePrecision {
-        /// Samples compared.
-        images: usize,
-        /// The world's knobs.
-        settings: Settings,
-    },
-    /// Measure what pictures of the open world keep of its posteriors.
-    MeasureDepth {
-        /// Samples compared.
-        samples: usize,
-        /// The world's knobs.
-        settings: Settings,
-    },
-    /// Compute reference cases on the device in use.
-    Verify,
-    /// Judge classifiers of other programs.
-    Judge(Box<JudgeRequest>),
-    /// Walk from an image to the boundary between two classes.
-    Walk(Box<WalkRequest>),
-    /// Write the last walk to a `.npz` file or a `.png` contact sheet.
-    SaveWalk {
-        /// Where to.
-        path: PathBuf,
-        /// The knobs it was walked at.
-        settings: Settings,
-    },
-    /// The images of the last walk take the place of those from outside.
+    /// A task of any type.
+    Task(AnyTask),
+    /// The images of a walk take the place of those from outside.
     SendWalk {
+        /// The walk.
+        walked: Arc<Walked>,
         /// The world's knobs.
         settings: Settings,
     },
@@ -129,6 +64,19 @@ pub enum Job {
 }
 
 impl Job {
+    /// A task as a job.
+    pub fn task(task: impl Task) -> Self {
+        Self::Task(task.into())
+    }
+
+    /// The task of type `T`, if the job is one.
+    pub fn as_task<T: Task>(&self) -> Option<&T> {
+        match self {
+            Self::Task(task) => task.get(),
+            _ => None,
+        }
+    }
+
     /// A short name for the list of jobs.
     pub fn title(&self) -> String {
         match self {
@@ -139,34 +87,11 @@ impl Job {
                 paths => format!("Posterior of {} files", paths.len()),
             },
             Self::Save { path, .. } | Self::SavePictures { path, .. } => format!("Save {}", path.display()),
-            Self::Train { spec, .. } => format!("Train {}", spec.name),
-            Self::Experiment { spec: Some(spec), .. } => format!("Experiment {}", spec.name),
-            Self::Experiment { spec: None, folder } => format!("Resume {}", folder.display()),
-            Self::Estimate { spec, .. } => format!("Estimate {}", spec.name),
-            Self::Rank(request) => request.title(),
-            Self::Judge(request) => format!("Judge {} model(s)", request.candidates.len()),
-            Self::ComparePrecision { images, .. } => format!("Compare {images} images with 64 bits"),
-            Self::Verify => "Verify this device".into(),
-            Self::MeasureDepth { samples, .. } => format!("Compare pictures of {samples} samples"),
-            Self::Validate { spec, .. } => format!("Validate {}", spec.oracle),
-            Self::Export { folder, .. } => format!("Export to {}", folder.display()),
-            Self::Walk(_) => "Walk to the boundary".into(),
-            Self::SaveWalk { path, .. } => format!("Save the walk to {}", path.display()),
+            Self::Task(task) => task.title(),
             Self::SendWalk { .. } => "Send the walk to the gallery".into(),
             Self::RateAgain { .. } => "Posteriors of the images from outside".into(),
         }
     }
-}
-
-/// Asks what classifiers of other programs are worth.
-#[derive(Debug, Clone, PartialEq)]
-pub struct JudgeRequest {
-    /// Folder of an exported dataset, or an archive of it.
-    pub dataset: PathBuf,
-    /// Which images.
-    pub split: Split,
-    /// The models.
-    pub candidates: Vec<Candidate>,
 }
 
 /// How a job ended.

@@ -11,22 +11,27 @@ use eframe::egui::{self, DragValue, RichText, TextEdit, Ui};
 use super::super::fields::{called, number, path, preset, spec_file};
 use crate::error::Result;
 use crate::experiment::{ExperimentSpec, PRESETS};
-use crate::gui::background::Purpose;
-use crate::gui::command::Command;
-use crate::gui::command::RunCommand;
+use crate::gui::background::{Field, Purpose, Takes};
+use crate::gui::command::{Command, RunCommand};
 use crate::gui::context::Cx;
 use crate::gui::format;
 use crate::gui::prefs::Prefs;
 use crate::gui::runs::default_folder;
-use crate::gui::session::runs::EstimateView;
+use crate::gui::session::tasks::TaskView;
 use crate::gui::start::start_button;
 use crate::gui::theme::Theme;
 use crate::gui::widgets::hint;
 use crate::oracle::library;
+use crate::run::EstimateTime;
 use crate::units::Tau;
 use data::DataFields;
 use grid::{list, numbers};
 use kind::{KindFields, Kinds};
+
+/// The spec file.
+const SPEC: Field = Field::new("experiment spec", Takes::Spec);
+/// Where it goes.
+const FOLDER: Field = Field::new("experiment folder", Takes::Folder);
 
 /// The fields, as they are being edited.
 #[derive(Default)]
@@ -51,14 +56,14 @@ type Ready = std::result::Result<(ExperimentSpec, PathBuf), String>;
 
 impl Form {
     /// Takes a path that came from the desktop's dialog.
-    pub fn picked(&mut self, picked: &mut Option<(Purpose, PathBuf)>) {
-        let Some((purpose, path)) = picked.take() else { return };
-        match purpose {
-            Purpose::RunSpec => {
+    pub fn picked(&mut self, picked: &mut Option<(Field, PathBuf)>) {
+        let Some((field, path)) = picked.take() else { return };
+        match field {
+            SPEC => {
                 self.file = path.display().to_string();
                 self.load_file();
             }
-            Purpose::RunFolder => self.folder = path.display().to_string(),
+            FOLDER => self.folder = path.display().to_string(),
             other if self.data.picked(other, &path) => {}
             other => *picked = Some((other, path)),
         }
@@ -141,7 +146,7 @@ impl Form {
         if let Some(description) = self.spec.as_ref().and_then(|spec| spec.description.clone()) {
             hint(ui, description);
         }
-        if spec_file(ui, cx, "Experiment file (.toml)", &mut self.file, Purpose::RunSpec, "Load experiment") {
+        if spec_file(ui, cx, "Experiment file (.toml)", &mut self.file, SPEC, "Load experiment") {
             self.load_file();
         }
     }
@@ -159,7 +164,7 @@ impl Form {
             let field = TextEdit::singleline(&mut self.folder).desired_width(width).hint_text(usual.as_str());
             ui.add(field).labelled_by(label.id).on_hover_text(format!("Where the run goes; {usual} if left empty"));
             if ui.button("Browse…").accessible_name("Browse for: Folder of the experiment").clicked() {
-                cx.commands.push(Command::Browse(Purpose::RunFolder));
+                cx.commands.push(Command::Browse(Purpose::Field(FOLDER)));
             }
         });
     }
@@ -182,7 +187,8 @@ impl Form {
     fn buttons(&mut self, ui: &mut Ui, cx: &mut Cx) -> bool {
         let ready = self.ready();
         let why = ready.as_ref().err().cloned().unwrap_or_default();
-        let waits = cx.session.runs.estimate.as_ref().is_some_and(EstimateView::pending);
+        let estimated = cx.session.tasks.get::<EstimateTime>();
+        let waits = estimated.as_ref().is_some_and(|view| view.under_way());
         let mut started = false;
         ui.add_space(4.0);
         ui.horizontal_wrapped(|ui| {
@@ -194,16 +200,19 @@ impl Form {
                 "Writes spec and plan into the folder and trains cell after cell. Can be paused, cancelled and resumed";
             let estimate = "Times a few steps of every architecture on this device";
             let copy = "The same on the command line; a spec that is no preset is written to the folder first";
-            type Make = fn(Box<ExperimentSpec>, PathBuf) -> RunCommand;
+            type Make = fn(ExperimentSpec, PathBuf) -> Command;
+            let run: Make = |spec, folder| Command::Run(RunCommand::Start(Box::new(spec), folder));
+            let time: Make = |spec, folder| Command::task(EstimateTime { spec, folder });
+            let copied: Make = |spec, folder| Command::Run(RunCommand::CopyCommand(Box::new(spec), folder));
             let asked: [(bool, Make); 3] = [
-                (start_button(ui, &mut cx.view.start, "Start experiment", start, &why), RunCommand::Start),
-                (button(ui, "Estimate time", estimate, !waits), RunCommand::Estimate),
-                (button(ui, "Copy experiment command", copy, true), RunCommand::CopyCommand),
+                (start_button(ui, &mut cx.view.start, "Start experiment", start, &why), run),
+                (button(ui, "Estimate time", estimate, !waits), time),
+                (button(ui, "Copy experiment command", copy, true), copied),
             ];
             started = asked[0].0 && ready.is_ok();
             if let Ok((spec, folder)) = &ready {
                 let asked = asked.into_iter().filter(|(asked, _)| *asked);
-                let make = |(_, make): (bool, Make)| Command::Run(make(Box::new(spec.clone()), folder.clone()));
+                let make = |(_, make): (bool, Make)| make(spec.clone(), folder.clone());
                 cx.commands.extend(asked.map(make));
             }
         });
@@ -211,8 +220,8 @@ impl Form {
             Err(why) => drop(ui.colored_label(Theme::of(ui).warning(), why)),
             Ok((spec, _)) => size(ui, spec),
         }
-        if let (Some(estimate), Ok((spec, _))) = (&cx.session.runs.estimate, &ready) {
-            estimate_rows(ui, estimate, spec);
+        if let (Some(view), Ok((spec, _))) = (&estimated, &ready) {
+            estimate_rows(ui, view, spec);
         }
         started
     }
@@ -238,17 +247,17 @@ fn size(ui: &mut Ui, spec: &ExperimentSpec) {
     hint(ui, format!("{} cells, {} optimisation steps in all.", format::count(cells.len()), format::count(steps)));
 }
 
-fn estimate_rows(ui: &mut Ui, estimate: &EstimateView, spec: &ExperimentSpec) {
-    if let Some(why) = &estimate.trouble {
+fn estimate_rows(ui: &mut Ui, view: &TaskView<'_, EstimateTime>, spec: &ExperimentSpec) {
+    if let Some(why) = view.trouble() {
         ui.colored_label(Theme::of(ui).error(), why);
     }
-    let Some(rows) = &estimate.rows else {
-        if estimate.pending() {
+    let Some(rows) = &view.report else {
+        if view.under_way() {
             hint(ui, "Timing a few steps of every architecture…");
         }
         return;
     };
-    if estimate.spec != *spec {
+    if view.task.spec != *spec {
         hint(ui, "The estimate was for other fields: estimate again.");
         return;
     }
@@ -260,7 +269,7 @@ fn estimate_rows(ui: &mut Ui, estimate: &EstimateView, spec: &ExperimentSpec) {
             ui.label(RichText::new(title).small().color(Theme::of(ui).weak()));
         }
         ui.end_row();
-        for row in rows {
+        for row in rows.iter() {
             ui.label(row.architecture.label());
             ui.label(format::count(row.parameters));
             ui.label(format::count(row.cells));
@@ -337,9 +346,9 @@ mod tests {
         assert_eq!(form.ready().unwrap().0.grid.train_sizes, [100, 50]);
         form.seeds = String::new();
         assert!(form.ready().unwrap_err().contains("seeds"));
-        form.picked(&mut Some((Purpose::RunSpec, "/nowhere/spec.toml".into())));
+        form.picked(&mut Some((SPEC, "/nowhere/spec.toml".into())));
         assert!(form.complaint.as_ref().is_some_and(|text| text.contains("/nowhere/spec.toml")));
-        form.picked(&mut Some((Purpose::RunFolder, "/runs/mine".into())));
+        form.picked(&mut Some((FOLDER, "/runs/mine".into())));
         form.seeds = "0".into();
         assert_eq!(form.ready().unwrap().1, Path::new("/runs/mine"));
     }
@@ -347,7 +356,7 @@ mod tests {
     #[test]
     fn a_dataset_is_part_of_the_form() {
         let mut form = form();
-        form.picked(&mut Some((Purpose::RunData, "/data/digits".into())));
+        form.picked(&mut Some((data::DATA, "/data/digits".into())));
         assert_eq!(form.ready().unwrap().0.data, None, "the world's own images until somebody chooses");
         form.spec.as_mut().unwrap().data = Some(DataSpec::default());
         let spec = form.ready().unwrap().0;

@@ -8,7 +8,7 @@ use super::super::fields::{called, number, path, preset, spec_file};
 use crate::error::Result;
 use crate::experiment::hardness::Corpus;
 use crate::experiment::{HARDNESS_PRESETS, HardnessSpec};
-use crate::gui::background::Purpose;
+use crate::gui::background::{Field, Takes};
 use crate::gui::command::Command;
 use crate::gui::command::RunCommand;
 use crate::gui::context::Cx;
@@ -16,7 +16,14 @@ use crate::gui::runs::default_folder;
 use crate::gui::start::start_button;
 use crate::gui::theme::Theme;
 use crate::gui::widgets::hint;
-use crate::worker::hardness::RankRequest;
+use crate::run::hardness::RankCorpora;
+
+/// The spec file.
+const SPEC: Field = Field::new("ranking spec", Takes::Spec);
+/// Where it goes.
+pub const FOLDER: Field = Field::new("ranking folder", Takes::Folder);
+/// The images of a corpus, by its place in the list.
+const CORPUS: Field = Field::new("ranked corpus", Takes::Folder);
 
 /// The fields, as they are being edited.
 #[derive(Default)]
@@ -34,16 +41,16 @@ pub struct Form {
 
 impl Form {
     /// Takes a path that came from the desktop's dialog, or was dropped.
-    pub fn picked(&mut self, picked: &mut Option<(Purpose, PathBuf)>) {
-        let Some((purpose, path)) = picked.take() else { return };
+    pub fn picked(&mut self, picked: &mut Option<(Field, PathBuf)>) {
+        let Some((field, path)) = picked.take() else { return };
         let text = path.display().to_string();
-        match purpose {
-            Purpose::RankSpec => {
+        match field {
+            SPEC => {
                 self.file = text;
                 self.load_file();
             }
-            Purpose::RankFolder => self.folder = text,
-            Purpose::RankData(i) if i < self.paths.len() => self.paths[i] = text,
+            FOLDER => self.folder = text,
+            Field { name, place, .. } if name == CORPUS.name && place < self.paths.len() => self.paths[place] = text,
             other => *picked = Some((other, path)),
         }
     }
@@ -75,7 +82,7 @@ impl Form {
             corpora(ui, cx, spec, &mut self.paths);
             numbers(ui, spec);
         }
-        ui.horizontal_wrapped(|ui| path(ui, cx, "Folder of the ranking", &mut self.folder, Purpose::RankFolder));
+        ui.horizontal_wrapped(|ui| path(ui, cx, "Folder of the ranking", &mut self.folder, FOLDER));
         hint(
             ui,
             format!("{} where nothing is given. A ranking that lies there already goes on.", self.place(cx).display()),
@@ -102,7 +109,7 @@ impl Form {
                 called(ui, "Name of the ranking", &mut spec.name);
             }
         });
-        if spec_file(ui, cx, "Ranking spec (.toml)", &mut self.file, Purpose::RankSpec, "Load ranking spec") {
+        if spec_file(ui, cx, "Ranking spec (.toml)", &mut self.file, SPEC, "Load ranking spec") {
             self.load_file();
         }
     }
@@ -126,8 +133,7 @@ impl Form {
     }
 
     fn buttons(&self, ui: &mut Ui, cx: &mut Cx) {
-        let job = cx.session.hardness.as_ref().map(|view| view.job);
-        let running = cx.session.jobs.active().any(|active| Some(active.id) == job);
+        let running = cx.session.tasks.get::<RankCorpora>().is_some_and(|view| view.under_way());
         let (ready, folder) = (self.ready(), self.place(cx));
         let why = match (&ready, running) {
             (_, true) => "A ranking is going on: cancel it first, or wait.".to_owned(),
@@ -137,14 +143,13 @@ impl Form {
         ui.horizontal_wrapped(|ui| {
             let start = start_button(ui, &mut cx.view.start, "Start ranking", "", &why);
             if let (true, Ok(spec)) = (start, &ready) {
-                let request = RankRequest { spec: Some(Box::new(spec.clone())), folder: folder.clone() };
-                cx.commands.push(Command::Run(RunCommand::Rank(request)));
+                cx.commands.push(Command::task(RankCorpora { spec: Some(spec.clone()), folder: folder.clone() }));
             }
             let given = !self.folder.trim().is_empty() && !running;
             let go_on = ui.add_enabled(given, egui::Button::new("Continue the ranking in this folder"));
             let about = "With the spec in its run.toml, whatever the fields say";
             if go_on.on_hover_text(about).on_disabled_hover_text("Give its folder; one ranking at a time.").clicked() {
-                cx.commands.push(Command::Run(RunCommand::Rank(RankRequest { spec: None, folder: folder.clone() })));
+                cx.commands.push(Command::task(RankCorpora { spec: None, folder: folder.clone() }));
             }
             let copy = ui.add_enabled(ready.is_ok(), egui::Button::new("Copy ranking as command"));
             if let (true, Ok(spec)) = (copy.on_hover_text("Its spec is written to the folder first").clicked(), ready) {
@@ -167,7 +172,7 @@ fn corpora(ui: &mut Ui, cx: &mut Cx, spec: &mut HardnessSpec, paths: &mut Vec<St
             let label =
                 ui.label(format!("Corpus {n}")).on_hover_text("One of EBO's eleven is shown beside EBO's numbers");
             ui.add(TextEdit::singleline(&mut corpus.name).desired_width(130.0)).labelled_by(label.id);
-            path(ui, cx, &format!("Folder {n}"), place, Purpose::RankData(i));
+            path(ui, cx, &format!("Folder {n}"), place, CORPUS.at(i));
             if ui.button("Remove").accessible_name(format!("Remove corpus {n}")).clicked() {
                 gone = Some(i);
             }
@@ -222,13 +227,13 @@ mod tests {
         form.load("quick", HARDNESS_PRESETS[0].hardness());
         let spec = form.ready().unwrap();
         assert!(spec.corpora.len() == 3 && spec.corpora.iter().all(|corpus| corpus.data.is_absolute()));
-        form.picked(&mut Some((Purpose::RankData(1), "/data/mine".into())));
+        form.picked(&mut Some((CORPUS.at(1), "/data/mine".into())));
         assert_eq!(form.ready().unwrap().corpora[1].data, Path::new("/data/mine"));
         form.paths[0].clear();
         assert!(form.ready().unwrap_err().contains("has no data"));
-        form.picked(&mut Some((Purpose::RankSpec, "/nowhere/spec.toml".into())));
+        form.picked(&mut Some((SPEC, "/nowhere/spec.toml".into())));
         assert!(form.complaint.as_ref().is_some_and(|text| text.contains("/nowhere/spec.toml")));
-        let mut others = Some((Purpose::RankData(9), PathBuf::from("/x")));
+        let mut others = Some((CORPUS.at(9), PathBuf::from("/x")));
         form.picked(&mut others);
         assert!(others.is_some(), "what is not its own is left to others");
     }

@@ -5,17 +5,19 @@ mod form;
 use eframe::egui::{self, RichText, Ui};
 
 use super::experiments::findings::{figures_command, grid, one};
-use crate::gui::command::Command;
-use crate::gui::command::RunCommand;
+use crate::figure::Illustrated;
+use crate::gui::command::{Command, RunCommand};
 use crate::gui::context::{Cx, Panel};
 use crate::gui::figures::Drawings;
 use crate::gui::format;
 use crate::gui::runs::resume_command;
-use crate::gui::session::hardness::{LiveCorpus, RankingView};
+use crate::gui::session::tasks::TaskView;
 use crate::gui::theme::{Badge, Theme};
 use crate::gui::widgets::{badge, empty_state, heading_with, hint};
-use crate::worker::hardness::RankRequest;
+use crate::run::hardness::{LiveCorpus, RankCorpora};
 use form::Form;
+
+pub use form::FOLDER;
 
 /// The panel's name in saved layouts.
 pub const ID: &str = "hardness";
@@ -39,10 +41,10 @@ impl Panel for HardnessPanel {
     fn ui(&mut self, ui: &mut Ui, cx: &mut Cx) {
         self.form.picked(&mut cx.view.picked);
         egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
-            let known = cx.session.hardness.is_some();
-            let header = egui::CollapsingHeader::new("New ranking").id_salt("ranking form").default_open(!known);
+            let view = cx.session.tasks.get::<RankCorpora>();
+            let header = egui::CollapsingHeader::new("New ranking").id_salt("ranking form").default_open(view.is_none());
             header.show(ui, |ui| self.form.show(ui, cx));
-            match &cx.session.hardness {
+            match &view {
                 Some(view) => self.ranking(ui, cx, view),
                 None => empty_state(
                     ui,
@@ -57,17 +59,17 @@ impl Panel for HardnessPanel {
 }
 
 impl HardnessPanel {
-    fn ranking(&mut self, ui: &mut Ui, cx: &mut Cx, view: &RankingView) {
-        let running = cx.session.jobs.active().any(|job| job.id == view.job);
+    fn ranking(&mut self, ui: &mut Ui, cx: &mut Cx, view: &TaskView<'_, RankCorpora>) {
+        let running = view.under_way();
         heading_with(ui, "Ranking", |ui| buttons(ui, cx, view, running));
-        hint(ui, view.folder.display().to_string());
-        if let Some(why) = &view.trouble {
+        hint(ui, view.task.folder.display().to_string());
+        if let Some(why) = view.trouble() {
             ui.add(egui::Label::new(RichText::new(why).color(Theme::of(ui).error())).wrap());
         }
-        if let Some(live) = &view.live {
+        if let Some(live) = view.live.live.as_ref().filter(|_| running) {
             ui.label(training(live));
         }
-        let Some(found) = &view.found else {
+        let Some(Illustrated { found, figures, tables }) = &view.live.found else {
             let text = match running {
                 true => "Figures appear with the first finished corpus. Pause and cancel below, in the list of jobs.",
                 false => "Stopped: 'Resume ranking' trains what is not finished.",
@@ -79,15 +81,16 @@ impl HardnessPanel {
             let text = format!("{}: {}", trouble.corpus, trouble.why);
             ui.add(egui::Label::new(RichText::new(text).color(Theme::of(ui).warning())).wrap());
         }
-        for (i, figure) in view.figures.iter().enumerate() {
+        for (i, figure) in figures.iter().enumerate() {
             one(ui, cx, figure, |ui| self.figures.show(ui, i, figure));
         }
-        view.tables.iter().for_each(|table| grid(ui, table));
+        tables.iter().for_each(|table| grid(ui, table));
     }
 }
 
 /// What can be done with the ranking on show.
-fn buttons(ui: &mut Ui, cx: &mut Cx, view: &RankingView, running: bool) {
+fn buttons(ui: &mut Ui, cx: &mut Cx, view: &TaskView<'_, RankCorpora>, running: bool) {
+    let folder = &view.task.folder;
     badge(
         ui,
         Badge::Estimated,
@@ -99,20 +102,20 @@ fn buttons(ui: &mut Ui, cx: &mut Cx, view: &RankingView, running: bool) {
         .on_disabled_hover_text("It is under way.")
         .clicked()
     {
-        let request = RankRequest { spec: None, folder: view.folder.clone() };
-        cx.commands.push(Command::Run(RunCommand::Rank(request)));
+        cx.commands.push(Command::task(RankCorpora { spec: None, folder: folder.clone() }));
     }
     if ui.button("Copy resume command").clicked() {
-        cx.commands.push(Command::CopyText(resume_command(&view.folder, cx.prefs)));
+        cx.commands.push(Command::CopyText(resume_command(folder, cx.prefs)));
     }
-    let save = ui.add_enabled(!view.figures.is_empty(), egui::Button::new("Save all ranking figures…"));
+    let drawn = view.live.found.as_ref().is_some_and(|found| !found.figures.is_empty());
+    let save = ui.add_enabled(drawn, egui::Button::new("Save all ranking figures…"));
     if save.on_disabled_hover_text("No corpus has finished yet.").clicked() {
-        cx.commands.push(Command::Run(RunCommand::SaveFigures(view.folder.clone())));
+        cx.commands.push(Command::Run(RunCommand::SaveFigures(folder.clone())));
     }
-    let copy = ui.add_enabled(!view.figures.is_empty(), egui::Button::new("Copy figures command"));
+    let copy = ui.add_enabled(drawn, egui::Button::new("Copy figures command"));
     let copy = copy.on_hover_text("The same on the command line");
     if copy.on_disabled_hover_text("No corpus has finished yet.").clicked() {
-        cx.commands.push(Command::CopyText(figures_command(&view.folder)));
+        cx.commands.push(Command::CopyText(figures_command(folder)));
     }
 }
 

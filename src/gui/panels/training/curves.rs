@@ -4,11 +4,11 @@ use eframe::egui::Ui;
 use egui_plot::{HoverPosition, Legend, Line, Plot, PlotPoints, Points};
 
 use crate::figure::records;
-use crate::gui::session::train::{EpochPoint, TrainHistory};
 use crate::gui::table_window;
 use crate::gui::theme::Theme;
 use crate::gui::view::View;
 use crate::gui::widgets::heading;
+use crate::run::{EpochPoint, TrainHistory};
 
 /// The curves as comma-separated values.
 fn csv(train: &TrainHistory) -> String {

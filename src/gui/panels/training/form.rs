@@ -7,7 +7,7 @@ use eframe::egui::{self, DragValue, TextEdit, Ui};
 use super::super::fields::{number, path, preset, spec_file};
 use crate::error::Result;
 use crate::flow::preprocess::Preprocessing;
-use crate::gui::background::Purpose;
+use crate::gui::background::{Field, Takes};
 use crate::gui::command::Command;
 use crate::gui::context::Cx;
 use crate::gui::glossary;
@@ -15,6 +15,16 @@ use crate::gui::start::start_button;
 use crate::gui::theme::Theme;
 use crate::gui::widgets::{heading, hint};
 use crate::oracle::train::{ModelSpec, PRESETS, TarFlowSpec, TrainSpec};
+use crate::run::TrainOracle;
+
+/// The spec file.
+const SPEC: Field = Field::new("training spec", Takes::Spec);
+/// Where it goes.
+const FOLDER: Field = Field::new("training folder", Takes::Folder);
+/// The images.
+pub const DATA: Field = Field::new("training images", Takes::Folder);
+/// The folder of a run to go on with.
+const AGAIN: Field = Field::new("training to go on with", Takes::Folder);
 
 /// σ of a TarFlow's noise where it has been uniform before: that of BLC's ImageNet-64.
 const USUAL_NOISE: f64 = 0.05;
@@ -55,17 +65,17 @@ impl Default for Form {
 
 impl Form {
     /// Takes a path that came from the desktop's dialog.
-    pub fn picked(&mut self, picked: &mut Option<(Purpose, PathBuf)>) {
-        let Some((purpose, path)) = picked.take() else { return };
+    pub fn picked(&mut self, picked: &mut Option<(Field, PathBuf)>) {
+        let Some((field, path)) = picked.take() else { return };
         let text = path.display().to_string();
-        match purpose {
-            Purpose::TrainSpec => {
+        match field {
+            SPEC => {
                 self.file = text;
                 self.load_file();
             }
-            Purpose::TrainFolder => self.folder = text,
-            Purpose::TrainData => self.data = text,
-            Purpose::TrainAgain => self.again = text,
+            FOLDER => self.folder = text,
+            DATA => self.data = text,
+            AGAIN => self.again = text,
             other => *picked = Some((other, path)),
         }
     }
@@ -94,7 +104,11 @@ impl Form {
 
     /// Shows the fields and the buttons.
     pub fn show(&mut self, ui: &mut Ui, cx: &mut Cx) {
-        let running = cx.session.train.job.is_some_and(|job| cx.session.jobs.active().any(|active| active.id == job));
+        let running = cx
+            .session
+            .tasks
+            .get::<TrainOracle>()
+            .is_some_and(|view| cx.session.jobs.active().any(|job| job.id == view.job));
         self.source(ui, cx);
         if let Some(spec) = &mut self.spec {
             numbers(ui, spec, &mut self.tarflow);
@@ -110,7 +124,7 @@ impl Form {
             if start_button(ui, &mut cx.view.start, "Start training", "", &why)
                 && let Ok(spec) = ready
             {
-                cx.commands.push(Command::Train(Box::new(spec), self.folder.trim().into()));
+                cx.commands.push(Command::task(TrainOracle { spec, folder: self.folder.trim().into() }));
             }
             if !why.is_empty() {
                 ui.colored_label(Theme::of(ui).warning(), &why);
@@ -135,21 +149,21 @@ impl Form {
                 self.load(preset.name, preset.spec());
             }
         });
-        if spec_file(ui, cx, "Spec file (.toml)", &mut self.file, Purpose::TrainSpec, "Load spec") {
+        if spec_file(ui, cx, "Spec file (.toml)", &mut self.file, SPEC, "Load spec") {
             self.load_file();
         }
     }
 
     fn places(&mut self, ui: &mut Ui, cx: &mut Cx) {
         ui.add_space(6.0);
-        ui.horizontal_wrapped(|ui| path(ui, cx, "Folder of images", &mut self.data, Purpose::TrainData));
+        ui.horizontal_wrapped(|ui| path(ui, cx, "Folder of images", &mut self.data, DATA));
         ui.horizontal_wrapped(|ui| {
             hint(ui, "IDX, CIFAR, npz, or a folder with a folder of pictures for every class.");
             if ui.small_button("Fetch a corpus…").on_hover_text("MNIST, CIFAR-10 and others, by name").clicked() {
                 cx.commands.push(Command::ShowFetch(None));
             }
         });
-        ui.horizontal_wrapped(|ui| path(ui, cx, "Folder of the run", &mut self.folder, Purpose::TrainFolder));
+        ui.horizontal_wrapped(|ui| path(ui, cx, "Folder of the run", &mut self.folder, FOLDER));
         hint(ui, "Checkpoints come here, the finished oracle in its subfolder oracle.");
     }
 
@@ -173,7 +187,7 @@ impl Form {
     fn go_on(&mut self, ui: &mut Ui, cx: &mut Cx, running: bool) {
         heading(ui, "Continue a run", None);
         ui.horizontal_wrapped(|ui| {
-            path(ui, cx, "Folder of a stopped run", &mut self.again, Purpose::TrainAgain);
+            path(ui, cx, "Folder of a stopped run", &mut self.again, AGAIN);
             let given = !self.again.trim().is_empty() && !running;
             let button = ui.add_enabled(given, egui::Button::new("Continue this run"));
             let about = "Goes on from its last finished epoch, with the spec in its train.toml";
@@ -182,7 +196,7 @@ impl Form {
                 match TrainSpec::of_run(&folder) {
                     Ok(spec) => {
                         self.complaint = None;
-                        cx.commands.push(Command::Train(Box::new(spec), folder));
+                        cx.commands.push(Command::task(TrainOracle { spec, folder }));
                     }
                     Err(error) => self.complaint = Some(error.to_string()),
                 }
@@ -306,7 +320,7 @@ mod tests {
             spec.tarflow = spec.tarflow.map(|flow| TarFlowSpec { channels: 100, ..flow });
         }
         assert!(form.ready().unwrap_err().contains("multiple of 64"));
-        form.picked(&mut Some((Purpose::TrainSpec, "/nowhere/spec.toml".into())));
+        form.picked(&mut Some((SPEC, "/nowhere/spec.toml".into())));
         assert!(form.complaint.as_ref().is_some_and(|text| text.contains("/nowhere/spec.toml")));
     }
 }

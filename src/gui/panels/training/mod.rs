@@ -12,12 +12,15 @@ use crate::gui::command::Command;
 use crate::gui::context::{Cx, Panel};
 use crate::gui::format;
 use crate::gui::session::jobs::{JobView, State};
-use crate::gui::session::train::TrainHistory;
+use crate::gui::session::tasks::TaskView;
 use crate::gui::theme::Theme;
 use crate::gui::widgets::{empty_state, fact, facts, heading, hint};
+use crate::run::TrainOracle;
 use crate::worker::protocol::Outcome;
 use form::Form;
 use sheets::Sheets;
+
+pub use form::DATA;
 
 /// The panel's name in saved layouts.
 pub const ID: &str = "training";
@@ -42,7 +45,7 @@ impl Panel for TrainingPanel {
     fn ui(&mut self, ui: &mut Ui, cx: &mut Cx) {
         self.form.picked(&mut cx.view.picked);
         egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
-            if cx.session.train.job.is_none() {
+            let Some(view) = cx.session.tasks.get::<TrainOracle>() else {
                 self.form.show(ui, cx);
                 return empty_state(
                     ui,
@@ -50,28 +53,28 @@ impl Panel for TrainingPanel {
                     "Give a folder of images and a folder for the run, and press 'Start training': its curves and\nits samples appear \
                      here, epoch after epoch.",
                 );
-            }
+            };
             let header = egui::CollapsingHeader::new("New run").id_salt("training form").default_open(true);
             header.show(ui, |ui| self.form.show(ui, cx));
             heading(ui, "Run", None);
-            controls(ui, cx);
-            if cx.session.train.outcome.is_some() && !cx.session.train.has_begun() {
+            controls(ui, cx, &view);
+            if !view.under_way() && !view.live.has_begun() {
                 return;
             }
-            figures(ui, cx);
-            curves::show(ui, cx.view, &cx.session.train, &mut self.bits);
-            self.sheets.show(ui, &cx.session.train);
+            figures(ui, cx, &view);
+            curves::show(ui, cx.view, view.live, &mut self.bits);
+            self.sheets.show(ui, view.job, view.live);
         });
     }
 }
 
 /// Pause, resume, cancel, and the world of the best epoch so far.
-fn controls(ui: &mut Ui, cx: &mut Cx) {
-    let train = &cx.session.train;
-    let place = format!("In {}", train.folder.display());
+fn controls(ui: &mut Ui, cx: &mut Cx, view: &TaskView<'_, TrainOracle>) {
+    let (train, folder) = (view.live, &view.task.folder);
+    let place = format!("In {}", folder.display());
     hint(ui, if train.headline.is_empty() { place } else { format!("{}. {place}", train.headline) });
-    let job = train.job.and_then(|job| cx.session.jobs.get(job)).filter(|job| !job.ended());
-    standing(ui, train, job);
+    let job = cx.session.jobs.get(view.job).filter(|job| !job.ended());
+    standing(ui, view, job);
     ui.horizontal_wrapped(|ui| {
         if let Some(job) = job {
             let paused = job.state == State::Paused;
@@ -87,22 +90,22 @@ fn controls(ui: &mut Ui, cx: &mut Cx) {
                 cx.commands.push(Command::Cancel(job.id));
             }
         }
-        let ready = (train.best.is_some() || train.resumed_at > 0) && !train.folder.as_os_str().is_empty();
+        let ready = (train.best.is_some() || train.resumed_at > 0) && !folder.as_os_str().is_empty();
         let button = ui.add_enabled(ready, egui::Button::new("Use this checkpoint now"));
         let about = "Opens the averaged weights of the best epoch so far as the world. The run goes on undisturbed.";
         let button = button.on_hover_text(about).on_disabled_hover_text("Once the first epoch is over.");
         if button.clicked() {
-            cx.commands.push(Command::UseCheckpoint(train.folder.clone()));
+            cx.commands.push(Command::UseCheckpoint(folder.clone()));
         }
     });
 }
 
 /// Where the run stands, in a sentence.
-fn standing(ui: &mut Ui, train: &TrainHistory, job: Option<&JobView>) {
+fn standing(ui: &mut Ui, view: &TaskView<'_, TrainOracle>, job: Option<&JobView>) {
     let theme = Theme::of(ui);
-    let (text, colour) = match (&train.outcome, job) {
+    let (text, colour) = match (view.outcome, job) {
         (Some(Outcome::Failed(why)), _) => (why.as_str(), theme.error()),
-        (Some(Outcome::Cancelled), _) if train.has_epoch() => {
+        (Some(Outcome::Cancelled), _) if view.live.has_epoch() => {
             ("Stopped: 'Continue a run' goes on from its last finished epoch.", theme.warning())
         }
         (Some(Outcome::Cancelled), _) => ("Stopped before its first epoch was over: start it again.", theme.warning()),
@@ -116,13 +119,12 @@ fn standing(ui: &mut Ui, train: &TrainHistory, job: Option<&JobView>) {
     }
 }
 
-fn figures(ui: &mut Ui, cx: &Cx) {
-    let train = &cx.session.train;
+fn figures(ui: &mut Ui, cx: &Cx, view: &TaskView<'_, TrainOracle>) {
+    let (train, epochs) = (view.live, view.task.spec.training.epochs);
     facts(ui, "training facts", |ui| {
         let now = train.steps.last().map_or(0.0, |step| step[0]);
-        fact(ui, "Epoch", format!("{now:.2} of {}", train.epochs), "Passes over the training images.");
-        let job = train.job.and_then(|job| cx.session.jobs.get(job));
-        if let Some(left) = job.and_then(|job| job.eta_secs(Instant::now())) {
+        fact(ui, "Epoch", format!("{now:.2} of {epochs}"), "Passes over the training images.");
+        if let Some(left) = cx.session.jobs.get(view.job).and_then(|job| job.eta_secs(Instant::now())) {
             fact(ui, "Time left", format::duration(left), "At the pace so far.");
         }
         if let Some(point) = train.points.last() {

@@ -3,9 +3,9 @@
 use eframe::egui::{self, ColorImage, Slider, TextureHandle, Ui};
 
 use crate::gui::paint::{NEAREST, picture};
-use crate::gui::session::train::{FixedSamples, TrainHistory};
 use crate::gui::theme;
 use crate::gui::widgets::{heading, hint};
+use crate::run::{FixedSamples, TrainHistory};
 use crate::worker::protocol::JobId;
 
 /// Which sheet is shown, and its texture.
@@ -21,9 +21,9 @@ pub struct Sheets {
 
 impl Sheets {
     /// Shows one of them, and a slider over all.
-    pub fn show(&mut self, ui: &mut Ui, train: &TrainHistory) {
-        if self.job != train.job {
-            *self = Self { job: train.job, ..Self::default() };
+    pub fn show(&mut self, ui: &mut Ui, job: JobId, train: &TrainHistory) {
+        if self.job != Some(job) {
+            *self = Self { job: Some(job), ..Self::default() };
         }
         if let Some((epoch, why)) = &train.sheetless {
             hint(ui, format!("No samples after epoch {epoch}: {why}. The inverse of an unfinished flow can overflow."));
@@ -95,12 +95,12 @@ mod tests {
 
     /// A sheet of one picture, grey all over.
     fn sample(train: &mut TrainHistory, epoch: usize, grey: u8) {
-        train.take(TrainEvent::Samples { epoch, shape: SHAPE, pixels: vec![grey; SHAPE.dims()] });
+        train.take(&TrainEvent::Samples { epoch, shape: SHAPE, pixels: vec![grey; SHAPE.dims()] });
     }
 
     /// The greys of the sheets that go to the screen in a frame.
-    fn drawn(sheets: &mut Sheets, context: &Context, train: &TrainHistory) -> Vec<Color32> {
-        let mut output = context.run_ui(RawInput::default(), |ui| sheets.show(ui, train));
+    fn drawn(sheets: &mut Sheets, context: &Context, job: JobId, train: &TrainHistory) -> Vec<Color32> {
+        let mut output = context.run_ui(RawInput::default(), |ui| sheets.show(ui, job, train));
         let images = output.textures_delta.set.values().flatten().map(|delta| {
             let ImageData::Color(image) = &delta.image;
             image
@@ -113,18 +113,18 @@ mod tests {
     #[test]
     fn a_sheet_is_that_of_its_run_and_of_its_last_pass() {
         let (mut sheets, context) = (Sheets::default(), Context::default());
-        let mut train = TrainHistory::begin(1, 9, "/runs/first".into());
+        let mut train = TrainHistory::default();
         sample(&mut train, 1, 10);
-        assert_eq!(drawn(&mut sheets, &context, &train), [Color32::from_gray(10)]);
-        assert!(drawn(&mut sheets, &context, &train).is_empty());
+        assert_eq!(drawn(&mut sheets, &context, 1, &train), [Color32::from_gray(10)]);
+        assert!(drawn(&mut sheets, &context, 1, &train).is_empty());
         // Training went back and has done the epoch again.
         sample(&mut train, 1, 20);
-        assert_eq!(drawn(&mut sheets, &context, &train), [Color32::from_gray(20)]);
+        assert_eq!(drawn(&mut sheets, &context, 1, &train), [Color32::from_gray(20)]);
         sheets.chosen = Some(1);
-        let mut train = TrainHistory::begin(2, 9, "/runs/second".into());
+        let mut train = TrainHistory::default();
         sample(&mut train, 1, 25);
         sample(&mut train, 1, 30);
-        assert_eq!(drawn(&mut sheets, &context, &train), [Color32::from_gray(30)]);
+        assert_eq!(drawn(&mut sheets, &context, 2, &train), [Color32::from_gray(30)]);
         assert_eq!(sheets.chosen, None, "nobody went back in this run");
     }
 }

@@ -4,12 +4,13 @@ use eframe::egui::{self, Button, RichText, Ui};
 
 use super::super::experiments::findings::{grid, one};
 use super::super::fields::number;
+use crate::export::MeasureDepth;
 use crate::gui::command::{Command, knobs, quote};
 use crate::gui::context::Cx;
 use crate::gui::figures::Drawings;
 use crate::gui::theme::Theme;
 use crate::gui::widgets::{heading, hint, on_its_way};
-use crate::worker::protocol::{Job, Outcome};
+use crate::units::Seed;
 
 /// The number of samples, and the figure as it was painted last.
 pub struct DepthSection {
@@ -32,19 +33,22 @@ impl DepthSection {
             "A posterior is exact for the float image. A picture has whole levels: samples are rounded to 4 to 16 bits a value and \
              scored again. Where 8 bits change the posterior, what tells the classes apart cannot be seen in a picture.",
         );
-        let (session, measuring) = (cx.session, cx.session.exchange.measuring_depth.as_ref());
-        let job = measuring.and_then(|(id, _)| session.jobs.active().find(|job| job.id == *id));
+        let (session, view) = (cx.session, cx.session.tasks.get::<MeasureDepth>());
+        let job = view.as_ref().and_then(|view| session.jobs.active().find(|job| job.id == view.job));
         self.buttons(ui, cx, job.is_some());
-        match (job, measuring) {
+        let Some(view) = view else { return };
+        match (job, view.trouble()) {
             (Some(job), _) => on_its_way(ui, job, "Pause and cancel below, in the list of jobs."),
-            (None, Some((_, Some(Outcome::Failed(why))))) => {
+            (None, Some(why)) => {
                 ui.add(egui::Label::new(RichText::new(why).color(Theme::of(ui).error())).wrap());
             }
             _ => {}
         }
-        if let Some((table, figure)) = &session.exchange.depth {
-            grid(ui, table);
-            one(ui, cx, figure, |ui| self.drawings.show(ui, 0, figure));
+        if let Some(report) = &view.last_report {
+            report.tables.iter().for_each(|table| grid(ui, table));
+            for (i, figure) in report.figures.iter().enumerate() {
+                one(ui, cx, figure, |ui| self.drawings.show(ui, i, figure));
+            }
         }
     }
 
@@ -56,8 +60,8 @@ impl DepthSection {
             let button = ui.add_enabled(ready, Button::new("Measure bit depth"));
             let why = if running { "It is being measured." } else { "Open an oracle and choose a τ above 0 first." };
             if button.on_disabled_hover_text(why).clicked() {
-                let job = Job::MeasureDepth { samples: self.samples, settings: cx.prefs.settings() };
-                cx.commands.push(Command::Submit(Box::new(job)));
+                let (samples, settings) = (self.samples, cx.prefs.settings());
+                cx.commands.push(Command::task(MeasureDepth { samples, settings, seed: Seed(0) }));
             }
             let copy = ui.add_enabled(open, Button::new("Copy depth as command"));
             let copy =

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use eframe::egui::{Button, ComboBox, Grid, Ui};
 
 use super::super::fields::{number, path};
-use crate::gui::background::Purpose;
+use crate::gui::background::{Field, Takes};
 use crate::gui::command::{Command, validate_command};
 use crate::gui::context::Cx;
 use crate::gui::glossary;
@@ -13,8 +13,16 @@ use crate::gui::start::start_button;
 use crate::gui::theme::Theme;
 use crate::gui::widgets::{heading, hint};
 use crate::units::Seed;
-use crate::validate::{FeatureChoice, OnTheSpot, ValidateSpec};
-use crate::worker::protocol::Job;
+use crate::validate::{FeatureChoice, OnTheSpot, ValidateOracle, ValidateSpec};
+
+/// The images.
+const DATA: Field = Field::new("validation images", Takes::Folder);
+/// Where it goes.
+const FOLDER: Field = Field::new("validation folder", Takes::Folder);
+/// Weights of a feature net.
+const WEIGHTS: Field = Field::new("feature net", Takes::Arrays);
+/// Statistics that FID compares with.
+const STATISTICS: Field = Field::new("FID statistics", Takes::Arrays);
 
 /// The fields.
 pub struct Form {
@@ -41,14 +49,14 @@ impl Default for Form {
 
 impl Form {
     /// Takes a path that came from the desktop's dialog.
-    pub fn picked(&mut self, picked: &mut Option<(Purpose, PathBuf)>) {
-        let Some((purpose, path)) = picked.take() else { return };
+    pub fn picked(&mut self, picked: &mut Option<(Field, PathBuf)>) {
+        let Some((field, path)) = picked.take() else { return };
         let text = path.display().to_string();
-        match purpose {
-            Purpose::ValidateData => self.data = text,
-            Purpose::ValidateFolder => self.folder = text,
-            Purpose::FeatureWeights => self.weights = text,
-            Purpose::FidStatistics => self.statistics = text,
+        match field {
+            DATA => self.data = text,
+            FOLDER => self.folder = text,
+            WEIGHTS => self.weights = text,
+            STATISTICS => self.statistics = text,
             other => *picked = Some((other, path)),
         }
     }
@@ -61,8 +69,8 @@ impl Form {
             "Samples of the world of the card on the left, at its τ and π, beside the images it was trained on and images it never saw: \
              FID, KID, precision, coverage, copies, diversity, texture.",
         );
-        ui.horizontal_wrapped(|ui| path(ui, cx, "Real images", &mut self.data, Purpose::ValidateData));
-        ui.horizontal_wrapped(|ui| path(ui, cx, "Folder of the validation", &mut self.folder, Purpose::ValidateFolder));
+        ui.horizontal_wrapped(|ui| path(ui, cx, "Real images", &mut self.data, DATA));
+        ui.horizontal_wrapped(|ui| path(ui, cx, "Folder of the validation", &mut self.folder, FOLDER));
         Grid::new("validation numbers").num_columns(6).spacing([12.0, 4.0]).show(ui, |ui| {
             number(
                 ui,
@@ -99,12 +107,12 @@ impl Form {
             }
         });
         if self.from_file {
-            ui.horizontal_wrapped(|ui| path(ui, cx, "Weights", &mut self.weights, Purpose::FeatureWeights));
+            ui.horizontal_wrapped(|ui| path(ui, cx, "Weights", &mut self.weights, WEIGHTS));
             hint(
                 ui,
                 "Inception-v3 of pytorch-fid or torchvision, or torchvision's ResNet-18 or ResNet-50 (.pth, .safetensors).",
             );
-            ui.horizontal_wrapped(|ui| path(ui, cx, "FID statistics", &mut self.statistics, Purpose::FidStatistics));
+            ui.horizontal_wrapped(|ui| path(ui, cx, "FID statistics", &mut self.statistics, STATISTICS));
             hint(ui, "Optional: mu and sigma of pytorch-fid (.npz), in place of those of the training images.");
         } else {
             hint(ui, "Figures by such features compare worlds with each other here, and with no published ones.");
@@ -140,8 +148,7 @@ impl Form {
     }
 
     fn buttons(&self, ui: &mut Ui, cx: &mut Cx) {
-        let view = cx.session.exchange.validate.as_ref();
-        let running = view.is_some_and(|view| cx.session.jobs.active().any(|job| job.id == view.job));
+        let running = cx.session.tasks.get::<ValidateOracle>().is_some_and(|view| view.under_way());
         let ready = self.ready(cx);
         let why = match (&ready, running) {
             (_, true) => "A validation is on its way.".to_owned(),
@@ -156,7 +163,7 @@ impl Form {
                     cx.commands.push(Command::CopyText(validate_command(&spec, Path::new(&folder))));
                 }
                 if start {
-                    cx.commands.push(Command::Submit(Box::new(Job::Validate { spec: Box::new(spec), folder })));
+                    cx.commands.push(Command::task(ValidateOracle { spec, folder: Some(folder) }));
                 }
             }
             if !why.is_empty() {

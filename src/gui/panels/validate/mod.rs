@@ -4,20 +4,26 @@ mod depth;
 mod form;
 mod pairs;
 
+use std::path::Path;
+
 use eframe::egui::{self, Label, RichText, Ui};
 
 use super::experiments::findings::{grid, one};
-use crate::figure::Table;
+use crate::figure::{Illustrated, Table};
 use crate::gui::context::{Cx, Panel};
 use crate::gui::figures::Drawings;
 use crate::gui::glossary;
-use crate::gui::session::validate::ValidateView;
+use crate::gui::session::tasks::TaskView;
 use crate::gui::theme::{Badge, Theme};
-use crate::gui::widgets::{empty_state, heading, hint, on_its_way};
-use crate::validate::{READING, Validation};
+use crate::gui::widgets::{empty_state, heading, hint, standing};
+use crate::validate::{Pairs, READING, ValidateOracle, Validation};
+use crate::worker::protocol::JobId;
 use depth::DepthSection;
 use form::Form;
 use pairs::PairViewer;
+
+/// What a validation comes to.
+type Found = Illustrated<(Validation, Option<Pairs>)>;
 
 /// Width of a sentence below a name, points.
 const SENTENCE: f32 = 250.0;
@@ -50,8 +56,8 @@ impl Panel for ValidatePanel {
             ui.add_space(12.0);
             self.form.show(ui, cx);
             let session = cx.session;
-            match &session.exchange.validate {
-                Some(view) => self.result(ui, cx, view),
+            match session.tasks.get() {
+                Some(view) => self.result(ui, cx, &view),
                 None => empty_state(
                     ui,
                     "Nothing validated yet",
@@ -65,27 +71,18 @@ impl Panel for ValidatePanel {
 }
 
 impl ValidatePanel {
-    fn result(&mut self, ui: &mut Ui, cx: &mut Cx, view: &ValidateView) {
-        if let Some(why) = &view.trouble {
-            ui.add(Label::new(RichText::new(why).color(Theme::of(ui).error())).wrap());
-            if view.found.is_none() {
-                return;
-            }
-        }
-        match (&view.found, cx.session.jobs.get(view.job)) {
-            (Some(found), _) => self.found(ui, cx, view, found),
-            (None, Some(job)) if !job.ended() => {
-                let more = "Pause and cancel below, in the list of jobs; what is computed is kept in the folder.";
-                on_its_way(ui, job, more);
-            }
-            _ => hint(
-                ui,
-                format!("{} is not complete: start the same validation again, and it goes on.", view.folder.display()),
-            ),
+    fn result(&mut self, ui: &mut Ui, cx: &mut Cx, view: &TaskView<'_, ValidateOracle>) {
+        let folder = view.task.folder.as_deref().unwrap_or_else(|| Path::new("")).display();
+        let more = "Pause and cancel below, in the list of jobs; what is computed is kept in the folder.";
+        let stopped = format!("{folder} is not complete: start the same validation again, and it goes on.");
+        standing(ui, cx.session, view, more, &stopped);
+        if let Some(report) = &view.report {
+            self.found(ui, cx, report, (view.job, &folder.to_string()));
         }
     }
 
-    fn found(&mut self, ui: &mut Ui, cx: &mut Cx, view: &ValidateView, found: &Validation) {
+    fn found(&mut self, ui: &mut Ui, cx: &mut Cx, report: &Found, (job, folder): (JobId, &str)) {
+        let Illustrated { found: (found, pairs), figures, tables } = report;
         let about = "Figures have 95 % intervals over images; the feature net is taken as it is";
         heading(ui, "The world beside its real images", Some((Badge::Estimated, about)));
         let corpus = &found.corpus;
@@ -96,21 +93,21 @@ impl ValidatePanel {
             }
             None => "The oracle has no record of its training images.",
         };
-        hint(ui, format!("{} of {}. {own} Report: {}", found.spec.oracle, corpus.name, view.folder.display()));
+        hint(ui, format!("{} of {}. {own} Report: {folder}", found.spec.oracle, corpus.name));
         for note in &corpus.notes {
             hint(ui, note.clone());
         }
-        if let (Some(table), Some(_)) = (view.tables.first(), &found.fidelity) {
+        if let (Some(table), Some(_)) = (tables.first(), &found.fidelity) {
             beside(ui, table);
         }
-        for (i, figure) in view.figures.iter().enumerate() {
+        for (i, figure) in figures.iter().enumerate() {
             one(ui, cx, figure, |ui| self.drawings.show(ui, i, figure));
         }
-        if let Some(pairs) = &view.pairs {
-            self.pairs.show(ui, view.job, pairs);
+        if let Some(pairs) = pairs {
+            self.pairs.show(ui, job, pairs);
         }
         let shown = usize::from(found.fidelity.is_some());
-        view.tables.iter().skip(shown).for_each(|table| grid(ui, table));
+        tables.iter().skip(shown).for_each(|table| grid(ui, table));
     }
 }
 

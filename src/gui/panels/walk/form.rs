@@ -14,7 +14,7 @@ use crate::oracle::evidence::leaders;
 use crate::oracle::posterior::Posterior;
 use crate::units::ClassId;
 use crate::worker::protocol::{JobId, Subject};
-use crate::worker::walk::{Destination, WalkRequest};
+use crate::worker::walk::{Destination, WalkToBoundary};
 
 /// Steps of a walk at most: every point is kept with its picture.
 const MAX_STEPS: usize = 256;
@@ -157,7 +157,7 @@ impl Form {
             true => Destination::Class(self.goal_class(about)),
             false => Destination::Sample(self.sample),
         };
-        let under_way = cx.session.walk.as_ref().filter(|walk| walk.under_way());
+        let under_way = cx.session.tasks.get::<WalkToBoundary>().filter(|view| view.under_way());
         let trouble = trouble(cx, from.as_ref(), to, about);
         let why_not = if under_way.is_some() { "A walk is under way." } else { &trouble };
         let about =
@@ -165,8 +165,7 @@ impl Form {
         let walk = start_button(ui, &mut cx.view.start, "Walk to the boundary", about, why_not);
         if let Some(from) = from.filter(|_| walk) {
             let (samples, settings) = (cx.prefs.spec(), cx.prefs.settings());
-            let request = WalkRequest { from, to, steps: self.steps, samples, settings };
-            cx.commands.push(Command::WalkToBoundary(Box::new(request)));
+            cx.commands.push(Command::task(WalkToBoundary { from, to, steps: self.steps, samples, settings }));
         }
         if let Some(walk) = under_way {
             progress(ui, cx, walk.job);

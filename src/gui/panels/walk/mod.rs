@@ -15,14 +15,16 @@ use crate::gui::format;
 use crate::gui::paint::Sheet;
 use crate::gui::prefs::Prefs;
 use crate::gui::session::Session;
-use crate::gui::session::walk::{Mark, WalkHistory};
+use crate::gui::session::tasks::TaskView;
 use crate::gui::table_window;
 use crate::gui::theme::Badge;
 use crate::gui::widgets::{complain, empty_state, heading};
 use crate::oracle::walk::Way;
 use crate::worker::protocol::{JobId, Outcome, Subject};
-use crate::worker::walk::{Arrival, Destination, WalkRequest};
+use crate::worker::walk::{Arrival, Destination, Mark, WalkHistory, WalkToBoundary};
 use form::Form;
+
+type View<'a> = TaskView<'a, WalkToBoundary>;
 
 /// The panel's name in saved layouts.
 pub const ID: &str = "walk";
@@ -55,9 +57,9 @@ impl Panel for WalkPanel {
             self.form.show(ui, cx);
             ui.separator();
             let session = cx.session;
-            match &session.walk {
-                Some(walk) if !walk.points.is_empty() => self.results(ui, cx, walk),
-                Some(walk) => waiting(ui, walk),
+            match session.tasks.get::<WalkToBoundary>() {
+                Some(view) if !view.live.points.is_empty() => self.results(ui, cx, &view),
+                Some(view) => waiting(ui, &view),
                 None => empty_state(
                     ui,
                     "No walk yet",
@@ -70,19 +72,20 @@ impl Panel for WalkPanel {
 }
 
 impl WalkPanel {
-    fn results(&mut self, ui: &mut Ui, cx: &mut Cx, walk: &WalkHistory) {
+    fn results(&mut self, ui: &mut Ui, cx: &mut Cx, view: &View<'_>) {
+        let walk = view.live;
         let arrived = self.pictures.middle.is_some();
-        if self.pictures.follow(ui, walk) {
+        if self.pictures.follow(ui, view.job, walk) {
             self.chosen = None;
         }
         let arrives = !arrived && self.pictures.middle.is_some();
         let newest = Mark::Point(walk.points.len() - 1);
         let default = if walk.arrival.is_some() { Mark::Middle } else { newest };
         let mark = self.chosen.filter(|mark| walk.at(*mark).is_some()).unwrap_or(default);
-        ui.add(egui::Label::new(story(cx.session, walk)).wrap());
-        ways_out(ui, cx, walk);
-        if walk.request.settings != cx.prefs.settings() {
-            let settings = &walk.request.settings;
+        ui.add(egui::Label::new(story(cx.session, view)).wrap());
+        ways_out(ui, cx, view);
+        if view.task.settings != cx.prefs.settings() {
+            let settings = &view.task.settings;
             let [tau, smoothing] = [settings.tau.get(), settings.smoothing.get()].map(format::sig4);
             let text = format!("Walked at τ = {tau} × std, T = {smoothing}: the knobs have moved since. Walk again.");
             complain(ui, &text);
@@ -91,7 +94,7 @@ impl WalkPanel {
         let session = cx.session;
         table_window::button(ui, cx.view, "p(y|x) along the path", "walk.csv", || plot::csv(session, walk));
         let from_plot = plot::show(ui, cx.session, walk, mark);
-        let from_strip = strip::show(ui, cx.session, walk, &self.pictures, (mark, arrives));
+        let from_strip = strip::show(ui, cx.session, walk, &self.pictures, (mark, arrives, view.under_way()));
         if let Some(chosen) = from_strip.or(from_plot) {
             self.chosen = Some(chosen);
         }
@@ -102,8 +105,8 @@ impl WalkPanel {
     }
 }
 
-fn waiting(ui: &mut Ui, walk: &WalkHistory) {
-    match &walk.outcome {
+fn waiting(ui: &mut Ui, view: &View<'_>) {
+    match view.outcome {
         Some(Outcome::Failed(why)) => empty_state(ui, "The walk failed", why),
         Some(Outcome::Cancelled) => empty_state(ui, "The walk was stopped", "Press 'Walk to the boundary' again."),
         _ => empty_state(ui, "Walking…", "The first points appear here."),
@@ -111,22 +114,20 @@ fn waiting(ui: &mut Ui, walk: &WalkHistory) {
 }
 
 /// Save, send, copy.
-fn ways_out(ui: &mut Ui, cx: &mut Cx, walk: &WalkHistory) {
-    let text = command(cx.session, cx.prefs, &walk.request);
+fn ways_out(ui: &mut Ui, cx: &mut Cx, view: &View<'_>) {
+    let (text, kept) = (command(cx.session, cx.prefs, view.task), view.report.is_some());
     ui.horizontal_wrapped(|ui| {
-        let lost =
-            if walk.arrival.is_some() { "The engine has lost this walk: walk again." } else { "Once it is over." };
         let mut button = |ui: &mut Ui, ready: bool, text: &str, about: &str, command: Command| {
             let button = ui.add_enabled(ready, egui::Button::new(text)).on_hover_text(about);
-            if button.on_disabled_hover_text(lost).clicked() {
+            if button.on_disabled_hover_text("Once it is over.").clicked() {
                 cx.commands.push(command);
             }
         };
         let about =
             "World-space images and posteriors as .npz, or a contact sheet as .png; the 50/50 point comes last.";
-        button(ui, walk.kept, "Save walk…", about, Command::SaveWalk);
+        button(ui, kept, "Save walk…", about, Command::SaveWalk);
         let about = "The images of the path take the place of those from outside: click one there to inspect it.";
-        button(ui, walk.kept, "Send to gallery", about, Command::SendWalk);
+        button(ui, kept, "Send to gallery", about, Command::SendWalk);
         if let Some(text) = text {
             button(ui, true, "Copy walk command", "The same on the command line", Command::CopyText(text));
         }
@@ -134,7 +135,7 @@ fn ways_out(ui: &mut Ui, cx: &mut Cx, walk: &WalkHistory) {
 }
 
 /// The walk as a command line, if it begins at a sample and the knobs are still those of then.
-fn command(session: &Session, prefs: &Prefs, request: &WalkRequest) -> Option<String> {
+fn command(session: &Session, prefs: &Prefs, request: &WalkToBoundary) -> Option<String> {
     let Subject::Sample { spec, index } = &request.from else { return None };
     if request.settings != prefs.settings() {
         return None;
@@ -149,14 +150,15 @@ fn command(session: &Session, prefs: &Prefs, request: &WalkRequest) -> Option<St
 }
 
 /// Where the walk goes, how, and what it found, in words.
-fn story(session: &Session, walk: &WalkHistory) -> String {
-    let from = form::name(session, &walk.request.from);
-    let to = match walk.request.to {
+fn story(session: &Session, view: &View<'_>) -> String {
+    let walk = view.live;
+    let from = form::name(session, &view.task.from);
+    let to = match view.task.to {
         Destination::Sample(index) => format!("sample {index}"),
         Destination::Class(class) => format!("class {}", session.class_name(class)),
     };
     let mut text = format!("From {from} towards {to}");
-    match (&walk.arrival, &walk.outcome) {
+    match (&walk.arrival, view.outcome) {
         (Some(arrival), _) => {
             text += &format!(", {}.", way(arrival.way));
             text += &found(session, arrival);
@@ -221,10 +223,10 @@ pub struct Pictures {
 
 impl Pictures {
     /// Uploads what is new. Whether this is another walk than the last time.
-    fn follow(&mut self, ui: &Ui, walk: &WalkHistory) -> bool {
-        let other = self.job != Some(walk.job);
+    fn follow(&mut self, ui: &Ui, job: JobId, walk: &WalkHistory) -> bool {
+        let other = self.job != Some(job);
         if other {
-            *self = Self { job: Some(walk.job), ..Self::default() };
+            *self = Self { job: Some(job), ..Self::default() };
         }
         let Some(shape) = walk.shape else { return other };
         let load = |shape: ImageShape, source: &ImageSource| Sheet::of(ui.ctx(), "walk", shape, source);

@@ -9,11 +9,10 @@ use super::unit;
 use crate::figure::records;
 use crate::gui::format;
 use crate::gui::session::Session;
-use crate::gui::session::walk::{Mark, WalkHistory};
 use crate::gui::theme::Theme;
 use crate::gui::widgets::still_plot;
 use crate::units::ClassId;
-use crate::worker::walk::WalkDot;
+use crate::worker::walk::{Mark, WalkDot, WalkHistory};
 
 /// Classes drawn at most.
 const MOST: usize = 12;

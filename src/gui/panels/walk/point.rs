@@ -6,10 +6,10 @@ use super::{Pictures, position, title};
 use crate::gui::context::Cx;
 use crate::gui::format;
 use crate::gui::inspector::bar;
-use crate::gui::session::walk::{Mark, WalkHistory};
 use crate::gui::theme::Theme;
 use crate::gui::widgets::{fact, facts, hint};
 use crate::oracle::posterior::Posterior;
+use crate::worker::walk::{Mark, WalkHistory};
 
 /// Side of the picture, points.
 const SIDE: f32 = 176.0;

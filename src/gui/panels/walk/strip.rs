@@ -7,10 +7,9 @@ use eframe::egui::{
 use super::{Pictures, position, title};
 use crate::gui::format;
 use crate::gui::session::Session;
-use crate::gui::session::walk::{Mark, WalkHistory};
 use crate::gui::theme::{TILE_GAP, Theme};
 use crate::gui::widgets::tooltip;
-use crate::worker::walk::WalkDot;
+use crate::worker::walk::{Mark, WalkDot, WalkHistory};
 
 /// Height of a picture, points.
 const HEIGHT: f32 = 52.0;
@@ -23,14 +22,14 @@ pub fn show(
     session: &Session,
     walk: &WalkHistory,
     pictures: &Pictures,
-    (mark, reveal): (Mark, bool),
+    (mark, reveal, under_way): (Mark, bool, bool),
 ) -> Option<Mark> {
     let shape = walk.shape?;
     let width = (HEIGHT * shape.width as f32 / shape.height.max(1) as f32).clamp(0.5 * HEIGHT, 3.0 * HEIGHT);
     let mut clicked = None;
     ui.add_space(4.0);
     let scroll = ScrollArea::horizontal().id_salt("walk strip").auto_shrink([false, true]);
-    scroll.stick_to_right(walk.under_way() && walk.arrival.is_none()).show(ui, |ui| {
+    scroll.stick_to_right(under_way && walk.arrival.is_none()).show(ui, |ui| {
         ui.spacing_mut().item_spacing.x = TILE_GAP;
         ui.horizontal(|ui| {
             ui.add_space(TILE_GAP);

@@ -7,9 +7,14 @@ use eframe::egui::{ComboBox, TextEdit, Ui};
 use super::{path, placed};
 use crate::experiment::{DataSpec, ExperimentSpec};
 use crate::flow::preprocess::Dequantisation;
-use crate::gui::background::Purpose;
+use crate::gui::background::{Field, Takes};
 use crate::gui::context::Cx;
 use crate::gui::widgets::hint;
+
+/// The images.
+pub(super) const DATA: Field = Field::new("experiment images", Takes::Folder);
+/// The test images.
+const TEST_DATA: Field = Field::new("experiment test images", Takes::Folder);
 
 /// The paths, as they are being edited.
 #[derive(Default)]
@@ -55,8 +60,8 @@ impl DataFields {
         if spec.data.is_none() {
             return;
         }
-        ui.horizontal_wrapped(|ui| path(ui, cx, "Dataset (folder or .npz)", &mut self.train, Purpose::RunData));
-        ui.horizontal_wrapped(|ui| path(ui, cx, "Test images (may be empty)", &mut self.test, Purpose::RunTestData));
+        ui.horizontal_wrapped(|ui| path(ui, cx, "Dataset (folder or .npz)", &mut self.train, DATA));
+        ui.horizontal_wrapped(|ui| path(ui, cx, "Test images (may be empty)", &mut self.test, TEST_DATA));
         ui.horizontal_wrapped(|ui| {
             let label = ui.label("Dequantise").on_hover_text(
                 "How 8-bit images become real numbers: seed:N (the world's noise; seed:0 where this is empty), midpoint, or \
@@ -73,13 +78,13 @@ impl DataFields {
     }
 
     /// Puts a path that came from the desktop's dialog into its field.
-    pub fn picked(&mut self, purpose: Purpose, path: &Path) -> bool {
-        let field = match purpose {
-            Purpose::RunData => &mut self.train,
-            Purpose::RunTestData => &mut self.test,
+    pub fn picked(&mut self, field: Field, path: &Path) -> bool {
+        let text = match field {
+            DATA => &mut self.train,
+            TEST_DATA => &mut self.test,
             _ => return false,
         };
-        *field = path.display().to_string();
+        *text = path.display().to_string();
         true
     }
 

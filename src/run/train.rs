@@ -1,11 +1,64 @@
-//! What a training run has reported so far.
+//! Task: an oracle is trained; what it has reported so far.
 
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use crate::data::ImageShape;
+use crate::error::Result;
+use crate::events::Progress;
 use crate::oracle::evaluate::Evaluation;
-use crate::oracle::train::TrainEvent;
-use crate::worker::protocol::{JobId, Outcome};
+use crate::oracle::folder::OracleInfo;
+use crate::oracle::train::{ORACLE, TrainEvent, TrainSpec, train_oracle};
+use crate::task::{Done, Task, TaskContext};
+
+/// Trains an oracle in a folder, or goes on with that.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TrainOracle {
+    /// What.
+    pub spec: TrainSpec,
+    /// Where.
+    pub folder: PathBuf,
+}
+
+impl Task for TrainOracle {
+    type Event = TrainEvent;
+    type Live = TrainHistory;
+    type Report = OracleInfo;
+
+    fn title(&self) -> String {
+        format!("Train {}", self.spec.name)
+    }
+
+    fn lets_oracles_open(&self) -> bool {
+        true
+    }
+
+    fn fold(&self, live: &mut TrainHistory, event: &TrainEvent) {
+        live.take(event);
+    }
+
+    fn run(&self, cx: &mut TaskContext<'_, TrainEvent>) -> Result<Done<OracleInfo>> {
+        let chosen = cx.chosen;
+        let info = train_oracle(&self.spec, &self.folder, chosen, &mut |event| tell(cx, event))?;
+        let sentence = format!("oracle {} is in {}", info.name, self.folder.join(ORACLE).display());
+        Ok(Done::new(info, sentence))
+    }
+}
+
+/// Tells what a training says: of its steps a few, of everything else all.
+fn tell(cx: &mut TaskContext<'_, TrainEvent>, event: TrainEvent) -> ControlFlow<()> {
+    let wanted = match &event {
+        TrainEvent::Step { epoch, epochs, step, steps, loss, .. } => {
+            let progress = Progress { done: (epoch - 1) * steps + step, total: epochs * steps };
+            cx.progress(progress, format!("epoch {epoch} of {epochs} · NLL {:.0} nats", loss.nll))
+        }
+        _ => true,
+    };
+    if wanted {
+        cx.event(event);
+    }
+    cx.check()
+}
 
 /// One finished epoch.
 #[derive(Debug, Clone)]
@@ -31,13 +84,9 @@ pub struct FixedSamples {
     pub pictures: Vec<Vec<u8>>,
 }
 
-/// The run the training panel shows.
+/// What a training has reported so far.
 #[derive(Debug, Default)]
 pub struct TrainHistory {
-    /// Its job.
-    pub job: Option<JobId>,
-    /// Epochs in all.
-    pub epochs: usize,
     /// A sentence about data and size.
     pub headline: String,
     /// Finished epochs.
@@ -60,12 +109,8 @@ pub struct TrainHistory {
     pub sheetless: Option<(usize, String)>,
     /// Epochs finished in an earlier sitting.
     pub resumed_at: usize,
-    /// Where the run is.
-    pub folder: PathBuf,
     /// Dimensions D of one image; 0 before the run has begun.
     pub dims: usize,
-    /// How its job ended.
-    pub outcome: Option<Outcome>,
 }
 
 /// Memory for sheets, bytes.
@@ -74,11 +119,6 @@ const SHEETS: usize = 64 << 20;
 const MAX_STEPS: usize = 4000;
 
 impl TrainHistory {
-    /// A run was submitted.
-    pub fn begin(job: JobId, epochs: usize, folder: PathBuf) -> Self {
-        Self { job: Some(job), epochs, folder, ..Self::default() }
-    }
-
     /// Bits per dimension of an NLL in nats per image of 8-bit pixels.
     pub fn bits_per_dim(&self, nats: f64) -> f64 {
         nats / (self.dims.max(1) as f64 * std::f64::consts::LN_2)
@@ -104,20 +144,18 @@ impl TrainHistory {
     }
 
     /// It reports.
-    pub fn take(&mut self, event: TrainEvent) {
+    pub fn take(&mut self, event: &TrainEvent) {
         match event {
-            TrainEvent::Started { images, held_out, parameters, dims, resumed_at, epochs } => {
-                self.epochs = epochs;
-                self.dims = dims;
-                self.resumed_at = resumed_at;
+            TrainEvent::Started { images, held_out, parameters, dims, resumed_at, .. } => {
+                (self.dims, self.resumed_at) = (*dims, *resumed_at);
                 self.headline = format!("{images} training images, {held_out} held out, {parameters} trained numbers");
-                if resumed_at > 0 {
+                if *resumed_at > 0 {
                     self.headline += &format!(", resumed after epoch {resumed_at}");
                 }
             }
             TrainEvent::Step { epoch, step, steps, loss, learning_rate, .. } => {
-                self.learning_rate = Some(learning_rate);
-                let at = (epoch - 1) as f64 + step as f64 / steps.max(1) as f64;
+                self.learning_rate = Some(*learning_rate);
+                let at = (epoch - 1) as f64 + *step as f64 / (*steps).max(1) as f64;
                 self.steps.push([at, loss.nll]);
                 if self.steps.len() > MAX_STEPS {
                     let mut keep = false;
@@ -128,24 +166,16 @@ impl TrainHistory {
                 }
             }
             TrainEvent::Skipped { .. } => self.skipped += 1,
-            TrainEvent::RolledBack { rate_scale, .. } => self.rate_scale = Some(rate_scale),
-            TrainEvent::Epoch { epoch, epochs, train_nll, held_out, best, .. } => {
-                self.epochs = epochs;
-                if best {
-                    self.best = Some(epoch);
+            TrainEvent::RolledBack { rate_scale, .. } => self.rate_scale = Some(*rate_scale),
+            TrainEvent::Epoch { epoch, train_nll, held_out, best, .. } => {
+                if *best {
+                    self.best = Some(*epoch);
                 }
-                self.points.retain(|point| point.epoch < epoch);
-                self.points.push(EpochPoint { epoch, train_nll, held_out });
+                self.points.retain(|point| point.epoch < *epoch);
+                self.points.push(EpochPoint { epoch: *epoch, train_nll: *train_nll, held_out: held_out.clone() });
             }
-            TrainEvent::NoSamples { epoch, why } => self.sheetless = Some((epoch, why)),
-            TrainEvent::Samples { epoch, shape, pixels } => self.keep(epoch, shape, &pixels),
-        }
-    }
-
-    /// A job ended, perhaps its own.
-    pub fn ended(&mut self, id: JobId, outcome: &Outcome) {
-        if self.job == Some(id) {
-            self.outcome = Some(outcome.clone());
+            TrainEvent::NoSamples { epoch, why } => self.sheetless = Some((*epoch, why.clone())),
+            TrainEvent::Samples { epoch, shape, pixels } => self.keep(*epoch, *shape, pixels),
         }
     }
 
@@ -166,10 +196,10 @@ mod tests {
 
     #[test]
     fn samples_are_cut_into_images() {
-        let mut history = TrainHistory::begin(1, 3, PathBuf::new());
+        let mut history = TrainHistory::default();
         let pixels = [0, 1, 128, 255].repeat(20);
         let shape = ImageShape { channels: 1, height: 2, width: 2 };
-        history.take(TrainEvent::Samples { epoch: 1, shape, pixels });
+        history.take(&TrainEvent::Samples { epoch: 1, shape, pixels });
         let samples = &history.sheets[0];
         assert_eq!(samples.pictures.len(), 20);
         assert_eq!(samples.pictures[3], [0, 1, 128, 255]);
@@ -177,10 +207,10 @@ mod tests {
 
     #[test]
     fn old_sheets_make_room_and_an_epoch_done_again_replaces_itself() {
-        let mut history = TrainHistory::begin(1, 100, PathBuf::new());
+        let mut history = TrainHistory::default();
         let shape = ImageShape { channels: 1, height: 1024, width: 1024 };
         for epoch in (1..=100).chain([99, 100]) {
-            history.take(TrainEvent::Samples { epoch, shape, pixels: vec![0; shape.dims()] });
+            history.take(&TrainEvent::Samples { epoch, shape, pixels: vec![0; shape.dims()] });
         }
         let epochs: Vec<usize> = history.sheets.iter().map(|sheet| sheet.epoch).collect();
         assert!(epochs.len() <= 64 && epochs.len() > 16, "{epochs:?}");

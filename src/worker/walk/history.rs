@@ -1,9 +1,8 @@
-//! A walk to the boundary as the window knows it.
+//! A walk to the boundary as far as it has come.
 
+use super::{Arrival, WalkDot, WalkNews};
 use crate::data::ImageShape;
 use crate::units::ClassId;
-use crate::worker::protocol::{JobId, Outcome};
-use crate::worker::walk::{Arrival, WalkDot, WalkNews, WalkRequest};
 
 /// A class is drawn if it is ever more probable than this.
 const VISIBLE: f64 = 0.01;
@@ -18,47 +17,26 @@ pub enum Mark {
 }
 
 /// A walk, while it is walked and after.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct WalkHistory {
-    /// The job.
-    pub job: JobId,
-    /// What was asked for.
-    pub request: WalkRequest,
     /// Shape of the pictures, once there is one.
     pub shape: Option<ImageShape>,
     /// Points in the order they were found.
     pub points: Vec<WalkDot>,
     /// How it went, once it is over.
     pub arrival: Option<Arrival>,
-    /// How the job ended.
-    pub outcome: Option<Outcome>,
-    /// Whether the engine can still save it.
-    pub kept: bool,
 }
 
 impl WalkHistory {
-    /// A walk just asked for.
-    pub fn begin(job: JobId, request: WalkRequest) -> Self {
-        Self { job, request, shape: None, points: Vec::new(), arrival: None, outcome: None, kept: false }
-    }
-
     /// Takes news in.
-    pub fn take(&mut self, news: WalkNews) {
+    pub fn take(&mut self, news: &WalkNews) {
         match news {
             WalkNews::Point { shape, dot } => {
-                self.shape = Some(shape);
-                self.points.push(dot);
+                self.shape = Some(*shape);
+                self.points.push(dot.clone());
             }
-            WalkNews::Arrived(arrival) => {
-                self.arrival = Some(*arrival);
-                self.kept = true;
-            }
+            WalkNews::Arrived(arrival) => self.arrival = Some((**arrival).clone()),
         }
-    }
-
-    /// Whether it is still being walked, or waits for its turn.
-    pub fn under_way(&self) -> bool {
-        self.outcome.is_none()
     }
 
     /// What is at a place.

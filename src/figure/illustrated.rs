@@ -1,0 +1,14 @@
+//! What was found, beside its figures and tables.
+
+use super::{Figure, Table};
+
+/// What was found, with its figures and tables.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Illustrated<T> {
+    /// What was found.
+    pub found: T,
+    /// Its figures.
+    pub figures: Vec<Figure>,
+    /// Its tables.
+    pub tables: Vec<Table>,
+}

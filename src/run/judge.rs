@@ -1,0 +1,58 @@
+//! Task: classifiers of other programs are judged, and those of runs.
+
+use std::path::PathBuf;
+
+use super::checkpoints;
+use crate::data::Split;
+use crate::error::Result;
+use crate::figure::Illustrated;
+use crate::judge::{Candidate, JudgeEvent, Report, assess, figures, tables};
+use crate::provenance::Made;
+use crate::task::{Done, Task, TaskContext};
+use crate::units::Seed;
+
+/// Asks what classifiers of other programs are worth.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JudgeModels {
+    /// Folder of an exported dataset, or an archive of it.
+    pub dataset: PathBuf,
+    /// Which images.
+    pub split: Split,
+    /// The models. A folder stands for the checkpoints in it.
+    pub candidates: Vec<Candidate>,
+    /// Of what is drawn at random.
+    pub seed: Seed,
+}
+
+impl Task for JudgeModels {
+    type Event = ();
+    type Live = ();
+    type Report = Illustrated<Report>;
+
+    fn title(&self) -> String {
+        format!("Judge {} model(s)", self.candidates.len())
+    }
+
+    fn run(&self, cx: &mut TaskContext<'_, ()>) -> Result<Done<Self::Report>> {
+        let candidates = self.candidates.iter().map(unfolded).collect::<Result<Vec<_>>>()?.concat();
+        let device = &cx.chosen.device;
+        let mut told = |JudgeEvent { stage, progress }: JudgeEvent| cx.stage(progress, &stage.label());
+        let found = assess(&self.dataset, self.split, &candidates, self.seed, device, &mut told)?;
+        let alarms: usize = found.models.iter().map(|model| model.alarms().len()).sum();
+        let alarms = match alarms {
+            0 => String::new(),
+            n => format!("; {n} alarm(s)"),
+        };
+        let sentence = format!("{} model(s) judged on {}{alarms}", found.models.len(), self.dataset.display());
+        let (figures, tables) = (figures(&found), tables(&found));
+        let made = figures.first().map(|figure| Made::of_lines("judgement of classifiers", None, &figure.provenance));
+        Ok(Done::new(Illustrated { found, figures, tables }, sentence).made(made))
+    }
+}
+
+/// The checkpoints in a folder, in its place.
+fn unfolded(candidate: &Candidate) -> Result<Vec<Candidate>> {
+    let Candidate::Checkpoint { path, options } = candidate else { return Ok(vec![candidate.clone()]) };
+    let of = |path| Candidate::Checkpoint { path, options: options.clone() };
+    Ok(checkpoints(path)?.into_iter().map(of).collect())
+}

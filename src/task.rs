@@ -1,0 +1,340 @@
+//! A long job as one type: what is asked for, what it tells on its way, what comes of it, and how it is carried out. Whoever carries
+//! tasks out (the window's worker, a command) does so for all of them alike: queue, cancel, pause, progress, outcome and ledger are
+//! written once, in the [`TaskHost`]. A new task is one file: a spec that is a [`Task`].
+//!
+//! The worker and the window hold tasks of any type ([`AnyTask`]); what a task tells travels as [`News`].
+
+use std::any::Any;
+use std::fmt::Debug;
+use std::marker::PhantomData;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use crate::device::Chosen;
+use crate::error::{Error, Result};
+use crate::events::{Events, Progress};
+use crate::oracle::folder::OracleInfo;
+use crate::oracle::world::World;
+use crate::provenance::Made;
+
+/// A long job. The value is what is asked for.
+pub trait Task: Debug + PartialEq + Send + Sync + 'static {
+    /// What it tells on its way beside its progress; `()` where that is nothing.
+    type Event: Send + Sync + 'static;
+    /// What its events add up to, for those who look on; `()` where nobody adds them up.
+    type Live: Default + Send + Debug + 'static;
+    /// What comes of it.
+    type Report: Send + Sync + 'static;
+
+    /// A short name for the list of jobs.
+    fn title(&self) -> String;
+
+    /// Adds an event to what is known of the task under way.
+    fn fold(&self, _live: &mut Self::Live, _event: &Self::Event) {}
+
+    /// Whether its report says something of the open oracle alone, so that the window forgets it when another opens.
+    fn is_of_open_oracle(&self) -> bool {
+        false
+    }
+
+    /// Whether another oracle may be opened while it is under way, as a training shows its best epoch.
+    fn lets_oracles_open(&self) -> bool {
+        false
+    }
+
+    /// Carries it out.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`] when it was stopped; otherwise what it failed of.
+    fn run(&self, cx: &mut TaskContext<'_, Self::Event>) -> Result<Done<Self::Report>>;
+}
+
+/// How a task ended well.
+#[derive(Debug)]
+pub struct Done<R> {
+    /// What came of it.
+    pub report: R,
+    /// A sentence about it for the log.
+    pub sentence: String,
+    /// What was given away: lines for the exactness ledger.
+    pub made: Vec<Made>,
+    /// What went wrong after all was computed: the report stands, yet the task has failed.
+    pub trouble: Option<Error>,
+}
+
+impl<R> Done<R> {
+    /// Done, with a sentence about it.
+    pub fn new(report: R, sentence: impl Into<String>) -> Self {
+        Self { report, sentence: sentence.into(), made: Vec::new(), trouble: None }
+    }
+
+    /// With a line for the exactness ledger.
+    #[must_use]
+    pub fn made(mut self, made: impl IntoIterator<Item = Made>) -> Self {
+        self.made.extend(made);
+        self
+    }
+
+    /// With what went wrong after all was computed, if anything did.
+    #[must_use]
+    pub fn but(mut self, last: Result<()>) -> Self {
+        self.trouble = last.err();
+        self
+    }
+}
+
+/// The open oracle.
+#[derive(Clone, Copy)]
+pub struct OpenOracle<'a> {
+    /// As it was asked for.
+    pub name: &'a str,
+    /// Its description.
+    pub info: &'a OracleInfo,
+    /// Its world, on the device in use.
+    pub world: &'a World,
+}
+
+/// What carries tasks out: where progress and events go, and what says whether to go on.
+pub trait TaskHost {
+    /// Takes progress and a word about the present step; whether it was time to tell it.
+    fn progress(&mut self, progress: Progress, note: String) -> bool;
+
+    /// [`Self::progress`] of a step that has a name: "drawing images".
+    fn stage(&mut self, progress: Progress, name: &str) -> bool {
+        self.progress(progress, format!("{name}: {} of {}", progress.done, progress.total))
+    }
+
+    /// [`Self::progress`] of a step that has no name and counts images.
+    fn images(&mut self, progress: Progress) -> bool {
+        self.progress(progress, format!("{} of {} images", progress.done, progress.total))
+    }
+
+    /// Takes an event of the task.
+    fn event(&mut self, event: News);
+
+    /// Whether to go on. May block while the task is paused.
+    fn check(&mut self) -> ControlFlow<()>;
+
+    /// An image from outside that the window shows, by its running number: world space, CHW, so many numbers.
+    ///
+    /// # Errors
+    /// When it is not open, or there is no window.
+    fn image_from_outside(&self, _index: usize, _dims: usize) -> Result<Vec<f32>> {
+        Err(Error::input("there is no window whose images could be meant"))
+    }
+}
+
+/// What a task is given: the open oracle, the device, and its line to whoever carries it out.
+pub struct TaskContext<'a, E> {
+    oracle: Option<OpenOracle<'a>>,
+    /// The device in use.
+    pub chosen: &'a Chosen,
+    host: &'a mut dyn TaskHost,
+    events: PhantomData<fn(E)>,
+}
+
+impl<'a, E: Send + Sync + 'static> TaskContext<'a, E> {
+    /// All that a task is given.
+    pub fn new(oracle: Option<OpenOracle<'a>>, chosen: &'a Chosen, host: &'a mut dyn TaskHost) -> Self {
+        Self { oracle, chosen, host, events: PhantomData }
+    }
+
+    /// The open oracle.
+    ///
+    /// # Errors
+    /// When none is open.
+    pub fn oracle(&self) -> Result<OpenOracle<'a>> {
+        self.oracle.ok_or_else(|| Error::input("no oracle is open; open one first"))
+    }
+
+    /// The open oracle, where it is the one of this name.
+    pub fn oracle_named(&self, name: &str) -> Option<OpenOracle<'a>> {
+        self.oracle.filter(|open| open.name == name)
+    }
+
+    /// Tells how far a step is that has a name, and says whether to go on.
+    pub fn stage(&mut self, progress: Progress, name: &str) -> ControlFlow<()> {
+        self.host.stage(progress, name);
+        self.check()
+    }
+
+    /// Tells progress and a word about the present step; whether it was time to.
+    pub fn progress(&mut self, progress: Progress, note: impl Into<String>) -> bool {
+        self.host.progress(progress, note.into())
+    }
+
+    /// Tells an event.
+    pub fn event(&mut self, event: E) {
+        self.host.event(News::Event(Arc::new(event)));
+    }
+
+    /// Whether to go on.
+    pub fn check(&mut self) -> ControlFlow<()> {
+        self.host.check()
+    }
+
+    /// [`TaskHost::image_from_outside`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn image_from_outside(&self, index: usize, dims: usize) -> Result<Vec<f32>> {
+        self.host.image_from_outside(index, dims)
+    }
+}
+
+impl<E: Send + Sync + 'static> Events<Progress> for TaskContext<'_, E> {
+    fn emit(&mut self, progress: Progress) -> ControlFlow<()> {
+        self.host.images(progress);
+        self.check()
+    }
+}
+
+/// What a task of any type tells.
+#[derive(Debug, Clone)]
+pub enum News {
+    /// Its [`Task::Event`].
+    Event(Arc<dyn Any + Send + Sync>),
+    /// Its [`Task::Report`].
+    Report(Arc<dyn Any + Send + Sync>),
+}
+
+impl News {
+    /// That a task of type `T` tells an event.
+    pub fn of_event<T: Task>(event: T::Event) -> Self {
+        Self::Event(Arc::new(event))
+    }
+
+    /// That a task of type `T` has come to its report.
+    pub fn of_report<T: Task>(report: T::Report) -> Self {
+        Self::Report(Arc::new(report))
+    }
+
+    /// The event, where it is one of a task of type `T`.
+    pub fn event<T: Task>(&self) -> Option<&T::Event> {
+        match self {
+            Self::Event(event) => event.downcast_ref(),
+            Self::Report(_) => None,
+        }
+    }
+
+    /// The report, where it is that of a task of type `T`.
+    pub fn report<T: Task>(&self) -> Option<Arc<T::Report>> {
+        match self {
+            Self::Report(report) => report.clone().downcast().ok(),
+            Self::Event(_) => None,
+        }
+    }
+}
+
+/// A task of any type; clones share it.
+#[derive(Debug, Clone)]
+pub struct AnyTask(Arc<dyn Erased>);
+
+impl<T: Task> From<T> for AnyTask {
+    fn from(task: T) -> Self {
+        Self(Arc::new(task))
+    }
+}
+
+impl PartialEq for AnyTask {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.equals(other.0.as_any())
+    }
+}
+
+impl AnyTask {
+    /// The task, where it is of type `T`.
+    pub fn get<T: Task>(&self) -> Option<&T> {
+        self.0.as_any().downcast_ref()
+    }
+
+    /// Whether both are of one type.
+    pub fn is_like(&self, other: &Self) -> bool {
+        self.0.as_any().type_id() == other.0.as_any().type_id()
+    }
+
+    /// [`Task::title`].
+    pub fn title(&self) -> String {
+        self.0.title()
+    }
+
+    /// [`Task::is_of_open_oracle`].
+    pub fn is_of_open_oracle(&self) -> bool {
+        self.0.is_of_open_oracle()
+    }
+
+    /// [`Task::lets_oracles_open`].
+    pub fn lets_oracles_open(&self) -> bool {
+        self.0.lets_oracles_open()
+    }
+
+    /// A [`Task::Live`] to which no event was added yet.
+    pub fn live(&self) -> Box<dyn Any + Send> {
+        self.0.live()
+    }
+
+    /// [`Task::fold`]; what is not the task's own is left alone.
+    pub fn fold(&self, live: &mut (dyn Any + Send), event: &(dyn Any + Send + Sync)) {
+        self.0.fold(live, event);
+    }
+
+    /// [`Task::run`]; the report is that of [`News::Report`].
+    ///
+    /// # Errors
+    /// As [`Task::run`].
+    pub fn run(&self, oracle: Option<OpenOracle<'_>>, chosen: &Chosen, host: &mut dyn TaskHost) -> Result<Done<News>> {
+        self.0.run(oracle, chosen, host)
+    }
+}
+
+/// [`Task`] without its types.
+trait Erased: Debug + Send + Sync {
+    fn as_any(&self) -> &dyn Any;
+    fn equals(&self, other: &dyn Any) -> bool;
+    fn title(&self) -> String;
+    fn is_of_open_oracle(&self) -> bool;
+    fn lets_oracles_open(&self) -> bool;
+    fn live(&self) -> Box<dyn Any + Send>;
+    fn fold(&self, live: &mut (dyn Any + Send), event: &(dyn Any + Send + Sync));
+    fn run(&self, oracle: Option<OpenOracle<'_>>, chosen: &Chosen, host: &mut dyn TaskHost) -> Result<Done<News>>;
+}
+
+impl<T: Task> Erased for T {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn equals(&self, other: &dyn Any) -> bool {
+        other.downcast_ref().is_some_and(|other: &T| other == self)
+    }
+
+    fn title(&self) -> String {
+        Task::title(self)
+    }
+
+    fn is_of_open_oracle(&self) -> bool {
+        Task::is_of_open_oracle(self)
+    }
+
+    fn lets_oracles_open(&self) -> bool {
+        Task::lets_oracles_open(self)
+    }
+
+    fn live(&self) -> Box<dyn Any + Send> {
+        Box::<T::Live>::default()
+    }
+
+    fn fold(&self, live: &mut (dyn Any + Send), event: &(dyn Any + Send + Sync)) {
+        if let (Some(live), Some(event)) = (live.downcast_mut(), event.downcast_ref()) {
+            Task::fold(self, live, event);
+        }
+    }
+
+    fn run(&self, oracle: Option<OpenOracle<'_>>, chosen: &Chosen, host: &mut dyn TaskHost) -> Result<Done<News>> {
+        let Done { report, sentence, made, trouble } = Task::run(self, &mut TaskContext::new(oracle, chosen, host))?;
+        Ok(Done { report: News::of_report::<T>(report), sentence, made, trouble })
+    }
+}
+
+#[cfg(test)]
+mod tests;

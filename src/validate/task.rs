@@ -1,0 +1,86 @@
+//! Tasks: an oracle beside real images; an oracle beside itself in 64 bits.
+
+use std::path::PathBuf;
+
+use super::{
+    Comparison, Pairs, ValidateEvent, ValidateSpec, Validation, compare_precision, figures, tables, validate,
+    write_report,
+};
+use crate::error::{Error, Result};
+use crate::figure::Illustrated;
+use crate::oracle::world::Settings;
+use crate::provenance::Made;
+use crate::task::{Done, Task, TaskContext};
+use crate::units::Seed;
+
+/// Compares the open oracle with real images, or goes on with that.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ValidateOracle {
+    /// What.
+    pub spec: ValidateSpec,
+    /// Where the report goes and what is computed is kept; nowhere, if there is none.
+    pub folder: Option<PathBuf>,
+}
+
+impl Task for ValidateOracle {
+    type Event = ();
+    type Live = ();
+    type Report = Illustrated<(Validation, Option<Pairs>)>;
+
+    fn title(&self) -> String {
+        format!("Validate {}", self.spec.oracle)
+    }
+
+    fn run(&self, cx: &mut TaskContext<'_, ()>) -> Result<Done<Self::Report>> {
+        let (spec, folder, open) = (&self.spec, self.folder.as_deref(), cx.oracle()?);
+        if open.name != spec.oracle {
+            return Err(Error::input(format!("{} is open, {} is to be validated", open.name, spec.oracle)));
+        }
+        let device = &cx.chosen.device;
+        let mut told = |ValidateEvent { stage, progress }: ValidateEvent| cx.stage(progress, stage.label());
+        let (found, pairs) = validate(open.world, open.info, spec, device, folder, &mut told)?;
+        let written = folder.map_or(Ok(()), |folder| write_report(folder, &found, pairs.as_ref()).map(drop));
+        let (figures, tables) = (figures(&found), tables(&found));
+        let made = figures.first().map(|figure| Made::of_lines("validation", folder, &figure.provenance));
+        let place = folder.map_or_else(String::new, |folder| format!("; the report is in {}", folder.display()));
+        let sentence = format!("{} is validated{place}", spec.oracle);
+        Ok(Done::new(Illustrated { found: (found, pairs), figures, tables }, sentence).made(made).but(written))
+    }
+}
+
+/// Compares the open oracle's world on the device in use with itself in 64 bits on the CPU.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ComparePrecision {
+    /// Samples compared.
+    pub images: usize,
+    /// The world's knobs.
+    pub settings: Settings,
+}
+
+impl Task for ComparePrecision {
+    type Event = ();
+    type Live = ();
+    type Report = Illustrated<Comparison>;
+
+    fn title(&self) -> String {
+        format!("Compare {} images with 64 bits", self.images)
+    }
+
+    fn is_of_open_oracle(&self) -> bool {
+        true
+    }
+
+    fn run(&self, cx: &mut TaskContext<'_, ()>) -> Result<Done<Self::Report>> {
+        let open = cx.oracle()?;
+        let about = (open.name, open.info, &cx.chosen.report.used.name[..]);
+        let found = compare_precision(open.world, about, (self.images, &self.settings, Seed(0)), cx)?;
+        let sentence = format!(
+            "posteriors within {:.1e}, {:.1} % of {} decisions changed",
+            found.posterior.largest,
+            100.0 * found.decisions_changed.value,
+            self.images
+        );
+        let (figures, tables) = (vec![found.figure()], vec![found.table()]);
+        Ok(Done::new(Illustrated { found, figures, tables }, sentence))
+    }
+}

@@ -1,0 +1,48 @@
+//! Tasks as the worker carries them out, and what it tells of them.
+
+use std::ops::ControlFlow;
+
+use bayescope::device::{DeviceChoice, choose};
+use bayescope::events::Progress;
+use bayescope::oracle::folder::Oracle;
+use bayescope::task::{Done, News, OpenOracle, Task, TaskContext, TaskHost};
+use bayescope::worker::protocol::{Event, JobId, Outcome};
+
+use super::fake::Fake;
+
+/// Hears nothing and stops nothing.
+struct Deaf;
+
+impl TaskHost for Deaf {
+    fn progress(&mut self, _: Progress, _: String) -> bool {
+        true
+    }
+
+    fn event(&mut self, _: News) {}
+
+    fn check(&mut self) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+/// What comes of a task where this oracle is open by this name.
+pub fn carry_out<T: Task>(task: &T, open: Option<(&str, &Oracle)>) -> Done<T::Report> {
+    let chosen = choose(DeviceChoice::Cpu).unwrap();
+    let open = open.map(|(name, Oracle { info, world })| OpenOracle { name, info, world });
+    task.run(&mut TaskContext::new(open, &chosen, &mut Deaf)).unwrap()
+}
+
+/// The last job that was asked for, which is such a task.
+pub fn asked<T: Task + Clone>(fake: &Fake) -> (JobId, T) {
+    let jobs = fake.jobs();
+    let last = jobs.last().and_then(|(id, job)| Some((*id, job.as_task::<T>()?.clone())));
+    last.unwrap_or_else(|| panic!("the last is no such task: {jobs:?}"))
+}
+
+/// Tells what came of a task, as the worker does.
+pub fn done<T: Task>(fake: &Fake, id: JobId, done: Done<T::Report>) {
+    done.made.into_iter().for_each(|made| fake.send(Event::Made(Box::new(made))));
+    fake.send(Event::Task { id, news: News::of_report::<T>(done.report) });
+    let trouble = done.trouble.map(|error| Outcome::Failed(error.to_string()));
+    fake.send(Event::JobEnded { id, outcome: trouble.unwrap_or(Outcome::Done(done.sentence)) });
+}
