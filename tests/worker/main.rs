@@ -16,6 +16,7 @@ mod judge;
 #[allow(dead_code)]
 #[path = "../fetch/server.rs"]
 mod server;
+mod task;
 mod walk;
 
 use std::collections::BTreeSet;
