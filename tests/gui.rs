@@ -61,6 +61,7 @@ use std::sync::Arc;
 
 use bayescope::gui::{App, Look, Prefs};
 use bayescope::worker::protocol::{Event, Job, Outcome};
+use bayescope::worker::save::SaveSamples;
 use eframe::egui::{self, Key, Modifiers, Role};
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT, Queryable};
@@ -267,10 +268,8 @@ fn samples_are_saved_where_the_path_field_says() {
     assert!(shows(&harness, "Save 60 samples"));
     harness.key_press(Key::Enter);
     harness.run_steps(3);
-    let jobs = fake.jobs();
-    assert!(
-        matches!(&jobs[..], [(_, Job::Save { path, indices, .. })] if path == Path::new("samples.npz") && indices.is_empty())
-    );
+    let (_, SaveSamples { path, indices, look, .. }) = tasks::asked(&fake);
+    assert!(path == Path::new("samples.npz") && indices.is_empty() && look.is_none());
 }
 
 #[test]

@@ -25,6 +25,7 @@ use crate::judge::write_report;
 use crate::run::JudgeModels;
 use crate::worker::judged_images::{JudgedImagesRequest, WorstBy};
 use crate::worker::protocol::Job;
+use crate::worker::save::SaveSamples;
 use crate::worker::walk::{SaveWalk, WalkToBoundary};
 
 impl App {
@@ -271,10 +272,8 @@ impl App {
     fn save_to(&mut self, path: PathBuf) {
         let (spec, settings) = (self.prefs.spec(), self.prefs.settings());
         let indices = self.to_save();
-        let job = match looks::look(&self.session, &self.prefs) {
-            Some(look) => Job::SavePictures { spec, indices, settings, look, path },
-            None => Job::Save { spec, indices, settings, path },
-        };
+        let look = looks::look(&self.session, &self.prefs);
+        let job = Job::task(SaveSamples { spec, indices, settings, look, path });
         submit(self.engine.as_ref(), &mut self.session, job);
     }
 

@@ -1,6 +1,5 @@
 //! Jobs: the same functions the command line calls, with the worker's sink.
 
-mod save;
 mod sink;
 mod task;
 mod walk;
@@ -66,12 +65,6 @@ fn perform(channels: &Channels, desk: &mut Desk, id: JobId, control: &Arc<Contro
             let mut sink = Sink::new(channels, &desk.interactive, Some(world), id, control);
             let classified = world.classify(read_input(&paths)?, Dequantisation::default(), &mut sink)?;
             desk.interactive.tell(channels, world, classified.into(), &settings, false)
-        }
-        Job::Save { spec, indices, settings, path } => {
-            save::samples((channels, desk, id, control), (&spec, &indices, &settings), &path)
-        }
-        Job::SavePictures { spec, indices, settings, look, path } => {
-            save::pictures((channels, desk, id, control), (&spec, &indices, &settings), &look, &path)
         }
         Job::Task(task) => task::carry_out(channels, desk, id, control, &task),
         Job::SendWalk { walked, settings } => walk::send((channels, desk, id, control), &walked, &settings),

@@ -14,7 +14,7 @@
 //! | `external_images` | images that are not samples of the world |
 //! | `priority` | what computes gives way to the window |
 //! | `far` | another machine's device, while nothing is asked of it |
-//! | `walk` | walks to the boundary |
+//! | `save`, `walk` | tasks that only the window has a use for: samples saved, walks to the boundary |
 
 pub mod bayes;
 pub mod cell_images;
@@ -29,6 +29,7 @@ pub mod judged_images;
 pub mod priority;
 pub mod protocol;
 pub mod runs;
+pub mod save;
 mod shared;
 mod slot;
 mod thread;

@@ -1,13 +1,13 @@
 //! Evidence maps, galleries that fill in slowly, and looks that leave the world.
 
 use bayescope::gui::{App, Prefs};
-use bayescope::worker::protocol::Job;
+use bayescope::worker::save::SaveSamples;
 use eframe::egui::{Key, Modifiers, Role};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 
 use super::fake::{self, Fake};
-use super::{full, shows, until, window};
+use super::{full, shows, tasks, until, window};
 
 /// A window on a TarFlow whose gallery is full.
 fn tarflow() -> (Harness<'static, App>, Fake) {
@@ -133,7 +133,7 @@ fn a_look_is_asked_for_marked_and_never_saved_as_numbers() {
     assert!(shows(&harness, "Save 30 pictures"));
     harness.key_press(Key::Enter);
     harness.run_steps(3);
-    assert!(matches!(&fake.jobs()[..], [(_, Job::SavePictures { look: saved, .. })] if *saved == look));
+    assert_eq!(tasks::asked::<SaveSamples>(&fake).1.look, Some(look));
 }
 
 #[test]

@@ -8,6 +8,7 @@ use bayescope::oracle::look::save_pictures_with;
 use bayescope::oracle::world::{SampleSpec, Settings, World};
 use bayescope::units::{Seed, Tau};
 use bayescope::worker::protocol::{EvidenceRequest, GalleryRequest, InspectRequest, Job, Outcome, Subject};
+use bayescope::worker::save::SaveSamples;
 
 use super::Bench;
 use super::common::reference::path;
@@ -153,12 +154,14 @@ fn a_look_changes_the_picture_and_not_the_figures() {
         assert_ne!(picture.pixels, looked.pixels);
     }
     let folder = tempfile::tempdir().unwrap();
-    let save = |name: &str| Job::SavePictures {
-        spec: spec(4),
-        indices: vec![],
-        settings: at(1.0, 3),
-        look: guided(3.0),
-        path: folder.path().join(name),
+    let save = |name: &str| {
+        Job::task(SaveSamples {
+            spec: spec(4),
+            indices: vec![],
+            settings: at(1.0, 3),
+            look: Some(guided(3.0)),
+            path: folder.path().join(name),
+        })
     };
     let job = bench.worker.submit(save("guided.npz"));
     let Outcome::Failed(why) = bench.outcome(job) else { panic!("guided pictures were saved with posteriors") };

@@ -16,6 +16,7 @@ mod judge;
 #[allow(dead_code)]
 #[path = "../fetch/server.rs"]
 mod server;
+mod task;
 mod walk;
 
 use std::collections::BTreeSet;
@@ -30,6 +31,7 @@ use bayescope::run::TrainOracle;
 use bayescope::units::{Seed, Tau};
 use bayescope::worker::Worker;
 use bayescope::worker::protocol::{Event, GalleryRequest, GalleryUpdate, InspectRequest, Job, JobId, Outcome, Subject};
+use bayescope::worker::save::SaveSamples;
 use crossbeam_channel::{Receiver, bounded};
 
 /// A worker and the bell it rings.
@@ -225,12 +227,13 @@ fn pictures_from_outside_get_posteriors() {
     let mut bench = Bench::new();
     let folder = tempfile::tempdir().unwrap();
     let path: PathBuf = folder.path().join("digits");
-    let job = bench.worker.submit(Job::Save {
+    let job = bench.worker.submit(Job::task(SaveSamples {
         spec: spec(12),
         indices: vec![1, 5],
         settings: settings(0.7),
+        look: None,
         path: path.clone(),
-    });
+    }));
     assert!(matches!(bench.outcome(job), Outcome::Done(_)));
     let job = bench.worker.submit(Job::Classify { paths: vec![path], settings: settings(1.0) });
     let tiles = bench.until(|event| match event {
@@ -251,12 +254,13 @@ fn a_job_can_be_held_serves_the_window_meanwhile_and_can_be_cancelled() {
     let mut bench = Bench::new();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("many.npz");
-    let job = bench.worker.submit(Job::Save {
+    let job = bench.worker.submit(Job::task(SaveSamples {
         spec: spec(100_000),
         indices: vec![],
         settings: settings(1.0),
+        look: None,
         path: path.clone(),
-    });
+    }));
     bench.until(|event| matches!(event, Event::JobProgress { .. }).then_some(()));
     bench.worker.set_paused(job, true);
     bench.worker.show(request(1, 40, 1.0, Vec::new()));
@@ -280,8 +284,13 @@ fn a_job_can_be_held_serves_the_window_meanwhile_and_can_be_cancelled() {
 fn a_job_cancelled_in_the_queue_never_starts() {
     let mut bench = Bench::new();
     let folder = tempfile::tempdir().unwrap();
-    let long =
-        Job::Save { spec: spec(100_000), indices: vec![], settings: settings(1.0), path: folder.path().join("a.npz") };
+    let long = Job::task(SaveSamples {
+        spec: spec(100_000),
+        indices: vec![],
+        settings: settings(1.0),
+        look: None,
+        path: folder.path().join("a.npz"),
+    });
     let first = bench.worker.submit(long);
     let second = bench.worker.submit(Job::OpenOracle("mnist".into()));
     bench.worker.cancel(second);

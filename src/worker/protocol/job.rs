@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use super::super::walk::Walked;
 use crate::device::DeviceChoice;
-use crate::flow::sampling::SamplerOptions;
-use crate::oracle::world::{SampleSpec, Settings};
+use crate::oracle::world::Settings;
 use crate::task::{AnyTask, Task};
 
 /// Work that takes long enough to be watched.
@@ -22,30 +21,6 @@ pub enum Job {
         paths: Vec<PathBuf>,
         /// The world's knobs.
         settings: Settings,
-    },
-    /// Write samples to a `.npz` file, a `.png` contact sheet or a folder of PNGs.
-    Save {
-        /// Which samples.
-        spec: SampleSpec,
-        /// Running numbers of those to write; all of `spec` where empty.
-        indices: Vec<usize>,
-        /// The world's knobs.
-        settings: Settings,
-        /// Where to.
-        path: PathBuf,
-    },
-    /// Write pictures with a look to a `.png` contact sheet or a folder of PNGs: never numbers.
-    SavePictures {
-        /// Which latents.
-        spec: SampleSpec,
-        /// Running numbers of those to write; all of `spec` where empty.
-        indices: Vec<usize>,
-        /// The world's knobs.
-        settings: Settings,
-        /// How the pictures are made.
-        look: SamplerOptions,
-        /// Where to.
-        path: PathBuf,
     },
     /// A task of any type.
     Task(AnyTask),
@@ -86,7 +61,6 @@ impl Job {
                 [path] => format!("Posterior of {}", path.display()),
                 paths => format!("Posterior of {} files", paths.len()),
             },
-            Self::Save { path, .. } | Self::SavePictures { path, .. } => format!("Save {}", path.display()),
             Self::Task(task) => task.title(),
             Self::SendWalk { .. } => "Send the walk to the gallery".into(),
             Self::RateAgain { .. } => "Posteriors of the images from outside".into(),

@@ -1,0 +1,64 @@
+//! Task: samples or pictures are written to files, with what is behind them beside each.
+
+use std::path::PathBuf;
+
+use crate::data::room_for;
+use crate::error::Result;
+use crate::flow::sampling::SamplerOptions;
+use crate::oracle::export::{asked, least_bytes, save_samples};
+use crate::oracle::look::save_pictures_with;
+use crate::oracle::provenance::{Machine, keep};
+use crate::oracle::world::{SampleSpec, Settings};
+use crate::task::{Done, OpenOracle, Task, TaskContext};
+
+/// Writes samples to a `.npz` file, a `.png` contact sheet or a folder of PNGs. Pictures with a look are never numbers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SaveSamples {
+    /// Which samples.
+    pub spec: SampleSpec,
+    /// Running numbers of those to write; all of `spec` where empty.
+    pub indices: Vec<usize>,
+    /// The world's knobs.
+    pub settings: Settings,
+    /// How the pictures of these latents are made, where they are not to be samples of the world.
+    pub look: Option<SamplerOptions>,
+    /// Where to.
+    pub path: PathBuf,
+}
+
+impl Task for SaveSamples {
+    type Event = ();
+    type Live = ();
+    type Report = ();
+
+    fn title(&self) -> String {
+        format!("Save {}", self.path.display())
+    }
+
+    fn run(&self, cx: &mut TaskContext<'_, ()>) -> Result<Done<()>> {
+        let OpenOracle { info, world, .. } = cx.oracle()?;
+        let Self { spec, indices, settings, look, path } = self;
+        room_for(path, least_bytes(world, asked(spec, indices), path))?;
+        let machine = Machine::with(&cx.chosen.report.used);
+        let (made, sentence) = match look {
+            None => {
+                let saved = save_samples(world, spec, indices, settings, path, cx)?;
+                let provenance = info.of_samples(spec, indices, settings, &saved, path);
+                let carried = match saved.rounded {
+                    0 => String::new(),
+                    n => format!("; the 32-bit x of {n} does not carry their posterior to 0.001"),
+                };
+                let made = keep(path, "samples", provenance, &machine, cx)?;
+                (made, format!("{} samples are in {}{carried}", saved.images, path.display()))
+            }
+            Some(look) => {
+                let n = save_pictures_with(world, spec, indices, settings, look, path, cx)?;
+                let provenance = info.of_pictures(spec, indices, settings, look);
+                let made = keep(path, "pictures with a look", provenance, &machine, cx)?;
+                let left = "illustrative: they have left the world";
+                (made, format!("{n} pictures ({left}) are in {}", path.display()))
+            }
+        };
+        Ok(Done::new((), sentence).made([made]))
+    }
+}
