@@ -9,8 +9,12 @@ mod stage;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use bayescope::gui::App;
+use bayescope::run::hardness::RankCorpora;
 use bayescope::worker::runs::Found;
+use bayescope::worker::walk::WalkToBoundary;
 use eframe::egui::Role;
+use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 
 use stage::Stage;
@@ -147,7 +151,10 @@ fn walk(name: &str) {
     stage.click_containing("Sample 0,");
     stage.panel("walk");
     stage.click("Walk to the boundary");
-    stage.wait("the walk", |window| window.state().session().walk.as_ref().is_some_and(|walk| walk.kept));
+    let walked = |window: &Harness<'_, App>| {
+        window.state().session().tasks.get::<WalkToBoundary>().is_some_and(|view| view.report.is_some())
+    };
+    stage.wait("the walk", walked);
     stage.shot(name);
 }
 
@@ -236,7 +243,8 @@ fn hardness(name: &str, folder: &Path) {
     stage.click("Continue the ranking in this folder");
     stage.wait("the ranking", |window| window.query_by_label_contains("corpora finished").is_some());
     stage.rest(2.0);
-    let found = stage.window.state().session().hardness.as_ref().and_then(|view| view.found.as_ref()).unwrap();
+    let view = stage.window.state().session().tasks.get::<RankCorpora>().unwrap();
+    let found = &view.live.found.as_ref().unwrap().found;
     assert_eq!(
         found.corpora.len(),
         found.planned,
