@@ -139,7 +139,7 @@ fn no_plot_is_made_without_a_button_for_its_table() {
     let mut files = Vec::new();
     sources(root, &mut files);
     let text = |path: &Path| std::fs::read_to_string(path).unwrap();
-    let has_button = |path: &Path| text(path).contains("data_table::button(");
+    let has_button = |path: &Path| text(path).contains("table_window::button(");
     let (mut plots, mut faults) = (0, Vec::new());
     for path in files.iter().filter(|path| !path.ends_with("widgets.rs")) {
         if !["still_plot(", "Plot::new("].iter().any(|word| text(path).contains(word)) {
