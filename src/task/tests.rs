@@ -63,11 +63,11 @@ fn a_task_of_any_type_tells_the_same_as_one_whose_type_is_known() {
     let mut listener = Listener { live: task.live(), task: task.clone(), steps: 9, note: String::new() };
     let done = task.run(None, &chosen, &mut listener).unwrap();
     assert_eq!(done.report.report::<Count>().unwrap().as_str(), "3");
-    assert_eq!(listener.live.downcast_ref(), Some(&vec![1, 2, 3]));
+    assert_eq!(listener.live.downcast_ref::<Vec<usize>>(), Some(&vec![1, 2, 3]));
     assert_eq!(listener.note, "counting: 3 of 3");
     listener.steps = 2;
     assert!(matches!(task.run(None, &chosen, &mut listener), Err(Error::Cancelled)));
-    assert_eq!(listener.live.downcast_ref(), Some(&vec![1, 2, 3, 1, 2]));
+    assert_eq!(listener.live.downcast_ref::<Vec<usize>>(), Some(&vec![1, 2, 3, 1, 2]));
 }
 
 #[test]
