@@ -64,8 +64,7 @@ fn sigmoid(t: f64) -> f64 {
 fn the_worst_images_of_a_model_are_those_of_the_dataset_with_what_it_says_of_them() {
     let place = tempfile::tempdir().unwrap();
     let oracle = tiny::gaussian_file(place.path());
-    let mut bench = Bench::on(oracle.to_str().unwrap());
-    let dataset = place.path().join("data");
+    let (mut bench, dataset) = (Bench::on(oracle.to_str().unwrap()), place.path().join("data"));
     export(&mut bench, &oracle, &dataset, 0);
     let archive = dataset.join("test.npz");
     let odds: Vec<f64> = read_logp(&archive).unwrap().0.chunks(2).map(|logp| logp[0] - logp[1]).collect();
