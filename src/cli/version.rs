@@ -12,6 +12,7 @@ pub fn features() -> Vec<&'static str> {
         ("gui", cfg!(feature = "gui")),
         ("wgpu", cfg!(feature = "wgpu")),
         ("cuda", cfg!(feature = "cuda")),
+        ("onnx", cfg!(feature = "onnx")),
         ("remote", cfg!(feature = "remote")),
     ];
     all.into_iter().filter(|(_, on)| *on).map(|(name, _)| name).collect()

@@ -86,7 +86,7 @@ impl Candidate {
                 let network = OnnxClassifier::open(path, Some(images.shape()), truth.classes, &options)?;
                 let name = stem(path);
                 let mut found = run(&name, &|x, events| network.log_probabilities(x, events), &images, truth, events)?;
-                found.notes.insert(0, described(&network));
+                found.notes.insert(0, Note::Network(network.info()));
                 Ok(found)
             }
             Self::Checkpoint { path, options } => {
@@ -100,20 +100,6 @@ impl Candidate {
                 Ok(found)
             }
         }
-    }
-}
-
-/// What is known of a network that was run.
-fn described(network: &OnnxClassifier) -> Note {
-    let file = network.describe();
-    Note::Network {
-        parameters: file.parameters,
-        producer: file.producer.clone(),
-        opset: file.opset,
-        sees: network.network(),
-        normalisation: network.normalisation().clone(),
-        scores: network.meaning(),
-        guessed: network.guessed(),
     }
 }
 

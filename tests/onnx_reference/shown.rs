@@ -163,7 +163,7 @@ fn open_sides_take_the_images_own() {
     for (height, width) in [(12, 12), (20, 9)] {
         let shape = ImageShape { channels: 3, height, width };
         let network = open("convnet_open18", shape, 5, &as_is());
-        assert_eq!(network.network(), (shape, Layout::Nchw));
+        assert_eq!(network.info().sees, (shape, Layout::Nchw));
         assert_eq!(network.scores(&images(2, shape, false), &mut silent()).unwrap().len(), 10);
     }
 }

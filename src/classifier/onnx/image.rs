@@ -1,38 +1,16 @@
 //! Images on their way into a network: channels, size, scale, order of the axes and format of the numbers.
 
-use std::fmt;
-
-use serde::{Deserialize, Serialize};
 use tract_onnx::prelude::{DatumType, Tensor, TractResult};
 
-use super::OnnxOptions;
 use super::file::{Extent, Port};
 use super::normalisation::{Normalisation, Scale};
+use super::options::{Layout, OnnxOptions};
 use super::resize::Bilinear;
 use crate::data::ImageShape;
 use crate::error::{Error, Result};
 
 /// Numbers of one pass, at most: 1 GiB of float32. An extent that a damaged file makes up must not be asked of the memory.
 const LARGEST: usize = 1 << 28;
-
-/// Order of a network's axes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Layout {
-    /// [N, C, H, W], as PyTorch has it.
-    Nchw,
-    /// [N, H, W, C], as TensorFlow has it.
-    Nhwc,
-}
-
-impl fmt::Display for Layout {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Nchw => "[N, C, H, W]",
-            Self::Nhwc => "[N, H, W, C]",
-        })
-    }
-}
 
 impl Layout {
     /// Channels, height and width among the axes behind the batch.

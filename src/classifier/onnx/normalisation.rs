@@ -46,6 +46,7 @@ pub(super) struct Scale {
 
 impl Scale {
     /// In f64, rounded once.
+    #[cfg(feature = "onnx")]
     pub(super) fn apply(self, x: f64) -> f32 {
         ((x - self.shift) * self.factor) as f32
     }
@@ -91,6 +92,7 @@ impl Normalisation {
     }
 
     /// What the metadata of a file say: [`KEY`], else both of [`MEAN_AND_STD`].
+    #[cfg(feature = "onnx")]
     pub(super) fn of_metadata<'a>(value: impl Fn(&str) -> Option<&'a str>) -> Result<Option<Self>> {
         if let Some(text) = value(KEY) {
             return Ok(Some(text.parse()?));

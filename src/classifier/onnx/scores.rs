@@ -1,35 +1,13 @@
 //! What a network's numbers mean: found in the graph's last nodes, else by looking at some of them.
 
-use serde::{Deserialize, Serialize};
 use tract_onnx::pb::{GraphProto, NodeProto};
 
+use super::options::Scores;
 use crate::error::{Error, Result};
 use crate::measure::log_softmax;
 
 /// How far the sum of a row of probabilities may be from 1.
 const ROUNDING: f64 = 1e-3;
-
-/// What a network gives for each image, [K].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Scores {
-    /// Logits, or log-probabilities: equal up to a number for each image.
-    Logits,
-    /// Probabilities, which add up to 1.
-    Probabilities,
-}
-
-impl std::str::FromStr for Scores {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        match text {
-            "logits" => Ok(Self::Logits),
-            "probabilities" => Ok(Self::Probabilities),
-            _ => Err(Error::input(format!("'{text}' is neither logits nor probabilities"))),
-        }
-    }
-}
 
 /// The last node that computes.
 fn last<'a>(graph: &'a GraphProto, output: &str) -> Option<&'a NodeProto> {

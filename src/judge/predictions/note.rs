@@ -3,8 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Kind;
-use crate::classifier::onnx::{Layout, Normalisation, Scores};
-use crate::data::ImageShape;
+use crate::classifier::onnx::{NetworkInfo, Scores};
 
 /// One repair or decision, stated in every report. Displays as a sentence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -57,22 +56,7 @@ pub enum Note {
         images: usize,
     },
     /// What network was run, and how its images and its scores were understood.
-    Network {
-        /// Numbers in its floating-point arrays.
-        parameters: u64,
-        /// Program that wrote it; empty where the file does not say.
-        producer: String,
-        /// Version of its operators.
-        opset: i64,
-        /// Shape of the images it sees, and the order of its axes.
-        sees: (ImageShape, Layout),
-        /// How images were scaled before they entered.
-        normalisation: Normalisation,
-        /// What its scores were taken for.
-        scores: Scores,
-        /// Whether that was seen on noise images, for neither the file nor the user says it.
-        guessed: bool,
-    },
+    Network(NetworkInfo),
     /// The network is that of a training that is not over.
     Unfinished {
         /// Steps done.
@@ -119,7 +103,15 @@ impl std::fmt::Display for Note {
                 f,
                 "{zeros} probabilities of 0 in {images} images were raised to 1.2e-38, the smallest normal float32."
             ),
-            Self::Network { parameters, producer, opset, sees: (shape, layout), normalisation, scores, guessed } => {
+            Self::Network(NetworkInfo {
+                parameters,
+                producer,
+                opset,
+                sees: (shape, layout),
+                normalisation,
+                scores,
+                guessed,
+            }) => {
                 let by = if producer.is_empty() { String::new() } else { format!(", written by {producer}") };
                 let scores = match scores {
                     Scores::Logits => "logits",

@@ -2,6 +2,7 @@
 
 mod data;
 mod judge;
+#[cfg(feature = "onnx")]
 mod networks;
 mod runs;
 mod weights;

@@ -1,0 +1,213 @@
+//! The classifier of an ONNX file: opened, checked and run.
+
+use std::path::Path;
+
+use rayon::prelude::*;
+use tract_onnx::pb::{GraphProto, ModelProto, ValueInfoProto};
+
+use super::file::{self, Description};
+use super::image::Entry;
+use super::options::{NetworkInfo, OnnxOptions, Scores};
+use super::plan::{Plan, Rows};
+use super::{operators, plain, scores};
+use crate::data::ImageShape;
+use crate::error::{Error, Result};
+use crate::events::{Events, Progress};
+
+/// Noise images that are looked at to tell probabilities from logits.
+const PROBED: usize = 8;
+
+/// What an ONNX file says about itself, whether or not it can be run.
+///
+/// # Errors
+/// When it cannot be read, is no ONNX file, is damaged, or a file beside it is missing.
+pub fn describe(path: &Path) -> Result<Description> {
+    Ok(Description::of(path, &file::read(path)?))
+}
+
+/// A classifier q(y|x) from an ONNX file. Any number of threads may use it at once.
+pub struct OnnxClassifier {
+    description: Description,
+    entry: Entry,
+    plan: Plan,
+    scores: Scores,
+    /// Whether neither the graph nor the user says what the scores are.
+    guessed: bool,
+    classes: usize,
+}
+
+impl OnnxClassifier {
+    /// Opens a file for images of a shape, or of the network's own, and K classes, and runs it on a few noise images.
+    ///
+    /// # Errors
+    /// Names the file and what is wrong: damaged, operators that are missing here, images or classes that do not fit, or an
+    /// entry or output that nobody chose.
+    pub fn open(path: &Path, images: Option<ImageShape>, classes: usize, options: &OnnxOptions) -> Result<Self> {
+        let in_file = |error| match error {
+            Error::Input(cause) => Error::file(path, cause),
+            other => other,
+        };
+        Self::new(file::read(path)?, path, images, classes, options).map_err(in_file)
+    }
+
+    fn new(
+        mut model: ModelProto,
+        path: &Path,
+        images: Option<ImageShape>,
+        classes: usize,
+        options: &OnnxOptions,
+    ) -> Result<Self> {
+        if classes < 2 || options.batch == 0 {
+            let batch = options.batch;
+            return Err(Error::input(format!(
+                "{classes} class(es) in passes of {batch} image(s) are nothing to run it on"
+            )));
+        }
+        let mut description = Description::of(path, &model);
+        let graph = model.graph.get_or_insert_default();
+        let found = keep(graph, options)?;
+        let inputs: Vec<_> = graph.input.iter().map(|input| input.name.clone()).collect();
+        description.unsupported = operators::unsupported(&model, path);
+        if !description.unsupported.is_empty() {
+            return Err(Error::input(operators::complaint(&description.unsupported, description.opset)));
+        }
+        let needed: Vec<_> = description.inputs.iter().filter(|port| inputs.contains(&port.name)).collect();
+        let [port] = needed[..] else {
+            let names: Vec<_> = needed.iter().map(|port| port.to_string()).collect();
+            return Err(Error::input(format!(
+                "a classifier takes images and nothing else, and it takes {} inputs: {}",
+                names.len(),
+                names.join(", ")
+            )));
+        };
+        let entry = Entry::new(port, images, description.normalisation()?, options)?;
+        let plan = prepare(&mut model, path, &port.name, &entry, options.batch)
+            .map_err(|cause| Error::input(format!("it cannot be run here (opset {}): {cause}", description.opset)))?;
+        let scores = found.unwrap_or(Scores::Logits);
+        let mut classifier = Self { description, entry, plan, scores, guessed: found.is_none(), classes };
+        let noise = classifier.probe(options.range)?;
+        classifier.scores = found.unwrap_or_else(|| Scores::of(&noise, classes));
+        Ok(classifier)
+    }
+
+    /// Scores of noise images [n, K], n ≥ [`PROBED`]: what the network gives, seen once before it counts.
+    fn probe(&self, [low, high]: [f32; 2]) -> Result<Vec<f64>> {
+        let dims = self.entry.images.dims();
+        let mut state = 1u64;
+        // Knuth's generator: any noise will do.
+        let mut noise = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            low + (high - low) * ((state >> 40) as f32 / (1u64 << 24) as f32)
+        };
+        let mut rows = Vec::new();
+        while rows.len() < PROBED * self.classes {
+            let x: Vec<f32> = std::iter::repeat_with(&mut noise).take(self.plan.batch.min(PROBED) * dims).collect();
+            rows.extend(self.pass(&x)?);
+        }
+        Ok(rows)
+    }
+
+    fn pass(&self, x: &[f32]) -> Result<Vec<f64>> {
+        let Rows { values, classes } = self.plan.run(&self.entry, x).map_err(|cause| self.complain(cause))?;
+        if classes != self.classes {
+            return Err(self.complain(format!("it tells {classes} classes apart, and here there are {}", self.classes)));
+        }
+        Ok(values)
+    }
+
+    fn complain(&self, cause: impl Into<String>) -> Error {
+        Error::file(&self.description.path, cause)
+    }
+
+    /// Scores [n, K] of images x [n, C, H, W] as the network gives them (see [`OnnxClassifier::meaning`]), in passes that share
+    /// the machine's cores. Memory: the scores, and the passes that run at once.
+    ///
+    /// # Errors
+    /// When `x` holds no whole number of images, the network fails on some, or the caller stops.
+    pub fn scores(&self, x: &[f32], events: &mut dyn Events<Progress>) -> Result<Vec<f64>> {
+        let dims = self.entry.images.dims();
+        if !x.len().is_multiple_of(dims) {
+            let images = self.entry.images;
+            return Err(Error::input(format!("{} values are no whole number of images of {images}", x.len())));
+        }
+        let total = x.len() / dims;
+        let mut scores = Vec::with_capacity(total * self.classes);
+        events.report(Progress { done: 0, total })?;
+        for group in x.chunks(self.plan.batch * rayon::current_num_threads() * dims) {
+            let passes: Vec<_> =
+                group.par_chunks(self.plan.batch * dims).map(|x| self.pass(x)).collect::<Result<_>>()?;
+            passes.iter().for_each(|rows| scores.extend_from_slice(rows));
+            events.report(Progress { done: scores.len() / self.classes, total })?;
+        }
+        Ok(scores)
+    }
+
+    /// log q(y|x) [n, K] in nats of images x [n, C, H, W] in world space. −∞ only where the network gives a probability of 0.
+    ///
+    /// # Errors
+    /// As [`OnnxClassifier::scores`], and when scores of an image are no distribution, by the number of the image.
+    pub fn log_probabilities(&self, x: &[f32], events: &mut dyn Events<Progress>) -> Result<Vec<f64>> {
+        let scores = self.scores(x, events)?;
+        self.scores.log_probabilities(&scores, self.classes).map_err(|error| match error {
+            Error::Numeric(cause) => Error::Numeric(format!("{}: {cause}", self.description.path.display())),
+            other => other,
+        })
+    }
+
+    /// What the file says about itself.
+    pub fn describe(&self) -> &Description {
+        &self.description
+    }
+
+    /// What is known about it, and how its images and scores are understood.
+    pub fn info(&self) -> NetworkInfo {
+        NetworkInfo {
+            parameters: self.description.parameters,
+            producer: self.description.producer.clone(),
+            opset: self.description.opset,
+            sees: (self.entry.network, self.entry.layout),
+            normalisation: self.entry.normalisation.clone(),
+            scores: self.scores,
+            guessed: self.guessed,
+        }
+    }
+
+    /// Shape of the images it is given.
+    pub fn images(&self) -> ImageShape {
+        self.entry.images
+    }
+
+    /// Images of one pass.
+    pub fn batch(&self) -> usize {
+        self.plan.batch
+    }
+}
+
+/// Reduces a graph to the chosen output. Returns what that output is, where the graph tells or the user says.
+fn keep(graph: &mut GraphProto, options: &OnnxOptions) -> Result<Option<Scores>> {
+    let names: Vec<_> = graph.output.iter().map(|output| output.name.clone()).collect();
+    let output = match (&options.output, &names[..]) {
+        (Some(asked), _) if names.contains(asked) => asked,
+        (None, [only]) => only,
+        (asked, _) => {
+            let asked =
+                asked.as_ref().map_or("which one is read is not said".into(), |asked| format!("'{asked}' is none"));
+            return Err(Error::input(format!("its outputs are '{}', and {asked}", names.join("', '"))));
+        }
+    };
+    let (source, scores) = scores::source(graph, output, options.scores)?;
+    operators::keep_output(graph, &source);
+    plain::write_out(graph);
+    graph.output = vec![ValueInfoProto { name: source, ..Default::default() }];
+    Ok(scores)
+}
+
+/// A plan for the batch size of the file or, where that is open, the one asked for. Some exporters leave it open in a graph that
+/// then only takes single images.
+fn prepare(model: &mut ModelProto, path: &Path, input: &str, entry: &Entry, asked: usize) -> Result<Plan, String> {
+    match entry.fixed {
+        Some(batch) => Plan::new(model, path, input, entry, batch),
+        None => Plan::new(model, path, input, entry, asked)
+            .or_else(|cause| Plan::new(model, path, input, entry, 1).map_err(|_| cause)),
+    }
+}

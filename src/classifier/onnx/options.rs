@@ -1,0 +1,107 @@
+//! What a user may say about a network in an ONNX file, and what is reported about one. Also built
+//! where ONNX files cannot be run.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::normalisation::Normalisation;
+use crate::data::ImageShape;
+use crate::error::{Error, Result};
+
+/// What a user may say about a network beside its file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct OnnxOptions {
+    /// How images are scaled. What the file says, where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input: Option<Normalisation>,
+    /// Ends of the range of pixels in world space: of the flow, not of the network.
+    pub range: [f32; 2],
+    /// Grey images may enter a network of several channels, the same in each.
+    pub repeat_channels: bool,
+    /// Images of another size are scaled to the network's, bilinearly (as PyTorch's `interpolate`, corners not aligned).
+    pub resize: bool,
+    /// Images of one pass, where the file leaves that open. Scores may differ between sizes by rounding.
+    pub batch: usize,
+    /// The output to read; the only one, where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
+    /// What the output is; found out, where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scores: Option<Scores>,
+}
+
+impl Default for OnnxOptions {
+    fn default() -> Self {
+        Self {
+            input: None,
+            range: [0.0, 1.0],
+            repeat_channels: false,
+            resize: false,
+            batch: 8,
+            output: None,
+            scores: None,
+        }
+    }
+}
+
+/// What a network gives for each image, [K].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scores {
+    /// Logits, or log-probabilities: equal up to a number for each image.
+    Logits,
+    /// Probabilities, which add up to 1.
+    Probabilities,
+}
+
+impl std::str::FromStr for Scores {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "logits" => Ok(Self::Logits),
+            "probabilities" => Ok(Self::Probabilities),
+            _ => Err(Error::input(format!("'{text}' is neither logits nor probabilities"))),
+        }
+    }
+}
+
+/// Order of a network's axes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Layout {
+    /// [N, C, H, W], as PyTorch has it.
+    Nchw,
+    /// [N, H, W, C], as TensorFlow has it.
+    Nhwc,
+}
+
+impl fmt::Display for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Nchw => "[N, C, H, W]",
+            Self::Nhwc => "[N, H, W, C]",
+        })
+    }
+}
+
+/// A network that was opened, and how its images and its scores are understood.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NetworkInfo {
+    /// Numbers in its floating-point arrays.
+    pub parameters: u64,
+    /// Program that wrote the file; empty where the file does not say.
+    pub producer: String,
+    /// Version of its operators.
+    pub opset: i64,
+    /// Shape of the images it sees, and the order of its axes.
+    pub sees: (ImageShape, Layout),
+    /// How images are scaled before they enter.
+    pub normalisation: Normalisation,
+    /// What its scores are taken for.
+    pub scores: Scores,
+    /// Whether that was seen on noise images, for neither the file nor the user says it.
+    pub guessed: bool,
+}
