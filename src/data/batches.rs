@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use super::cifar::CIFAR10_NAMES;
 use super::npz::read_npz_split;
 use super::pickle::Batch;
+use super::reader::Reader;
 use super::source::{file_name, head};
 use super::{Dataset, ImageShape, Input, Split, names, numbered};
 use crate::error::{Error, Result};
@@ -23,40 +24,65 @@ pub(super) fn is_pickle(start: &[u8]) -> bool {
     matches!(start, [0x80, 2..=5, ..])
 }
 
-/// The batches of a split among the files of a folder, in the order of their numbers.
-pub(super) fn of_split(paths: &[PathBuf], split: Split) -> Vec<PathBuf> {
-    let number = |name: &str, prefix: &str| {
-        let number = name.strip_prefix(prefix)?;
-        number.strip_suffix(".npz").filter(|_| prefix.starts_with("train")).unwrap_or(number).parse::<u32>().ok()
-    };
-    let place = |path: &PathBuf| {
-        let name = file_name(path);
-        let whole: &[&str] = match split {
-            Split::Train => &["train"],
-            Split::Test => &["test", "test_batch", "val_data", "val_data.npz"],
+/// The format, as [`super::open`] knows it.
+pub(super) struct Batches;
+
+impl Reader for Batches {
+    fn words(&self) -> &'static str {
+        "pickled batches of CIFAR and of downsampled ImageNet (data_batch_1, train_data_batch_1)"
+    }
+
+    fn label(&self) -> Option<&'static str> {
+        Some("pickled batch")
+    }
+
+    fn is_named(&self, _: &str) -> bool {
+        false
+    }
+
+    fn begins(&self, _: &Path, start: &[u8]) -> Result<bool> {
+        Ok(is_pickle(start))
+    }
+
+    /// In the order of their numbers.
+    fn files_of(&self, _: &Path, paths: &[PathBuf], split: Split) -> Result<Vec<PathBuf>> {
+        let number = |name: &str, prefix: &str| {
+            let number = name.strip_prefix(prefix)?;
+            number.strip_suffix(".npz").filter(|_| prefix.starts_with("train")).unwrap_or(number).parse::<u32>().ok()
         };
-        match split {
-            _ if whole.contains(&name.as_str()) => Some(0),
-            Split::Train => number(&name, "data_batch_").or_else(|| number(&name, "train_data_batch_")),
-            Split::Test => None,
-        }
-    };
-    // Anything may be called `train`.
-    let known = |path: &PathBuf| {
-        path.extension().is_some()
-            || file_name(path).contains('_')
-            || head(path, 2).is_ok_and(|start| is_pickle(&start))
-    };
-    let mut found: Vec<(u32, &PathBuf)> = paths
-        .iter()
-        .filter(|path| path.is_file())
-        .filter_map(|path| Some((place(path)?, path)))
-        .filter(|(_, path)| known(path))
-        .collect();
-    found.sort();
-    // The same batch may be there pickled and as npz.
-    found.dedup_by_key(|(number, path)| (*number, file_name(path).trim_end_matches(".npz").to_owned()));
-    found.into_iter().map(|(_, path)| path.clone()).collect()
+        let place = |path: &PathBuf| {
+            let name = file_name(path);
+            let whole: &[&str] = match split {
+                Split::Train => &["train"],
+                Split::Test => &["test", "test_batch", "val_data", "val_data.npz"],
+            };
+            match split {
+                _ if whole.contains(&name.as_str()) => Some(0),
+                Split::Train => number(&name, "data_batch_").or_else(|| number(&name, "train_data_batch_")),
+                Split::Test => None,
+            }
+        };
+        // Anything may be called `train`.
+        let known = |path: &PathBuf| {
+            path.extension().is_some()
+                || file_name(path).contains('_')
+                || head(path, 2).is_ok_and(|start| is_pickle(&start))
+        };
+        let mut found: Vec<(u32, &PathBuf)> = paths
+            .iter()
+            .filter(|path| path.is_file())
+            .filter_map(|path| Some((place(path)?, path)))
+            .filter(|(_, path)| known(path))
+            .collect();
+        found.sort();
+        // The same batch may be there pickled and as npz.
+        found.dedup_by_key(|(number, path)| (*number, file_name(path).trim_end_matches(".npz").to_owned()));
+        Ok(found.into_iter().map(|(_, path)| path.clone()).collect())
+    }
+
+    fn read(&self, files: &[PathBuf], _: Split, _: Option<usize>) -> Result<Input> {
+        read_batches(files).map(Input::Pixels)
+    }
 }
 
 /// Reads batches one after the other into one dataset. No pickle is run: it may hold arrays, lists and texts, nothing else.

@@ -19,12 +19,13 @@ use image::{DynamicImage, ImageDecoder, ImageError, ImageReader, Limits};
 use rayon::prelude::*;
 
 use super::pad::repeat_grey;
+use super::reader::Reader;
 use super::source::{entries, file_name, open_file};
-use super::{Dataset, ImageShape, tiff};
+use super::{Dataset, ImageShape, Input, Split, tiff};
 use crate::error::{Error, Result};
 
 /// Extensions of image files, in lower case.
-pub(super) const EXTENSIONS: [&str; 10] = ["png", "jpg", "jpeg", "bmp", "gif", "webp", "ppm", "pgm", "tif", "tiff"];
+const EXTENSIONS: [&str; 10] = ["png", "jpg", "jpeg", "bmp", "gif", "webp", "ppm", "pgm", "tif", "tiff"];
 /// Largest side of an image that is read, in pixels, and largest allocation of a decoder, in bytes.
 const MAX_SIDE: u32 = 16_384;
 const MAX_ALLOC: u64 = 512 << 20;
@@ -36,11 +37,53 @@ const PACKED: u64 = 4096;
 const CHUNK: usize = 512;
 
 /// Whether the name ends like an image's, in upper or lower case.
-pub(super) fn is_image_name(path: &Path) -> bool {
+fn is_image_name(path: &Path) -> bool {
     path.extension().is_some_and(|ext| {
         let ext = ext.to_string_lossy().to_ascii_lowercase();
         EXTENSIONS.contains(&ext.as_str())
     })
+}
+
+/// The format, as [`super::open`] knows it.
+pub(super) struct Images;
+
+impl Reader for Images {
+    fn words(&self) -> &'static str {
+        "images (PNG, JPEG, BMP, GIF, WebP, PPM, PGM, TIFF)"
+    }
+
+    fn is_named(&self, name: &str) -> bool {
+        is_image_name(Path::new(name))
+    }
+
+    fn begins(&self, _: &Path, start: &[u8]) -> Result<bool> {
+        Ok(image::guess_format(start).is_ok())
+    }
+
+    /// The subfolder of a split, unless it looks like a class that happens to be called `train`: the subfolders are
+    /// taken for splits when a training and a test one are there, or when there are no others.
+    fn files_of(&self, _: &Path, paths: &[PathBuf], split: Split) -> Result<Vec<PathBuf>> {
+        let folders: Vec<(String, &PathBuf)> =
+            paths.iter().filter(|path| path.is_dir()).map(|path| (file_name(path), path)).collect();
+        let named = |name: &str| folders.iter().find(|(folder, _)| folder == name).map(|(_, path)| (*path).clone());
+        let train = named("train");
+        let test = named("test").or_else(|| named("val"));
+        let no_others = folders.iter().all(|(name, _)| ["train", "test", "val"].contains(&name.as_str()));
+        let both = train.is_some() && test.is_some();
+        let found = match split {
+            Split::Train => train,
+            Split::Test => test,
+        };
+        Ok(Vec::from_iter(found.filter(|_| no_others || both)))
+    }
+
+    fn read(&self, files: &[PathBuf], _: Split, max_side: Option<usize>) -> Result<Input> {
+        match files {
+            [folder] if folder.is_dir() => read_folder_within(folder, max_side),
+            files => read_image_files_within(files, max_side),
+        }
+        .map(Input::Pixels)
+    }
 }
 
 /// Reads `root/<class>/…/*.png` (and other image formats) as a labelled dataset; a folder without subfolders as an
@@ -53,11 +96,11 @@ pub fn read_folder(root: &Path) -> Result<Dataset> {
     read_folder_within(root, None)
 }
 
-/// [`read_folder`], images with a side beyond `most` scaled down while they are read ([`read_image_files_within`]).
+/// [`read_folder`], images with a side beyond `max_side` scaled down while they are read ([`read_image_files_within`]).
 ///
 /// # Errors
 /// As [`read_folder`].
-pub fn read_folder_within(root: &Path, most: Option<usize>) -> Result<Dataset> {
+pub fn read_folder_within(root: &Path, max_side: Option<usize>) -> Result<Dataset> {
     let mut classes = Vec::new();
     let mut loose = Vec::new();
     for path in entries(root)? {
@@ -75,7 +118,7 @@ pub fn read_folder_within(root: &Path, most: Option<usize>) -> Result<Dataset> {
     if !classes.is_empty() {
         (files, labels) = labelled_files(&classes).map(|(files, labels)| (files, Some(labels)))?;
     }
-    let mut dataset = read_image_files_within(&files, most)?;
+    let mut dataset = read_image_files_within(&files, max_side)?;
     dataset.name = file_name(root);
     dataset.labels = labels;
     dataset.class_names = classes.iter().map(|class| file_name(class)).collect();
@@ -129,17 +172,17 @@ pub fn read_image_files(files: &[PathBuf]) -> Result<Dataset> {
     read_image_files_within(files, None)
 }
 
-/// [`read_image_files`], images with a side beyond `most` scaled down to `most`×`most` as they are read, so that a corpus of large
+/// [`read_image_files`], images with a side beyond `max_side` scaled down to `max_side`×`max_side` as they are read, so that a corpus of large
 /// photographs fits into memory: bilinearly with antialiasing, as PIL and torchvision's `Resize` do, until the shorter side fits, and the
 /// middle of the longer one is kept.
 ///
 /// # Errors
 /// As [`read_image_files`].
-pub fn read_image_files_within(files: &[PathBuf], most: Option<usize>) -> Result<Dataset> {
+pub fn read_image_files_within(files: &[PathBuf], max_side: Option<usize>) -> Result<Dataset> {
     let mut stack: Option<Stack> = None;
     for chunk in files.chunks(CHUNK) {
         // Collected before looking at errors, so that the first bad file is the one reported.
-        let images: Vec<Result<Picture>> = chunk.par_iter().map(|file| decode(file, most)).collect();
+        let images: Vec<Result<Picture>> = chunk.par_iter().map(|file| decode(file, max_side)).collect();
         for (file, image) in chunk.iter().zip(images) {
             let image = image?;
             match &mut stack {
@@ -233,9 +276,9 @@ fn decoded(file: &Path) -> Result<DynamicImage> {
     DynamicImage::from_decoder(decoder).map_err(bad)
 }
 
-fn decode(file: &Path, most: Option<usize>) -> Result<Picture> {
+fn decode(file: &Path, max_side: Option<usize>) -> Result<Picture> {
     let image = decoded(file)?;
-    let most = most.and_then(|most| u32::try_from(most).ok());
+    let most = max_side.and_then(|most| u32::try_from(most).ok());
     let image = match most.filter(|&most| most > 0 && image.height().max(image.width()) > most) {
         Some(most) => image.resize_to_fill(most, most, FilterType::Triangle),
         None => image,

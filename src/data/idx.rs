@@ -6,11 +6,59 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use super::reader::Reader;
 use super::source::{file_name, open_unzipped};
-use super::{Dataset, ImageShape, names, numbered};
+use super::{Dataset, ImageShape, Input, Split, names, numbered};
 use crate::error::{Error, Result};
 
 const UNSIGNED_BYTE: u8 = 0x08;
+
+/// The format, as [`super::open`] knows it.
+pub(super) struct Idx;
+
+impl Reader for Idx {
+    fn words(&self) -> &'static str {
+        "IDX files (*-images-idx3-ubyte, also .gz)"
+    }
+
+    fn label(&self) -> Option<&'static str> {
+        Some("IDX")
+    }
+
+    fn is_named(&self, name: &str) -> bool {
+        (name.contains("idx3") || name.contains("idx1")) && !name.ends_with(".npz")
+    }
+
+    /// Looks at the uncompressed bytes.
+    fn begins(&self, path: &Path, _: &[u8]) -> Result<bool> {
+        let mut magic = [0u8; 4];
+        let read = open_unzipped(path)?.read_exact(&mut magic);
+        Ok(read.is_ok() && matches!(magic, [0, 0, UNSIGNED_BYTE, 1 | 3]))
+    }
+
+    /// The one image file of a split; the plain one where it is also there gzipped.
+    fn files_of(&self, folder: &Path, paths: &[PathBuf], split: Split) -> Result<Vec<PathBuf>> {
+        let matches = |path: &&PathBuf| {
+            let name = file_name(path);
+            let in_split = match split {
+                Split::Train => name.contains("train"),
+                Split::Test => name.contains("t10k") || name.contains("test"),
+            };
+            in_split && name.contains("images") && name.contains("idx3") && path.is_file()
+        };
+        let mut found: Vec<PathBuf> = paths.iter().filter(matches).cloned().collect();
+        found.dedup_by_key(|path| file_name(path).trim_end_matches(".gz").to_owned());
+        if let [first, second, ..] = &found[..] {
+            let names = format!("{}, {}", file_name(first), file_name(second));
+            return Err(Error::file(folder, format!("several {split} sets ({names}): name one of the files")));
+        }
+        Ok(found)
+    }
+
+    fn read(&self, files: &[PathBuf], _: Split, _: Option<usize>) -> Result<Input> {
+        read_idx(&files[0], None).map(Input::Pixels)
+    }
+}
 
 /// What a file is expected to hold.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -66,15 +114,6 @@ pub fn read_idx(images: &Path, labels: Option<&Path>) -> Result<Dataset> {
         labels,
         class_names: names.filter(|names| names.len() >= classes).unwrap_or_else(|| numbered(classes)),
         ids: numbered(count),
-    })
-}
-
-/// Whether the (uncompressed) file begins like an IDX file of unsigned bytes, images or labels.
-pub(super) fn is_idx(path: &Path) -> Result<bool> {
-    let mut magic = [0u8; 4];
-    Ok(match open_unzipped(path)?.read_exact(&mut magic) {
-        Ok(()) => matches!(magic, [0, 0, UNSIGNED_BYTE, 1 | 3]),
-        Err(_) => false,
     })
 }
 

@@ -8,7 +8,8 @@
 //! | file | what |
 //! |---|---|
 //! | `images`, `input` | images of 8 bits with their labels; what a path may hold |
-//! | `open`, `source`, `names` | what a path holds; how a file is opened; class names beside it |
+//! | `open`, `reader` | what a path holds: the list of formats; what each of them implements |
+//! | `source`, `names` | how a file is opened; class names beside it |
 //! | `idx`, `cifar`, `batches`, `pickle`, `folder`, `tiff` | pixels from outside, a format each |
 //! | `npy`, `archive`, `npz`, `stream`, `table` | NumPy's files: one array; archives, as a whole, piece by piece, written block by block |
 //! | `world`, `pad`, `levels` | images in world space; images brought into the shape a model expects; pictures of real values |
@@ -18,9 +19,8 @@
 //! | `kinds` | what a folder is |
 //! | `space` | what this machine has room for |
 //! | `store`, `ticket`, `json` | works that are stopped and go on: their pieces, what they were begun with; JSON files |
-//! | `write`, `parts`, `alone`, `hash` | whole files or none; temporary files; what only one process at a time may do; SHA-256 |
+//! | `write`, `temp_files`, `lock`, `hash` | whole files or none; temporary files; what only one process at a time may do; SHA-256 |
 
-mod alone;
 mod archive;
 mod batches;
 mod cifar;
@@ -35,24 +35,25 @@ mod input;
 mod json;
 mod kinds;
 mod levels;
+mod lock;
 mod names;
 mod npy;
 mod npz;
 mod open;
 mod pad;
-mod parts;
 pub(crate) mod pickle;
+mod reader;
 mod source;
 mod space;
 mod store;
 mod stream;
 mod table;
+mod temp_files;
 mod ticket;
 mod tiff;
 mod world;
 mod write;
 
-pub use alone::{alone, in_turn};
 pub(crate) use archive::Archive;
 pub use batches::read_batches;
 pub use cifar::{read_cifar10, read_cifar100};
@@ -67,15 +68,16 @@ pub use input::Input;
 pub use json::{read_json, write_json};
 pub use kinds::{Kind, nothing_else_in};
 pub use levels::{Levels, joined, range_of};
+pub use lock::{lock_file, wait_for_lock};
 pub(crate) use npy::{Array, Types, Values, read_npy_file};
 pub use npz::{read_array, read_logp, read_npz, read_rows};
-pub use open::{open, open_dataset, open_dataset_within, open_split, open_test, open_test_within};
-pub use parts::{host_name, machine, sweep_all_parts, sweep_parts};
+pub use open::{dataset_formats, open, open_dataset, open_dataset_within, open_split, open_test, open_test_within};
 pub(crate) use source::{CUT_SHORT, WHOLE, open_file, open_regular, read_bounded, read_bytes, read_text, said};
 pub use space::{bytes_within, least_of_picture, memory_for, room_for, size_to_tell};
 pub use store::{PARTS, Pieces, Store, StoreKind};
 pub use stream::{NpzImages, holds_images};
 pub use table::{Column, Stored, write_table};
+pub use temp_files::{host_name, machine, sweep_all_temp_files, sweep_temp_files};
 pub use ticket::{Ticket, another, fields, settle, settle_text};
 pub use world::{WorldBatch, add_npz_in_pieces, write_npz, write_npz_in_pieces};
 pub use write::{contact_sheet, encode_png, encode_png16, write_atomically, write_named, write_png};

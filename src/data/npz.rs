@@ -1,9 +1,10 @@
 //! NumPy archives (`np.savez`, `np.savez_compressed`): world-space tensors with what is known about them, or pixels.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::archive::Archive;
 use super::npy::{Array, Types, Values};
+use super::reader::Reader;
 use super::source::file_name;
 use super::{Dataset, ImageShape, Input, Split, WorldBatch, batches, numbered};
 use crate::error::{Error, Result};
@@ -117,10 +118,38 @@ pub(super) fn read_npz_split(path: &Path, split: Split) -> Result<Input> {
     }
 }
 
-/// Whether an archive has test images beside those for training.
-pub(super) fn has_test(path: &Path) -> Result<bool> {
-    let archive = Archive::open(path, Types::Numbers)?;
-    Ok(TEST_KEYS.iter().any(|[images, _]| archive.holds(images)))
+/// The format, as [`super::open`] knows it.
+pub(super) struct Npz;
+
+impl Reader for Npz {
+    fn words(&self) -> &'static str {
+        "NumPy archives (.npz)"
+    }
+
+    fn label(&self) -> Option<&'static str> {
+        Some(".npz")
+    }
+
+    fn is_named(&self, name: &str) -> bool {
+        name.ends_with(".npz")
+    }
+
+    fn begins(&self, _: &Path, start: &[u8]) -> Result<bool> {
+        Ok(start.starts_with(b"PK\x03\x04"))
+    }
+
+    fn files_of(&self, folder: &Path, _: &[PathBuf], split: Split) -> Result<Vec<PathBuf>> {
+        Ok(Vec::from_iter(Some(folder.join(format!("{split}.npz"))).filter(|path| path.is_file())))
+    }
+
+    fn has_test(&self, path: &Path) -> Result<bool> {
+        let archive = Archive::open(path, Types::Numbers)?;
+        Ok(TEST_KEYS.iter().any(|[images, _]| archive.holds(images)))
+    }
+
+    fn read(&self, files: &[PathBuf], split: Split, _: Option<usize>) -> Result<Input> {
+        read_npz_split(&files[0], split)
+    }
 }
 
 /// Pixels in any of the accepted layouts as NCHW. A shape that could be read both ways is taken as channels first.

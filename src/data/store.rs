@@ -15,10 +15,10 @@ use std::path::{Path, PathBuf};
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::alone::alone;
 use super::json::{read_json, write_json};
 use super::kinds::{Kind, nothing_else_in};
-use super::parts::{is_vacant, sweep_parts};
+use super::lock::lock_file;
+use super::temp_files::{is_vacant, sweep_temp_files};
 use super::ticket::{Ticket, another, settle};
 use crate::error::{Error, Result};
 
@@ -88,8 +88,8 @@ impl Store {
         let Some(parts) = &self.parts else { return Ok(None) };
         std::fs::create_dir_all(parts).map_err(|e| Error::io(parts, e))?;
         let busy = format!("another process is writing this {}: wait for it, or stop it", self.result);
-        let lock = alone(&parts.join(LOCK), &busy)?;
-        sweep_parts(parts);
+        let lock = lock_file(&parts.join(LOCK), &busy)?;
+        sweep_temp_files(parts);
         Ok(Some(lock))
     }
 

@@ -8,7 +8,7 @@ use image::{ExtendedColorType, ImageEncoder, codecs::png::PngEncoder};
 use tempfile::NamedTempFile;
 
 use super::ImageShape;
-use super::parts::{affixes, sweep_once};
+use super::temp_files::{affixes, sweep_once};
 use crate::error::{Error, Result};
 
 /// Largest side of a PNG written here, in pixels.

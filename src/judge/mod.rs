@@ -12,7 +12,7 @@
 //! | `course` | how far a judgement is |
 //! | `verdict` | the Bayes-gap figures of one model |
 //! | `alarms` | leaks, wrong orders: figures that no honest model has |
-//! | `report`, `drawn`, `tables` | several models beside each other; the folder that is written |
+//! | `report`, `figures`, `tables` | several models beside each other; the folder that is written |
 
 use serde::{Deserialize, Serialize};
 
@@ -27,7 +27,7 @@ mod alarms;
 mod arrays;
 mod candidates;
 mod course;
-mod drawn;
+mod figures;
 mod predictions;
 mod report;
 mod tables;
@@ -43,7 +43,7 @@ pub use alarms::order::{Order, Rearranged};
 pub use alarms::{Alarm, AlarmKind, Examined, FALSE_ALARM, Hits, LEVEL, LabelCheck};
 pub use candidates::{Candidate, assess};
 pub use course::{JudgeEvent, Stage};
-pub use drawn::figures;
+pub use figures::figures;
 pub use predictions::{Kind, Note, Predictions, ReadOptions};
 pub use report::write_report;
 pub use tables::tables;

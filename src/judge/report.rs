@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::drawn::provenance;
+use super::figures::provenance;
 use super::{Evaluated, Examined, LabelCheck, Pair, Report, Verdict, figures, tables};
 use crate::data::write_named;
 use crate::error::{Error, Result};

@@ -9,7 +9,7 @@ use super::files::{ANOTHER, SPEC, SUMMARY, write_spec, write_summary};
 use super::metrics::{self, Line};
 use super::pools;
 use super::status::Status;
-use crate::data::{read_json, read_text, settle, settle_text, sweep_parts, write_json};
+use crate::data::{read_json, read_text, settle, settle_text, sweep_temp_files, write_json};
 use crate::error::{Error, Result};
 use crate::experiment::{
     Cell, CellResult, Data, DataRecord, ExperimentSpec, FeatureFile, Files, HardnessSpec, Summary, Tested, Truth,
@@ -210,7 +210,7 @@ impl RunFolder {
             .into_iter()
             .chain(inner("pool"))
             .chain(inner("cells"));
-        let swept: usize = folders.map(|folder| sweep_parts(&folder)).sum();
+        let swept: usize = folders.map(|folder| sweep_temp_files(&folder)).sum();
         if swept > 0 {
             tracing::info!("{}: {swept} files that killed processes left unfinished are removed", self.path.display());
         }

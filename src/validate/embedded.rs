@@ -1,7 +1,7 @@
 //! Features of the training, held-out and generated images.
 
-use super::kept::{fingerprint, table};
 use super::made::Made;
+use super::pieces::{fingerprint, table};
 use super::real::{Real, name_of};
 use super::spot::{train, unit};
 use super::{FeatureChoice, FeatureRecord, Stage, ValidateEvent, Work};

@@ -5,7 +5,7 @@ use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 
 use super::Work;
-use super::kept::table;
+use super::pieces::table;
 use super::real::{Real, name_of};
 use crate::data::Dataset;
 use crate::error::{Error, Result};

@@ -13,16 +13,16 @@
 //! | `made` | images drawn from the world; round trips and stability on real ones |
 //! | `spot` | a feature net trained on the spot |
 //! | `embedded` | features of all three sets |
-//! | `kept` | what is computed already, piece by piece in the folder |
+//! | `pieces` | what is computed already, piece by piece in the folder |
 //! | `verdict` | the figures |
-//! | `drawn`, `tables`, `report` | pictures, tables, the folder |
+//! | `figures`, `tables`, `report` | pictures, tables, the folder |
 //! | `precision` | a world on a device beside itself in 64 bits |
 //! | `task` | what the window and the command line run |
 
-mod drawn;
 mod embedded;
-mod kept;
+mod figures;
 mod made;
+mod pieces;
 mod precision;
 mod real;
 mod report;
@@ -45,7 +45,7 @@ use crate::oracle::evaluate::{Evaluation, evaluate};
 use crate::oracle::folder::OracleInfo;
 use crate::oracle::world::World;
 
-pub use drawn::figures;
+pub use figures::figures;
 pub use made::{DELTA_LEVELS, Perturbed, RoundTrip};
 pub use precision::{Comparison, Difference, IMAGES, compare_precision};
 pub use real::Corpus;
@@ -96,7 +96,7 @@ pub fn validate(
     events: &mut dyn Events<ValidateEvent>,
 ) -> Result<(Validation, Option<Pairs>)> {
     spec.validate()?;
-    let store = kept::begin(folder, spec, &info.weights_sha256)?;
+    let store = pieces::begin(folder, spec, &info.weights_sha256)?;
     let _lock = store.lock()?;
     let work = Work { spec, world, info, device, store };
     let real = Real::open(&work)?;

@@ -4,7 +4,7 @@
 use rand::seq::SliceRandom;
 use serde::Serialize;
 
-use super::kept::fingerprint;
+use super::pieces::fingerprint;
 use super::{FEWEST, Work};
 use crate::data::{Dataset, Input, Split, listed, numerals, open_dataset_within, open_test_within};
 use crate::error::{Error, Result};

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::drawn::provenance;
-use super::kept::VALIDATION;
+use super::figures::provenance;
+use super::pieces::VALIDATION;
 use super::{Pairs, Validation, figures, tables};
 use crate::data::{Store, contact_sheet, encode_png, write_named};
 use crate::error::{Error, Result};

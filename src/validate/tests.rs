@@ -151,7 +151,7 @@ fn a_test_part_without_a_class_keeps_the_numbers_of_the_others() {
     std::fs::remove_dir_all(own.join("test/4")).unwrap();
     for images in [0, 60] {
         let spec = spec(&own, images);
-        let store = kept::begin(None, &spec, "weights").unwrap();
+        let store = pieces::begin(None, &spec, "weights").unwrap();
         let work = Work { spec: &spec, world: &oracle.world, info: &oracle.info, device: &Device::flex(), store };
         let real = Real::open(&work).unwrap();
         let labels = real.held_out.labels.unwrap();

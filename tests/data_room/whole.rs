@@ -122,7 +122,7 @@ fn data_folder_flat_empty_and_split() {
     image("vehicles/train/1.png");
     assert_eq!(pixels(&folder.path().join("vehicles")).class_names, ["bus", "train"]);
     let text = put(folder.path(), "notes.txt", b"hello, this is no image");
-    fails(open(&text), &text, "supported are NumPy archives");
+    fails(open(&text), &text, "supported are IDX files");
     let missing = folder.path().join("missing.png");
     fails(open(&missing), &missing, "No such file");
     // A PNG header of 2^31-1 squared allocates nothing.

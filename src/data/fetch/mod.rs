@@ -25,7 +25,7 @@ use record::Record;
 use wire::Network;
 pub use wire::Patience;
 
-use super::alone;
+use super::lock_file;
 use crate::error::{Error, Result};
 use crate::events::Events;
 
@@ -77,7 +77,8 @@ pub fn fetch_corpus(
 ) -> Result<Fetched> {
     let downloads = out.join(DOWNLOADS);
     std::fs::create_dir_all(&downloads).map_err(|e| Error::io(&downloads, e))?;
-    let _lock = alone(&downloads.join(LOCK), "another process is fetching into this folder: wait until it is done")?;
+    let _lock =
+        lock_file(&downloads.join(LOCK), "another process is fetching into this folder: wait until it is done")?;
     let folder = out.join(corpus.name);
     if let Some(record) = Record::of_whole(&folder, corpus, events)? {
         return Ok(record.fetched(corpus, folder, 0, Vec::new()));

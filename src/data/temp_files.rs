@@ -39,15 +39,15 @@ pub fn machine() -> String {
 
 /// Removes the temporary files right in a folder that a killed process of this machine has left, and those older than a day. What
 /// cannot be looked at or removed stays: it costs room, nothing else. Returns how many went.
-pub fn sweep_parts(folder: &Path) -> usize {
+pub fn sweep_temp_files(folder: &Path) -> usize {
     sweep(folder, |name, entry| {
         let old = || entry.metadata().ok()?.modified().ok()?.elapsed().ok();
         writer_is_gone(name) || old().is_some_and(|age| age > ABANDONED)
     })
 }
 
-/// [`sweep_parts`] of all temporary files, for the only process that writes in a folder.
-pub fn sweep_all_parts(folder: &Path) -> usize {
+/// [`sweep_temp_files`] of all temporary files, for the only process that writes in a folder.
+pub fn sweep_all_temp_files(folder: &Path) -> usize {
     sweep(folder, |_, _| true)
 }
 
@@ -121,7 +121,7 @@ mod tests {
         }
         let long_ago = FileTimes::new().set_modified(SystemTime::now() - 2 * ABANDONED);
         File::options().write(true).open(folder.path().join(&old)).unwrap().set_times(long_ago).unwrap();
-        assert_eq!(sweep_parts(folder.path()), 2);
+        assert_eq!(sweep_temp_files(folder.path()), 2);
         let mut left: Vec<String> = std::fs::read_dir(folder.path())
             .unwrap()
             .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
@@ -130,8 +130,8 @@ mod tests {
         left.sort();
         kept.sort();
         assert_eq!(left, kept);
-        assert_eq!(sweep_parts(&folder.path().join("nowhere")), 0);
-        assert_eq!(sweep_all_parts(folder.path()), 3);
+        assert_eq!(sweep_temp_files(&folder.path().join("nowhere")), 0);
+        assert_eq!(sweep_all_temp_files(folder.path()), 3);
         assert!(folder.path().join("a.npz").exists());
     }
 

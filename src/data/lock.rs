@@ -15,7 +15,7 @@ const DYING: Duration = Duration::from_secs(2);
 ///
 /// # Errors
 /// Names the file: `busy` where another process has it, or the system's.
-pub fn alone(path: &Path, busy: &str) -> Result<File> {
+pub fn lock_file(path: &Path, busy: &str) -> Result<File> {
     let file = opened(path)?;
     let begun = Instant::now();
     loop {
@@ -28,12 +28,12 @@ pub fn alone(path: &Path, busy: &str) -> Result<File> {
     }
 }
 
-/// [`alone`], waiting until the one before is done. `None` where a file system has no locks: then nobody waits, and others may be at
+/// [`lock_file`], waiting until the one before is done. `None` where a file system has no locks: then nobody waits, and others may be at
 /// work.
 ///
 /// # Errors
 /// Names the file.
-pub fn in_turn(path: &Path) -> Result<Option<File>> {
+pub fn wait_for_lock(path: &Path) -> Result<Option<File>> {
     let file = opened(path)?;
     let had = had(file.lock()).map_err(|e| Error::io(path, e))?;
     Ok(had.then_some(file))
@@ -61,14 +61,14 @@ mod tests {
     fn one_at_a_time() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(".lock");
-        let held = alone(&path, "busy").unwrap();
-        let refused = alone(&path, "somebody is there").unwrap_err().to_string();
+        let held = lock_file(&path, "busy").unwrap();
+        let refused = lock_file(&path, "somebody is there").unwrap_err().to_string();
         assert!(refused.contains(".lock") && refused.contains("somebody is there"), "{refused}");
         drop(held);
-        let held = in_turn(&path).unwrap();
-        assert!(held.is_some() && alone(&path, "busy").is_err());
+        let held = wait_for_lock(&path).unwrap();
+        assert!(held.is_some() && lock_file(&path, "busy").is_err());
         drop(held);
-        alone(&path, "busy").unwrap();
+        lock_file(&path, "busy").unwrap();
     }
 
     #[test]
