@@ -80,7 +80,7 @@ pub use table::{Column, Stored, write_table};
 pub use temp_files::{host_name, machine, sweep_all_temp_files, sweep_temp_files};
 pub use ticket::{Ticket, another, fields, settle, settle_text};
 pub use world::{WorldBatch, add_npz_in_pieces, write_npz, write_npz_in_pieces};
-pub use write::{contact_sheet, encode_png, encode_png16, write_atomically, write_named, write_png};
+pub use write::{contact_sheet, encode_png, encode_png16, write_atomically, write_named, write_png, write_whole};
 
 /// The file of a dataset folder that says which world its images are of.
 pub const DATASET: &str = "dataset.json";

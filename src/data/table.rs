@@ -7,7 +7,7 @@ use std::path::Path;
 use zip::ZipWriter;
 
 use super::world::{Zip, start_array, write_values};
-use super::write::replace_file;
+use super::write::{Present, place_file};
 use crate::error::{Error, Result};
 
 /// Rows asked for at a time, at least one.
@@ -46,8 +46,8 @@ pub fn write_table(
     columns: &[Column<'_>],
     values: &mut dyn FnMut(usize, Range<usize>) -> Result<Vec<f64>>,
 ) -> Result<()> {
-    let mut stopped = None;
-    let written = replace_file(path, |file| {
+    let io = |e: io::Error| Error::io(path, e);
+    place_file(path, Present::Replaced, |file| {
         let mut zip = ZipWriter::new(file);
         for (c, column) in columns.iter().enumerate() {
             let each: usize = column.shape.iter().product();
@@ -56,33 +56,20 @@ pub fn write_table(
                 Stored::F64 => "<f8",
                 Stored::I64 => "<i8",
             };
-            start_array(&mut zip, column.name, descr, &[&[rows], &column.shape[..]].concat())?;
+            start_array(&mut zip, column.name, descr, &[&[rows], &column.shape[..]].concat()).map_err(io)?;
             let step = (VALUES / each.max(1)).max(1);
             for first in (0..rows).step_by(step) {
                 let range = first..rows.min(first + step);
                 let expected = range.len() * each;
-                let block = values(c, range).and_then(|block| match block.len() == expected {
-                    true => Ok(block),
-                    false => {
-                        Err(Error::input(format!("array {}: {} values, not {expected}", column.name, block.len())))
-                    }
-                });
-                match block {
-                    Ok(block) => write_block(&mut zip, &block, column.stored)?,
-                    Err(error) => {
-                        stopped = Some(error);
-                        return Err(io::Error::other("no numbers to write"));
-                    }
+                let block = values(c, range)?;
+                if block.len() != expected {
+                    return Err(Error::input(format!("array {}: {} values, not {expected}", column.name, block.len())));
                 }
+                write_block(&mut zip, &block, column.stored).map_err(io)?;
             }
         }
-        zip.finish()?;
-        Ok(())
-    });
-    match stopped {
-        Some(error) => Err(error),
-        None => written,
-    }
+        zip.finish().map(drop).map_err(|e| io(e.into()))
+    })
 }
 
 fn write_block(zip: &mut Zip<'_, '_>, block: &[f64], stored: Stored) -> io::Result<()> {

@@ -132,15 +132,15 @@ fn place_npz(
     n: usize,
     produce: impl FnOnce(&mut dyn FnMut(&WorldBatch) -> Result<()>) -> Result<()>,
 ) -> Result<()> {
-    let mut stopped = None;
-    let written = place_file(path, present, |file| {
+    let io = |e: io::Error| Error::io(path, e);
+    place_file(path, present, |file| {
         let mut zip = ZipWriter::new(file);
-        start_array(&mut zip, "x", "<f4", &[n, shape.channels, shape.height, shape.width])?;
+        start_array(&mut zip, "x", "<f4", &[n, shape.channels, shape.height, shape.width]).map_err(io)?;
         let mut rest: Option<WorldBatch> = None;
         let mut images = 0;
         let mut sink = |batch: &WorldBatch| {
             batch.check().map_err(|cause| Error::input(format!("{}: {cause}", path.display())))?;
-            write_values(&mut zip, &batch.x, f32::to_le_bytes).map_err(|e| Error::io(path, e))?;
+            write_values(&mut zip, &batch.x, f32::to_le_bytes).map_err(io)?;
             images += batch.len();
             match &mut rest {
                 None => rest = Some(batch.without_images()),
@@ -148,24 +148,15 @@ fn place_npz(
             }
             Ok(())
         };
-        let produced = produce(&mut sink).and_then(|()| match images == n {
-            true => Ok(()),
-            false => Err(Error::input(format!("{}: {images} images came, {n} were announced", path.display()))),
-        });
-        if let Err(error) = produced {
-            stopped = Some(error);
-            return Err(io::Error::other("no images to write"));
+        produce(&mut sink)?;
+        if images != n {
+            return Err(Error::input(format!("{}: {images} images came, {n} were announced", path.display())));
         }
         if let Some(rest) = rest {
-            write_numbers(&mut zip, &rest, n)?;
+            write_numbers(&mut zip, &rest, n).map_err(io)?;
         }
-        zip.finish()?;
-        Ok(())
-    });
-    match stopped {
-        Some(error) => Err(error),
-        None => written,
-    }
+        zip.finish().map(drop).map_err(|e| io(e.into()))
+    })
 }
 
 impl WorldBatch {

@@ -67,7 +67,7 @@ impl Seek for Disk<'_> {
 /// # Errors
 /// The system's error on `path`, from `fill` or from any of the steps.
 pub fn write_atomically(path: &Path, fill: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()>) -> Result<()> {
-    replace_file(path, |file| fill(file))
+    write_whole(path, |file| fill(file).map_err(|e| Error::io(path, e)))
 }
 
 /// [`write_atomically`] of `bytes` as file `name` of a folder; the file's path.
@@ -90,31 +90,37 @@ pub(super) enum Present {
     Kept,
 }
 
-/// [`write_atomically`] for formats that seek.
-pub(super) fn replace_file(path: &Path, fill: impl FnOnce(&mut Out<'_>) -> io::Result<()>) -> Result<()> {
-    place_file(path, Present::Replaced, fill)
+/// [`write_atomically`] of content that may fail for other reasons than the disk's.
+///
+/// # Errors
+/// The system's first refusal on `path`, else what `fill` returns.
+pub fn write_whole(path: &Path, fill: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>) -> Result<()> {
+    place_file(path, Present::Replaced, |file| fill(file))
 }
 
-/// [`replace_file`], or the first of several writers wins.
-pub(super) fn place_file(
-    path: &Path,
-    present: Present,
-    fill: impl FnOnce(&mut Out<'_>) -> io::Result<()>,
-) -> Result<()> {
+/// [`write_whole`] for formats that seek.
+pub(super) fn place_file(path: &Path, present: Present, fill: impl FnOnce(&mut Out<'_>) -> Result<()>) -> Result<()> {
     let folder = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
+    let refused = |e: io::Error| match e.kind() {
+        io::ErrorKind::NotFound if !folder.is_dir() => Error::file(
+            path,
+            "cannot be written: its folder is not there, or was deleted; start again, or choose another",
+        ),
+        _ => Error::io(path, e),
+    };
     sweep_once(folder);
-    let replace = || -> io::Result<()> {
-        let mut temp = temporary_beside(path, folder)?;
-        let mut buffer = BufWriter::new(Disk { file: temp.as_file_mut(), refusal: None });
-        let filled = fill(&mut buffer).and_then(|()| buffer.flush());
-        if let Some(refusal) = buffer.get_mut().refusal.take() {
-            return Err(refusal);
-        }
-        drop(buffer);
-        filled?;
+    let mut temp = temporary_beside(path, folder).map_err(refused)?;
+    let mut buffer = BufWriter::new(Disk { file: temp.as_file_mut(), refusal: None });
+    let filled = fill(&mut buffer).and_then(|()| buffer.flush().map_err(refused));
+    if let Some(refusal) = buffer.get_mut().refusal.take() {
+        return Err(refused(refusal));
+    }
+    drop(buffer);
+    filled?;
+    let place = || -> io::Result<()> {
         temp.as_file().sync_all()?;
         let kept = if present == Present::Kept { add(temp, path)? } else { Some(temp) };
         if let Some(temp) = kept {
@@ -122,13 +128,7 @@ pub(super) fn place_file(
         }
         sync_folder(folder)
     };
-    replace().map_err(|e| match e.kind() {
-        io::ErrorKind::NotFound if !folder.is_dir() => Error::file(
-            path,
-            "cannot be written: its folder is not there, or was deleted; start again, or choose another",
-        ),
-        _ => Error::io(path, e),
-    })
+    place().map_err(refused)
 }
 
 /// Gives a file its name unless that is taken. Returns the file where the file system cannot do that in one step: there the
@@ -304,14 +304,15 @@ mod tests {
     fn of_several_writers_of_one_file_the_first_wins_where_that_is_asked_for() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
+        let write = |out: &mut Out<'_>, bytes: &[u8]| out.write_all(bytes).map_err(|e| Error::io(&path, e));
         place_file(&path, Present::Kept, |out| {
             // The other one begins later and is ready sooner.
-            place_file(&path, Present::Kept, |out| out.write_all(b"first")).map_err(io::Error::other)?;
-            out.write_all(b"second")
+            place_file(&path, Present::Kept, |out| write(out, b"first"))?;
+            write(out, b"second")
         })
         .unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"first");
-        replace_file(&path, |out| out.write_all(b"third")).unwrap();
+        write_atomically(&path, |out| out.write_all(b"third")).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"third");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     }

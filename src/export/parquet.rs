@@ -17,7 +17,7 @@ use super::pictures::{encode, picture};
 use super::pieces::SplitImages;
 use super::rounded::name_of;
 use super::{ExportEvent, Format, Stage};
-use crate::data::{Levels, read_array, write_atomically};
+use crate::data::{Levels, read_array, write_whole};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 
@@ -95,30 +95,20 @@ pub(super) fn write(
         .set_created_by(format!("bayescope {}", env!("CARGO_PKG_VERSION")))
         .set_key_value_metadata(Some(vec![features]))
         .build();
-    let (total, mut stopped) = (pieces.images(), None);
-    let written = write_atomically(&path, |out| {
-        let mut file =
-            SerializedFileWriter::new(out, Arc::new(schema), Arc::new(properties)).map_err(io::Error::other)?;
+    let total = pieces.images();
+    let refused = |e: ParquetError| Error::io(&path, io::Error::other(e));
+    write_whole(&path, |out| {
+        let mut file = SerializedFileWriter::new(out, Arc::new(schema), Arc::new(properties)).map_err(refused)?;
         for range in pieces.ranges() {
             let progress = Progress { done: range.start, total };
             let event = ExportEvent { stage: Stage::Writing(pieces.split, Format::Parquet), progress };
-            match events.report(event).and_then(|()| Rows::of(pieces, &range, levels)) {
-                Ok(rows) => {
-                    let group = file.next_row_group().map_err(io::Error::other)?;
-                    rows.write(group).map_err(io::Error::other)?;
-                }
-                Err(error) => {
-                    stopped = Some(error);
-                    return Err(io::Error::other("no rows to write"));
-                }
-            }
+            events.report(event)?;
+            let rows = Rows::of(pieces, &range, levels)?;
+            file.next_row_group().and_then(|group| rows.write(group)).map_err(refused)?;
         }
-        file.finish().map(drop).map_err(io::Error::other)
-    });
-    match stopped {
-        Some(error) => Err(error),
-        None => written.map(|()| vec![name]),
-    }
+        file.finish().map(drop).map_err(refused)
+    })?;
+    Ok(vec![name])
 }
 
 impl Rows {

@@ -128,7 +128,7 @@ pub struct Evaluated {
 }
 
 /// The most probable class, the first of equals.
-fn decide(p: &[f64]) -> ClassId {
+pub(super) fn decide(p: &[f64]) -> ClassId {
     (1..p.len()).fold(0, |best, y| if p[y] > p[best] { y } else { best })
 }
 
@@ -187,10 +187,7 @@ impl Verdict {
             kind: model.kind,
             notes,
             bayes_error: measured.bayes_accuracy.complement(),
-            bayes_label_error: Estimate {
-                value: missed as f64 / n as f64,
-                interval: crate::measure::wilson(missed, n),
-            },
+            bayes_label_error: Estimate::proportion(missed, n),
             label_gap,
             per_class,
             worst_kl: images.worst(WORST).into_iter().map(worst).collect(),

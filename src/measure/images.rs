@@ -37,6 +37,7 @@ pub struct PerImage {
 }
 
 /// One image's figures.
+#[derive(Default)]
 struct Row {
     decision: ClassId,
     cross_entropy: f64,
@@ -91,12 +92,7 @@ impl PerImage {
             .into_par_iter()
             .map(|(p, log_q, &label)| row(p, log_q, label))
             .collect();
-        // The first refusal in the order of the images, whichever thread was first.
-        let first = self.len();
-        let named = |(i, row): (usize, Result<Row, String>)| {
-            row.map_err(|cause| Error::Numeric(format!("image {}: {cause}", first + i)))
-        };
-        let rows = rows.into_iter().enumerate().map(named).collect::<Result<Vec<Row>>>()?;
+        let rows = named(self.len(), rows)?;
         self.label.extend_from_slice(labels);
         for row in rows {
             self.push(row);
@@ -129,21 +125,20 @@ impl PerImage {
     }
 }
 
+/// The figures of all images, or the first refusal in their order. It names the image, the first being number `first`.
+pub(super) fn named<T>(first: usize, rows: Vec<Result<T, String>>) -> Result<Vec<T>> {
+    let named = |(i, row): (usize, Result<T, String>)| {
+        row.map_err(|cause| Error::Numeric(format!("image {}: {cause}", first + i)))
+    };
+    rows.into_iter().enumerate().map(named).collect()
+}
+
 /// The figures of one image, or why there are none.
 fn row<P: Copy + Into<f64>>(p: &[P], log_q: &[f64], label: ClassId) -> Result<Row, String> {
     let p_sum = posterior_sum(p)?;
     let log_q_sum = log_q_sum(log_q)?;
     let log_q = |y: usize| log_q[y] - log_q_sum;
-    let mut row = Row {
-        decision: 0,
-        cross_entropy: 0.0,
-        entropy: 0.0,
-        kl: 0.0,
-        nll: 0.0,
-        confidence: 0.0,
-        expected: 0.0,
-        best: 0.0,
-    };
+    let mut row = Row::default();
     for (y, &p_y) in p.iter().enumerate() {
         let (p_y, log_q_y) = (p_y.into() / p_sum, log_q(y));
         if log_q_y > log_q(row.decision) {

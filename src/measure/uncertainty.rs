@@ -68,28 +68,26 @@ impl Score {
         Self::VariationRatio,
     ];
 
+    /// Its name in files and its name for people.
+    fn names(self) -> [&'static str; 2] {
+        match self {
+            Self::SoftmaxEntropy => ["softmax-entropy", "Softmax entropy"],
+            Self::OneMinusConfidence => ["one-minus-confidence", "1 − confidence"],
+            Self::PredictiveEntropy => ["predictive-entropy", "Ensemble: entropy of the mean"],
+            Self::ExpectedEntropy => ["expected-entropy", "Ensemble: mean entropy"],
+            Self::MutualInformation => ["mutual-information", "Ensemble: mutual information"],
+            Self::VariationRatio => ["variation-ratio", "Ensemble: variation ratio"],
+        }
+    }
+
     /// Its name in files, as serde writes it.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::SoftmaxEntropy => "softmax-entropy",
-            Self::OneMinusConfidence => "one-minus-confidence",
-            Self::PredictiveEntropy => "predictive-entropy",
-            Self::ExpectedEntropy => "expected-entropy",
-            Self::MutualInformation => "mutual-information",
-            Self::VariationRatio => "variation-ratio",
-        }
+        self.names()[0]
     }
 
     /// Its name for people.
     pub fn label(self) -> &'static str {
-        match self {
-            Self::SoftmaxEntropy => "Softmax entropy",
-            Self::OneMinusConfidence => "1 − confidence",
-            Self::PredictiveEntropy => "Ensemble: entropy of the mean",
-            Self::ExpectedEntropy => "Ensemble: mean entropy",
-            Self::MutualInformation => "Ensemble: mutual information",
-            Self::VariationRatio => "Ensemble: variation ratio",
-        }
+        self.names()[1]
     }
 
     /// The quantity it estimates in nats; `None` where it has another unit. The entropy of a mean is the total where

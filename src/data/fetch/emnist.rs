@@ -13,8 +13,8 @@ use flate2::write::GzEncoder;
 use zip::ZipArchive;
 
 use super::FetchEvent;
-use super::unpack::stage;
 use crate::data::source::open_regular;
+use crate::data::write_whole;
 use crate::error::{Error, Result};
 use crate::events::Events;
 
@@ -46,7 +46,7 @@ pub(super) fn unpack(
             let name = name.ok_or_else(|| Error::file(archive, format!("holds no {entry}")))?;
             let reader = zip.by_name(&name).map_err(|e| Error::file(archive, format!("{entry}: {e}")))?;
             let mut piece = Converted { archive, entry: &entry, reader: MultiGzDecoder::new(reader) };
-            stage(&path, |out| {
+            write_whole(&path, |out| {
                 let mut out = GzEncoder::new(out, Compression::fast());
                 match kind {
                     "images" => piece.images(&mut out, &path, events),

@@ -11,9 +11,9 @@ use zip::ZipWriter;
 use super::FetchEvent;
 use super::emnist::transpose;
 use super::mat::{self, Matrix};
-use super::unpack::stage;
 use crate::data::source::open_regular;
 use crate::data::world::{Zip, start_array, write_values};
+use crate::data::write::{Present, place_file};
 use crate::error::{Error, Result};
 use crate::events::Events;
 
@@ -39,7 +39,7 @@ impl From<String> for Stop {
 /// [`Error::Cancelled`], the system's, or what is wrong with the file.
 pub(super) fn convert(from: &Path, to: &Path, events: &mut dyn Events<FetchEvent>) -> Result<()> {
     let file = open_regular(from).map_err(|e| Error::io(from, e))?;
-    stage(to, |out| {
+    place_file(to, Present::Replaced, |out| {
         let mut zip = ZipWriter::new(out);
         let (mut images, mut labels) = (None, None);
         let read = mat::read(BufReader::new(file), |matrix| match matrix.name.as_str() {

@@ -10,8 +10,7 @@ use flate2::read::GzDecoder;
 use super::record::{Entry, Record};
 use super::{Corpus, FetchEvent, Layout, emnist, svhn};
 use crate::data::source::open_regular;
-use crate::data::write::{Out, replace_file};
-use crate::data::{names, write_atomically};
+use crate::data::{names, write_atomically, write_whole};
 use crate::error::{Error, Result};
 use crate::events::Events;
 
@@ -118,7 +117,7 @@ fn untar(archive: &Path, members: &[&str], staging: &Path, events: &mut dyn Even
         };
         missing.swap_remove(at);
         let (total, to) = (entry.size(), staging.join(name));
-        stage(&to, |out| {
+        write_whole(&to, |out| {
             copy(&mut entry, out, (archive, &to), |done| {
                 events.report(FetchEvent::Unpacking { file: name.to_owned(), done, total })
             })
@@ -148,24 +147,5 @@ fn copy(
         to.write_all(&buffer).map_err(|e| Error::io(paths.1, e))?;
         done += read as u64;
         watch(done)?;
-    }
-}
-
-/// Writes a file whole, by a function with errors of ours.
-pub(super) fn stage(path: &Path, fill: impl FnOnce(&mut Out<'_>) -> Result<()>) -> Result<()> {
-    let mut stopped = None;
-    let written = replace_file(path, |out| {
-        fill(out).map_err(|error| {
-            stopped = Some(error);
-            io::Error::other("stopped")
-        })
-    });
-    match (stopped, written) {
-        // The disk's own word is the better one.
-        (Some(Error::Io { .. }), Err(error @ Error::Io { .. })) if !error.to_string().ends_with("stopped") => {
-            Err(error)
-        }
-        (Some(error), _) => Err(error),
-        (None, written) => written,
     }
 }

@@ -24,6 +24,7 @@ use self::likelihood::Likelihood;
 use self::order::Order;
 use super::Truth;
 use super::course::Course;
+use super::verdict::decide;
 use crate::error::Result;
 use crate::measure::PerImage;
 use crate::units::Seed;
@@ -124,8 +125,7 @@ impl LabelCheck {
     /// Tests the labels of `truth` against its posteriors.
     pub fn of(truth: &Truth) -> Self {
         let (p, k) = (&truth.posterior, truth.classes);
-        let decisions: Vec<usize> =
-            p.chunks(k).map(|row| (1..k).fold(0, |a, b| if row[b] > row[a] { b } else { a })).collect();
+        let decisions: Vec<usize> = p.chunks(k).map(decide).collect();
         let best: Vec<f64> = p.chunks(k).zip(&decisions).map(|(row, &d)| row[d]).collect();
         let hits = decisions.iter().zip(&truth.labels).filter(|(d, y)| d == y).count();
         let log_p: Vec<f64> = p.iter().map(|p| p.ln().max(LOG_ZERO)).collect();

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::measure::bootstrap::{acceleration, bca};
+use crate::measure::images::named;
 use crate::measure::softmax::log_sum_exp;
 use crate::measure::{Bootstrap, Estimate};
 
@@ -40,22 +40,14 @@ pub fn posterior_stability(log_p: &[f64], log_q: &[f64], classes: usize, bootstr
             "{p} and {q} log-posteriors are no equal numbers of images of {classes} classes"
         )));
     }
-    let rows: Vec<Result<(f64, bool)>> = log_p
-        .par_chunks_exact(classes)
-        .zip(log_q.par_chunks_exact(classes))
-        .enumerate()
-        .map(|(image, (p, q))| row(p, q).map_err(|cause| Error::Numeric(format!("image {image}: {cause}"))))
-        .collect();
-    let rows = rows.into_iter().collect::<Result<Vec<_>>>()?;
-    let n = rows.len();
-    let mean =
-        |weight: &dyn Fn(usize) -> f64| rows.iter().enumerate().map(|(i, r)| weight(i) * r.0).sum::<f64>() / n as f64;
-    let mut replicates = bootstrap.resample(n, |counts| mean(&|i| f64::from(counts[i])));
+    let both = log_p.par_chunks_exact(classes).zip(log_q.par_chunks_exact(classes));
+    let rows = named(0, both.map(|(p, q)| row(p, q)).collect())?;
+    let kl: Vec<f64> = rows.iter().map(|r| r.0).collect();
     Ok(Stability {
-        kl: bca(mean(&|_| 1.0), &mut replicates, acceleration(rows.iter().map(|r| r.0))),
-        largest: rows.iter().map(|r| r.0).fold(0.0, f64::max),
-        changed: Estimate::proportion(rows.iter().filter(|r| r.1).count(), n),
-        n,
+        kl: bootstrap.mean(&kl),
+        largest: kl.iter().copied().fold(0.0, f64::max),
+        changed: Estimate::proportion(rows.iter().filter(|r| r.1).count(), rows.len()),
+        n: rows.len(),
     })
 }
 

@@ -9,22 +9,13 @@
 //! al. 2016: ½ − ½ √(1 − 4δ) and ½ − ½ (1 − 4δ). Priors are the class frequencies of the sample.
 
 use super::geometry::Geometry;
-use super::nearest::cover_hart;
+use super::nearest::bounded_by_one_nn;
 use super::{Estimator, Graded};
 
 /// Both bounds; the estimate is the upper one.
 pub fn ghp(geometry: &Geometry<'_>) -> Graded {
-    let (n, classes) = (geometry.sample().n(), geometry.sample().classes());
-    let upper = dichotomous(geometry).iter().sum::<usize>() as f64 / n as f64;
-    Graded {
-        estimator: Estimator::Ghp,
-        estimate: upper,
-        interval: None,
-        lower: Some(cover_hart(upper, classes)),
-        upper: Some(upper),
-        n,
-        chosen: None,
-    }
+    let upper = dichotomous(geometry).iter().sum::<usize>() as f64 / geometry.sample().n() as f64;
+    bounded_by_one_nn(geometry, Estimator::Ghp, None, upper)
 }
 
 /// R_ij, edges of the tree between classes i < j, in the order (0,1), (0,2), …, (1,2), … [K (K−1) / 2]. δ̂_ij is R_ij /

@@ -48,15 +48,8 @@ pub fn kde(geometry: &Geometry<'_>) -> Result<[Graded; 2]> {
     let n = sample.n() as f64;
     let plug_in = 1.0 - judged.iter().map(|(largest, _)| largest).sum::<f64>() / n;
     let error = judged.iter().filter(|(_, right)| !right).count() as f64 / n;
-    let graded = |estimator, estimate, upper| Graded {
-        estimator,
-        estimate,
-        interval: None,
-        lower: None,
-        upper,
-        n: sample.n(),
-        chosen: Some(Chosen::Bandwidth(bandwidth)),
-    };
+    let chosen = Some(Chosen::Bandwidth(bandwidth));
+    let graded = |estimator, estimate, upper| Graded { upper, chosen, ..Graded::new(estimator, estimate, sample.n()) };
     Ok([graded(Estimator::KdePlugIn, plug_in, None), graded(Estimator::KdeError, error, Some(error))])
 }
 

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use super::{Estimator, Graded};
 use crate::error::{Error, Result};
-use crate::measure::images::{log_q_sum, posterior_sum};
+use crate::measure::images::{log_q_sum, named, posterior_sum};
 use crate::measure::interval::{Interval, mean};
 
 /// Mean of 1 − max_y p_i(y) of soft labels `p` [N, K] (Ishida et al. 2023, there for two classes): unbiased where they
@@ -87,20 +87,10 @@ fn mean_doubt<T: Sync>(
             "{numbers} numbers are not the rows of two or more images of {classes} classes (at least two)"
         )));
     }
-    let doubts: Vec<Result<f64, String>> = rows.par_chunks(classes).map(doubt).collect();
-    let named =
-        |(i, doubt): (usize, Result<f64, String>)| doubt.map_err(|cause| Error::Numeric(format!("image {i}: {cause}")));
-    let doubts = doubts.into_iter().enumerate().map(named).collect::<Result<Vec<f64>>>()?;
+    let doubts = named(0, rows.par_chunks(classes).map(doubt).collect())?;
     let (estimate, half) = mean(&doubts);
-    Ok(Graded {
-        estimator,
-        estimate,
-        interval: Some(Interval { low: estimate - half, high: estimate + half }),
-        lower: None,
-        upper: None,
-        n: doubts.len(),
-        chosen: None,
-    })
+    let interval = Some(Interval { low: estimate - half, high: estimate + half });
+    Ok(Graded { interval, ..Graded::new(estimator, estimate, doubts.len()) })
 }
 
 #[cfg(test)]

@@ -57,16 +57,15 @@ pub fn devijver(geometry: &Geometry<'_>, k: usize) -> Result<Graded> {
     Ok(bounded_by_one_nn(geometry, Estimator::Devijver, Some(Chosen::Neighbours(k)), r))
 }
 
-fn bounded_by_one_nn(geometry: &Geometry<'_>, estimator: Estimator, chosen: Option<Chosen>, r: f64) -> Graded {
-    Graded {
-        estimator,
-        estimate: r,
-        interval: None,
-        lower: Some(cover_hart(r, geometry.sample().classes())),
-        upper: Some(r),
-        n: geometry.sample().n(),
-        chosen,
-    }
+/// An estimate `r` of the asymptotic 1-NN error, with the bounds that follow from it.
+pub(super) fn bounded_by_one_nn(
+    geometry: &Geometry<'_>,
+    estimator: Estimator,
+    chosen: Option<Chosen>,
+    r: f64,
+) -> Graded {
+    let lower = Some(cover_hart(r, geometry.sample().classes()));
+    Graded { lower, upper: Some(r), chosen, ..Graded::new(estimator, r, geometry.sample().n()) }
 }
 
 /// Leave-one-out error of the majority of k neighbours. The sample is cut in two halves (in turn within each class);
@@ -93,15 +92,9 @@ pub fn knn(geometry: &Geometry<'_>, ks: &[usize]) -> Result<Graded> {
     let n = geometry.sample().n();
     let error = (misses[0][first] + misses[1][second]) as f64 / n as f64;
     let chosen = [ks[first], ks[second]];
-    Ok(Graded {
-        estimator: Estimator::Knn,
-        estimate: error,
-        interval: None,
-        lower: Some(knn_lower(error, chosen[0].min(chosen[1]), geometry.sample().classes())),
-        upper: Some(error),
-        n,
-        chosen: Some(Chosen::Halves(chosen)),
-    })
+    let lower = Some(knn_lower(error, chosen[0].min(chosen[1]), geometry.sample().classes()));
+    let chosen = Some(Chosen::Halves(chosen));
+    Ok(Graded { lower, upper: Some(error), chosen, ..Graded::new(Estimator::Knn, error, n) })
 }
 
 /// Lower end of the Bayes error given the asymptotic k-NN error.
@@ -144,10 +137,9 @@ fn majority(votes: &[ClassId], classes: usize) -> Option<ClassId> {
 fn check_k(geometry: &Geometry<'_>, k: usize) -> Result<()> {
     let (kept, n) = (geometry.kept(), geometry.sample().n());
     if (1..=kept).contains(&k) {
-        Ok(())
-    } else {
-        Err(Error::input(format!("{k} neighbours cannot be had of {n} samples: 1 to {kept} are known of each")))
+        return Ok(());
     }
+    Err(Error::input(format!("{k} neighbours cannot be had of {n} samples: 1 to {kept} are known of each")))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::Score;
 use crate::error::{Error, Result};
-use crate::measure::images::log_q_sum;
+use crate::measure::images::{log_q_sum, named};
 use crate::measure::softmax::log_sum_exp;
 
 /// Scores [n] of one classifier.
@@ -112,10 +112,7 @@ fn rows(members: &[&[f64]], classes: usize) -> Result<Vec<Row>> {
         let of = |m: &&[f64]| normalised(&m[image * classes..][..classes]);
         members.iter().map(of).collect::<Result<Vec<_>, String>>().map(|q| row(&q, classes))
     };
-    let rows: Vec<Result<Row, String>> = (0..length / classes).into_par_iter().map(figures).collect();
-    let named =
-        |(i, row): (usize, Result<Row, String>)| row.map_err(|cause| Error::Numeric(format!("image {i}: {cause}")));
-    rows.into_iter().enumerate().map(named).collect()
+    named(0, (0..length / classes).into_par_iter().map(figures).collect())
 }
 
 fn normalised(log_q: &[f64]) -> Result<Vec<f64>, String> {
