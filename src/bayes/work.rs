@@ -1,11 +1,12 @@
-//! The time that a method takes at least, whatever the tolerance, estimated before it is spent: it grows with the pairs of
-//! classes or faster. What comes after it ends by itself (`compute`).
+//! Estimates the least time of a method before it is spent, whatever the tolerance: it grows with
+//! the pairs of classes or faster. Later refinement ends by itself (`compute`).
 
 use super::hdr::HdrSpec;
 use super::monte_carlo::FIRST;
 use crate::error::{Error, Result};
 
-/// Steps in an hour of one core: one class looked at in one dimension, about a nanosecond in every method.
+/// Steps in an hour of one core: one class looked at in one dimension, about a nanosecond in every
+/// method.
 const HOUR: f64 = 3.6e12;
 /// Hours of one core beyond which a method is refused.
 const MOST_HOURS: f64 = 3.0;
@@ -16,7 +17,8 @@ const SET_UP: f64 = 16.0;
 /// Steps a class for the points of the least refinement of pair importance sampling: 2,048 points.
 const LEAST_PAIRS: f64 = 32_768.0;
 
-/// Time for the first samples of Monte Carlo: so many of each of `count` classes, under every class.
+/// Time for the first samples of Monte Carlo: so many of each of `count` classes, under every
+/// class.
 ///
 /// # Errors
 /// Says how long it would take, and what to do instead.
@@ -83,7 +85,8 @@ mod tests {
         assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
     }
 
-    /// The time grows with everything, and 5,000 classes in three dimensions are no reason to refuse what ends in minutes.
+    /// The time grows with everything, and 5,000 classes in three dimensions are no reason to
+    /// refuse what ends in minutes.
     #[test]
     fn more_classes_and_dimensions_are_refused_no_later() {
         let hdr = HdrSpec::default();

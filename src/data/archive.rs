@@ -41,7 +41,7 @@ impl<'a> Archive<'a> {
         self.path
     }
 
-    /// Whether there is an array of that name.
+    /// Returns whether there is an array of that name.
     pub(super) fn holds(&self, name: &str) -> bool {
         self.zip.file_names().flatten().any(|file| file.strip_suffix(".npy") == Some(name))
     }
@@ -63,7 +63,8 @@ impl<'a> Archive<'a> {
         }
     }
 
-    /// The shape of an array and NumPy's name of its type, from its header alone, or `None` where there is none of that name.
+    /// Returns the shape of an array and NumPy's name of its type, read from its header alone;
+    /// `None` where there is no such array.
     ///
     /// # Errors
     /// Names the file, the array and the cause: damage, or an array of structures.

@@ -1,7 +1,9 @@
-//! Batches of images as rows of bytes: the "python version" of CIFAR-10 and CIFAR-100 (Krizhevsky 2009), and downsampled ImageNet
-//! (Chrabaszcz, Loshchilov & Hutter 2017, arXiv:1707.08819), pickled or as npz.
+//! Batches of images as rows of bytes: the "python version" of CIFAR-10 and CIFAR-100 (Krizhevsky
+//! 2009) and downsampled ImageNet (Chrabaszcz, Loshchilov & Hutter 2017, arXiv:1707.08819), pickled
+//! or as npz.
 //!
-//! `data` is uint8 [N, 3·S·S], channel first. CIFAR's labels are `labels` or `fine_labels` from 0; ImageNet's are `labels` from 1 to 1000.
+//! `data` is uint8 [N, 3·S·S], channel first. CIFAR's labels are `labels` or `fine_labels` from 0;
+//! ImageNet's are `labels` from 1 to 1000.
 
 use std::path::{Path, PathBuf};
 
@@ -13,13 +15,14 @@ use super::source::{file_name, head};
 use super::{Dataset, ImageShape, Input, Split, names, numbered};
 use crate::error::{Error, Result};
 
-/// Classes of ImageNet, and the file beside its batches that names them: lines of identifier, label, name.
+/// Classes of ImageNet, and the file beside the batches with their names: lines of identifier,
+/// label, name.
 const IMAGENET: usize = 1000;
 const IMAGENET_NAMES: &str = "map_clsloc.txt";
-/// What only CIFAR's batches have beside the images.
+/// Keys that only CIFAR's batches have.
 const CIFAR_KEYS: [&str; 3] = ["fine_labels", "batch_label", "filenames"];
 
-/// Whether a file begins like a pickle of protocol 2 to 5.
+/// Returns whether a file begins like a pickle of protocol 2 to 5.
 pub(super) fn is_pickle(start: &[u8]) -> bool {
     matches!(start, [0x80, 2..=5, ..])
 }
@@ -85,15 +88,17 @@ impl Reader for Batches {
     }
 }
 
-/// Reads batches one after the other into one dataset. No pickle is run: it may hold arrays, lists and texts, nothing else.
+/// Reads batches one after the other into one dataset. No pickle is executed: it may hold arrays,
+/// lists and texts only.
 ///
-/// CIFAR's class names come from the pickled `batches.meta` or `meta` beside the first file, ImageNet's from `map_clsloc.txt`; else they
-/// are CIFAR-10's usual ten, `class 0` … (CIFAR-100), or the labels `1` … `1000` (ImageNet). All of ImageNet-64 are 15.7 GB, which must fit
-/// into memory; a folder with some of its batches is a dataset as well.
+/// CIFAR's class names come from the pickled `batches.meta` or `meta` beside the first file, else
+/// they are CIFAR-10's usual ten or `class 0` … (CIFAR-100). ImageNet's come from `map_clsloc.txt`,
+/// else they are the labels `1` … `1000`. All of ImageNet-64 is 15.7 GB and must fit into memory; a
+/// folder with some of its batches is a dataset as well.
 ///
 /// # Errors
-/// Names the file: no pickle of this kind, code that it wants to run, rows that are no square RGB images, labels that are missing or
-/// out of range, batches of different kinds.
+/// Names the file: no pickle of this kind, code to be run, rows that are no square RGB images,
+/// labels that are missing or out of range, batches of different kinds.
 pub fn read_batches(files: &[PathBuf]) -> Result<Dataset> {
     let mut whole: Option<Dataset> = None;
     for file in files {
@@ -190,7 +195,7 @@ fn dataset(
     Ok(Dataset { name: file_name(file), shape, pixels, labels, class_names, ids: numbered(count) })
 }
 
-/// CIFAR's class names: those of the pickle beside the batches, where it is there.
+/// CIFAR's class names: from the pickle beside the batches, if it is there.
 fn cifar_names(file: &Path, classes: usize) -> Result<Vec<String>> {
     let (meta, key) = if classes == 10 { ("batches.meta", "label_names") } else { ("meta", "fine_label_names") };
     let meta = file.with_file_name(meta);

@@ -1,16 +1,16 @@
 //! Image files, alone or in one folder per class, read in the order of torchvision's `ImageFolder`.
 //!
-//! Classes are the subfolders, sorted by name; within a class, files come in the order of `sorted(os.walk(…,
-//! followlinks=True))` with sorted names, so labels and running numbers agree with torchvision. Files with other
-//! extensions than an image's are passed over, as are images beside the class folders. Beyond torchvision: `.gif`
-//! (first frame), and a flat folder without classes.
+//! Classes are the subfolders, sorted by name; within a class, files come in the order of
+//! `sorted(os.walk(…, followlinks=True))` with sorted names, so labels and running numbers agree
+//! with torchvision. Files with other extensions and images beside the class folders are ignored.
+//! Beyond torchvision: `.gif` (first frame), and a flat folder without classes.
 //!
-//! Pixels are as PIL's `convert` gives them: transparency is dropped (not blended with any background), palettes are
-//! resolved, 16-bit values scaled to 8, EXIF rotation is ignored. When every file is stored as grey the dataset has 1 channel; one colour file, and
-//! every image has 3. What counts is how a file is stored, not whether its colours happen to be greys.
+//! Pixels are as PIL's `convert` gives them: transparency is dropped (not blended), palettes are
+//! resolved, 16-bit values scaled to 8, EXIF rotation is ignored. The dataset has 1 channel when
+//! every file is stored as grey, and 3 when one file is stored in colour.
 //!
-//! JPEG decoders differ: against libjpeg-turbo (Pillow) on the 10,000 CIFAR-10 test images as JPEG, 22 % of the values
-//! differ, by 0.3 levels of 255 on average over all values and by 5 at most.
+//! JPEG decoders differ: against libjpeg-turbo (Pillow) on the 10,000 CIFAR-10 test images as JPEG,
+//! 22 % of the values differ, by 0.3 levels of 255 on average over all values and by 5 at most.
 
 use std::path::{Path, PathBuf};
 
@@ -29,14 +29,15 @@ const EXTENSIONS: [&str; 10] = ["png", "jpg", "jpeg", "bmp", "gif", "webp", "ppm
 /// Largest side of an image that is read, in pixels, and largest allocation of a decoder, in bytes.
 const MAX_SIDE: u32 = 16_384;
 const MAX_ALLOC: u64 = 512 << 20;
-/// Bytes of pixels that are believed of any file, and of each byte of a larger one: an empty picture packs by a few hundred, and what
-/// claims more is a damaged header.
+/// Bytes of pixels that any file may claim, and a larger file for each of its bytes: an empty
+/// picture packs by a few hundred; a larger claim is a damaged header.
 const FREE: u64 = 12 << 20;
 const PACKED: u64 = 4096;
-/// Images decoded (in parallel) before the next ones are begun; bounds the memory beside the dataset.
+/// Images decoded (in parallel) before the next ones are begun; bounds the memory beside the
+/// dataset.
 const CHUNK: usize = 512;
 
-/// Whether the name ends like an image's, in upper or lower case.
+/// Returns whether the name ends like an image's, in upper or lower case.
 fn is_image_name(path: &Path) -> bool {
     path.extension().is_some_and(|ext| {
         let ext = ext.to_string_lossy().to_ascii_lowercase();
@@ -60,8 +61,8 @@ impl Reader for Images {
         Ok(image::guess_format(start).is_ok())
     }
 
-    /// The subfolder of a split, unless it looks like a class that happens to be called `train`: the subfolders are
-    /// taken for splits when a training and a test one are there, or when there are no others.
+    /// The subfolder of a split. A lone `train` among other folders is a class: subfolders are
+    /// splits when a training and a test one are there, or when there are no others.
     fn files_of(&self, _: &Path, paths: &[PathBuf], split: Split) -> Result<Vec<PathBuf>> {
         let folders: Vec<(String, &PathBuf)> =
             paths.iter().filter(|path| path.is_dir()).map(|path| (file_name(path), path)).collect();
@@ -86,17 +87,19 @@ impl Reader for Images {
     }
 }
 
-/// Reads `root/<class>/…/*.png` (and other image formats) as a labelled dataset; a folder without subfolders as an
-/// unlabelled one. Ids are paths relative to `root`. All images must have the same size.
+/// Reads `root/<class>/…/*.png` (and other image formats) as a labelled dataset, a folder without
+/// subfolders as an unlabelled one. Ids are paths relative to `root`. All images must have the same
+/// size.
 ///
 /// # Errors
-/// Names the entry: an empty folder, a class without images, a file that is no image, the first file of another size, a
-/// symbolic link that leads back to a folder around it.
+/// Names the entry: an empty folder, a class without images, a file that is no image, the first
+/// file of another size, a symbolic link that leads back to a folder around it.
 pub fn read_folder(root: &Path) -> Result<Dataset> {
     read_folder_within(root, None)
 }
 
-/// [`read_folder`], images with a side beyond `max_side` scaled down while they are read ([`read_image_files_within`]).
+/// [`read_folder`], images with a side beyond `max_side` scaled down while they are read
+/// ([`read_image_files_within`]).
 ///
 /// # Errors
 /// As [`read_folder`].
@@ -147,7 +150,8 @@ fn labelled_files(classes: &[PathBuf]) -> Result<(Vec<PathBuf>, Vec<usize>)> {
     Ok((files, labels))
 }
 
-/// Collects `folder` and every folder below it. `around` holds the real paths of the folders around it.
+/// Collects `folder` and every folder below it. `around` holds the real paths of the folders around
+/// it.
 fn walk(folder: &Path, around: &mut Vec<PathBuf>, found: &mut Vec<PathBuf>) -> Result<()> {
     let real = folder.canonicalize().map_err(|e| Error::io(folder, e))?;
     if around.contains(&real) {
@@ -164,17 +168,19 @@ fn walk(folder: &Path, around: &mut Vec<PathBuf>, found: &mut Vec<PathBuf>) -> R
     Ok(())
 }
 
-/// Reads image files into an unlabelled dataset whose ids are the file names. All images must have the same size.
+/// Reads image files into an unlabelled dataset whose ids are the file names. All images must have
+/// the same size.
 ///
 /// # Errors
-/// No file, a file that is no image (whatever it is called), or the first file whose size differs from the first one's.
+/// No file, a file that is no image (whatever it is called), or the first file whose size differs
+/// from the first one's.
 pub fn read_image_files(files: &[PathBuf]) -> Result<Dataset> {
     read_image_files_within(files, None)
 }
 
-/// [`read_image_files`], images with a side beyond `max_side` scaled down to `max_side`×`max_side` as they are read, so that a corpus of large
-/// photographs fits into memory: bilinearly with antialiasing, as PIL and torchvision's `Resize` do, until the shorter side fits, and the
-/// middle of the longer one is kept.
+/// [`read_image_files`] with images beyond `max_side` scaled down to `max_side`×`max_side` while
+/// they are read, so that a corpus of large photographs fits into memory. Scaling is bilinear with
+/// antialiasing, as in PIL and torchvision's `Resize`; the middle of the longer side is kept.
 ///
 /// # Errors
 /// As [`read_image_files`].
@@ -247,7 +253,7 @@ impl Stack {
     }
 }
 
-/// The image in a file, whose pixels are given room only where so many fit into a file of its length.
+/// Decodes a file. Refuses a header that claims more pixels than fit into a file of that length.
 fn decoded(file: &Path) -> Result<DynamicImage> {
     let mut source = open_file(file)?;
     let length = source.get_ref().metadata().map_err(|e| Error::io(file, e))?.len();
@@ -262,7 +268,7 @@ fn decoded(file: &Path) -> Result<DynamicImage> {
     let mut limits = Limits::default();
     limits.max_image_width = Some(MAX_SIDE);
     limits.max_image_height = Some(MAX_SIDE);
-    // For the pixels, and for as much beside them.
+    // For the pixels, and as much again.
     limits.max_alloc = Some(room.saturating_mul(2).min(MAX_ALLOC));
     reader.limits(limits.clone());
     let bad = |e: ImageError| Error::file(file, format!("damaged or unsupported image: {e}"));

@@ -1,7 +1,9 @@
-//! IDX, the format of MNIST and its kin (LeCun, Cortes & Burges, <http://yann.lecun.com/exdb/mnist/>), plain or gzipped.
+//! IDX, the format of MNIST and its kin (LeCun, Cortes & Burges,
+//! <http://yann.lecun.com/exdb/mnist/>), plain or gzipped.
 //!
-//! A file is `00 00 type ndim`, then `ndim` big-endian u32 sizes, then the elements. Only unsigned bytes (type 08) are
-//! read: 3 dimensions for images, 1 for labels. Offsets in messages are offsets into the uncompressed bytes.
+//! A file is `00 00 type ndim`, then `ndim` big-endian u32 sizes, then the elements. Only unsigned
+//! bytes (type 08) are read: 3 dimensions for images, 1 for labels. Offsets in messages are offsets
+//! into the uncompressed bytes.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -85,14 +87,15 @@ impl Kind {
 
 /// Reads the grey images of an IDX3 file and the labels of the IDX1 file that goes with it.
 ///
-/// `images` may be gzipped (seen by its content). Without `labels`, the label file is looked for beside it under the usual
-/// name (`train-images-idx3-ubyte` → `train-labels-idx1-ubyte`, with or without `.gz`); if there is none, the dataset
-/// has no labels. Class names come from `class_names.txt` beside it (one a line, at least as many as there are classes), else they
-/// are `0` to the largest label.
+/// `images` may be gzipped (detected by content). Without `labels`, the label file is looked for
+/// beside it under its usual name (`train-images-idx3-ubyte` → `train-labels-idx1-ubyte`, with or
+/// without `.gz`); without one, the dataset has no labels. Class names come from `class_names.txt`
+/// beside it (one a line, at least as many as classes), else they are numbers.
 ///
 /// # Errors
-/// Names the file, the byte offset and the cause: wrong magic (images and labels swapped), truncated, trailing bytes,
-/// no images, impossible sizes, or as many labels as there are not images. Nothing is allocated on a header's word.
+/// Names the file, the byte offset and the cause: wrong magic (images and labels swapped),
+/// truncated, trailing bytes, no images, impossible sizes, a wrong number of labels. Memory is
+/// allocated for bytes that were read, never for sizes a header claims.
 pub fn read_idx(images: &Path, labels: Option<&Path>) -> Result<Dataset> {
     let (dims, pixels) = read_array(images, Kind::Images)?;
     let [count, height, width] = dims[..] else {

@@ -1,11 +1,12 @@
-//! What a folder is, by the file that every folder of its kind has: results are not written into what is something else.
+//! Identifies folders by the file that every folder of a kind has, so that no result is written
+//! into another kind.
 
 use std::path::Path;
 
 use super::DATASET;
 use crate::error::{Error, Result};
 
-/// What a folder of files that belong together may be.
+/// The kinds of folders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Of `export`, complete or begun.
@@ -39,8 +40,8 @@ const MARKS: [(&str, Kind); 6] = [
     ("job.json", Kind::Posteriors),
 ];
 
-/// Refuses a folder that is something else than what is going to be written there: `own`, or none of the kinds. One that is not
-/// there, or that no file tells of, may be taken.
+/// Refuses a folder of another kind than `own`, or of any kind where that is `None`. A folder that
+/// does not exist or has no such file is accepted.
 ///
 /// # Errors
 /// Names the folder, what it is, and the file that tells.
@@ -68,7 +69,7 @@ mod tests {
         assert!(said.contains("holds an oracle (oracle.json)"), "{said}");
         assert!(nothing_else_in(place.path(), None).is_err());
         nothing_else_in(place.path(), Some(Kind::Oracle)).unwrap();
-        // What was begun there before goes on.
+        // Work begun there before continues.
         std::fs::write(place.path().join("run.toml"), "").unwrap();
         nothing_else_in(place.path(), Some(Kind::Run)).unwrap();
     }

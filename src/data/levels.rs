@@ -1,4 +1,5 @@
-//! Pictures of real-valued images: an affine map from a range of values to whole levels and back, without clipping.
+//! Pictures of real-valued images: an affine map from a range of values to whole levels and back,
+//! without clipping.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +23,7 @@ impl Levels {
     /// Levels of so many bits over a range of values.
     ///
     /// # Errors
-    /// When the range is empty or not finite, or nobody writes pictures of so many bits.
+    /// When the range is empty or not finite, or the number of bits is not 1 to 16.
     pub fn new(bits: u32, [low, high]: [f32; 2]) -> Result<Self> {
         if !BITS.contains(&bits) {
             return Err(Error::input(format!("pictures have 1 to 16 bits a value, not {bits}")));

@@ -1,4 +1,4 @@
-//! What only one process at a time may do in a folder.
+//! Lock files: one process at a time.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 
-/// A process that was killed just now holds its files until the system has taken it down: whoever is started in its place waits so long.
+/// A killed process holds its locks until the system has removed it: its successor waits this long.
 const DYING: Duration = Duration::from_secs(2);
 
-/// Takes a lock file, made where it is not there, for as long as the result lives. The system gives it back when a process ends,
-/// however it ends. Where a file system has no locks, nobody is refused.
+/// Takes a lock file, created if necessary, as long as the result lives. The system releases it
+/// when the process ends. On a file system without locks every caller succeeds.
 ///
 /// # Errors
 /// Names the file: `busy` where another process has it, or the system's.
@@ -28,8 +28,8 @@ pub fn lock_file(path: &Path, busy: &str) -> Result<File> {
     }
 }
 
-/// [`lock_file`], waiting until the one before is done. `None` where a file system has no locks: then nobody waits, and others may be at
-/// work.
+/// [`lock_file`], but waits for the lock. Returns `None` on a file system without locks, where
+/// others may be at work.
 ///
 /// # Errors
 /// Names the file.
@@ -44,7 +44,7 @@ fn opened(path: &Path) -> Result<File> {
     open.map_err(|e| Error::io(path, e))
 }
 
-/// Whether a lock was got: not where the file system has none.
+/// Returns whether the lock was taken; false where the file system has none.
 fn had(lock: io::Result<()>) -> io::Result<bool> {
     match lock {
         Ok(()) => Ok(true),

@@ -1,9 +1,9 @@
-//! Images and labels on the way in and out: IDX, CIFAR, downsampled ImageNet, image folders and single images, npz; and corpora
-//! fetched by name.
+//! Reading and writing of images and labels: IDX, CIFAR, downsampled ImageNet, image folders and
+//! single images, npz; and corpora fetched by name.
 //!
-//! Two kinds of images exist and are never mixed. **Pixels** are 8-bit and come from outside; **world-space** images are
-//! the float tensors a flow sees, for which alone a posterior is exact (theory §1). [`open`] reads any supported file or
-//! folder as one of the two.
+//! Two kinds of images exist and are never mixed. **Pixels** are 8-bit and come from outside.
+//! **World-space** images are the float tensors a flow sees; only for these a posterior is exact
+//! (theory §1). [`open`] reads any supported file or folder as one of the two.
 //!
 //! | file | what |
 //! |---|---|
@@ -82,5 +82,5 @@ pub use ticket::{Ticket, another, fields, settle, settle_text};
 pub use world::{WorldBatch, add_npz_in_pieces, write_npz, write_npz_in_pieces};
 pub use write::{contact_sheet, encode_png, encode_png16, write_atomically, write_named, write_png, write_whole};
 
-/// The file of a dataset folder that says which world its images are of.
+/// The file of a dataset folder that describes its world.
 pub const DATASET: &str = "dataset.json";

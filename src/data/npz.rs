@@ -1,4 +1,5 @@
-//! NumPy archives (`np.savez`, `np.savez_compressed`): world-space tensors with what is known about them, or pixels.
+//! NumPy archives (`np.savez`, `np.savez_compressed`): world-space tensors with what is known about
+//! them, or pixels.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +14,8 @@ use crate::error::{Error, Result};
 const TRAIN_KEYS: [[&str; 2]; 5] =
     [["x", "y"], ["images", "labels"], ["x_train", "y_train"], ["train_images", "train_labels"], [FLAT, "labels"]];
 const TEST_KEYS: [[&str; 2]; 2] = [["x_test", "y_test"], ["test_images", "test_labels"]];
-/// Name of the images of downsampled ImageNet, which are rows of pixels and whose labels count from 1.
+/// Name of the images of downsampled ImageNet, which are rows of pixels and whose labels count from
+/// 1.
 const FLAT: &str = "data";
 /// Bytes before the numbers of an array of ours, at most.
 const HEADER: u64 = 4096;
@@ -22,19 +24,22 @@ const MAX_LABEL: i64 = 65_535;
 
 /// Reads an npz archive, stored or compressed, in C or Fortran order.
 ///
-/// Array `x` of float32 or float64 [N, C, H, W] (C 1 or 3; float64 is rounded to float32) is world space, with optional
-/// `y` [N], `posterior` [N, K], `logp` [N, K] and `aleatoric` [N]. Images of uint8 [N, C, H, W], [N, H, W] or
-/// [N, H, W, 3] under `x`, `images`, `x_train` or `train_images` are pixels, with labels under the name that goes with it; so are
-/// rows of pixels [N, 3·S·S] under `data`, as downsampled ImageNet has them, with `labels` that count from 1.
+/// Array `x` of float32 or float64 [N, C, H, W] (C 1 or 3; float64 is rounded to float32) is world
+/// space, with optional `y` [N], `posterior` [N, K], `logp` [N, K] and `aleatoric` [N]. Images of
+/// uint8 [N, C, H, W], [N, H, W] or [N, H, W, 3] under `x`, `images`, `x_train` or `train_images`
+/// are pixels, with labels under the name that goes with it; so are rows of pixels [N, 3·S·S] under
+/// `data`, as downsampled ImageNet has them, with `labels` that count from 1.
 ///
 /// # Errors
-/// Names the file, the array and the cause: no images, wrong type or rank, sizes that disagree, values that are not
-/// finite (with the image), a shape the entry has no bytes for, a damaged archive.
+/// Names the file, the array and the cause: no images, wrong type or rank, sizes that disagree,
+/// values that are not finite (with the image), a shape the entry has no bytes for, a damaged
+/// archive.
 pub fn read_npz(path: &Path) -> Result<Input> {
     read_npz_split(path, Split::Train)
 }
 
-/// Array `logp` of an archive of world-space images: log p(x|y) in nats, total, [N, K], and K. The images are not read.
+/// Array `logp` of an archive of world-space images: log p(x|y) in nats, total, [N, K], and K. The
+/// images are not read.
 ///
 /// # Errors
 /// Names the file and what is missing or wrong in it.
@@ -43,8 +48,8 @@ pub fn read_logp(path: &Path) -> Result<(Vec<f64>, usize)> {
     found.ok_or_else(|| Error::file(path, "array logp: missing"))
 }
 
-/// The numbers of an array of an archive of ours, of whatever rank, as float64; integers up to 2⁵³ are kept to the last digit. The other
-/// arrays are not read.
+/// The numbers of an array of an archive of ours, of whatever rank, as float64; integers up to 2⁵³
+/// are kept to the last digit. The other arrays are not read.
 ///
 /// # Errors
 /// Names the file and what is missing or wrong in it.
@@ -54,8 +59,9 @@ pub fn read_array(path: &Path, name: &str) -> Result<Vec<f64>> {
     array.values.numbers().ok_or_else(|| Error::file(path, cause))
 }
 
-/// [`read_array`] of an array of one number a row and so many rows. One that is larger, or takes more room than the file itself, is
-/// not read: what a file of another's can ask for is bounded by what it brings.
+/// [`read_array`] of an array of one number a row and so many rows. One that is larger, or takes
+/// more room than the file itself, is not read: what a file of another's can ask for is bounded by
+/// what it brings.
 ///
 /// # Errors
 /// As [`read_array`]; when the array is of another size or compressed, or a number is not finite.
@@ -152,7 +158,8 @@ impl Reader for Npz {
     }
 }
 
-/// Pixels in any of the accepted layouts as NCHW. A shape that could be read both ways is taken as channels first.
+/// Pixels in any of the accepted layouts as NCHW. A shape that could be read both ways is taken as
+/// channels first.
 fn pixels_nchw(shape: &[usize], pixels: Vec<u8>) -> Result<(usize, ImageShape, Vec<u8>), String> {
     let of = |channels, height, width| ImageShape { channels, height, width };
     let (n, shape, last) = match *shape {

@@ -1,4 +1,4 @@
-//! Finding out what a path holds, by its name where that is telling and by its content otherwise.
+//! Detects what a path holds, by its name, else by its content.
 
 use std::path::{Path, PathBuf};
 
@@ -34,7 +34,8 @@ fn supported() -> String {
     )
 }
 
-/// Reads any supported file or folder; of a folder with a training and a test split, the training split.
+/// Reads any supported file or folder; of a folder with a training and a test split, the training
+/// split.
 ///
 /// # Errors
 /// What the reader of the format says, or a list of what is supported.
@@ -44,18 +45,22 @@ pub fn open(path: &Path) -> Result<Input> {
 
 /// Reads the pixels of one split.
 ///
-/// In a folder, the split is `train-*`/`t10k-*` IDX files, `data_batch_*.bin`/`test_batch.bin` (CIFAR-10),
-/// `train.bin`/`test.bin` (CIFAR-100), `train.npz`/`test.npz`, the pickled `data_batch_*`/`test_batch` (CIFAR-10) or
-/// `train`/`test` (CIFAR-100), `train_data_batch_*`/`val_data` (downsampled ImageNet, also .npz), or the subfolders `train`/`test`
-/// (also `val`); in an npz archive, `x_train`/`x_test`. **A file or folder that knows no splits is taken whole, whichever split is asked for.**
+/// In a folder, the split is `train-*`/`t10k-*` IDX files, `data_batch_*.bin`/`test_batch.bin`
+/// (CIFAR-10), `train.bin`/`test.bin` (CIFAR-100), `train.npz`/`test.npz`, the pickled
+/// `data_batch_*`/`test_batch` (CIFAR-10) or `train`/`test` (CIFAR-100),
+/// `train_data_batch_*`/`val_data` (downsampled ImageNet, also .npz), or the subfolders
+/// `train`/`test` (also `val`); in an npz archive, `x_train`/`x_test`. **A file or folder that
+/// knows no splits is taken whole, whichever split is asked for.**
 ///
 /// # Errors
-/// As [`open`]; also when only the other split is there, or when the file holds world-space tensors instead of pixels.
+/// As [`open`]; also when only the other split is there, or when the file holds world-space tensors
+/// instead of pixels.
 pub fn open_dataset(path: &Path, split: Split) -> Result<Dataset> {
     open_dataset_within(path, split, None)
 }
 
-/// [`open_dataset`], image files with a side beyond `max_side` scaled down while they are read ([`super::read_folder`]).
+/// [`open_dataset`], image files with a side beyond `max_side` scaled down while they are read
+/// ([`super::read_folder`]).
 ///
 /// # Errors
 /// As [`open_dataset`].
@@ -68,7 +73,8 @@ pub fn open_dataset_within(path: &Path, split: Split, max_side: Option<usize>) -
     }
 }
 
-/// Reads one split of any supported file or folder, as [`open_dataset`] finds it, world-space tensors included.
+/// Reads one split of any supported file or folder, as [`open_dataset`] finds it, world-space
+/// tensors included.
 ///
 /// # Errors
 /// As [`open`]; also when only the other split is there.
@@ -84,7 +90,7 @@ fn open_split_within(path: &Path, split: Split, max_side: Option<usize>) -> Resu
         return reader.read(&[path.to_owned()], split, max_side);
     }
     if let Some((reader, files)) = find_split(path, split)? {
-        // Each of these files is of one split: what it calls `x` is meant.
+        // Each of these files has one split: its `x` is meant.
         return reader.read(&files, Split::Train, max_side);
     }
     if find_split(path, split.other())?.is_some() {
@@ -96,7 +102,8 @@ fn open_split_within(path: &Path, split: Split, max_side: Option<usize>) -> Resu
     })
 }
 
-/// Reads the test split that lies in a folder or an archive beside a training split; `None` where there is none.
+/// Reads the test split that lies in a folder or an archive beside a training split; `None` where
+/// there is none.
 ///
 /// # Errors
 /// As [`open`].

@@ -1,11 +1,13 @@
 //! Python's pickle, as far as files of arrays need it.
 //!
-//! A pickle is a program for a stack machine (CPython, `Lib/pickletools.py`) that may name any function of Python and have it called.
-//! Here nothing is ever called. There is one machine ([`run`]) that makes numbers, texts and containers; what names a file may use
-//! beyond that, and what stands in the place of what they would make, a [`Dialect`] says: batches of images ([`Batch`]) and the
-//! checkpoints of PyTorch (`flow::weights`) have one each.
+//! A pickle is a program for a stack machine (CPython, `Lib/pickletools.py`) that may call any
+//! function of Python. Nothing is ever called here. One machine ([`run`]) builds numbers, texts and
+//! containers. A [`Dialect`] lists the names a file may use beyond that and the objects that stand
+//! for their results: batches of images ([`Batch`]) and PyTorch checkpoints (`flow::weights`) have
+//! one each.
 //!
-//! Objects live in one list and are named by their place in it, so an object that occurs twice is the same object, as in Python.
+//! Objects live in one list and are named by their index, so an object that occurs twice is the
+//! same object, as in Python.
 
 mod batch;
 mod machine;
@@ -20,7 +22,7 @@ use std::ops::{Index, IndexMut};
 pub(super) use batch::Batch;
 pub(crate) use machine::run;
 
-/// What is said of a pickle that no pickler wrote.
+/// The message for a pickle that no pickler wrote.
 pub(crate) const BROKEN: &str = "its pickle is damaged";
 
 /// Place of an object in [`Objects`].
@@ -33,7 +35,8 @@ pub(crate) struct Span {
     pub offset: u64,
     /// How many.
     pub bytes: u64,
-    /// Whether they are the UTF-8 of a text whose characters are the bytes that are meant: how protocol 2 writes bytes in Python 3.
+    /// Whether these are UTF-8 of a text whose characters are the bytes: Python 3 writes bytes so
+    /// in protocol 2.
     pub latin1: bool,
 }
 
@@ -139,13 +142,14 @@ pub(crate) trait Dialect {
     /// Instructions of one pickle, and items that [`Objects::spend`] counts.
     const MAX_STEPS: usize;
 
-    /// Whether these files have an instruction.
+    /// Returns whether these files have an instruction.
     fn knows(instruction: u8) -> bool;
 
     /// What a name of a module stands for.
     ///
     /// # Errors
-    /// That the file wants to run code, and which: for every name but those of arrays and containers.
+    /// Says that the file wants to run code, and which, for every name except those of arrays and
+    /// containers.
     fn global(module: &str, name: &str) -> Result<Self::Global, String>;
 
     /// What stands for the result of calling a known name with a sequence of arguments.

@@ -1,4 +1,5 @@
-//! What a file format is to [`super::open`]: a type that implements [`Reader`], listed in `open.rs`.
+//! What a file format is to [`super::open`]: a type that implements [`Reader`], listed in
+//! `open.rs`.
 
 use std::path::{Path, PathBuf};
 
@@ -15,23 +16,24 @@ pub(super) trait Reader: Sync {
         None
     }
 
-    /// Whether a file has this format by its name, in lower case. Names are asked before contents, so that a damaged file
-    /// meets the reader that can say what is wrong with it.
+    /// Returns whether a file has this format by its name, in lower case. Names are asked before
+    /// contents, so that a damaged file meets the reader that can say what is wrong with it.
     fn is_named(&self, name: &str) -> bool;
 
-    /// Whether a file begins like this format; `start` has its first 16 bytes.
+    /// Returns whether a file begins like this format; `start` has its first 16 bytes.
     ///
     /// # Errors
     /// The system's.
     fn begins(&self, path: &Path, start: &[u8]) -> Result<bool>;
 
-    /// The files of a split among the sorted entries `paths` of a folder; none where it has no such split.
+    /// The files of a split among the sorted entries `paths` of a folder; none where it has no such
+    /// split.
     ///
     /// # Errors
     /// When the choice is ambiguous, or the system refuses.
     fn files_of(&self, folder: &Path, paths: &[PathBuf], split: Split) -> Result<Vec<PathBuf>>;
 
-    /// Whether a file holds test images beside training images.
+    /// Returns whether a file holds test images beside training images.
     ///
     /// # Errors
     /// Names a damaged file.
@@ -39,8 +41,8 @@ pub(super) trait Reader: Sync {
         Ok(false)
     }
 
-    /// Reads files of this format, at least one. A file that knows no splits is taken whole. Image files with a side
-    /// beyond `max_side` are scaled down.
+    /// Reads files of this format, at least one. A file that knows no splits is taken whole. Image
+    /// files with a side beyond `max_side` are scaled down.
     ///
     /// # Errors
     /// Names the file and what is wrong with it.

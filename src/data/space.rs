@@ -1,4 +1,4 @@
-//! What this machine has room for: in memory, and on the disk.
+//! Checks of free memory and free disk space.
 
 use std::path::{Path, PathBuf};
 
@@ -7,12 +7,13 @@ use crate::error::{Error, Result};
 
 /// Taken for the memory available where the system does not tell.
 const UNTOLD_MEMORY: u64 = 16 << 30;
-/// Bytes from which the size of what is written is told before it is.
+/// Size from which a file is announced before it is written.
 const WORTH_TELLING: u64 = 1 << 30;
 /// Bytes of the frame of a PNG file.
 const FRAME: u64 = 64;
 
-/// Refuses a work that needs more memory than this machine has left. `what` needs it; `otherwise` is the way out.
+/// Refuses work that needs more memory than is available. `what` needs it; `otherwise` says what to
+/// do instead.
 ///
 /// # Errors
 /// Says how much is needed and how much there is.
@@ -35,7 +36,7 @@ fn available_memory() -> Option<u64> {
     line.split_whitespace().next()?.parse::<u64>().ok().map(|kib| kib << 10)
 }
 
-/// Refuses to begin what the disk cannot hold: a file or folder `path` that takes at least so many bytes.
+/// Refuses a file or folder `path` of at least `needed` bytes where the disk has less.
 ///
 /// # Errors
 /// Names it and the folder whose file system is too full, how much is needed, and how much is free.
@@ -56,12 +57,13 @@ pub fn room_for(path: &Path, needed: u64) -> Result<()> {
     }
 }
 
-/// What is said of a file or folder that takes at least so many bytes before it is begun, where that is much.
+/// The message before a large file or folder of at least so many bytes is written; `None` for a
+/// small one.
 pub fn size_to_tell(path: &Path, bytes: u64) -> Option<String> {
     (bytes >= WORTH_TELLING).then(|| format!("{} takes at least {}", path.display(), in_words(bytes)))
 }
 
-/// Bytes of all files in a folder, in any depth. What cannot be looked at is not counted, nor what links lead to.
+/// Bytes of all files in a folder and below. Unreadable entries and link targets are not counted.
 pub fn bytes_within(folder: &Path) -> u64 {
     let Ok(entries) = std::fs::read_dir(folder) else { return 0 };
     let entries = entries.filter_map(|entry| Some((entry.as_ref().ok()?.metadata().ok()?, entry.ok()?.path())));
@@ -88,7 +90,7 @@ fn free(folder: &Path) -> Option<u64> {
     (told.f_blocks > 0).then(|| told.f_bavail.saturating_mul(told.f_frsize))
 }
 
-/// Elsewhere nobody is asked: a full disk is told of when it is full.
+/// Unknown elsewhere: a full disk is reported when it is full.
 #[cfg(not(target_os = "linux"))]
 fn free(_: &Path) -> Option<u64> {
     None

@@ -1,4 +1,5 @@
-//! An npz archive whose arrays have one row an item, written block by block: it need not fit into memory.
+//! Writes npz archives of arrays with one row per item, block by block: they need not fit into
+//! memory.
 
 use std::io;
 use std::ops::Range;
@@ -35,11 +36,13 @@ pub struct Column<'a> {
     pub shape: Vec<usize>,
 }
 
-/// Writes arrays of `rows` rows each: `values(column, rows)` is asked for the numbers of a range of rows, column after column.
-/// Not compressed and without the time of day: same numbers, same bytes. Atomic.
+/// Writes arrays of `rows` rows each; `values(column, rows)` returns the numbers of a range of
+/// rows, column after column. Uncompressed and without timestamps: same numbers, same bytes.
+/// Atomic.
 ///
 /// # Errors
-/// The system's error, whatever `values` returns, or a block of the wrong size; then the file is as it was before.
+/// The system's error, an error of `values`, or a block of the wrong size; then the file is
+/// unchanged.
 pub fn write_table(
     path: &Path,
     rows: usize,

@@ -1,4 +1,4 @@
-//! Temporary files: whose they are, and which of them nobody will ever finish or take for content.
+//! Temporary files: which process owns one, and which of them are abandoned.
 
 use std::collections::BTreeSet;
 use std::fs::DirEntry;
@@ -15,7 +15,7 @@ const ABANDONED: Duration = Duration::from_secs(24 * 3600);
 /// Characters of a machine's name in a file name.
 const HOST: usize = 32;
 
-/// Beginning and end of the name of a temporary file for `name`: hidden, and telling machine and process.
+/// Prefix and suffix of a temporary file for `name`: hidden, with machine and process.
 pub(super) fn affixes(name: &str) -> (String, &'static str) {
     (format!(".{name}.{}.{}.", machine(), std::process::id()), SUFFIX)
 }
@@ -27,7 +27,8 @@ pub fn host_name() -> Option<String> {
     Some(name.trim().to_owned()).filter(|name| !name.is_empty())
 }
 
-/// This machine and, for containers share a name and yet count their processes apart, this space of process numbers.
+/// The name of this machine and its process namespace: containers share a name but count processes
+/// apart.
 pub fn machine() -> String {
     let plain = |text: &str, most: usize| -> String {
         text.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').take(most).collect()
@@ -37,8 +38,9 @@ pub fn machine() -> String {
     space.map_or_else(|_| name.clone(), |space| format!("{name}-{space}"))
 }
 
-/// Removes the temporary files right in a folder that a killed process of this machine has left, and those older than a day. What
-/// cannot be looked at or removed stays: it costs room, nothing else. Returns how many went.
+/// Removes temporary files directly in a folder that a killed process of this machine left, and
+/// those older than a day. Files that cannot be examined or removed stay. Returns how many were
+/// removed.
 pub fn sweep_temp_files(folder: &Path) -> usize {
     sweep(folder, |name, entry| {
         let old = || entry.metadata().ok()?.modified().ok()?.elapsed().ok();
@@ -51,9 +53,9 @@ pub fn sweep_all_temp_files(folder: &Path) -> usize {
     sweep(folder, |_, _| true)
 }
 
-/// Removes what killed processes of this machine have left right in a folder, of all files, once in the life of this process: folders
-/// of pictures have many files, and looking through them for each would take longer than writing it. Other programs' files
-/// are never among it, for names tell machine and process.
+/// Removes what killed processes of this machine left directly in a folder, once in the life of
+/// this process: in folders of many pictures a search for each file would take longer than writing
+/// it. Names contain machine and process, so other programs' files are safe.
 pub(super) fn sweep_once(folder: &Path) {
     static SWEPT: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
     if folder.canonicalize().is_ok_and(|folder| SWEPT.lock().is_ok_and(|mut swept| swept.insert(folder))) {
@@ -70,8 +72,9 @@ fn sweep(folder: &Path, goes: impl Fn(&str, &DirEntry) -> bool) -> usize {
     parts.filter(|entry| std::fs::remove_file(entry.path()).is_ok()).count()
 }
 
-/// Whether a work may begin in a folder: nothing is there but what is hidden, which a process killed in its first moment has left, or
-/// desktops leave everywhere. The hidden folder `pieces` counts: it holds the pieces of a work that no file tells of any more.
+/// Returns whether work may begin in a folder: it holds hidden files only, which killed processes
+/// and desktops leave. The hidden folder `pieces` counts as content: it holds pieces of a work
+/// whose ticket is gone.
 ///
 /// # Errors
 /// Names the folder that cannot be read.
@@ -89,8 +92,8 @@ fn is_part(name: &str) -> bool {
     name.starts_with('.') && name.ends_with(SUFFIX)
 }
 
-/// Whether the process that a name tells of ran on this machine, and runs no more. Nobody can tell where the system does not list
-/// its processes.
+/// Returns whether the process in a name ran on this machine and has ended. False where the system
+/// does not list its processes.
 fn writer_is_gone(name: &str) -> bool {
     let mut words = name.trim_end_matches(SUFFIX).rsplit('.').skip(1);
     let process = words.next().and_then(|word| word.parse::<u32>().ok());

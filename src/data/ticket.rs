@@ -1,4 +1,4 @@
-//! What a folder was begun with: written first, and compared with what a later start asks for.
+//! The ticket of a folder: the request it was created for, compared with a later one.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ pub struct Ticket<S> {
     pub spec: S,
 }
 
-/// Writes a ticket where there is none. `refusal` says what is wrong with one that is there, if anything is.
+/// Writes a ticket where there is none. `refusal` returns what is wrong with an existing one.
 ///
 /// # Errors
 /// The refusal; names a file that is no such ticket, or cannot be read or written.
@@ -50,8 +50,8 @@ pub fn settle_text(path: &Path, text: &str, refused: &str) -> Result<()> {
     }
 }
 
-/// The refusal of another `work` than the one whose ticket lies at `path`, by what differs; `None` where nothing does but `names`, dotted
-/// paths of what may be called otherwise.
+/// Refuses another `work` than the one whose ticket lies at `path`, naming the differences; `None`
+/// where only the dotted paths `names` differ.
 pub fn another<T: Serialize>(path: &Path, work: &str, (found, asked): (&T, &T), names: &[&str]) -> Option<Error> {
     let (found, asked) = (fields(found, names), fields(asked, names));
     let value = |fields: &[(String, String)], name: &str| {

@@ -20,9 +20,9 @@ const GAP_VALUE: u8 = 255;
 /// A file on its way to the disk, buffered.
 pub(super) type Out<'a> = BufWriter<Disk<'a>>;
 
-/// A file that keeps the system's first refusal, which formats wrap until nobody can tell a full disk from a broken archive. After
-/// it nothing is written any more, and nobody else complains: the file is lost, and archives that end themselves when they are
-/// dropped would say so again.
+/// A file that keeps the system's first error, which formats wrap until a full disk looks like a
+/// broken archive. After it writes succeed silently: the file is lost, and archives that finish in
+/// `drop` would report it again.
 pub(super) struct Disk<'a> {
     file: &'a mut File,
     refusal: Option<io::Error>,
@@ -61,8 +61,9 @@ impl Seek for Disk<'_> {
     }
 }
 
-/// Writes a file through a temporary one in the same folder: `fill` writes, then fsync, rename over `path`, and fsync of
-/// the folder. When anything fails, `path` is as it was and nothing is left behind.
+/// Writes a file atomically: `fill` writes a temporary file in the same folder, then fsync, rename
+/// over `path`, and fsync of the folder. On an error `path` is unchanged and nothing is left
+/// behind.
 ///
 /// # Errors
 /// The system's error on `path`, from `fill` or from any of the steps.
@@ -80,13 +81,14 @@ pub fn write_named(folder: &Path, name: &str, bytes: &[u8]) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// What becomes of a file of that name that is there when the new one is complete.
+/// What to do with an existing file of that name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Present {
     /// The new file takes its place.
     Replaced,
-    /// It stays, and the new one is dropped: for what several processes make at once, all the same. So all of them read
-    /// the same bytes, and no file goes away under a reader, which network file systems answer with an error.
+    /// It stays, and the new one is dropped: for several processes that make the same file at once.
+    /// All read the same bytes, and no file disappears under a reader, which network file systems
+    /// answer with an error.
     Kept,
 }
 
@@ -131,8 +133,8 @@ pub(super) fn place_file(path: &Path, present: Present, fill: impl FnOnce(&mut O
     place().map_err(refused)
 }
 
-/// Gives a file its name unless that is taken. Returns the file where the file system cannot do that in one step: there the
-/// last of several equal files wins.
+/// Renames a file unless the name is taken. Returns the file where the file system cannot do that
+/// in one step: there the last of several equal files wins.
 fn add(temp: NamedTempFile, path: &Path) -> io::Result<Option<NamedTempFile>> {
     match temp.persist_noclobber(path) {
         Ok(_) => Ok(None),
@@ -161,7 +163,8 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
 }
 
-/// Writes one 8-bit image, grey (1 channel) or RGB (3), as PNG; `pixels` is CHW. Same image, same bytes.
+/// Writes one 8-bit image, grey (1 channel) or RGB (3), as PNG; `pixels` is CHW. Same image, same
+/// bytes.
 ///
 /// # Errors
 /// When `pixels` is not `shape` or no PNG has that shape, and the system's error on `path`.
@@ -170,7 +173,8 @@ pub fn write_png(path: &Path, shape: ImageShape, pixels: &[u8]) -> Result<()> {
     write_atomically(path, |out| out.write_all(&bytes))
 }
 
-/// One 8-bit image, grey (1 channel) or RGB (3), as the bytes of a PNG; `pixels` is CHW. Same image, same bytes.
+/// One 8-bit image, grey (1 channel) or RGB (3), as the bytes of a PNG; `pixels` is CHW. Same
+/// image, same bytes.
 ///
 /// # Errors
 /// When `pixels` is not `shape` or no PNG has that shape.
@@ -222,12 +226,13 @@ fn interleave<T: Copy>(shape: ImageShape, pixels: &[T]) -> Vec<T> {
     (0..plane).flat_map(|at| (0..shape.channels).map(move |c| pixels[c * plane + at])).collect()
 }
 
-/// Lays images (`pixels`, NCHW, every image of `shape`) out row by row in `columns` columns, each pixel `scale`×`scale`,
-/// with white lines between them. Returns the shape and the CHW pixels of the sheet, ready for [`write_png`].
+/// Lays images (`pixels`, NCHW, each of `shape`) out in `columns` columns, each pixel
+/// `scale`×`scale`, with white lines between them. Returns shape and CHW pixels of the sheet, ready
+/// for [`write_png`].
 ///
 /// # Errors
-/// When `pixels` holds no whole number of images, or none, when `columns` or `scale` is 0, or when a side of the sheet
-/// would exceed 65,536 pixels.
+/// When `pixels` is empty or no whole number of images, `columns` or `scale` is 0, or a side of the
+/// sheet exceeds 65,536 pixels.
 pub fn contact_sheet(shape: ImageShape, pixels: &[u8], columns: usize, scale: usize) -> Result<(ImageShape, Vec<u8>)> {
     let dims = shape.dims();
     if dims == 0 || pixels.is_empty() || !pixels.len().is_multiple_of(dims) || columns == 0 || scale == 0 {

@@ -1,4 +1,5 @@
-//! `train.npz` and `test.npz`: the float images with everything known about each; and the numbers beside pictures.
+//! `train.npz` and `test.npz`: the float images with everything known about each; and the numbers
+//! beside pictures.
 
 use std::ops::Range;
 

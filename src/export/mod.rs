@@ -1,12 +1,13 @@
-//! A dataset of a world to take away: images of it at one temperature with their exact posteriors, as arrays, as pictures, or both.
+//! Exports a dataset of a world: images at one temperature with their exact posteriors, as arrays,
+//! as pictures, or both.
 //!
-//! The float tensors are the reference: for them alone posteriors are exact (theory §1). Pictures have 16 bits a value, which hardly
-//! change a posterior, or 8, which may lose it: beside them stand the posteriors of the rounded images, and how far these are from the
-//! exact ones.
+//! The float tensors are the reference: only for them posteriors are exact (theory §1). Pictures
+//! have 16 bits a value, which hardly change a posterior, or 8, which may. Beside them stand the
+//! posteriors of the rounded images and their distance from the exact ones.
 //!
-//! An export is made of pieces of a few thousand images, each written whole. A killed one goes on with the first piece that is missing;
-//! the files of the dataset are put together at the end, piece by piece, so that no more than one is ever in memory. `dataset.json` is
-//! written last: where it is, the dataset is complete.
+//! An export consists of pieces of a few thousand images, each written atomically. A killed one
+//! continues with the first missing piece. At the end the files are assembled piece by piece, so at
+//! most one piece is in memory. `dataset.json` is written last: a folder with it is complete.
 //!
 //! | file | what |
 //! |---|---|
@@ -48,11 +49,12 @@ use spec::Work;
 const EXPORT: StoreKind =
     StoreKind { ticket: "export.json", work: "export", result: "dataset", folder: Some(Kind::Dataset) };
 
-/// Makes a dataset of a world in a folder, or goes on with one that was stopped there; a complete one is returned as it is.
+/// Exports a dataset of a world into a folder, or continues one that was stopped there. A complete
+/// one is returned as it is.
 ///
 /// # Errors
-/// When the spec cannot be made in this world, the folder holds something else, the device or the disk fails, or the caller stops: then
-/// nothing already computed is lost.
+/// When the world cannot fulfil the spec, the folder holds something else, the device or the disk
+/// fails, or the caller stops. Finished pieces are kept.
 pub fn export(
     world: &World,
     weights_sha256: &str,
@@ -67,13 +69,13 @@ pub fn export(
         Some(manifest) => manifest,
         None => work.make(&store, events)?,
     };
-    // As large as the dataset itself, and of no more use.
+    // The pieces are as large as the dataset.
     store.finish();
     Ok(manifest)
 }
 
 impl Work<'_> {
-    /// Takes the folder: a new one, or one in which this very export was begun.
+    /// Takes a new folder, or one in which this export was begun.
     fn begin(&self) -> Result<Store> {
         if !EXPORT.is_begun(self.folder) {
             // Refused before the folder is taken, so that it is free for a smaller one.
@@ -125,7 +127,7 @@ impl Work<'_> {
         Ok(manifest)
     }
 
-    /// Whether the disk holds what is still to be written.
+    /// Returns whether the disk holds what is still to be written.
     fn room(&self) -> Result<()> {
         let needed = self.spec.least_bytes(self.world.shape().dims(), self.world.class_names().len());
         room_for(self.folder, needed.saturating_sub(bytes_within(self.folder)))

@@ -1,5 +1,5 @@
-//! `parquet/train.parquet`: pictures with labels and posteriors as Hugging Face's `datasets` reads them: an image is a group of PNG
-//! bytes and a path, and the features stand as JSON in the footer.
+//! `parquet/train.parquet`: pictures with labels and posteriors as Hugging Face's `datasets` reads
+//! them: an image is a group of PNG bytes and a path, and the features stand as JSON in the footer.
 
 use std::io;
 use std::sync::Arc;
@@ -39,8 +39,8 @@ fn schema(costly: bool) -> String {
     )
 }
 
-/// The features, as `datasets` writes them into the footer. Pillow reads RGB pictures of 16 bits with 8: where they are such, the reader
-/// is told to hand out their bytes.
+/// The features, as `datasets` writes them into the footer. Pillow reduces 16-bit RGB to 8 bits:
+/// for such pictures the reader is told to return their bytes.
 fn features(class_names: &[String], decode: bool, costly: bool) -> String {
     let value = |dtype: &str| serde_json::json!({ "dtype": dtype, "_type": "Value" });
     let image = if decode {
@@ -133,7 +133,8 @@ impl Rows {
 
     fn write<W: io::Write + Send>(&self, mut group: SerializedRowGroupWriter<'_, W>) -> Result<(), ParquetError> {
         let n = self.ids.len();
-        // Levels count the optional and repeated steps of the schema down to a value: here every value is there.
+        // Levels count the optional and repeated steps of the schema down to a value: here every
+        // value is there.
         let there = |level: i16, count: usize| vec![level; count];
         column::<ByteArrayType, W>(&mut group, &self.png, &there(2, n), None)?;
         column::<ByteArrayType, W>(&mut group, &self.names, &there(2, n), None)?;

@@ -1,4 +1,4 @@
-//! What an export is asked for, what it tells, and what it holds while it is under way.
+//! Spec and events of an export, and its working state.
 
 use std::path::Path;
 
@@ -20,8 +20,8 @@ pub enum Format {
     Png,
     /// `png16/train/CLASS/000123.png`: the same with 16 bits a value, which keep the posteriors.
     Png16,
-    /// `parquet/train.parquet`: pictures as Hugging Face's `datasets` reads them: of 16 bits a value, unless 8-bit pictures alone are
-    /// asked for beside it.
+    /// `parquet/train.parquet`: pictures for Hugging Face's `datasets`, of 16 bits a value unless
+    /// only 8-bit pictures are requested beside it.
     Parquet,
 }
 
@@ -83,7 +83,8 @@ impl ExportSpec {
         [Split::Train, Split::Test].into_iter().filter(|split| self.images(*split) > 0)
     }
 
-    /// Bits of a value in parquet files: as in the folders of pictures beside them, 16 where there is a choice.
+    /// Bits of a value in parquet files: as in the folders of pictures beside them, 16 where there
+    /// is a choice.
     pub(super) fn parquet_bits(&self) -> u32 {
         if self.has(Format::Png) && !self.has(Format::Png16) { 8 } else { 16 }
     }
@@ -97,8 +98,8 @@ impl ExportSpec {
         own.collect::<std::collections::BTreeSet<u32>>().into_iter().collect()
     }
 
-    /// Bytes that the dataset takes while it is made, at least, of images of `dims` values in `classes` classes: its arrays, and the
-    /// pieces they are put together from, which go when it is complete.
+    /// Least bytes that the dataset takes while it is made, of images of `dims` values in `classes`
+    /// classes: its arrays and its pieces, which are removed when it is complete.
     pub fn least_bytes(&self, dims: usize, classes: usize) -> u64 {
         let k = classes as u64;
         let arrays = 4 * dims as u64 + 12 * k + 16;
@@ -118,7 +119,7 @@ impl ExportSpec {
         self.formats.contains(&format)
     }
 
-    /// Whether it can be made.
+    /// Checks the spec.
     ///
     /// # Errors
     /// Says what is wrong.

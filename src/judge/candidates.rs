@@ -45,10 +45,11 @@ pub enum Candidate {
 /// Answers of a network, log q [n, K], on images (NCHW).
 type Ask<'a> = dyn Fn(&[f32], &mut dyn Events<Progress>) -> Result<Vec<f64>> + 'a;
 
-/// Judges models on a split of a dataset; networks are run on its images, those of the zoo on `device`.
+/// Judges models on a split of a dataset. Networks are run on its images, those of the zoo on
+/// `device`.
 ///
 /// # Errors
-/// When the dataset has no truth, predictions or a network do not fit it, or the caller stops; names the file.
+/// When the dataset has no truth, a model does not fit it, or the caller stops; names the file.
 pub fn assess(
     dataset: &Path,
     split: Split,

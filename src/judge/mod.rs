@@ -1,7 +1,8 @@
-//! A classifier of any framework against the Bayes limit: predictions in a file, the truth of an exported dataset, and what
-//! the difference is worth. No retraining, no link to the program that trained it.
+//! Judges a classifier of any framework against the Bayes limit, from a file of predictions and the
+//! truth of an exported dataset. No retraining, no link to the program that trained it.
 //!
-//! [`Truth::open`] → [`Predictions::read`] → [`judge`] → [`write_report`]; [`assess`] does the first three.
+//! [`Truth::open`] → [`Predictions::read`] → [`judge`] → [`write_report`]; [`assess`] does the
+//! first three.
 //!
 //! | file | what |
 //! |---|---|
@@ -90,7 +91,7 @@ pub fn judge(truth: &Truth, models: &[Predictions], seed: Seed) -> Result<Report
     judge_watched(truth, models, seed, &mut silent())
 }
 
-/// [`judge`], told how far it is.
+/// [`judge`] with progress.
 ///
 /// # Errors
 /// As [`judge`], and when the caller stops.

@@ -12,7 +12,7 @@ use crate::events::{Events, Progress, silent};
 use crate::measure::log_softmax;
 use crate::units::ClassId;
 
-/// How far stored posteriors may be from those of the stored log-likelihoods before the manifest is not believed.
+/// Largest difference between stored posteriors and those of the stored log-likelihoods.
 const SAME: f64 = 1e-4;
 /// How far a row of stored posteriors may be from adding up to 1.
 const NORMALISED: f64 = 1e-3;
@@ -23,7 +23,8 @@ const NORMALISED: f64 = 1e-3;
 pub enum PosteriorSource {
     /// Computed in float64 from `logp`, the prior and the smoothing T of the manifest.
     LogLikelihoods,
-    /// The float32 array `posterior`, normalised in float64: the manifest does not tell prior and T, or there is no `logp`.
+    /// The float32 array `posterior`, normalised in float64: the manifest does not tell prior and
+    /// T, or there is no `logp`.
     Stored,
 }
 
@@ -98,17 +99,18 @@ impl Origin {
 }
 
 impl Truth {
-    /// Reads the truth of a split from a dataset folder, or from an `.npz` alone (the manifest beside it is used where there
-    /// is one). The images are hashed but never held in memory.
+    /// Reads the truth of a split from a dataset folder, or from an `.npz` alone (with the manifest
+    /// beside it, if any). The images are hashed but never held in memory.
     ///
     /// # Errors
-    /// Names the file and the cause: arrays that are missing or disagree, labels that are no classes, a manifest that is not
-    /// JSON, whose hash is not that of the archive, or whose prior and T do not lead to the stored posteriors.
+    /// Names the file and the cause: arrays that are missing or disagree, labels that are no
+    /// classes, a manifest that is not JSON, whose hash is not that of the archive, or whose prior
+    /// and T do not lead to the stored posteriors.
     pub fn open(path: &Path, split: Split) -> Result<Self> {
         Self::open_watched(path, split, &mut silent())
     }
 
-    /// [`Self::open`], told how many bytes of the archive are hashed.
+    /// [`Self::open`] with progress in bytes hashed.
     ///
     /// # Errors
     /// As [`Self::open`], and when the caller stops.
@@ -146,7 +148,7 @@ impl Truth {
         self.labels.len()
     }
 
-    /// Whether there is no image.
+    /// Returns whether there is no image.
     pub fn is_empty(&self) -> bool {
         self.labels.is_empty()
     }

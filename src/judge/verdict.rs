@@ -31,8 +31,8 @@ pub struct Verdict {
     pub bayes_error: Estimate,
     /// Error of the Bayes decision against the drawn labels (Wilson).
     pub bayes_label_error: Estimate,
-    /// The model's error less that of the Bayes decision, both against the drawn labels, paired by image. May be negative:
-    /// the labels are noisy.
+    /// The model's error less that of the Bayes decision, both against the drawn labels, paired by
+    /// image. May be negative: the labels are noisy.
     pub label_gap: Estimate,
     /// Gaps of each class, by drawn label.
     pub per_class: Vec<ClassGap>,
@@ -88,7 +88,7 @@ pub struct WorstImage {
     pub q: Vec<f64>,
 }
 
-/// What `evaluate --json` prints of a model: nats and fractions, with 95 % intervals beside.
+/// The output of `evaluate --json` for a model: nats and fractions, and 95 % intervals.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Evaluated {
     /// Name of the model.
@@ -136,8 +136,8 @@ impl Verdict {
     /// Steps of [`Self::of`].
     pub(super) const STEPS: usize = 3 + alarms::STEPS;
 
-    /// The figures of a model's predictions. `labels` is the check of the dataset, `seed` that of the shuffles; every step is told to
-    /// `course`.
+    /// The figures of a model's predictions. `labels` is the check of the dataset, `seed` that of
+    /// the shuffles; `course` reports every step.
     ///
     /// # Errors
     /// Those of [`PerImage::extend`] and [`PerImage::measured`], and when the caller stops.
@@ -249,7 +249,7 @@ fn per_class(truth: &Truth, measured: &Measured, lost: &[f64], bootstrap: &Boots
     (0..truth.classes).map(of).collect()
 }
 
-/// What has to be said where a raised zero hides an infinite loss.
+/// The note that a raised zero hides an infinite loss.
 fn infinite(truth: &Truth, model: &Predictions) -> Option<Note> {
     let possible: Vec<usize> = model.clamped.iter().copied().filter(|&at| truth.posterior[at] > 0.0).collect();
     let mut images: Vec<usize> = possible.iter().map(|at| at / truth.classes).collect();

@@ -1,5 +1,6 @@
-//! The figures of each image: what the exact posterior and the classifier say about it. The only place where all n·K
-//! probabilities are looked at; what follows needs one row of figures per image.
+//! The figures of each image: what the exact posterior and the classifier say about it. The only
+//! place where all n·K probabilities are looked at; what follows needs one row of figures per
+//! image.
 
 use rayon::prelude::*;
 
@@ -7,8 +8,9 @@ use super::softmax::log_sum_exp;
 use crate::error::{Error, Result};
 use crate::units::ClassId;
 
-/// How far the probabilities of a row may be from adding up to 1 before it is refused. Rows stored as f32 or f16 are
-/// off by rounding and are normalised; more than this means something other than probabilities was given.
+/// How far the probabilities of a row may be from adding up to 1 before it is refused. Rows stored
+/// as f32 or f16 are off by rounding and are normalised; more than this means something other than
+/// probabilities was given.
 const NORMALISATION: f64 = 1e-3;
 
 /// Figures of single images, in the order they came; one entry per image in every field.
@@ -24,7 +26,8 @@ pub struct PerImage {
     pub cross_entropy: Vec<f64>,
     /// H(p) = −Σ_y p log p, nats.
     pub entropy: Vec<f64>,
-    /// KL(p‖q) = Σ_y p (log p − log q), nats; as summed, so that q = p can leave a rounding error below 0.
+    /// KL(p‖q) = Σ_y p (log p − log q), nats; as summed, so that q = p can leave a rounding error
+    /// below 0.
     pub kl: Vec<f64>,
     /// −log q(drawn label), nats.
     pub nll: Vec<f64>,
@@ -66,19 +69,20 @@ impl PerImage {
         self.label.len()
     }
 
-    /// Whether there is no image.
+    /// Returns whether there is no image.
     pub fn is_empty(&self) -> bool {
         self.label.is_empty()
     }
 
-    /// Adds images, so that a large test set may come in batches: exact posteriors `p` [n, K] as f32 or f64, the
-    /// classifier's `log_q` [n, K] (see [`super::log_softmax`]), drawn `labels` [n]. Rows that add up to 1 within 1e-3
-    /// are normalised to do so exactly. 0·log 0 = 0 on either side.
+    /// Adds images, so that a large test set may come in batches: exact posteriors `p` [n, K] as
+    /// f32 or f64, the classifier's `log_q` [n, K] (see [`super::log_softmax`]), drawn `labels`
+    /// [n]. Rows that add up to 1 within 1e-3 are normalised to do so exactly. 0·log 0 = 0 on
+    /// either side.
     ///
     /// # Errors
-    /// When shapes do not match; when a row holds NaN, a negative or infinite number or does not add up to 1; when
-    /// q = 0 where p > 0 or at the drawn label: the loss is infinite then, no mean exists, and the image is named. On an
-    /// error nothing is added.
+    /// When shapes do not match; when a row holds NaN, a negative or infinite number or does not
+    /// add up to 1; when q = 0 where p > 0 or at the drawn label: the loss is infinite then, no
+    /// mean exists, and the image is named. On an error nothing is added.
     pub fn extend<P: Copy + Into<f64> + Sync>(&mut self, p: &[P], log_q: &[f64], labels: &[ClassId]) -> Result<()> {
         let (n, classes) = (labels.len(), self.classes);
         if p.len() != n * classes || log_q.len() != n * classes {
@@ -111,7 +115,7 @@ impl PerImage {
         self.best.push(row.best);
     }
 
-    /// Whether the decision on image `i` is its drawn label.
+    /// Returns whether the decision on image `i` is its drawn label.
     pub fn hit(&self, i: usize) -> bool {
         self.decision[i] == self.label[i]
     }
@@ -125,7 +129,8 @@ impl PerImage {
     }
 }
 
-/// The figures of all images, or the first refusal in their order. It names the image, the first being number `first`.
+/// The figures of all images, or the first refusal in their order. It names the image, the first
+/// being number `first`.
 pub(super) fn named<T>(first: usize, rows: Vec<Result<T, String>>) -> Result<Vec<T>> {
     let named = |(i, row): (usize, Result<T, String>)| {
         row.map_err(|cause| Error::Numeric(format!("image {}: {cause}", first + i)))

@@ -1,4 +1,5 @@
-//! Images drawn from the world, and how exactly it answers: round trips and posteriors under a tiny perturbation.
+//! Images drawn from the world, and its numerical exactness: round trips, and posteriors under a
+//! tiny perturbation.
 
 use burn::tensor::Device;
 use rand_distr::{Distribution, StandardNormal};
@@ -22,7 +23,8 @@ use crate::units::{ClassId, Seed, Smoothing};
 const PIECE: usize = 256;
 /// Held-out images that are sent through the world and back, and whose posteriors are perturbed.
 const CHECKED: usize = 64;
-/// Floating-point operations in 64 bits on a CPU that a figure may cost: some minutes. Of large worlds fewer images are perturbed.
+/// Most floating-point operations in 64 bits on a CPU for one figure: some minutes. Of large worlds
+/// fewer images are perturbed.
 const MOST_FLOP: f64 = 2e12;
 /// Standard deviation of the perturbation in 8-bit levels. The paper does not give its own.
 pub const DELTA_LEVELS: f64 = 0.01;
@@ -46,10 +48,11 @@ pub struct RoundTrip {
     pub mean_levels: Estimate,
 }
 
-/// Posteriors under a tiny perturbation (BLC table 3), in 64 bits on the CPU: what 32 bits add would hide it.
+/// Posteriors under a tiny perturbation (BLC table 3), in 64 bits on the CPU: what 32 bits add
+/// would hide it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Perturbed {
-    /// Mean KL(p(y|x) ‖ p(y|x + δ)) and kin.
+    /// Mean KL(p(y|x) ‖ p(y|x + δ)) and related figures.
     #[serde(flatten)]
     pub stability: Stability,
     /// Standard deviation of δ, every value its own, in 8-bit levels.
@@ -118,7 +121,7 @@ pub fn exactness(
     Ok(found)
 }
 
-/// So many images, spread over all.
+/// `n` images, spread evenly over the set.
 fn spread(set: &Dataset, n: usize) -> Result<Dataset> {
     set.subset((0..n).map(|i| i * set.len() / n))
 }

@@ -1,9 +1,11 @@
-//! An oracle beside the real images it was trained on (BLC §2.3, App. A; docs/validation.md): do its images look like them,
-//! does it know all of them, or only repeats them? None of this says anything about its posteriors, which are exact for the world the
-//! oracle is; it says whether that world resembles nature.
+//! Compares an oracle with the real images it was trained on (BLC §2.3, App. A;
+//! docs/validation.md): do its images look like them, does it cover all of them, does it only
+//! repeat them? Its posteriors are exact for its own world in any case; this says whether that
+//! world resembles nature.
 //!
-//! Every figure of generated images stands beside the same figure of held-out real images, which is what a perfect generator would
-//! get. [`validate`] draws, embeds and measures; what took long is kept in the folder, so that a stopped validation goes on.
+//! Every figure of generated images stands beside the same figure of held-out real images, which is
+//! what a perfect generator would get. [`validate`] draws, embeds and measures; slow results are
+//! kept in the folder, so a stopped validation can continue.
 //!
 //! | file | what |
 //! |---|---|
@@ -81,12 +83,13 @@ pub struct Validation {
     pub fidelity: Option<Fidelity>,
 }
 
-/// Validates an opened oracle on `device`. With a `folder`, drawn images, the trained feature net and features are kept there as they come,
-/// and a validation that was stopped goes on with them; the report is [`write_report`]'s.
+/// Validates an opened oracle on `device`. With a `folder`, drawn images, the feature net and
+/// features are kept there, and a stopped validation continues with them. [`write_report`] writes
+/// the report.
 ///
 /// # Errors
-/// When the spec cannot be carried out, the corpus does not fit the oracle, the folder holds another validation or another process
-/// works in it, the device or the disk fails, or the caller stops.
+/// When the spec is invalid, the corpus does not fit the oracle, the folder holds another
+/// validation or is locked by another process, the device or the disk fails, or the caller stops.
 pub fn validate(
     world: &World,
     info: &OracleInfo,

@@ -1,5 +1,5 @@
-//! The real images of a validation: those the oracle was trained on, where they can be told, and held-out ones. Image files larger than the
-//! world's images are scaled down as they are read.
+//! The real images of a validation: those the oracle was trained on, where they are known, and
+//! held-out ones. Image files larger than the world's images are scaled down while they are read.
 
 use rand::seq::SliceRandom;
 use serde::Serialize;
@@ -24,7 +24,8 @@ pub struct Corpus {
     pub train: usize,
     /// Held-out images: those the oracle never saw, where that is known.
     pub held_out: usize,
-    /// Whether the training images are, bit for bit, those the oracle was trained on; `None` where its record does not say.
+    /// Whether the training images are, bit for bit, those the oracle was trained on; `None` where
+    /// its record does not say.
     pub of_the_oracle: Option<bool>,
     /// What was done to get them.
     pub notes: Vec<String>,
@@ -45,9 +46,9 @@ impl Corpus {
 pub struct Real {
     /// What the oracle was trained on, or stands for it.
     pub train: Dataset,
-    /// What it was not trained on.
+    /// Images it was not trained on.
     pub held_out: Dataset,
-    /// What is to be said about them.
+    /// What they are.
     pub corpus: Corpus,
 }
 
@@ -101,7 +102,8 @@ impl Real {
     }
 }
 
-/// The training part as the oracle's record describes it; as it is where there is no record, or another corpus was given.
+/// The training part as the oracle's record describes it; unchanged without a record, or for
+/// another corpus.
 fn trained_on(work: &Work<'_>, notes: &mut Vec<String>) -> Result<(Dataset, Option<bool>)> {
     let path = &work.spec.data;
     if let Some(record) = &work.info.training
@@ -114,7 +116,8 @@ fn trained_on(work: &Work<'_>, notes: &mut Vec<String>) -> Result<(Dataset, Opti
     Ok((images, work.info.training.as_ref().map(|_| false)))
 }
 
-/// Images with the classes of the world, in its shape. Classes find each other by their names; by numbers only where no name is in common.
+/// Images in the world's shape with its classes. Classes are matched by name; by number only where
+/// no name is in common.
 fn fitted(world: &World, images: Dataset, notes: &mut Vec<String>) -> Result<Dataset> {
     let names = world.class_names();
     if images.labels.is_none() || images.class_names == names {
@@ -149,7 +152,8 @@ fn by_name(images: &Dataset, (names, common): (&[String], &[usize]), notes: &mut
     Ok(images.of_classes(&found)?.renumbered(common, names))
 }
 
-/// The number of each class of the images among `names`, none of which they have: what it is called, or in order where there are as many.
+/// The number of each class of the images among `names`, which have no name in common: the number
+/// it is called by, or its order where there are as many.
 fn by_number(images: &Dataset, names: &[String], notes: &mut Vec<String>) -> Result<Vec<usize>> {
     let theirs = &images.class_names;
     let in_order = || (theirs.len() == names.len()).then(|| (0..names.len()).collect());

@@ -5,7 +5,7 @@ use crate::figure::{Table, Value};
 use crate::measure::fidelity::{Beside, InceptionScore};
 use crate::measure::{Estimate, Interval, Z95};
 
-/// Fidelity, likelihood and exactness, classes, and nearest pairs, as far as there is something in them.
+/// Fidelity, likelihood and exactness, classes, and nearest pairs; without those that are empty.
 pub fn tables(validation: &Validation) -> Vec<Table> {
     let mut tables = vec![exactness(validation)];
     if let Some(fidelity) = &validation.fidelity {

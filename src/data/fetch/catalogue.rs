@@ -1,8 +1,9 @@
 //! The corpora that can be fetched, as data: where each file lies, how long it is, and its SHA-256.
 //!
-//! Sizes and SHA-256 are those that TensorFlow Datasets publishes (`tensorflow_datasets/url_checksums`). All sizes but EMNIST's are also
-//! those of the git-annex keys of `datasets-mila`, whose MD5 are torchvision's; EMNIST's sum also stands in other public code. The label
-//! files of MNIST and Fashion-MNIST were hashed again from copies, and agree.
+//! Sizes and SHA-256 are published by TensorFlow Datasets (`tensorflow_datasets/url_checksums`).
+//! Except for EMNIST, the git-annex keys of `datasets-mila` state the same sizes, and their MD5 are
+//! torchvision's. EMNIST's sum also stands in other public code. The label files of MNIST and
+//! Fashion-MNIST were hashed again from copies and agree.
 
 /// A corpus that can be fetched by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,7 +34,8 @@ impl Corpus {
         self.files.iter().map(|file| file.bytes).sum()
     }
 
-    /// Whether a name, in upper or lower case, with `-`, `_` or blanks or none, means this corpus.
+    /// Returns whether a name, in upper or lower case, with `-`, `_` or blanks or none, means this
+    /// corpus.
     pub fn answers_to(&self, name: &str) -> bool {
         let plain = |text: &str| -> String {
             text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()

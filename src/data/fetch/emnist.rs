@@ -1,7 +1,8 @@
-//! EMNIST (Cohen, Afshar, Tapson & van Schaik 2017, arXiv:1702.05373): one zip of gzipped IDX files for six splits.
+//! EMNIST (Cohen, Afshar, Tapson & van Schaik 2017, arXiv:1702.05373): one zip of gzipped IDX files
+//! for six splits.
 //!
-//! Its images are stored column by column, so that readers of MNIST see them mirrored at the diagonal; they are written upright here.
-//! Labels of the split `letters` count from 1; they are written from 0.
+//! Its images are stored column by column, so readers of MNIST see them transposed; they are
+//! written upright here. Labels of the split `letters` count from 1; they are written from 0.
 
 use std::borrow::Cow;
 use std::io::{BufReader, Read, Write};
@@ -18,7 +19,7 @@ use crate::data::write_whole;
 use crate::error::{Error, Result};
 use crate::events::Events;
 
-/// Images between two looks at whether to stop.
+/// Images between two checks for cancellation.
 const EVERY: u64 = 1000;
 /// Largest image that is read, in pixels; EMNIST's have 784.
 const MAX_PIXELS: usize = 1 << 20;

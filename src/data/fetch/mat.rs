@@ -1,5 +1,6 @@
-//! As much of MATLAB's MAT-file format, version 5, as numeric arrays need (MathWorks, *MAT-File Format*, chapter 1): little-endian
-//! files, compressed or not. Values are streamed; memory holds one array's description.
+//! The part of MATLAB's MAT-file format, version 5, that numeric arrays need (MathWorks, *MAT-File
+//! Format*, chapter 1): little-endian files, compressed or not. Values are streamed; memory holds
+//! one array's description.
 
 use std::io::{self, Read};
 
@@ -96,7 +97,7 @@ impl Matrix<'_> {
         self.dims.iter().try_fold(1usize, |all, &dim| all.checked_mul(dim))
     }
 
-    /// Whether the values are bytes 0..=255, one each.
+    /// Returns whether the values are bytes 0..=255, one each.
     pub fn is_bytes(&self) -> bool {
         self.kind == UINT8 && self.len().map(|len| len as u64) == Some(self.values.limit())
     }

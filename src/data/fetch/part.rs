@@ -1,5 +1,6 @@
-//! A download that is not yet whole: `NAME.part`, kept for resuming, and the hash of what it holds so far. No [`Store`](crate::data::Store):
-//! the bytes come in order, and a mirror is asked for the rest by their number.
+//! An unfinished download `NAME.part`, kept for resuming, and the hash of its bytes. It is no
+//! [`Store`](crate::data::Store): bytes come in order, and a mirror is asked for the rest by
+//! offset.
 
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
@@ -20,7 +21,8 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// Opens or creates the part of `target`. `watch` hears how many bytes of what is there were read, and may stop that.
+    /// Opens or creates the part of `target`. `watch` gets the number of existing bytes read so
+    /// far, and may stop.
     ///
     /// # Errors
     /// The system's, and `watch`'s.

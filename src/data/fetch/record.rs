@@ -1,4 +1,5 @@
-//! `fetched.json`: what belongs to a fetched corpus. It is written last, so where it is, the corpus was whole.
+//! `fetched.json`: the files of a fetched corpus. It is written last, so a folder with it was
+//! complete.
 
 use std::path::{Path, PathBuf};
 
@@ -44,7 +45,8 @@ impl Record {
         }
     }
 
-    /// The record of a folder whose files are all there and right; `None` where something is missing or damaged.
+    /// Returns the record of a folder whose files are all there and right; `None` where one is
+    /// missing or damaged.
     ///
     /// # Errors
     /// When the folder holds something that was not fetched; [`Error::Cancelled`].

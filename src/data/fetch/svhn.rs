@@ -1,5 +1,5 @@
-//! SVHN's cropped digits (Netzer et al. 2011): `X` uint8 [32, 32, 3, N] and `y` [N, 1] of a MATLAB file, as an npz of `x` [N, 3, 32, 32]
-//! and `y` [N]. Images go one by one from file to file.
+//! Converts SVHN's cropped digits (Netzer et al. 2011): `X` uint8 [32, 32, 3, N] and `y` [N, 1] of
+//! a MATLAB file become `x` [N, 3, 32, 32] and `y` [N] of an npz, one image at a time.
 //!
 //! The digit 0 has label 10 there, and gets label 0, as everywhere else.
 
@@ -17,7 +17,7 @@ use crate::data::write::{Present, place_file};
 use crate::error::{Error, Result};
 use crate::events::Events;
 
-/// Images between two looks at whether to stop.
+/// Images between two checks for cancellation.
 const EVERY: usize = 1000;
 
 /// What ends the reading of the MATLAB file.
@@ -70,7 +70,7 @@ pub(super) fn convert(from: &Path, to: &Path, events: &mut dyn Events<FetchEvent
     })
 }
 
-/// Writes array `x`; how many images there were.
+/// Writes array `x`. Returns the number of images.
 fn write_images(
     mut matrix: Matrix<'_>,
     zip: &mut Zip<'_, '_>,

@@ -1,5 +1,5 @@
-//! From downloads to a folder that the readers open. Everything is written beside the downloads first and appears under its name
-//! when it is complete.
+//! Unpacks downloads into a folder that the readers open. Everything is written beside the
+//! downloads first and renamed when it is complete.
 
 use std::fs;
 use std::io::{self, BufReader, Read, Write};
@@ -14,7 +14,7 @@ use crate::data::{names, write_atomically, write_whole};
 use crate::error::{Error, Result};
 use crate::events::Events;
 
-/// Bytes copied between two looks at whether to stop.
+/// Bytes copied between two checks for cancellation.
 const CHUNK: u64 = 1 << 20;
 
 /// Unpacks a corpus into `folder`.
@@ -87,7 +87,8 @@ fn entries(staging: &Path, events: &mut dyn Events<FetchEvent>) -> Result<Vec<En
     Ok(found)
 }
 
-/// Gives the complete folder its name; where an old one is to be mended, its files are replaced one by one.
+/// Renames the complete folder; where an old one is to be repaired, its files are replaced one by
+/// one.
 fn place(staging: &Path, folder: &Path) -> Result<()> {
     // Only an empty one goes.
     let _ = fs::remove_dir(folder);
@@ -101,7 +102,8 @@ fn place(staging: &Path, folder: &Path) -> Result<()> {
     fs::remove_dir(staging).map_err(|e| Error::io(staging, e))
 }
 
-/// Takes the files of these names out of a gzipped tar archive, wherever in it they lie. No path of the archive is ever written to.
+/// Extracts the files of these names from a gzipped tar archive, in whatever folder. No path of the
+/// archive is written to.
 fn untar(archive: &Path, members: &[&str], staging: &Path, events: &mut dyn Events<FetchEvent>) -> Result<()> {
     let damaged = |e: io::Error| Error::file(archive, format!("is no whole archive (.tar.gz): {e}"));
     let file = open_regular(archive).map_err(|e| Error::io(archive, e))?;
@@ -129,7 +131,7 @@ fn untar(archive: &Path, members: &[&str], staging: &Path, events: &mut dyn Even
     }
 }
 
-/// Copies to the end; `paths`: what is read and what is written, for messages.
+/// Copies to the end; `paths` are source and target, for messages.
 fn copy(
     from: &mut dyn Read,
     to: &mut dyn Write,

@@ -1,5 +1,6 @@
-//! Batches of images as Python pickles them: the dictionaries of CIFAR and downsampled ImageNet, with lists, texts, whole numbers and
-//! NumPy arrays, in protocols 2 to 5. The bytes of arrays stay in the file; where they lie is remembered.
+//! Pickled batches of images: the dictionaries of CIFAR and downsampled ImageNet, with lists,
+//! texts, whole numbers and NumPy arrays, in protocols 2 to 5. The bytes of arrays stay in the
+//! file; their offsets are kept.
 
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
@@ -182,7 +183,8 @@ impl Batch {
     /// Reads the structure of a pickled dictionary.
     ///
     /// # Errors
-    /// Names the file and what is wrong: cut short, no pickle of protocol 2 to 5, the code that it wants to run.
+    /// Names the file and what is wrong: cut short, no pickle of protocol 2 to 5, the code that it
+    /// wants to run.
     pub fn open(path: &Path) -> Result<Self> {
         let bad = |cause: String| Error::file(path, cause);
         if !is_pickle(&head(path, 2)?) {
@@ -203,7 +205,7 @@ impl Batch {
         pairs.iter().rfind(|(key, _)| named(*key)).map(|(_, value)| &self.objects[*value])
     }
 
-    /// Whether there is something of that name.
+    /// Returns whether there is something of that name.
     pub fn holds(&self, name: &str) -> bool {
         self.entry(name).is_some()
     }

@@ -1,8 +1,9 @@
 //! Does a classifier know the posteriors?
 //!
-//! What is compared is the log-odds of an image's two most probable classes, on images where the second has at least 1 %:
-//! where one class is all but certain, honest classifiers agree with the world to any number of digits. Images whose
-//! log-odds are the same count once, so that one constant that is right is one agreement.
+//! Compares the log-odds of an image's two most probable classes, on images where the second has at
+//! least 1 %: where one class is all but certain, honest classifiers agree with the world to any
+//! number of digits. Images with the same log-odds count once, so a correct constant is one
+//! agreement.
 //!
 //! * **Nearly all**: the median |Δ log-odds| is at most 1e-3. That is a KL of about Δ²·p(1−p)/2 < 1e-7 nats. A correctly
 //!   specified model of d parameters that was fitted to N labels has a KL of d/2N at best (Akaike 1974): even with d = 3 it
@@ -18,11 +19,12 @@ use serde::{Deserialize, Serialize};
 
 use super::hits::upper_tail;
 
-/// An error of the log-odds that nobody reaches by learning.
+/// An error of the log-odds that cannot be reached by learning.
 const KNOWN: f64 = 1e-3;
 /// The error that float32 leaves of a number that was copied.
 const COPIED: f64 = 1e-5;
-/// Largest share of the errors within [`KNOWN`] that may lie within [`COPIED`] by chance: 1 % of a flat density, times 4.
+/// Largest share of the errors within [`KNOWN`] that may lie within [`COPIED`] by chance: 1 % of a
+/// flat density, times 4.
 const BY_CHANCE: f64 = 0.04;
 /// Smallest probability of the second class of an image that tells something.
 const TELLING: f64 = 0.01;
@@ -45,7 +47,7 @@ pub struct Copied {
 }
 
 impl Copied {
-    /// Whether nearly all posteriors are known.
+    /// Returns whether nearly all posteriors are known.
     pub(super) fn nearly_all(&self) -> bool {
         self.telling >= FEWEST && self.median.is_some_and(|median| median <= KNOWN)
     }

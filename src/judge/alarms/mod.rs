@@ -1,7 +1,8 @@
 //! Alarms: figures that no honest classifier of these images has.
 //!
-//! Given the images alone, labels are independent draws from their exact posteriors. That makes the chance of every result on
-//! the drawn labels computable, which no benchmark of real data can do.
+//! Given the images alone, labels are independent draws from their exact posteriors. So the
+//! probability of every result on the drawn labels can be computed, which no benchmark of real data
+//! allows.
 //!
 //! | file | question | p-value |
 //! |---|---|---|
@@ -11,10 +12,10 @@
 //! | `order` | rows of other images? | permutation test |
 //! | `classes`, `assignment` | columns of other classes? | gain on held-out images |
 //!
-//! Five tests share [`FALSE_ALARM`] by Bonferroni: an honest model raises any of these alarms with a probability of at most
-//! 1e-4 (of those with a p-value; the threshold of `copied` is far beyond what can be learned, see there). Before the tests
-//! of drawn labels the labels themselves are tested against the posteriors: where they are not drawn from them, no result on
-//! them means anything, and that is said instead.
+//! Five tests share [`FALSE_ALARM`] by Bonferroni: an honest model raises any of these alarms with
+//! a probability of at most 1e-4 (of those with a p-value; the threshold of `copied` is far beyond
+//! what can be learned). The labels themselves are tested against the posteriors first: where they
+//! are not drawn from them, no result on them means anything, and the alarm says that instead.
 
 use serde::{Deserialize, Serialize};
 
@@ -71,13 +72,14 @@ pub enum AlarmKind {
 pub struct Alarm {
     /// What it is about.
     pub kind: AlarmKind,
-    /// Probability of such a result, or a more extreme one, of an honest model; absent where a threshold decides.
+    /// Probability of such a result, or a more extreme one, of an honest model; absent where a
+    /// threshold decides.
     pub p_value: Option<f64>,
     /// What was found, and what may explain it.
     pub message: String,
 }
 
-/// Hits of the drawn labels beside what they can be.
+/// Hits of the drawn labels and their possible number.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Hits {
     /// Images whose decision is the drawn label.
@@ -93,8 +95,8 @@ pub struct Hits {
 /// Whether the drawn labels of a dataset fit its posteriors.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct LabelCheck {
-    /// Bound of the probability of labels this far from the posteriors on either side, by hits of the Bayes decision and by
-    /// log p(label); four tails, Bonferroni.
+    /// Bound of the probability of labels this far from the posteriors on either side, by hits of
+    /// the Bayes decision and by log p(label); four tails, Bonferroni.
     pub p_value: f64,
     /// Mean log p(label), nats.
     pub drawn: f64,
@@ -137,7 +139,8 @@ impl LabelCheck {
         Self { p_value: (4.0 * least).min(1.0), drawn: above.drawn, expected: above.expected }
     }
 
-    /// Whether labels this far from the posteriors occur more often than once in 10,000 datasets.
+    /// Returns whether labels this far from the posteriors occur more often than once in 10,000
+    /// datasets.
     pub fn fits(&self) -> bool {
         self.p_value > FALSE_ALARM
     }
@@ -146,7 +149,8 @@ impl LabelCheck {
 /// Steps of [`examine`].
 pub(super) const STEPS: usize = 3 + order::STEPS;
 
-/// Runs all tests of a model with log-probabilities `log_q` [n, K] (finite, rows normalised), each a step of `course`.
+/// Runs all tests of a model with log-probabilities `log_q` [n, K] (finite, rows normalised), each
+/// a step of `course`.
 ///
 /// # Errors
 /// When the caller stops.

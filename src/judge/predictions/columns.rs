@@ -3,7 +3,7 @@
 use super::{ID_NAMES, Note, Raw, listed};
 use crate::judge::Truth;
 
-/// What may stand before a class in the name of a column; of several complete sets the first is taken, so that logits go
+/// Prefixes of a class in the name of a column. The first complete set is taken, so logits go
 /// before probabilities.
 const PREFIXES: [&str; 17] = [
     "",

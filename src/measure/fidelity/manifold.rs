@@ -1,13 +1,14 @@
-//! Precision and recall (Kynkäänniemi et al. 2019), density and coverage (Naeem et al. 2020): whether generated images
-//! lie among the real ones, and real ones among the generated, by balls that reach to an image's k-th neighbour in its
-//! own set.
+//! Precision and recall (Kynkäänniemi et al. 2019), density and coverage (Naeem et al. 2020):
+//! whether generated images lie among the real ones, and real ones among the generated, by balls
+//! that reach to an image's k-th neighbour in its own set.
 //!
-//! Balls are closed (≤), as in both papers; the `prdc` package has <. They differ where distances tie: with copies,
-//! which here lie on the same side as what they copy. Memory is O(n k).
+//! Balls are closed (≤), as in both papers; the `prdc` package has <. They differ where distances
+//! tie: with copies, which here lie on the same side as what they copy. Memory is O(n k).
 //!
-//! None of the four is 1, or any other fixed number, for a perfect generator: precision and recall depend on n, k and
-//! d; expected coverage of equal distributions is given by [`expected_coverage`]. So each is read beside the same
-//! figure of held-out real images in the place of the generated ([`manifolds_beside`]), in equal numbers.
+//! None of the four is 1, or any other fixed number, for a perfect generator: precision and recall
+//! depend on n, k and d; expected coverage of equal distributions is given by
+//! [`expected_coverage`]. So each is read beside the same figure of held-out real images in the
+//! place of the generated ([`manifolds_beside`]), in equal numbers.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -31,15 +32,17 @@ pub const K_COVERAGE: usize = 5;
 /// The four figures at one k.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Manifold {
-    /// Share of generated images that lie in some real image's ball. Wilson's interval, given the real images.
+    /// Share of generated images that lie in some real image's ball. Wilson's interval, given the
+    /// real images.
     pub precision: Estimate,
-    /// Share of real images that lie in some generated image's ball. Wilson's interval, given the generated images.
+    /// Share of real images that lie in some generated image's ball. Wilson's interval, given the
+    /// generated images.
     pub recall: Estimate,
-    /// Mean number of real balls around a generated image, over k: about 1 for equal distributions, unbounded.
-    /// Bootstrap (BCa) over generated images, given the real ones.
+    /// Mean number of real balls around a generated image, over k: about 1 for equal distributions,
+    /// unbounded. Bootstrap (BCa) over generated images, given the real ones.
     pub density: Estimate,
-    /// Share of real images whose ball holds a generated image. Wilson's interval; real images also make each other's
-    /// balls, so that it is approximate.
+    /// Share of real images whose ball holds a generated image. Wilson's interval; real images also
+    /// make each other's balls, so that it is approximate.
     pub coverage: Estimate,
     /// Neighbours that balls reach to.
     pub k: usize,
@@ -47,7 +50,7 @@ pub struct Manifold {
     pub n: [usize; 2],
 }
 
-/// What is known of one real image.
+/// One real image.
 #[derive(Clone, Copy)]
 struct Seen {
     /// Whether its ball holds a generated image.
@@ -105,8 +108,9 @@ fn density(balls: &[u32], k: usize, bootstrap: &Bootstrap) -> Estimate {
     bca(value, &mut replicates, acceleration(balls.iter().map(|&b| f64::from(b))))
 }
 
-/// Expected coverage where generated and real images have the same distribution, whatever it is and in any dimension,
-/// without ties (Naeem et al. 2020, lemma 2, here for sets of different size): 1 − Π_{i=1..k} (n − i) / (n + m − i).
+/// Expected coverage where generated and real images have the same distribution, whatever it is and
+/// in any dimension, without ties (Naeem et al. 2020, lemma 2, here for sets of different size): 1
+/// − Π_{i=1..k} (n − i) / (n + m − i).
 pub fn expected_coverage(real: usize, generated: usize, k: usize) -> f64 {
     let (n, m) = (real as f64, generated as f64);
     1.0 - (1..=k).map(|i| (n - i as f64) / (n + m - i as f64)).product::<f64>()
@@ -121,8 +125,8 @@ pub struct Beside<T> {
     pub held_out: T,
 }
 
-/// [`manifold`] of generated images against `train`, and of `held_out` real images against the same, both in the number
-/// of the smaller set: the larger is thinned at random.
+/// [`manifold`] of generated images against `train`, and of `held_out` real images against the
+/// same, both in the number of the smaller set: the larger is thinned at random.
 ///
 /// # Errors
 /// Those of [`manifold`].
@@ -142,7 +146,8 @@ pub fn manifolds_beside<A: Real, B: Real, C: Real>(
     })
 }
 
-/// `n` of the images, drawn without replacement, in their order, [n, D]: the same of sets of the same size, whatever D.
+/// `n` of the images, drawn without replacement, in their order, [n, D]: the same of sets of the
+/// same size, whatever D.
 pub fn thinned<T: Real>(features: &Features<'_, T>, n: usize, seed: Seed) -> Vec<T> {
     let mut kept = sample(&mut seed.split("thinned to equal numbers").rng(0), features.n(), n).into_vec();
     kept.sort_unstable();
@@ -161,8 +166,8 @@ mod tests {
 
     #[test]
     fn a_line_by_hand() {
-        // Real 0, 1, 3: radii 1, 1, 2; generated 1.5, 5, 9: radii 3.5, 3.5, 4. 1.5 lies in the balls of 1 and 3, 5 in
-        // that of 3 (its rim), 9 in none.
+        // Real 0, 1, 3: radii 1, 1, 2; generated 1.5, 5, 9: radii 3.5, 3.5, 4. 1.5 lies in the
+        // balls of 1 and 3, 5 in that of 3 (its rim), 9 in none.
         let found = of(&[0.0, 1.0, 3.0], &[1.5, 5.0, 9.0], 1, 1);
         assert!((found.precision.value - 2.0 / 3.0).abs() < 1e-15);
         assert!((found.density.value - 1.0).abs() < 1e-15);
@@ -209,7 +214,8 @@ mod tests {
 
     #[test]
     fn copies_are_inside_the_balls_that_reach_them() {
-        // Every ball ends at a training image exactly: < instead of ≤ would lose a fifth of the density.
+        // Every ball ends at a training image exactly: < instead of ≤ would lose a fifth of the
+        // density.
         let train = normal(Seed(3), 200 * 6);
         let copied = of(&train, &train, 6, 4);
         assert_eq!([copied.precision.value, copied.recall.value, copied.coverage.value], [1.0; 3]);

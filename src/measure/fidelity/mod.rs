@@ -1,6 +1,6 @@
-//! Whether an oracle's images are like the real ones (BLC §2.3 and App. A; docs/validation.md): features of both in, numbers
-//! with intervals out. None of these figures says anything about the posterior; they say whether the world resembles
-//! nature.
+//! Whether an oracle's images are like the real ones (BLC §2.3 and App. A; docs/validation.md):
+//! features of both in, numbers with intervals out. None of these figures says anything about the
+//! posterior; they say whether the world resembles nature.
 //!
 //! | file | figure | after |
 //! |---|---|---|
@@ -16,8 +16,9 @@
 //! | `features`, `pairs`, `neighbours`, `ratio` | checked features, all distances, nearest neighbours, ratios | |
 //!
 //! **Baselines.** Most of these figures have no fixed value for a perfect generator: FID is above 0 and precision below
-//! 1 at any finite n, and a neighbour within distance 10 means nothing by itself. So each can be had of held-out real
-//! images in the place of the generated ones ([`Beside`]), and the two are read together.
+//! 1 at any finite n, and a neighbour within distance 10 means nothing by itself. So each can be
+//! had of held-out real images in the place of the generated ones ([`Beside`]), and the two are
+//! read together.
 //!
 //! **Intervals** are over draws of the images named with each; the networks that made the features are taken as they
 //! are. Features are f32 or f64, all sums f64; no table of all pairs is kept.

@@ -1,5 +1,6 @@
-//! Posterior stability: how far a world's posterior moves under a tiny perturbation of the image, mean KL(p(y|x) ‖
-//! p(y|x + δ)) in nats (BLC table 3: 1.51e-9 on AFHQ; the paper does not give δ: state it beside the number).
+//! Posterior stability: how far a world's posterior moves under a tiny perturbation of the image,
+//! mean KL(p(y|x) ‖ p(y|x + δ)) in nats (BLC table 3: 1.51e-9 on AFHQ; the paper does not give δ:
+//! state it beside the number).
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -25,14 +26,15 @@ pub struct Stability {
     pub n: usize,
 }
 
-/// Stability from log-posteriors [n, K] in f64, natural logarithm, of the images and of the perturbed images.
-/// Logarithms, since a flow's posterior of an unlikely class is 1e-300 and less. Rows are normalised; each class adds p
-/// (e^u − 1 − u) ≥ 0 with u = log q − log p, which sums to the KL and cancels nothing: 1e-20 nats are resolved where
-/// the log-posteriors are. (Posteriors stored as f32 are off by 6e-8 each, which makes a KL of about 1e-15.)
+/// Stability from log-posteriors [n, K] in f64, natural logarithm, of the images and of the
+/// perturbed images. Logarithms, since a flow's posterior of an unlikely class is 1e-300 and less.
+/// Rows are normalised; each class adds p (e^u − 1 − u) ≥ 0 with u = log q − log p, which sums to
+/// the KL and cancels nothing: 1e-20 nats are resolved where the log-posteriors are. (Posteriors
+/// stored as f32 are off by 6e-8 each, which makes a KL of about 1e-15.)
 ///
 /// # Errors
-/// When shapes do not match or there is no image; when a row is no distribution, or excludes after the perturbation
-/// what was possible before (the KL is infinite), with the image.
+/// When shapes do not match or there is no image; when a row is no distribution, or excludes after
+/// the perturbation what was possible before (the KL is infinite), with the image.
 pub fn posterior_stability(log_p: &[f64], log_q: &[f64], classes: usize, bootstrap: &Bootstrap) -> Result<Stability> {
     if classes == 0 || log_p.is_empty() || !log_p.len().is_multiple_of(classes) || log_p.len() != log_q.len() {
         let (p, q) = (log_p.len(), log_q.len());
@@ -77,7 +79,8 @@ fn normaliser(row: &[f64]) -> Result<f64, String> {
 
 /// e^u − 1 − u.
 fn excess(u: f64) -> f64 {
-    // The series is good to 1e-17 there, where the difference has lost as many digits as u has zeros.
+    // The series is good to 1e-17 there, where the difference has lost as many digits as u has
+    // zeros.
     if u.abs() < 1e-3 { u * u * (0.5 + u * (1.0 / 6.0 + u * (1.0 / 24.0 + u / 120.0))) } else { u.exp_m1() - u }
 }
 

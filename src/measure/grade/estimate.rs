@@ -143,10 +143,10 @@ impl std::fmt::Display for Chosen {
 pub struct Graded {
     /// Who made it.
     pub estimator: Estimator,
-    /// What it says the Bayes error is; see [`Estimator::bias`].
+    /// Its estimate of the Bayes error; see [`Estimator::bias`].
     pub estimate: f64,
-    /// 95 % interval of the estimate's mean over draws, where its terms are independent images; `None` for estimates
-    /// made from neighbours, whose spread comes from other seeds.
+    /// 95 % interval of the estimate's mean over draws, where its terms are independent images;
+    /// `None` for estimates made from neighbours, whose spread comes from other seeds.
     pub interval: Option<Interval>,
     /// Lower bound of the Bayes error for infinitely many samples, where there is one.
     pub lower: Option<f64>,
@@ -154,7 +154,7 @@ pub struct Graded {
     pub upper: Option<f64>,
     /// Samples.
     pub n: usize,
-    /// What it chose by itself.
+    /// The number it chose by its own rule.
     pub chosen: Option<Chosen>,
 }
 

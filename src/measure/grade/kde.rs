@@ -1,8 +1,9 @@
-//! Kernel densities, leave-one-out (Fukunaga & Hummels 1987), their bandwidth by likelihood (Duin 1976).
+//! Kernel densities, leave-one-out (Fukunaga & Hummels 1987), their bandwidth by likelihood (Duin
+//! 1976).
 //!
-//! p̂(x|y) is the mean over the samples of class y of a Gaussian product kernel with one bandwidth h for all features
-//! and classes, x itself left out; π̂ is the class frequency. All in log space: in D = 3,072 the densities themselves
-//! are below any f64.
+//! p̂(x|y) is the mean over the samples of class y of a Gaussian product kernel with one bandwidth
+//! h for all features and classes, x itself left out; π̂ is the class frequency. All in log space:
+//! in D = 3,072 the densities themselves are below any f64.
 
 use rayon::prelude::*;
 
@@ -23,21 +24,23 @@ const RESOLUTION: f64 = 1e-3;
 /// (√5 − 1) / 2.
 const GOLDEN: f64 = 0.618_033_988_749_894_9;
 
-/// Kernels smaller than the largest by more than this many nats (4e-18) are beyond an f64's last digit.
+/// Kernels smaller than the largest by more than this many nats (4e-18) are beyond an f64's last
+/// digit.
 const NEGLIGIBLE: f64 = 40.0;
 
-/// Two estimates from one density: [`Estimator::KdePlugIn`], 1 − mean max_y p̂(y|x), and [`Estimator::KdeError`], the
-/// share of samples whose argmax_y p̂(y|x) is not their label (its `upper` bound, too).
+/// Two estimates from one density: [`Estimator::KdePlugIn`], 1 − mean max_y p̂(y|x), and
+/// [`Estimator::KdeError`], the share of samples whose argmax_y p̂(y|x) is not their label (its
+/// `upper` bound, too).
 ///
-/// The bandwidth maximises the leave-one-out likelihood Σ log p̂(x_i|y_i) of at most 2,000 samples, all classes in
-/// proportion, under the densities of all samples: it fits densities, not errors.
+/// The bandwidth maximises the leave-one-out likelihood Σ log p̂(x_i|y_i) of at most 2,000 samples,
+/// all classes in proportion, under the densities of all samples: it fits densities, not errors.
 ///
 /// # Errors
-/// When a class has one sample, which left out leaves none; when every sample has an exact duplicate in its class, for
-/// which the best bandwidth is 0.
+/// When a class has one sample, which left out leaves none; when every sample has an exact
+/// duplicate in its class, for which the best bandwidth is 0.
 pub fn kde(geometry: &Geometry<'_>) -> Result<[Graded; 2]> {
-    let sample = geometry.sample();
-    if let Some(class) = sample.counts().iter().position(|&count| count < 2) {
+    let sample = &geometry.sample;
+    if let Some(class) = sample.counts.iter().position(|&count| count < 2) {
         return Err(Error::input(format!(
             "class {class} has one sample: a density without it needs another; draw more samples"
         )));
@@ -55,25 +58,26 @@ pub fn kde(geometry: &Geometry<'_>) -> Result<[Graded; 2]> {
 
 /// max_y p̂(y|x_i) and whether it is that of the label; `precision` is 1 / 2h².
 fn posterior(geometry: &Geometry<'_>, i: usize, precision: f64) -> (f64, bool) {
-    let sample = geometry.sample();
+    let sample = &geometry.sample;
     let row = geometry.squared(i);
-    let others = || row.iter().zip(sample.labels()).enumerate().filter(|&(j, _)| j != i).map(|(_, pair)| pair);
+    let others = || row.iter().zip(sample.labels).enumerate().filter(|&(j, _)| j != i).map(|(_, pair)| pair);
     let mut nearest = vec![f32::INFINITY; sample.classes()];
     others().for_each(|(&d, &y)| nearest[y] = nearest[y].min(d));
     let mut sums = vec![0.0; sample.classes()];
     for (&d, &y) in others() {
         sums[y] += kernel(d, nearest[y], precision);
     }
-    // π̂_y p̂(x|y) = Σ kernels / N but for the label, one of whose kernels is left out and not its frequency.
-    let own = sample.counts()[sample.labels()[i]] as f64;
+    // π̂_y p̂(x|y) = Σ kernels / N but for the label, one of whose kernels is left out and not its
+    // frequency.
+    let own = sample.counts[sample.labels[i]] as f64;
     let log_joint = |y: ClassId| {
-        let left_out = if y == sample.labels()[i] { (own / (own - 1.0)).ln() } else { 0.0 };
+        let left_out = if y == sample.labels[i] { (own / (own - 1.0)).ln() } else { 0.0 };
         f64::ln(sums[y]) - f64::from(nearest[y]) * precision + left_out
     };
     let log_joint: Vec<f64> = (0..sample.classes()).map(log_joint).collect();
     let best = log_joint.iter().enumerate().fold(0, |best, (y, &l)| if l > log_joint[best] { y } else { best });
     let largest = log_joint.iter().map(|l| (l - log_joint[best]).exp()).sum::<f64>().recip();
-    (largest, best == sample.labels()[i])
+    (largest, best == sample.labels[i])
 }
 
 /// exp(−(d² − nearest) / 2h²), 0 where it is negligible.
@@ -84,7 +88,7 @@ fn kernel(squared: f32, nearest: f32, precision: f64) -> f64 {
 
 /// The squared distances from some samples to the others of their class, sorted.
 fn judges(geometry: &Geometry<'_>) -> Vec<Vec<f32>> {
-    let members = geometry.sample().members();
+    let members = geometry.sample.members();
     // Sorted by class, so that equal steps take of every class its share.
     let all: Vec<(usize, &[usize])> = members.iter().flat_map(|class| class.iter().map(|&i| (i, &class[..]))).collect();
     let chosen: Vec<_> = all.iter().step_by(all.len().div_ceil(JUDGES)).copied().collect();
@@ -99,10 +103,11 @@ fn judges(geometry: &Geometry<'_>) -> Vec<Vec<f32>> {
 
 /// The bandwidth of the largest likelihood.
 ///
-/// Where the likelihood is stationary, h² D is the mean over judges of Σ w d² with weights w ∝ exp(−d²/2h²): never less
-/// than their mean nearest d², nor more than their mean d². The search needs to go no further.
+/// Where the likelihood is stationary, h² D is the mean over judges of Σ w d² with weights w ∝
+/// exp(−d²/2h²): never less than their mean nearest d², nor more than their mean d². The search
+/// needs to go no further.
 fn bandwidth(geometry: &Geometry<'_>) -> Result<f64> {
-    let (judges, dim) = (judges(geometry), geometry.sample().dim() as f64);
+    let (judges, dim) = (judges(geometry), geometry.sample.dim as f64);
     let mean = |of: &dyn Fn(&Vec<f32>) -> f64| judges.iter().map(of).sum::<f64>() / judges.len() as f64;
     let near = mean(&|distances| distances.first().map_or(0.0, |&d| f64::from(d)));
     let far = mean(&|distances| distances.iter().map(|&d| f64::from(d)).sum::<f64>() / distances.len() as f64);

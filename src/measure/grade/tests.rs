@@ -1,4 +1,5 @@
-//! The estimators in Gaussian worlds whose Bayes error is closed-form or a quadrature. N and seeds are fixed.
+//! The estimators in Gaussian worlds whose Bayes error is closed-form or a quadrature. N and seeds
+//! are fixed.
 
 use rand_distr::{Distribution, StandardNormal};
 use statrs::distribution::{ContinuousCDF, Normal};
@@ -66,8 +67,8 @@ fn holds(truth: f64, dim: usize, means: &[[f32; 2]], seed: Seed) {
     println!("D = {dim}, truth {truth:.4}: {}", report.join("; "));
     for estimator in [Estimator::OneNn, Estimator::Devijver, Estimator::Ghp] {
         let g = of(estimator);
-        // With much overlap the lower bound is within 2 points of the truth, and its chance is larger than its
-        // estimate's.
+        // With much overlap the lower bound is within 2 points of the truth, and its chance is
+        // larger than its estimate's.
         let lowest = nearest::cover_hart(g.estimate - chance(g.estimate, n), means.len());
         assert!(lowest < truth && truth < g.upper.unwrap(), "{g:?} {truth}");
     }
@@ -144,8 +145,8 @@ fn separated_classes_have_none() {
 
 #[test]
 fn choosing_k_on_the_other_half_is_not_optimistic() {
-    // Coincident classes: every k errs ½. The least of the leave-one-out errors of 12 k lies below it, the
-    // cross-chosen one does not; means over draws, three standard errors.
+    // Coincident classes: every k errs ½. The least of the leave-one-out errors of 12 k lies below
+    // it, the cross-chosen one does not; means over draws, three standard errors.
     let (n, trials) = (300, 200);
     let (mut honest, mut least) = (Vec::new(), Vec::new());
     for trial in 0..trials {

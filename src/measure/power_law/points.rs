@@ -32,8 +32,8 @@ pub struct Point {
     pub seed: u64,
     /// What falls with N, > 0: KL in nats, or any other distance.
     pub value: f64,
-    /// Standard error of log value that comes from the images it was measured on, where all points were measured on the same;
-    /// 0 where it is not known.
+    /// Standard error of log value that comes from the images it was measured on, where all points
+    /// were measured on the same; 0 where it is not known.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub error: f64,
 }
@@ -134,7 +134,7 @@ impl<'a> Design<'a> {
         }
     }
 
-    /// Whether all values are equal but for rounding.
+    /// Returns whether all values are equal but for rounding.
     pub fn is_flat(&self) -> bool {
         let (low, high) = self.y.iter().fold((f64::MAX, f64::MIN), |(low, high), &y| (low.min(y), high.max(y)));
         high - low < SAME

@@ -1,8 +1,8 @@
 //! Scores of doubt from log-probabilities, one per image; entropies in nats, 0·log 0 = 0.
 //!
-//! The total of an ensemble, H(mean q_m), is its mean entropy plus its mutual information mean KL(q_m ‖ mean q)
-//! (Houlsby et al. 2011, BALD; Depeweg et al. 2018). The latter is summed as KL: as a difference of entropies a small
-//! one would be rounding.
+//! The total of an ensemble, H(mean q_m), is its mean entropy plus its mutual information mean
+//! KL(q_m ‖ mean q) (Houlsby et al. 2011, BALD; Depeweg et al. 2018). The latter is summed as KL:
+//! as a difference of entropies a small one would be rounding.
 
 use rayon::prelude::*;
 
@@ -21,7 +21,8 @@ pub struct SingleScores {
 }
 
 impl SingleScores {
-    /// Of `log_q` [n, K] (see [`crate::measure::log_softmax`]); rows that add up to 1 within 1e-3 are normalised.
+    /// Of `log_q` [n, K] (see [`crate::measure::log_softmax`]); rows that add up to 1 within 1e-3
+    /// are normalised.
     ///
     /// # Errors
     /// When the shape does not fit, or a row is no distribution: the image is named.
@@ -57,11 +58,12 @@ pub struct EnsembleScores {
 }
 
 impl EnsembleScores {
-    /// Of the log-probabilities [n, K] of every member; rows that add up to 1 within 1e-3 are normalised.
+    /// Of the log-probabilities [n, K] of every member; rows that add up to 1 within 1e-3 are
+    /// normalised.
     ///
     /// # Errors
-    /// When there are fewer than two members (one has nothing to disagree with), shapes differ, or a row is no
-    /// distribution: the image is named.
+    /// When there are fewer than two members (one has nothing to disagree with), shapes differ, or
+    /// a row is no distribution: the image is named.
     pub fn new(members: &[&[f64]], classes: usize) -> Result<Self> {
         if members.len() < 2 {
             return Err(Error::input(format!("an ensemble needs at least two members, not {}", members.len())));
@@ -189,7 +191,8 @@ mod tests {
         assert!(scores.predictive_entropy[0].abs() < 1e-15 && scores.mutual_information[0].abs() < 1e-15);
         assert!(scores.log_mean[0].abs() < 1e-15);
         assert_eq!(scores.log_mean[1..], certain[1..]);
-        // q = ½ ± ε: the information is 2ε² to leading order, far below what a difference of entropies resolves.
+        // q = ½ ± ε: the information is 2ε² to leading order, far below what a difference of
+        // entropies resolves.
         let epsilon = 1e-7f64;
         let lean = |e: f64| logs(&[0.5 + e, 0.5 - e]);
         let scores = EnsembleScores::new(&[&lean(epsilon), &lean(-epsilon)], 2).unwrap();
