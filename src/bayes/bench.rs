@@ -34,8 +34,7 @@ pub struct BayesBench {
     /// How long it took.
     #[serde(flatten)]
     pub timing: Timing,
-    /// Time that Φ and Φ⁻¹ of the variables drawn would take at best, over the time spent; null
-    /// where none is drawn.
+    /// Least time of Φ and Φ⁻¹ of the variables drawn, over the time spent; null without any.
     pub roofline_share: Option<f64>,
     /// What the share is of.
     pub roofline: &'static str,
@@ -111,8 +110,7 @@ fn cases() -> Result<Vec<Case>> {
     ])
 }
 
-/// Times all problems on one thread. The reduction to r dimensions is not timed, since a world is
-/// reduced once.
+/// Times all problems on one thread, without the reduction, which a world needs once.
 ///
 /// # Errors
 /// When the system gives no thread.

@@ -1,5 +1,4 @@
-//! K Gaussian classes with one covariance, reduced to the r ≤ K − 1 dimensions in which they
-//! differ.
+//! K Gaussian classes with one covariance, reduced to the r ≤ K − 1 dimensions that differ.
 //!
 //! Whitened by Σ^(−½) the classes are N(m_k, τ²I), and only the span of the differences m_k − m_j
 //! matters. Its basis and the coordinates in it come from modified Gram-Schmidt with pivoting (a
@@ -16,11 +15,9 @@ use crate::flow::base::GaussianBase;
 use crate::oracle::posterior::Prior;
 use crate::units::Tau;
 
-/// A length, relative to the largest centred mean, below which Gram-Schmidt leaves rounding only,
-/// for one class.
+/// Length, over the largest centred mean, below which Gram-Schmidt leaves rounding; one class.
 const RANK_TOLERANCE: f64 = 1e-13;
-/// The same relative to the largest mean as given: what the rounding of its entries makes of
-/// differences.
+/// The same over the largest mean as given: the rounding of its entries in differences.
 const INPUT_TOLERANCE: f64 = 4.0 * f64::EPSILON;
 /// Elements of work from which Gram-Schmidt is worth a second thread.
 const PARALLEL_FROM: usize = 1 << 18;
@@ -168,8 +165,7 @@ impl GaussianClasses {
 /// How coincident classes become one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Merge {
-    /// The likeliest is decided for; the priors of the others are errors in any case. For the Bayes
-    /// error.
+    /// The likeliest wins; the priors of the others are errors. For the Bayes error.
     Best,
     /// One class of the summed prior; which member it is stays unknown in any case. For entropies.
     Sum,
@@ -282,8 +278,7 @@ fn centre(means: &mut [Vec<f64>]) {
     means.iter_mut().for_each(|mean| mean.iter_mut().zip(&middle).for_each(|(m, c)| *m -= c));
 }
 
-/// Coordinates of the rows in an orthonormal basis of their span, lengths up to `tolerance` being
-/// none: (r, [K, r]).
+/// Coordinates of the rows in a basis of their span: (r, [K, r]). Lengths ≤ `tolerance` are 0.
 fn factorise(mut rows: Vec<Vec<f64>>, tolerance: f64) -> (usize, Vec<f64>) {
     let (count, dims) = (rows.len(), rows[0].len());
     let mut coordinates = vec![Vec::new(); count];

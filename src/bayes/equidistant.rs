@@ -70,8 +70,7 @@ pub(super) fn bayes_error(scene: &Scene) -> Option<Scaled> {
     Some(alike.widen(Scaled::total(&parts.collect::<Vec<_>>())))
 }
 
-/// dE/dlog τ; `None` where distances differ. On the face between k and j the mean of z_k and z_j is
-/// N(a/2, ½).
+/// dE/dlog τ; `None` where distances differ. On face (k, j) the mean of z_k, z_j is N(a/2, ½).
 pub(super) fn derivative(scene: &Scene) -> Option<Scaled> {
     let alike = alike(scene)?;
     let (d, a) = (alike.distance, alike.distance / std::f64::consts::SQRT_2);

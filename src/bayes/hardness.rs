@@ -28,8 +28,7 @@ pub struct ClassHardness {
 /// their priors. Each is reported when known.
 ///
 /// # Errors
-/// When τ or the tolerance cannot be used, there is one class only, so many would take hours, or
-/// the caller stops.
+/// When τ or the tolerance cannot be used, with one or too many classes, or on a stop.
 pub fn one_vs_rest(
     classes: &GaussianClasses,
     tau: Tau,

@@ -46,8 +46,7 @@ pub enum Side {
     Smaller,
 }
 
-/// Settings; the defaults are EBO's (compute_bayes_error.py of DataHardness), once `repetitions`
-/// are put together.
+/// Settings; EBO's by default (compute_bayes_error.py of DataHardness, all `repetitions` together).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct HdrSpec {
@@ -114,14 +113,12 @@ pub(super) struct Outcome {
     pub samples: u64,
     /// Most nestings a repetition needed, per class.
     pub nestings: Vec<usize>,
-    /// What no spread of replicates can show: errors too rare to be drawn, and probabilities taken
-    /// for 0.
+    /// What replicates cannot show: errors too rare to be drawn, probabilities cut to 0.
     pub floor: f64,
 }
 
 impl Outcome {
-    /// Mean and half width of its 95 % interval: Student's t over the repetitions, but no less than
-    /// the floor.
+    /// Mean and half width of its 95 % interval: Student's t, but no less than the floor.
     pub fn sum(&self) -> Scaled {
         let (value, error) = mean_and_error(&self.replicates);
         let half_width = (student_95(self.replicates.len() - 1) * error).max(self.floor);
@@ -140,8 +137,7 @@ pub(super) fn estimate(
     let count = scene.count();
     let seed = seed.split("hdr");
     let mut outcome = Outcome { replicates: Vec::new(), samples: 0, nestings: vec![0; count], floor: 0.0 };
-    // Sum over repetitions of what was taken for 0; largest weight of a class whose errors were
-    // only counted.
+    // Sum of probabilities cut to 0; largest weight of a class with counted errors only.
     let (mut cut, mut plain): (f64, f64) = (0.0, 0.0);
     for repetition in 0..spec.repetitions {
         let one = |g: usize| {
@@ -336,8 +332,7 @@ mod tests {
 
     #[test]
     fn classes_that_never_win_end() {
-        // The middle of three on a line with a small prior has no region at all; the other one is
-        // 20 sigma away.
+        // The middle of three on a line has no region; the other one is 20 sigma away.
         let hopeless = [
             (scene(vec![vec![-0.1], vec![0.0], vec![0.1]], vec![0.45, 0.1, 0.45]), 1),
             (scene(vec![vec![0.0], vec![1.0]], vec![1.0 - 1e-9, 1e-9]), 1),
@@ -360,8 +355,7 @@ mod tests {
         };
         let outcome = with(1);
         assert_eq!(outcome, with(3));
-        // 10 repetitions of 4 classes, 50 counted draws and 100 of subset simulation in each
-        // nesting.
+        // 10 repetitions of 4 classes: 50 counted and 100 subset draws a nesting.
         assert!(outcome.samples >= 40 * 150 && outcome.nestings.iter().all(|&n| n >= 2));
         let mut told = 0;
         let stopped = estimate(&scene, &spec(500, Side::Smaller), Seed(3), |outcome| {

@@ -34,9 +34,8 @@ pub struct Information {
     pub samples: u64,
 }
 
-/// Aleatoric uncertainty and mutual information at base temperature τ: by quadrature on a line, in
-/// a plane and for products of such problems, otherwise by pair importance sampling to the
-/// tolerance of `spec`.
+/// Aleatoric uncertainty and mutual information at τ: by quadrature on a line, in a plane and for
+/// products of such problems, else by pair importance sampling to the tolerance of `spec`.
 ///
 /// Every refinement is reported.
 ///
@@ -158,8 +157,7 @@ impl Claims {
     }
 }
 
-/// The largest H(Y|X) a Bayes error e over K classes allows, nats: h(e) + e ln(K − 1), ln K beyond
-/// e = 1 − 1/K.
+/// The largest H(Y|X) of a Bayes error e, nats: h(e) + e ln(K − 1), ln K beyond e = 1 − 1/K.
 pub fn fano(error: f64, classes: usize) -> f64 {
     let others = (classes as f64 - 1.0).max(0.0);
     if error >= others / (others + 1.0) {

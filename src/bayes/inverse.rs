@@ -86,8 +86,7 @@ pub fn tau_of_error(
         let achieved = search.evaluate(tau, (precision * slope.value / target).clamp(1e-14, 0.5))?;
         let half_width = Z95 * achieved.figure.std_error / slope.value;
         let newton = (target - achieved.figure.value) / slope.value;
-        // What a step leaves is about its own square; steps that no longer shrink have met the
-        // noise.
+        // A step leaves about its own square; steps that no longer shrink have met the noise.
         let met = newton * newton < 0.01 * half_width || newton.abs() < 1e-15 || newton.abs() > 0.5 * step;
         if (met && precision <= spec.tolerance) || search.evaluations >= MOST_STEPS {
             let found = tau * newton.exp();

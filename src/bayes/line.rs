@@ -1,5 +1,4 @@
-//! Classes on a line (rank 1; two classes always are): the upper envelope of K parabolas, in closed
-//! form.
+//! Classes on a line (rank 1, as any two classes): the envelope of K parabolas, in closed form.
 
 use super::classes::Scene;
 use super::normal::log_density;
@@ -90,8 +89,7 @@ pub(super) fn entropy(scene: &Scene) -> Option<Scaled> {
     Some(Scaled { half_width: (value - fine.value).abs() + 1e-14 * fine.value, ..fine })
 }
 
-/// ln of Σ_g f_g·(−ln p_g), from the logarithms of all w_g f_g: positive terms only, so that
-/// nothing cancels.
+/// ln Σ_g f_g·(−ln p_g) from the logarithms of all w_g f_g: positive terms, no cancellation.
 pub(super) fn log_pointwise_entropy(logs: &[f64]) -> f64 {
     let Some((best, &largest)) = logs.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1)) else {
         return f64::NEG_INFINITY;

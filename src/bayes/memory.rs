@@ -1,14 +1,11 @@
-//! Checks the memory of problems with many classes before it is allocated: it grows with the pairs
-//! of classes.
+//! Checks the memory of many classes before it is allocated: it grows with their pairs.
 
 use crate::data::memory_for;
 use crate::error::Result;
 
-/// Bytes a pair of classes in every method: distances at τ = 1 and at τ, and the terms of the union
-/// bound.
+/// Bytes a pair of classes in every method: distances at τ = 1 and at τ, union bound.
 const PLAIN: u64 = 24;
-/// Bytes a pair beyond them in pair importance sampling: pairs with their logarithms, distances and
-/// products of means.
+/// More bytes a pair in pair importance sampling: pairs, logarithms, distances, products.
 const PAIRS: u64 = 72;
 /// The same where the pairs of one class alone are drawn from.
 const OF_ONE: u64 = 16;

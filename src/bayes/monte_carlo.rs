@@ -1,5 +1,4 @@
-//! Plain Monte Carlo, Rao-Blackwellised and stratified by class: E = Σ_g w_g E_{x~g}[1 − max
-//! p(·|x)].
+//! Plain Monte Carlo, stratified by class: E = Σ_g w_g E_{x~g}[1 − max p(·|x)].
 
 use rand_distr::{Distribution, StandardNormal};
 use rayon::prelude::*;

@@ -2,8 +2,7 @@
 //! double precision over the whole range, branch-free where blocks of points need them.
 //!
 //! Φ rests on erfcx(x) = exp(x²)·erfc(x): (1 + 2x)·erfcx(x) is one polynomial in (x − 4)/(x + 4)
-//! for all x ≥ 0. Φ⁻¹ is Wichura's AS241 (PPND16), beyond its range followed by Newton's method on
-//! log Q.
+//! for x ≥ 0. Φ⁻¹ is Wichura's AS241 (PPND16), beyond its range Newton's method on log Q.
 
 use super::simd::{Arithmetic, Plain};
 
@@ -82,12 +81,10 @@ pub fn exp<A: Arithmetic>(x: f64) -> f64 {
 /// ln x for normal positive x.
 #[inline(always)]
 pub fn ln<A: Arithmetic>(x: f64) -> f64 {
-    // x = m·2^e with m in [√½, √2): subtracting the bits of √½ moves the boundary of the exponent
-    // field there.
+    // x = m·2^e with m in [√½, √2): subtracting √½'s bits moves the exponent's boundary there.
     const SQRT_HALF: u64 = 0x3FE6_A09E_667F_3BCD;
     let offset = x.to_bits().wrapping_sub(SQRT_HALF);
-    // The arithmetic shift that 64-bit vectors lack: bias, shift, and read the integer off the low
-    // bits of a float.
+    // Arithmetic shift, which 64-bit vectors lack: bias, shift, read a float's low bits.
     let biased = (offset.wrapping_add(1024 << 52)) >> 52;
     let e = f64::from_bits(biased | 0x4330_0000_0000_0000) - 4_503_599_627_370_496.0 - 1024.0;
     let m = f64::from_bits((offset & 0x000F_FFFF_FFFF_FFFF).wrapping_add(SQRT_HALF));
@@ -252,8 +249,7 @@ pub fn log_density(x: f64) -> f64 {
     -0.5 * x * x - LN_SQRT_TAU
 }
 
-/// Φ(x). A single number may have no fused multiply-add, and its emulation would cost more than all
-/// the rest.
+/// Φ(x), without fused multiply-add, whose emulation would cost more than all the rest.
 pub fn cdf(x: f64) -> f64 {
     cdf_with::<Plain>(x)
 }

@@ -35,8 +35,7 @@ impl Problem {
     /// Reads PROBLEM.json.
     ///
     /// # Errors
-    /// When the file cannot be read or is not such a problem; the message names the file and the
-    /// field.
+    /// When the file cannot be read or is no such problem; names the file and the field.
     pub fn read(path: &Path) -> Result<Self> {
         let text = read_bytes(path).map_err(|error| Error::io(path, error))?;
         let problem: Self = serde_json::from_slice(&text)

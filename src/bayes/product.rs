@@ -12,12 +12,10 @@ const ORTHOGONAL: f64 = 1e-10;
 /// Relative differences that count as none.
 const SAME: f64 = 1e-9;
 
-/// The factors of a product problem, each of rank ≥ 1 and weights with sum 1; `None` where there is
-/// only one.
+/// The factors of a product problem, of rank ≥ 1 and weights with sum 1; `None` for one.
 pub(super) fn factors(scene: &Scene) -> Option<Vec<Scene>> {
     let total: f64 = scene.weights.iter().sum();
-    // Factors of n and m points span n − 1 + m − 1 < n·m − 1 dimensions: means in general position
-    // are no product.
+    // Factors of n and m points span n + m − 2 < n·m − 1 dimensions: general means are no product.
     if scene.rank < 3 || scene.rank + 1 >= scene.count() || scene.hidden > 0.0 || (total - 1.0).abs() > 1e-9 {
         return None;
     }

@@ -1,5 +1,4 @@
-//! Sums of wedges by randomised quasi-Monte Carlo: independent scrambles, Student's t over them
-//! (theory §3).
+//! Sums of wedges by randomised quasi-Monte Carlo: independent scrambles, Student's t (theory §3).
 
 use rayon::prelude::*;
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -127,8 +126,7 @@ impl WedgeSum {
     }
 }
 
-/// The number of blocks nearest to `blocks` that is a power of two, or one and a half of one: a
-/// net, or two.
+/// The number nearest to `blocks` that is a power of two or 1.5 of one: a net, or two.
 pub(super) fn whole_nets(blocks: f64) -> u64 {
     let steps = (2.0 * blocks.log2()).round().clamp(0.0, 48.0) as u32;
     let power = 1u64 << (steps / 2);

@@ -1,6 +1,6 @@
-//! The Bayes error of any world from samples of it: for worlds whose map depends on the class there
-//! is no integral over Gaussians, but every sample's posterior is exact, and E = E_x[1 − max_y
-//! p(y|x)] (theory §3).
+//! The Bayes error of any world from its samples: where the map depends on the class there is no
+//! integral over Gaussians, but every posterior is exact, and E = E_x[1 − max_y p(y|x)] (theory
+//! §3).
 
 use serde::Serialize;
 

@@ -1,5 +1,4 @@
-//! Log-joints ln w_i f_i of every class at blocks of random points, drawn around a class or beyond
-//! one of its faces.
+//! Log-joints ln w_i f_i of all classes at blocks of random points around a class or beyond a face.
 
 use std::ops::Range;
 
@@ -8,8 +7,7 @@ use super::normal::{cdf_with, ln, quantile_with, tail, tail_quantile_of_log};
 use super::simd::{Arithmetic, BLOCK, Block};
 use super::sobol::Scramble;
 
-/// Log-joints further than this below the second largest are left out: a part of 1e-11 of the doubt
-/// each.
+/// Log-joints further than this below the second are left out: 1e-11 of the doubt each.
 const UNSEEN: f64 = -25.0;
 
 /// Means and their products, ready for blocks of points.
@@ -108,8 +106,7 @@ impl Scorer {
         }
     }
 
-    /// Posteriors of a point over the largest, without those that add no digit to the second and
-    /// what follows it. Unsorted.
+    /// Posteriors over the largest, unsorted, without those that add no digit to the second.
     pub fn posteriors(&self, joints: &[f64], out: &mut Vec<f64>) {
         let (mut first, mut second) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
         for &joint in joints {
@@ -134,9 +131,9 @@ fn beyond<A: Arithmetic>(b: f64, x: f64) -> f64 {
 /// Dimensions taken together for all means: their noise stays in the first cache.
 const DIMS: usize = 32;
 
-/// Adds Σ_m mean[m]·noise[m] over the dimensions `part` for two means [2, r] (or one), so that a
-/// number loaded is used twice; four dimensions at a time, so that a sum is loaded and stored once
-/// for eight products.
+/// Adds Σ_m mean[m]·noise[m] over the dimensions `part` for two means [2, r] (or one), so a number
+/// loaded is used twice; four dimensions at a time, so a sum is loaded and stored once for eight
+/// products.
 #[inline(always)]
 fn products<A: Arithmetic>(means: &[f64], part: Range<usize>, noise: &[Block], out: &mut [Block]) {
     let rank = noise.len();

@@ -56,8 +56,7 @@ impl Arithmetic for Plain {
     }
 }
 
-/// A computation that is compiled once per instruction set. `run` must be `#[inline(always)]`, as
-/// all it calls.
+/// A computation compiled per instruction set. `run` and its callees must be `#[inline(always)]`.
 pub trait Kernel {
     /// What it returns.
     type Output;
@@ -73,8 +72,7 @@ impl<K: Kernel> WithSimd for Vectorised<K> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) -> K::Output {
-        // Every instruction set with vector registers that pulp chooses from has fused
-        // multiply-add.
+        // Every vector instruction set that pulp chooses has fused multiply-add.
         if size_of::<S::f64s>() > size_of::<f64>() { self.0.run::<Fused>() } else { self.0.run::<Plain>() }
     }
 }

@@ -27,8 +27,7 @@ pub(super) enum Lead {
     At(f64),
 }
 
-/// A constraint that no new variable is needed for: it bounds an earlier one from above or from
-/// below.
+/// A constraint without a new variable: it bounds an earlier one from above or below.
 #[derive(Debug, Clone)]
 struct Dependent {
     variable: usize,
@@ -41,8 +40,7 @@ struct Dependent {
 pub(super) struct Wedge {
     /// The lead, narrowed by constraints against its own direction.
     pub lead: Lead,
-    /// Triangular rows, one a variable: [b, c_t, c_1 … c_(v−1)], divided by the pivot, so that y_v
-    /// ≤ b − c·(t, y).
+    /// Triangular rows [b, c_t, c_1 … c_(v−1)] over the pivot, so that y_v ≤ b − c·(t, y).
     rows: Vec<f64>,
     dependents: Vec<Dependent>,
     /// Variables v after the lead.
@@ -140,8 +138,7 @@ impl Wedge {
         }
     }
 
-    /// Files a constraint of no variance of its own under the newest variable, which took the last
-    /// of it.
+    /// Files a constraint without variance of its own under the newest variable.
     fn depend(&mut self, constraint: &Open) {
         let variable = self.variables;
         let scale = constraint.row[variable];
@@ -235,8 +232,7 @@ mod tests {
 
     #[test]
     fn orthogonal_constraints_multiply() {
-        // A square's corner: beyond one neighbour, short of the other, whatever the diagonal one
-        // does.
+        // A square's corner: beyond one neighbour, short of the other.
         let scene = scene(&[&[0.0, 0.0], &[3.0, 0.0], &[0.0, 2.0]]);
         let wedge = Wedge::new(&scene, &scene.directions(0), 1, Lead::Beyond(1.5), &[2]).unwrap();
         assert_eq!(wedge.dims(), 1);
@@ -256,8 +252,7 @@ mod tests {
 
     #[test]
     fn dependent_constraints_bound_an_interval() {
-        // In the plane, beyond one rival the other two leave a strip in the one direction that is
-        // left.
+        // In the plane, beyond one rival the other two leave a strip.
         let scene = scene(&[&[0.0, 0.0], &[4.0, 0.0], &[0.0, 2.0], &[0.0, -2.0]]);
         let wedge = Wedge::new(&scene, &scene.directions(0), 1, Lead::Beyond(2.0), &[2, 3]).unwrap();
         assert_eq!(wedge.dims(), 1);

@@ -5,8 +5,7 @@ use super::hdr::HdrSpec;
 use super::monte_carlo::FIRST;
 use crate::error::{Error, Result};
 
-/// Steps in an hour of one core: one class looked at in one dimension, about a nanosecond in every
-/// method.
+/// Steps in an hour of one core: one class in one dimension, about a nanosecond.
 const HOUR: f64 = 3.6e12;
 /// Hours of one core beyond which a method is refused.
 const MOST_HOURS: f64 = 3.0;
@@ -17,8 +16,7 @@ const SET_UP: f64 = 16.0;
 /// Steps a class for the points of the least refinement of pair importance sampling: 2,048 points.
 const LEAST_PAIRS: f64 = 32_768.0;
 
-/// Time for the first samples of Monte Carlo: so many of each of `count` classes, under every
-/// class.
+/// Time for the first Monte Carlo samples: so many of each class, under every class.
 ///
 /// # Errors
 /// Says how long it would take, and what to do instead.

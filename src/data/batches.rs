@@ -1,6 +1,5 @@
-//! Batches of images as rows of bytes: the "python version" of CIFAR-10 and CIFAR-100 (Krizhevsky
-//! 2009) and downsampled ImageNet (Chrabaszcz, Loshchilov & Hutter 2017, arXiv:1707.08819), pickled
-//! or as npz.
+//! Batches of images as rows of bytes: the "python version" of CIFAR-10/100 (Krizhevsky 2009) and
+//! downsampled ImageNet (Chrabaszcz, Loshchilov & Hutter 2017, arXiv:1707.08819), pickled or npz.
 //!
 //! `data` is uint8 [N, 3·S·S], channel first. CIFAR's labels are `labels` or `fine_labels` from 0;
 //! ImageNet's are `labels` from 1 to 1000.
@@ -15,8 +14,7 @@ use super::source::{file_name, head};
 use super::{Dataset, ImageShape, Input, Split, names, numbered};
 use crate::error::{Error, Result};
 
-/// Classes of ImageNet, and the file beside the batches with their names: lines of identifier,
-/// label, name.
+/// Classes of ImageNet, and the file with their names: lines of identifier, label, name.
 const IMAGENET: usize = 1000;
 const IMAGENET_NAMES: &str = "map_clsloc.txt";
 /// Keys that only CIFAR's batches have.
@@ -88,8 +86,7 @@ impl Reader for Batches {
     }
 }
 
-/// Reads batches one after the other into one dataset. No pickle is executed: it may hold arrays,
-/// lists and texts only.
+/// Reads batches into one dataset. Pickles are not executed: they may hold arrays, lists and texts.
 ///
 /// CIFAR's class names come from the pickled `batches.meta` or `meta` beside the first file, else
 /// they are CIFAR-10's usual ten or `class 0` … (CIFAR-100). ImageNet's come from `map_clsloc.txt`,

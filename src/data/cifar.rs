@@ -1,8 +1,7 @@
 //! The binary versions of CIFAR-10 and CIFAR-100 (Krizhevsky 2009,
 //! <https://www.cs.toronto.edu/~kriz/cifar.html>).
 //!
-//! A record is one label byte (CIFAR-100: coarse, then fine) and 3,072 pixel bytes, 3×32×32,
-//! channel first.
+//! A record: a label byte (CIFAR-100: coarse, then fine) and 3,072 pixels, 3×32×32, channel first.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -35,29 +34,23 @@ impl Layout {
     }
 }
 
-/// Reads CIFAR-10 batches (3,073 bytes a record) one after the other into one dataset of 3×32×32
-/// images.
+/// Reads CIFAR-10 batches (3,073 bytes a record) into one dataset of 3×32×32 images.
 ///
-/// Class names come from `batches.meta.txt` beside the first file where it is complete, else they
-/// are the usual ten.
+/// Class names come from a complete `batches.meta.txt` beside the first file, else the usual ten.
 ///
 /// # Errors
-/// A file whose length is no multiple of 3,073 (or 0), or a label above 9: file, record and byte
-/// offset are named.
+/// A length that is no multiple of 3,073 or 0, or a label above 9; names file, record and offset.
 pub fn read_cifar10(files: &[PathBuf]) -> Result<Dataset> {
     let standard = CIFAR10_NAMES.map(str::to_owned).to_vec();
     read_records(files, &CIFAR10, standard)
 }
 
-/// Reads one file of CIFAR-100 (3,074 bytes a record: coarse label, fine label, pixels) with its
-/// 100 *fine* labels.
+/// Reads a file of CIFAR-100 (3,074 bytes a record) with its 100 *fine* labels.
 ///
-/// Class names come from `fine_label_names.txt` beside it where it is complete, else they are
-/// `class 0` … `class 99`.
+/// Class names come from a complete `fine_label_names.txt`, else `class 0` … `class 99`.
 ///
 /// # Errors
-/// A length that is no multiple of 3,074 (or 0), or a fine label above 99: record and byte offset
-/// are named.
+/// A length that is no multiple of 3,074 or 0, or a fine label above 99; names record and offset.
 pub fn read_cifar100(file: &Path) -> Result<Dataset> {
     let standard = (0..CIFAR100.classes).map(|i| format!("class {i}")).collect();
     read_records(&[file.to_owned()], &CIFAR100, standard)

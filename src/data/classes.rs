@@ -11,8 +11,7 @@ pub fn places(names: &[String], list: &[String]) -> Option<Vec<usize>> {
     names.iter().map(place).collect::<Option<Vec<_>>>().filter(|places| !places.is_empty())
 }
 
-/// The names as numbers, where they are distinct numbers: class folders are sorted as words, 10
-/// before 2.
+/// The names as numbers, if they are distinct numbers (class folders are sorted: 10 before 2).
 pub fn numerals(names: &[String]) -> Option<Vec<usize>> {
     let numbers: Vec<usize> = names.iter().map(|name| name.parse().ok()).collect::<Option<_>>()?;
     let twice = numbers.iter().enumerate().any(|(i, number)| numbers[..i].contains(number));

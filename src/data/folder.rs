@@ -33,8 +33,7 @@ const MAX_ALLOC: u64 = 512 << 20;
 /// picture packs by a few hundred; a larger claim is a damaged header.
 const FREE: u64 = 12 << 20;
 const PACKED: u64 = 4096;
-/// Images decoded (in parallel) before the next ones are begun; bounds the memory beside the
-/// dataset.
+/// Images decoded in parallel at a time; bounds the memory beside the dataset.
 const CHUNK: usize = 512;
 
 /// Returns whether the name ends like an image's, in upper or lower case.
@@ -87,8 +86,8 @@ impl Reader for Images {
     }
 }
 
-/// Reads `root/<class>/…/*.png` (and other image formats) as a labelled dataset, a folder without
-/// subfolders as an unlabelled one. Ids are paths relative to `root`. All images must have the same
+/// Reads `root/<class>/…/*.png` (and other formats) as a labelled dataset, a folder without
+/// subfolders as an unlabelled one. Ids are paths relative to `root`. All images have the same
 /// size.
 ///
 /// # Errors
@@ -150,8 +149,7 @@ fn labelled_files(classes: &[PathBuf]) -> Result<(Vec<PathBuf>, Vec<usize>)> {
     Ok((files, labels))
 }
 
-/// Collects `folder` and every folder below it. `around` holds the real paths of the folders around
-/// it.
+/// Collects `folder` and all folders below. `around` has the real paths of those above.
 fn walk(folder: &Path, around: &mut Vec<PathBuf>, found: &mut Vec<PathBuf>) -> Result<()> {
     let real = folder.canonicalize().map_err(|e| Error::io(folder, e))?;
     if around.contains(&real) {
@@ -168,12 +166,10 @@ fn walk(folder: &Path, around: &mut Vec<PathBuf>, found: &mut Vec<PathBuf>) -> R
     Ok(())
 }
 
-/// Reads image files into an unlabelled dataset whose ids are the file names. All images must have
-/// the same size.
+/// Reads image files of one size into an unlabelled dataset; ids are the file names.
 ///
 /// # Errors
-/// No file, a file that is no image (whatever it is called), or the first file whose size differs
-/// from the first one's.
+/// No file, a file that is no image (whatever its name), or the first file of another size.
 pub fn read_image_files(files: &[PathBuf]) -> Result<Dataset> {
     read_image_files_within(files, None)
 }

@@ -1,5 +1,4 @@
-//! Identifies folders by the file that every folder of a kind has, so that no result is written
-//! into another kind.
+//! Identifies a folder by its typical file, so that no result is written into another kind.
 
 use std::path::Path;
 

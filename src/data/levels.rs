@@ -1,5 +1,4 @@
-//! Pictures of real-valued images: an affine map from a range of values to whole levels and back,
-//! without clipping.
+//! Pictures of real-valued images: an affine map between a range of values and whole levels.
 
 use serde::{Deserialize, Serialize};
 

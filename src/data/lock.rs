@@ -28,8 +28,7 @@ pub fn lock_file(path: &Path, busy: &str) -> Result<File> {
     }
 }
 
-/// [`lock_file`], but waits for the lock. Returns `None` on a file system without locks, where
-/// others may be at work.
+/// [`lock_file`], but waits. `None` on a file system without locks: others may be at work.
 ///
 /// # Errors
 /// Names the file.

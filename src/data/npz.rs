@@ -1,5 +1,4 @@
-//! NumPy archives (`np.savez`, `np.savez_compressed`): world-space tensors with what is known about
-//! them, or pixels.
+//! NumPy archives (`np.savez`): world-space tensors with labels and posteriors, or pixels.
 
 use std::path::{Path, PathBuf};
 
@@ -38,8 +37,7 @@ pub fn read_npz(path: &Path) -> Result<Input> {
     read_npz_split(path, Split::Train)
 }
 
-/// Array `logp` of an archive of world-space images: log p(x|y) in nats, total, [N, K], and K. The
-/// images are not read.
+/// Array `logp` of a world-space archive: log p(x|y) in nats, [N, K], and K. Skips the images.
 ///
 /// # Errors
 /// Names the file and what is missing or wrong in it.
@@ -59,9 +57,8 @@ pub fn read_array(path: &Path, name: &str) -> Result<Vec<f64>> {
     array.values.numbers().ok_or_else(|| Error::file(path, cause))
 }
 
-/// [`read_array`] of an array of one number a row and so many rows. One that is larger, or takes
-/// more room than the file itself, is not read: what a file of another's can ask for is bounded by
-/// what it brings.
+/// [`read_array`] of one number a row and so many rows. A larger or compressed array is not read: a
+/// foreign file can only ask for as much as it brings.
 ///
 /// # Errors
 /// As [`read_array`]; when the array is of another size or compressed, or a number is not finite.
@@ -158,8 +155,7 @@ impl Reader for Npz {
     }
 }
 
-/// Pixels in any of the accepted layouts as NCHW. A shape that could be read both ways is taken as
-/// channels first.
+/// Pixels in any accepted layout as NCHW. An ambiguous shape is taken as channels first.
 fn pixels_nchw(shape: &[usize], pixels: Vec<u8>) -> Result<(usize, ImageShape, Vec<u8>), String> {
     let of = |channels, height, width| ImageShape { channels, height, width };
     let (n, shape, last) = match *shape {

@@ -34,8 +34,7 @@ fn supported() -> String {
     )
 }
 
-/// Reads any supported file or folder; of a folder with a training and a test split, the training
-/// split.
+/// Reads any supported file or folder; of a folder with two splits, the training split.
 ///
 /// # Errors
 /// What the reader of the format says, or a list of what is supported.
@@ -59,8 +58,7 @@ pub fn open_dataset(path: &Path, split: Split) -> Result<Dataset> {
     open_dataset_within(path, split, None)
 }
 
-/// [`open_dataset`], image files with a side beyond `max_side` scaled down while they are read
-/// ([`super::read_folder`]).
+/// [`open_dataset`] with image files beyond `max_side` scaled down ([`super::read_folder`]).
 ///
 /// # Errors
 /// As [`open_dataset`].
@@ -73,8 +71,7 @@ pub fn open_dataset_within(path: &Path, split: Split, max_side: Option<usize>) -
     }
 }
 
-/// Reads one split of any supported file or folder, as [`open_dataset`] finds it, world-space
-/// tensors included.
+/// Reads one split as [`open_dataset`] does, world-space tensors included.
 ///
 /// # Errors
 /// As [`open`]; also when only the other split is there.
@@ -102,8 +99,7 @@ fn open_split_within(path: &Path, split: Split, max_side: Option<usize>) -> Resu
     })
 }
 
-/// Reads the test split that lies in a folder or an archive beside a training split; `None` where
-/// there is none.
+/// Reads the test split beside a training split in a folder or archive, if there is one.
 ///
 /// # Errors
 /// As [`open`].

@@ -6,8 +6,7 @@
 //! for their results: batches of images ([`Batch`]) and PyTorch checkpoints (`flow::weights`) have
 //! one each.
 //!
-//! Objects live in one list and are named by their index, so an object that occurs twice is the
-//! same object, as in Python.
+//! Objects live in one list; their index is their identity, as references are in Python.
 
 mod batch;
 mod machine;
@@ -35,8 +34,7 @@ pub(crate) struct Span {
     pub offset: u64,
     /// How many.
     pub bytes: u64,
-    /// Whether these are UTF-8 of a text whose characters are the bytes: Python 3 writes bytes so
-    /// in protocol 2.
+    /// Whether these are UTF-8 of a text of Latin-1 bytes: how Python 3 writes protocol 2.
     pub latin1: bool,
 }
 
@@ -148,8 +146,7 @@ pub(crate) trait Dialect {
     /// What a name of a module stands for.
     ///
     /// # Errors
-    /// Says that the file wants to run code, and which, for every name except those of arrays and
-    /// containers.
+    /// Says which code the file wants to run, for all names but those of arrays and containers.
     fn global(module: &str, name: &str) -> Result<Self::Global, String>;
 
     /// What stands for the result of calling a known name with a sequence of arguments.

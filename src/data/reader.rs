@@ -1,5 +1,4 @@
-//! What a file format is to [`super::open`]: a type that implements [`Reader`], listed in
-//! `open.rs`.
+//! The interface of a file format: a type that implements [`Reader`], listed in `open.rs`.
 
 use std::path::{Path, PathBuf};
 
@@ -26,8 +25,7 @@ pub(super) trait Reader: Sync {
     /// The system's.
     fn begins(&self, path: &Path, start: &[u8]) -> Result<bool>;
 
-    /// The files of a split among the sorted entries `paths` of a folder; none where it has no such
-    /// split.
+    /// The files of a split among a folder's sorted entries `paths`; none without that split.
     ///
     /// # Errors
     /// When the choice is ambiguous, or the system refuses.

@@ -12,8 +12,7 @@ const WORTH_TELLING: u64 = 1 << 30;
 /// Bytes of the frame of a PNG file.
 const FRAME: u64 = 64;
 
-/// Refuses work that needs more memory than is available. `what` needs it; `otherwise` says what to
-/// do instead.
+/// Refuses work that needs too much memory. `what` needs it; `otherwise` is the remedy.
 ///
 /// # Errors
 /// Says how much is needed and how much there is.
@@ -57,8 +56,7 @@ pub fn room_for(path: &Path, needed: u64) -> Result<()> {
     }
 }
 
-/// The message before a large file or folder of at least so many bytes is written; `None` for a
-/// small one.
+/// The message before so large a file or folder is written; `None` for a small one.
 pub fn size_to_tell(path: &Path, bytes: u64) -> Option<String> {
     (bytes >= WORTH_TELLING).then(|| format!("{} takes at least {}", path.display(), in_words(bytes)))
 }

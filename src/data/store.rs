@@ -65,8 +65,7 @@ impl Store {
     /// Takes a new folder, or one in which this work was begun.
     ///
     /// # Errors
-    /// When the folder holds something else or another work of the kind (says what differs), or
-    /// cannot be written.
+    /// When the folder holds something else or another work, or cannot be written.
     pub fn begin<S: Serialize + DeserializeOwned>(folder: &Path, kind: &StoreKind, ticket: &Ticket<S>) -> Result<Self> {
         if !kind.is_begun(folder) {
             nothing_else_in(folder, kind.folder)?;
@@ -82,8 +81,7 @@ impl Store {
     }
 
     /// Creates the folder of the pieces and locks it as long as the result lives. Removes what
-    /// killed processes left. A process that waited must look first whether the work is complete
-    /// and its pieces are gone.
+    /// killed processes left. After waiting, look first whether the work is complete.
     ///
     /// # Errors
     /// When another process is at work, or the system refuses.
@@ -135,8 +133,7 @@ impl Store {
     }
 }
 
-/// Items in numbered pieces, one file each (or several with different extensions), each written
-/// atomically.
+/// Items in numbered pieces, one file each (or several by extension), written atomically.
 #[derive(Debug, Clone)]
 pub struct Pieces {
     /// Where they lie.

@@ -35,8 +35,7 @@ enum Source {
     Memory(WorldBatch),
 }
 
-/// Returns whether a file holds so many images of a shape. Values of images on the disk are not
-/// checked.
+/// Returns whether a file holds so many images of a shape; does not read their values.
 pub fn holds_images(path: &Path, shape: ImageShape, images: usize) -> bool {
     NpzImages::open(path).is_ok_and(|found| found.is_some_and(|found| (found.shape, found.images) == (shape, images)))
 }
@@ -45,8 +44,7 @@ impl NpzImages {
     /// Opens the archive; `None` where its `x` are pixels.
     ///
     /// # Errors
-    /// As [`read_npz`]. Of images on the disk only size and type are checked here, values when they
-    /// are read.
+    /// As [`read_npz`]. Of images on the disk only size and type are checked here.
     pub fn open(path: &Path) -> Result<Option<Self>> {
         if let Some(streamed) = Self::on_disk(path)? {
             return Ok(Some(streamed));
@@ -107,8 +105,7 @@ impl NpzImages {
     /// The images of a range within 0..[`Self::len`], NCHW.
     ///
     /// # Errors
-    /// When the system refuses to read, the file is shorter than it said, or a value is not finite
-    /// (names the image).
+    /// When the file cannot be read or is too short, or a value is not finite (names the image).
     pub fn read(&self, range: Range<usize>) -> Result<Vec<f32>> {
         let dims = self.shape.dims();
         let (mut file, start) = match &self.source {

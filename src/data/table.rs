@@ -1,5 +1,4 @@
-//! Writes npz archives of arrays with one row per item, block by block: they need not fit into
-//! memory.
+//! Writes npz archives of arrays with one row per item, block by block.
 
 use std::io;
 use std::ops::Range;
@@ -36,13 +35,11 @@ pub struct Column<'a> {
     pub shape: Vec<usize>,
 }
 
-/// Writes arrays of `rows` rows each; `values(column, rows)` returns the numbers of a range of
-/// rows, column after column. Uncompressed and without timestamps: same numbers, same bytes.
-/// Atomic.
+/// Writes arrays of `rows` rows each; `values(column, rows)` returns the numbers of a range, column
+/// after column. Uncompressed, without timestamps: same numbers, same bytes. Atomic.
 ///
 /// # Errors
-/// The system's error, an error of `values`, or a block of the wrong size; then the file is
-/// unchanged.
+/// The system's error, one of `values`, or a block of the wrong size; the file is unchanged.
 pub fn write_table(
     path: &Path,
     rows: usize,

@@ -27,8 +27,7 @@ pub fn host_name() -> Option<String> {
     Some(name.trim().to_owned()).filter(|name| !name.is_empty())
 }
 
-/// The name of this machine and its process namespace: containers share a name but count processes
-/// apart.
+/// The name of this machine and its process namespace, since containers share a name.
 pub fn machine() -> String {
     let plain = |text: &str, most: usize| -> String {
         text.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').take(most).collect()
@@ -38,9 +37,8 @@ pub fn machine() -> String {
     space.map_or_else(|_| name.clone(), |space| format!("{name}-{space}"))
 }
 
-/// Removes temporary files directly in a folder that a killed process of this machine left, and
-/// those older than a day. Files that cannot be examined or removed stay. Returns how many were
-/// removed.
+/// Removes temporary files in a folder that a killed process of this machine left, or older than a
+/// day. Files that cannot be examined or removed stay. Returns how many were removed.
 pub fn sweep_temp_files(folder: &Path) -> usize {
     sweep(folder, |name, entry| {
         let old = || entry.metadata().ok()?.modified().ok()?.elapsed().ok();
@@ -72,9 +70,8 @@ fn sweep(folder: &Path, goes: impl Fn(&str, &DirEntry) -> bool) -> usize {
     parts.filter(|entry| std::fs::remove_file(entry.path()).is_ok()).count()
 }
 
-/// Returns whether work may begin in a folder: it holds hidden files only, which killed processes
-/// and desktops leave. The hidden folder `pieces` counts as content: it holds pieces of a work
-/// whose ticket is gone.
+/// Returns whether work may begin in a folder: it has only hidden files, as killed processes and
+/// desktops leave. The hidden folder `pieces` counts as content: its ticket is gone.
 ///
 /// # Errors
 /// Names the folder that cannot be read.

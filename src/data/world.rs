@@ -15,8 +15,7 @@ const ROUNDING: f32 = 1e-4;
 /// Bytes encoded at a time.
 const CHUNK: usize = 1 << 18;
 
-/// Images in world space, as the flow sees them, with labels and posteriors where known (theory
-/// §1).
+/// Images in world space, as the flow sees them, with labels and posteriors (theory §1).
 #[derive(Debug, Clone, PartialEq)]
 pub struct WorldBatch {
     /// Shape of every image.
@@ -52,8 +51,7 @@ impl WorldBatch {
         &self.x[i * dims..(i + 1) * dims]
     }
 
-    /// Checks that all parts agree in size and hold what their documentation says; the message
-    /// names array and image.
+    /// Checks sizes and values of all parts; the message names array and image.
     pub(super) fn check(&self) -> Result<(), String> {
         let (n, k) = (self.len(), self.classes);
         if n == 0 || n * self.shape.dims() != self.x.len() {
@@ -92,12 +90,11 @@ fn check_part<T: std::fmt::Display>(
 }
 
 /// Writes a batch as npz: `x` float32 [N, C, H, W] and, where present, `y` int64, `posterior`
-/// float32, `logp` float64 and `aleatoric` float64. Uncompressed and without timestamps: same
-/// batch, same bytes. Atomic.
+/// float32, `logp` and `aleatoric` float64. Uncompressed, no timestamps: same batch, same bytes.
+/// Atomic.
 ///
 /// # Errors
-/// When the parts of the batch disagree in size or hold impossible values, or the system refuses to
-/// write.
+/// When parts disagree in size or hold impossible values, or the system refuses to write.
 pub fn write_npz(path: &Path, batch: &WorldBatch) -> Result<()> {
     write_npz_in_pieces(path, batch.shape, batch.len(), |sink| sink(batch))
 }
@@ -116,8 +113,7 @@ pub fn write_npz_in_pieces(
     place_npz(path, Present::Replaced, shape, n, produce)
 }
 
-/// [`write_npz_in_pieces`] of a file that several processes write with the same content: the first
-/// stays.
+/// [`write_npz_in_pieces`] of a file that several processes write equally: the first stays.
 ///
 /// # Errors
 /// As [`write_npz_in_pieces`].

@@ -61,9 +61,8 @@ impl Seek for Disk<'_> {
     }
 }
 
-/// Writes a file atomically: `fill` writes a temporary file in the same folder, then fsync, rename
-/// over `path`, and fsync of the folder. On an error `path` is unchanged and nothing is left
-/// behind.
+/// Writes a file atomically: `fill` writes a temporary file beside it, then fsync, rename over
+/// `path`, and fsync of the folder. On an error `path` is unchanged and nothing is left behind.
 ///
 /// # Errors
 /// The system's error on `path`, from `fill` or from any of the steps.
@@ -86,9 +85,9 @@ pub fn write_named(folder: &Path, name: &str, bytes: &[u8]) -> Result<PathBuf> {
 pub(super) enum Present {
     /// The new file takes its place.
     Replaced,
-    /// It stays, and the new one is dropped: for several processes that make the same file at once.
-    /// All read the same bytes, and no file disappears under a reader, which network file systems
-    /// answer with an error.
+    /// It stays, and the new one is dropped: for processes that make the same file at once. All
+    /// read the same bytes, and no file disappears under a reader, an error on network file
+    /// systems.
     Kept,
 }
 
@@ -163,8 +162,7 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
 }
 
-/// Writes one 8-bit image, grey (1 channel) or RGB (3), as PNG; `pixels` is CHW. Same image, same
-/// bytes.
+/// Writes an 8-bit image `pixels` (CHW), grey or RGB, as PNG. Same image, same bytes.
 ///
 /// # Errors
 /// When `pixels` is not `shape` or no PNG has that shape, and the system's error on `path`.
@@ -173,8 +171,7 @@ pub fn write_png(path: &Path, shape: ImageShape, pixels: &[u8]) -> Result<()> {
     write_atomically(path, |out| out.write_all(&bytes))
 }
 
-/// One 8-bit image, grey (1 channel) or RGB (3), as the bytes of a PNG; `pixels` is CHW. Same
-/// image, same bytes.
+/// Returns the PNG of an 8-bit image `pixels` (CHW), grey or RGB. Same image, same bytes.
 ///
 /// # Errors
 /// When `pixels` is not `shape` or no PNG has that shape.
@@ -226,9 +223,8 @@ fn interleave<T: Copy>(shape: ImageShape, pixels: &[T]) -> Vec<T> {
     (0..plane).flat_map(|at| (0..shape.channels).map(move |c| pixels[c * plane + at])).collect()
 }
 
-/// Lays images (`pixels`, NCHW, each of `shape`) out in `columns` columns, each pixel
-/// `scale`×`scale`, with white lines between them. Returns shape and CHW pixels of the sheet, ready
-/// for [`write_png`].
+/// Lays images (`pixels`, NCHW, each of `shape`) out in `columns` columns with white lines between,
+/// each pixel `scale`×`scale`. Returns shape and CHW pixels of the sheet, for [`write_png`].
 ///
 /// # Errors
 /// When `pixels` is empty or no whole number of images, `columns` or `scale` is 0, or a side of the

@@ -1,5 +1,4 @@
-//! The cost of a picture's bit depth: posteriors of samples rounded to whole levels, compared with
-//! their exact ones.
+//! The cost of a picture's bit depth: posteriors of rounded samples against their exact ones.
 //!
 //! A picture keeps an image to half a level. The posterior at the level's value belongs to one
 //! point of the cell of images with the same picture; it is not p(y|picture) (theory §1). The
@@ -56,8 +55,7 @@ impl DepthCost {
         if self.is_costly() { "is lost" } else { "is kept" }
     }
 
-    /// Returns whether the pictures lose so much that their own Bayes error is not that of the
-    /// world.
+    /// Returns whether the pictures' own Bayes error is not that of the world.
     pub fn is_costly(&self) -> bool {
         self.kl_nats.value > COSTLY_NATS
     }
@@ -164,8 +162,7 @@ pub struct DepthCurve {
     pub depths: Vec<Depth>,
 }
 
-/// The depth curve of a world on `n` samples, whose smallest and largest value are the ends of the
-/// levels.
+/// The depth curve of a world on `n` samples; their range is that of the levels.
 ///
 /// # Errors
 /// When n is below 2, at τ = 0, when the device fails, or the caller stops.

@@ -1,5 +1,4 @@
-//! Exports a dataset of a world: images at one temperature with their exact posteriors, as arrays,
-//! as pictures, or both.
+//! Exports a dataset of a world: images with their exact posteriors, as arrays or pictures.
 //!
 //! The float tensors are the reference: only for them posteriors are exact (theory §1). Pictures
 //! have 16 bits a value, which hardly change a posterior, or 8, which may. Beside them stand the
@@ -49,8 +48,7 @@ use spec::Work;
 const EXPORT: StoreKind =
     StoreKind { ticket: "export.json", work: "export", result: "dataset", folder: Some(Kind::Dataset) };
 
-/// Exports a dataset of a world into a folder, or continues one that was stopped there. A complete
-/// one is returned as it is.
+/// Exports a dataset into a folder, or continues there. Returns a complete one as it is.
 ///
 /// # Errors
 /// When the world cannot fulfil the spec, the folder holds something else, the device or the disk

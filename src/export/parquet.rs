@@ -133,8 +133,7 @@ impl Rows {
 
     fn write<W: io::Write + Send>(&self, mut group: SerializedRowGroupWriter<'_, W>) -> Result<(), ParquetError> {
         let n = self.ids.len();
-        // Levels count the optional and repeated steps of the schema down to a value: here every
-        // value is there.
+        // Levels count the optional and repeated steps down to a value: every value is there.
         let there = |level: i16, count: usize| vec![level; count];
         column::<ByteArrayType, W>(&mut group, &self.png, &there(2, n), None)?;
         column::<ByteArrayType, W>(&mut group, &self.names, &there(2, n), None)?;

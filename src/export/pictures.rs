@@ -84,8 +84,7 @@ fn sync_all(_: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Lists the pictures with their sums for `sha256sum -c` in `SPLIT.sha256` or `SPLIT.16bit.sha256`.
-/// Returns its name.
+/// Lists the pictures with their sums for `sha256sum -c` in `SPLIT[.16bit].sha256`.
 pub(super) fn list(
     pieces: &SplitImages<'_>,
     format: Format,

@@ -25,8 +25,7 @@ const COLUMNS: [(&str, Stored); 6] = [
     ("drift", Stored::F64),
 ];
 
-/// Before the names of the columns that belong to the rounded image where it does not carry the
-/// truth.
+/// Prefix of the columns of the rounded image where it does not carry the truth.
 const MIDPOINT: &str = "midpoint_";
 
 /// Name of a column beside pictures. Where pictures lose the truth, it says that the posterior is

@@ -83,8 +83,7 @@ impl ExportSpec {
         [Split::Train, Split::Test].into_iter().filter(|split| self.images(*split) > 0)
     }
 
-    /// Bits of a value in parquet files: as in the folders of pictures beside them, 16 where there
-    /// is a choice.
+    /// Bits of a value in parquet files: as in the pictures beside them, else 16.
     pub(super) fn parquet_bits(&self) -> u32 {
         if self.has(Format::Png) && !self.has(Format::Png16) { 8 } else { 16 }
     }

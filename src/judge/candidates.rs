@@ -45,8 +45,7 @@ pub enum Candidate {
 /// Answers of a network, log q [n, K], on images (NCHW).
 type Ask<'a> = dyn Fn(&[f32], &mut dyn Events<Progress>) -> Result<Vec<f64>> + 'a;
 
-/// Judges models on a split of a dataset. Networks are run on its images, those of the zoo on
-/// `device`.
+/// Judges models on a split of a dataset; runs networks on its images, the zoo's on `device`.
 ///
 /// # Errors
 /// When the dataset has no truth, a model does not fit it, or the caller stops; names the file.

@@ -1,8 +1,7 @@
 //! Judges a classifier of any framework against the Bayes limit, from a file of predictions and the
 //! truth of an exported dataset. No retraining, no link to the program that trained it.
 //!
-//! [`Truth::open`] → [`Predictions::read`] → [`judge`] → [`write_report`]; [`assess`] does the
-//! first three.
+//! [`Truth::open`] → [`Predictions::read`] → [`judge`] → [`write_report`]; [`assess`] does three.
 //!
 //! | file | what |
 //! |---|---|

@@ -1,5 +1,4 @@
-//! Against an independent computation with numpy (tests/reference/judge/make.py), and the folder of
-//! a report.
+//! Against numpy (tests/reference/judge/make.py), and the folder of a report.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -30,8 +29,7 @@ fn read(name: &str, truth: &Truth) -> Predictions {
     Predictions::read(&reference().join(name), truth, &ReadOptions::default()).unwrap()
 }
 
-/// A truth of `n` images and `k` classes whose logits are normal with standard deviation `spread`,
-/// labels drawn from it.
+/// A truth of `n` images and `k` classes: normal logits of deviation `spread`, labels drawn.
 pub(super) fn toy(n: usize, k: usize, spread: f64, seed: Seed) -> Truth {
     let mut rng = seed.rng(0);
     let normal = |rng: &mut rand_chacha::ChaCha8Rng| -> f64 { StandardNormal.sample(rng) };

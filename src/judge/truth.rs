@@ -23,8 +23,7 @@ const NORMALISED: f64 = 1e-3;
 pub enum PosteriorSource {
     /// Computed in float64 from `logp`, the prior and the smoothing T of the manifest.
     LogLikelihoods,
-    /// The float32 array `posterior`, normalised in float64: the manifest does not tell prior and
-    /// T, or there is no `logp`.
+    /// The normalised float32 array `posterior`: without `logp`, or without prior and T.
     Stored,
 }
 

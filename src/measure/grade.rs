@@ -11,11 +11,11 @@
 //! | `estimate` | what each of them says | |
 //! | `sample`, `geometry`, `distances` | distances, nearest neighbours and tree, computed once for all | |
 //!
-//! **Bounds** ([`Graded::lower`], [`Graded::upper`]) are those of the theory, which speaks of infinitely many samples;
-//! at finite N and in many dimensions neighbours lie far away, so that a lower bound may exceed the
-//! truth. Finding where they fail is the point of the exercise. The spread of an estimate made from
-//! neighbours comes from repeated draws with other seeds: its terms share samples, so no interval
-//! is computed from one draw.
+//! **Bounds** ([`Graded::lower`], [`Graded::upper`]) are those of the theory, which speaks of
+//! infinitely many samples; at finite N and in many dimensions neighbours lie far away, so that a
+//! lower bound may exceed the truth. Finding where they fail is the point of the exercise. The
+//! spread of an estimate made from neighbours comes from repeated draws with other seeds: its terms
+//! share samples, so no interval is computed from one draw.
 
 use crate::error::Result;
 

@@ -1,6 +1,5 @@
-//! The figures of each image: what the exact posterior and the classifier say about it. The only
-//! place where all n·K probabilities are looked at; what follows needs one row of figures per
-//! image.
+//! The figures of each image: what the exact posterior and the classifier say about it. Only here
+//! all n·K probabilities are read; later steps need one row of figures per image.
 
 use rayon::prelude::*;
 
@@ -8,9 +7,8 @@ use super::softmax::log_sum_exp;
 use crate::error::{Error, Result};
 use crate::units::ClassId;
 
-/// How far the probabilities of a row may be from adding up to 1 before it is refused. Rows stored
-/// as f32 or f16 are off by rounding and are normalised; more than this means something other than
-/// probabilities was given.
+/// Largest deviation of a row's sum from 1. Rows stored as f32 or f16 are off by rounding and are
+/// normalised; more than this is no probability.
 const NORMALISATION: f64 = 1e-3;
 
 /// Figures of single images, in the order they came; one entry per image in every field.
@@ -26,8 +24,7 @@ pub struct PerImage {
     pub cross_entropy: Vec<f64>,
     /// H(p) = −Σ_y p log p, nats.
     pub entropy: Vec<f64>,
-    /// KL(p‖q) = Σ_y p (log p − log q), nats; as summed, so that q = p can leave a rounding error
-    /// below 0.
+    /// KL(p‖q) = Σ_y p (log p − log q), nats; rounding can leave it below 0 for q = p.
     pub kl: Vec<f64>,
     /// −log q(drawn label), nats.
     pub nll: Vec<f64>,
@@ -74,10 +71,9 @@ impl PerImage {
         self.label.is_empty()
     }
 
-    /// Adds images, so that a large test set may come in batches: exact posteriors `p` [n, K] as
-    /// f32 or f64, the classifier's `log_q` [n, K] (see [`super::log_softmax`]), drawn `labels`
-    /// [n]. Rows that add up to 1 within 1e-3 are normalised to do so exactly. 0·log 0 = 0 on
-    /// either side.
+    /// Adds images, e.g. a batch: exact posteriors `p` [n, K] as f32 or f64, the classifier's
+    /// `log_q` [n, K] (see [`super::log_softmax`]), drawn `labels` [n]. Rows that sum to 1 within
+    /// 1e-3 are normalised. 0·log 0 = 0 on either side.
     ///
     /// # Errors
     /// When shapes do not match; when a row holds NaN, a negative or infinite number or does not
@@ -129,8 +125,7 @@ impl PerImage {
     }
 }
 
-/// The figures of all images, or the first refusal in their order. It names the image, the first
-/// being number `first`.
+/// Returns all figures, or the first refusal with its image; the first image is number `first`.
 pub(super) fn named<T>(first: usize, rows: Vec<Result<T, String>>) -> Result<Vec<T>> {
     let named = |(i, row): (usize, Result<T, String>)| {
         row.map_err(|cause| Error::Numeric(format!("image {}: {cause}", first + i)))

@@ -22,9 +22,8 @@ impl Interval {
         (self.low..=self.high).contains(&x)
     }
 
-    /// The standard error of log `value` that this 95 % interval of it implies: half of its width
-    /// in logs where both ends are positive, otherwise relative to the value; 0 of a value that is
-    /// not positive.
+    /// The standard error of log `value` that its 95 % interval implies: half the width in logs
+    /// where both ends are positive, otherwise relative to the value; 0 of a value ≤ 0.
     pub fn log_error(&self, value: f64) -> f64 {
         let width = if self.low > 0.0 { (self.high / self.low).ln() } else { (self.high - self.low) / value };
         if value > 0.0 && width.is_finite() { width.max(0.0) / (2.0 * Z95) } else { 0.0 }
@@ -41,8 +40,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// A number and its interval, widened to hold the number where that fell outside by chance or
-    /// rounding.
+    /// A number and its interval, widened to hold the number despite chance and rounding.
     pub(super) fn new(value: f64, interval: Interval) -> Self {
         Self { value, interval: Interval { low: interval.low.min(value), high: interval.high.max(value) } }
     }
@@ -80,9 +78,8 @@ pub fn wilson(hits: usize, n: usize) -> Interval {
     Interval { low, high }
 }
 
-/// Mean of independent `values` and half the width of its 95 % interval, 1.96 s/√n: quick, for what
-/// is watched on the way; what is kept has a bootstrap. The half width of fewer than two values is
-/// infinite.
+/// Mean of independent `values` and half the width of its 95 % interval, 1.96 s/√n: a quick
+/// estimate for progress. The half width of fewer than two values is infinite.
 pub fn mean(values: &[f64]) -> (f64, f64) {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n.max(1.0);

@@ -2,20 +2,20 @@
 //! asymptote of the fitted curve, which says nothing of other ways of training; both by least
 //! squares of log KL over all runs.
 //!
-//! **Intervals.** The residual of a run is taken apart into a level of its seed, a level of its N (other seeds at this N
-//! share it: lack of fit, or a test set in common) and its own. A replicate is the fitted curve
-//! plus newly drawn levels of all three, refitted; see `scatter`. With one seed, or where seeds and
-//! sizes do not cross enough to tell the levels apart, all residuals count as the runs' own:
-//! [`Resampling`] says which it was.
+//! **Intervals.** The residual of a run is taken apart into a level of its seed, a level of its N
+//! (other seeds at this N share it: lack of fit, or a test set in common) and its own. A replicate
+//! is the fitted curve plus newly drawn levels of all three, refitted; see `scatter`. With one
+//! seed, or where seeds and sizes do not cross enough to tell the levels apart, all residuals count
+//! as the runs' own: [`Resampling`] says which it was.
 //!
-//! **Test images in common.** All points of a law are measured on the same images. What these have too much or too little
-//! moves the points together and shows in no residual as far as the curve can follow: what is
-//! common to all points goes fully into a, c, the band and the forecast, what changes evenly with
-//! log N into α. Where the images' own values at every point are known ([`TestImages`]), each
-//! replicate draws the images anew, the same for all points. Where they are not, it moves all
-//! points by one common normal number, times each point's own standard error of log value
-//! ([`Point::error`]): errors of one set of images are taken for fully correlated, and α has none
-//! of them. [`ImageError`] says which it was.
+//! **Test images in common.** All points of a law are measured on the same images. What these have
+//! too much or too little moves the points together and shows in no residual as far as the curve
+//! can follow: what is common to all points goes fully into a, c, the band and the forecast, what
+//! changes evenly with log N into α. Where the images' own values at every point are known
+//! ([`TestImages`]), each replicate draws the images anew, the same for all points. Where they are
+//! not, it moves all points by one common normal number, times each point's own standard error of
+//! log value ([`Point::error`]): errors of one set of images are taken for fully correlated, and α
+//! has none of them. [`ImageError`] says which it was.
 //!
 //! | file | what |
 //! |---|---|
@@ -102,8 +102,7 @@ pub struct PowerLaw {
     replicates: Vec<Replicate>,
 }
 
-/// Fits one law to `points`, whose test images' error is one number for all. Same points and
-/// `seed`: same intervals.
+/// Fits one law to `points`; their test images have one error. Same points and `seed`, same result.
 ///
 /// # Errors
 /// When a value or N is not a positive number, or there are not more different N than the law has
@@ -192,8 +191,7 @@ impl PowerLaw {
         self.curve.log_value(n.ln()).exp()
     }
 
-    /// The 95 % interval of the curve at `n` training images: the band of a plot. A single run
-    /// scatters around it.
+    /// The 95 % interval of the curve at `n` training images. Single runs scatter around it.
     pub fn band(&self, n: f64) -> Interval {
         let x = n.ln();
         interval(&self.drawn(), self.value(n), |curve| curve.log_value(x).min(LARGEST_LOG).exp()).interval

@@ -15,8 +15,7 @@ pub fn log_softmax<T: Copy + Into<f64>>(logits: &[T], classes: usize) -> Vec<f64
     log_q
 }
 
-/// log Σ exp, the largest term taken out. −∞ counts as nothing; NaN when a term is NaN or +∞, or
-/// when all are −∞.
+/// log Σ exp, the largest term taken out; NaN for a NaN or +∞, or when all terms are −∞.
 pub fn log_sum_exp(terms: impl Iterator<Item = f64> + Clone) -> f64 {
     let (largest, rest) = parts(terms);
     largest + rest

@@ -114,8 +114,7 @@ pub struct Truth<'a> {
     pub epistemic: &'a [f64],
 }
 
-/// How one score orders the images beside a true quantity. `None` where one of the two is the same
-/// for all images.
+/// How one score orders the images against a true quantity; `None` where one is constant.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Agreement {
     /// Spearman's rank correlation, ties at their mean rank, in [−1, 1].
@@ -139,16 +138,14 @@ pub struct Scored {
     /// tie with the last of them): the chance that one of those scores higher than one of the
     /// others, ½ for a tie. `None` where all images are among them.
     pub auroc: Option<Estimate>,
-    /// mean (score − [`Score::estimates`]), nats: above 0 the score is too high. `None` for scores
-    /// in other units.
+    /// mean (score − [`Score::estimates`]), nats; `None` for scores in other units.
     pub signed_error: Option<Estimate>,
 }
 
 /// Grades the `values` [n] that `score` gave the images.
 ///
 /// # Errors
-/// When lengths differ, there are fewer than two images, or a number is not finite (the image is
-/// named).
+/// When lengths differ, below two images, or for a number that is not finite (named).
 pub fn grade_score(score: Score, values: &[f64], truth: Truth<'_>, bootstrap: &Bootstrap) -> Result<Scored> {
     let n = values.len();
     check(score, values, truth)?;
@@ -216,8 +213,7 @@ fn errors(values: &[f64], truth: Truth<'_>, quantity: Quantity) -> Vec<f64> {
     values.iter().enumerate().map(|(i, value)| value - of(i)).collect()
 }
 
-/// Which images are among the largest [`TOP`], at least one, with all that tie with the smallest of
-/// them.
+/// Which images are among the largest [`TOP`], at least one, with ties of the smallest.
 fn top(values: &[f64]) -> Vec<bool> {
     let count = (values.len() as f64 * TOP).ceil() as usize;
     let mut sorted = values.to_vec();

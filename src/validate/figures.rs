@@ -8,8 +8,7 @@ use crate::measure::fidelity::{Beside, Manifold};
 /// Classes a figure shows; of more, the first.
 const SHOWN_CLASSES: usize = 30;
 
-/// Distances, manifold figures and class ratios, with captions and provenance; nothing where no
-/// image was drawn.
+/// Distances, manifold figures and class ratios; nothing where no image was drawn.
 pub fn figures(validation: &Validation) -> Vec<Figure> {
     let Some(fidelity) = &validation.fidelity else { return Vec::new() };
     let mut figures = vec![distances(fidelity), manifolds(fidelity)];

@@ -1,5 +1,4 @@
-//! Images drawn from the world, and its numerical exactness: round trips, and posteriors under a
-//! tiny perturbation.
+//! Images drawn from the world, and its exactness: round trips and perturbed posteriors.
 
 use burn::tensor::Device;
 use rand_distr::{Distribution, StandardNormal};
@@ -23,8 +22,7 @@ use crate::units::{ClassId, Seed, Smoothing};
 const PIECE: usize = 256;
 /// Held-out images that are sent through the world and back, and whose posteriors are perturbed.
 const CHECKED: usize = 64;
-/// Most floating-point operations in 64 bits on a CPU for one figure: some minutes. Of large worlds
-/// fewer images are perturbed.
+/// Most FLOP in 64 bits on a CPU for one figure: some minutes. Limits the images perturbed.
 const MOST_FLOP: f64 = 2e12;
 /// Standard deviation of the perturbation in 8-bit levels. The paper does not give its own.
 pub const DELTA_LEVELS: f64 = 0.01;
@@ -48,8 +46,7 @@ pub struct RoundTrip {
     pub mean_levels: Estimate,
 }
 
-/// Posteriors under a tiny perturbation (BLC table 3), in 64 bits on the CPU: what 32 bits add
-/// would hide it.
+/// Posteriors under a tiny perturbation (BLC table 3), in 64 bits, since 32 would hide it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Perturbed {
     /// Mean KL(p(y|x) ‖ p(y|x + δ)) and related figures.

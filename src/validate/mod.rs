@@ -1,7 +1,6 @@
 //! Compares an oracle with the real images it was trained on (BLC §2.3, App. A;
-//! docs/validation.md): do its images look like them, does it cover all of them, does it only
-//! repeat them? Its posteriors are exact for its own world in any case; this says whether that
-//! world resembles nature.
+//! docs/validation.md): do its images look like them, cover all of them, or only repeat them?
+//! Posteriors are exact for its own world anyway; this says whether that world resembles nature.
 //!
 //! Every figure of generated images stands beside the same figure of held-out real images, which is
 //! what a perfect generator would get. [`validate`] draws, embeds and measures; slow results are
@@ -83,9 +82,8 @@ pub struct Validation {
     pub fidelity: Option<Fidelity>,
 }
 
-/// Validates an opened oracle on `device`. With a `folder`, drawn images, the feature net and
-/// features are kept there, and a stopped validation continues with them. [`write_report`] writes
-/// the report.
+/// Validates an opened oracle on `device`. With a `folder`, drawn images, feature net and features
+/// are kept there, and a stopped validation continues. [`write_report`] writes the report.
 ///
 /// # Errors
 /// When the spec is invalid, the corpus does not fit the oracle, the folder holds another

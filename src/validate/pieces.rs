@@ -12,8 +12,7 @@ use crate::error::Result;
 pub const VALIDATION: StoreKind =
     StoreKind { ticket: "validate.json", work: "validation", result: "validation", folder: None };
 
-/// Takes the folder of a validation, if it has one: a new one, or one in which this validation was
-/// begun.
+/// Takes the folder of a validation, if any: a new one, or one where this one was begun.
 ///
 /// # Errors
 /// When it holds something else, or cannot be written.

@@ -24,8 +24,7 @@ pub struct Corpus {
     pub train: usize,
     /// Held-out images: those the oracle never saw, where that is known.
     pub held_out: usize,
-    /// Whether the training images are, bit for bit, those the oracle was trained on; `None` where
-    /// its record does not say.
+    /// Whether the training images are exactly the oracle's; `None` where its record is silent.
     pub of_the_oracle: Option<bool>,
     /// What was done to get them.
     pub notes: Vec<String>,
@@ -102,8 +101,7 @@ impl Real {
     }
 }
 
-/// The training part as the oracle's record describes it; unchanged without a record, or for
-/// another corpus.
+/// The training part as the oracle's record describes it, if there is one for this corpus.
 fn trained_on(work: &Work<'_>, notes: &mut Vec<String>) -> Result<(Dataset, Option<bool>)> {
     let path = &work.spec.data;
     if let Some(record) = &work.info.training
@@ -116,8 +114,7 @@ fn trained_on(work: &Work<'_>, notes: &mut Vec<String>) -> Result<(Dataset, Opti
     Ok((images, work.info.training.as_ref().map(|_| false)))
 }
 
-/// Images in the world's shape with its classes. Classes are matched by name; by number only where
-/// no name is in common.
+/// Images in the world's shape with its classes, matched by name, else by number.
 fn fitted(world: &World, images: Dataset, notes: &mut Vec<String>) -> Result<Dataset> {
     let names = world.class_names();
     if images.labels.is_none() || images.class_names == names {

@@ -1,5 +1,4 @@
-//! The folder of a validation: a page, figures, tables, nearest pairs and all numbers, complete in
-//! itself.
+//! The folder of a validation: page, figures, tables, nearest pairs and all numbers.
 
 use std::path::{Path, PathBuf};
 

@@ -34,8 +34,7 @@ pub struct ValidateSpec {
     pub features: FeatureChoice,
     /// Statistics of the real images that FID compares with, in place of the training images' own.
     pub real_statistics: Option<PathBuf>,
-    /// Distance below which a generated image counts as a copy; the first percentile of held-out
-    /// images where absent.
+    /// Distance of a copy; the first percentile of held-out images where absent.
     pub threshold: Option<f64>,
     /// Seed of images, noise and resampling.
     pub seed: Seed,

@@ -77,8 +77,7 @@ fn a_world_is_like_its_own_samples_and_unlike_their_negatives() {
     assert!(pairs.pairs.generated.is_sorted_by(|a, b| a.distance <= b.distance));
     assert!(found.round_trip.largest_levels < 1.0 && found.stability.as_ref().unwrap().stability.kl.value < 1e-2);
 
-    // Of unequal sets FID compares equal numbers: half of the held-out images are farther from the
-    // training images than all.
+    // Of unequal sets FID compares equal numbers: half of the held-out images fit worse than all.
     let (found, _) = run(&oracle, &spec(&own, 100), None).unwrap();
     let fewer = found.fidelity.unwrap();
     assert!((fewer.plain_fid.generated / fewer.fid.generated.plain.value - 1.0).abs() < 1e-6, "{:?}", fewer.plain_fid);

@@ -27,8 +27,7 @@ const BINS: usize = 40;
 const BY_CHANCE: f64 = 0.01;
 /// Fewest blocks that KID's images are cut into.
 const KID_BLOCKS: usize = 5;
-/// Least share of the generated images in a cell that counts in C_T (the τ of Meehan et al.: 20
-/// images).
+/// Least generated images in a cell that counts in C_T (the τ of Meehan et al.).
 const CELL: f64 = 20.0;
 /// Figures that are counted while measuring.
 const FIGURES: usize = 7;
@@ -140,8 +139,7 @@ pub fn measure(
     let near = Near::of(work, &sets)?;
     tick(1)?;
     let (against, fid_against) = real_gaussian(work, &sets, d)?;
-    // Both change with the number of images: held-out images show the best value only in equal
-    // number.
+    // Both change with the number of images: held-out images are the best in equal number only.
     let equal = sets.held_out.n().min(sets.generated.n());
     let plain = |set: &Features<'_, f32>| {
         frechet(&against, &Gaussian::of(&Features::new(&thinned(set, equal, seed), d)?)?).map(|found| found.value)

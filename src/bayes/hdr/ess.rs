@@ -101,8 +101,7 @@ impl<'a> Chain<'a> {
         self.score = self.score_of(odds);
     }
 
-    /// The next draw: `steps` steps inside {score ≤ shift}, or an independent one where the shift
-    /// is ∞.
+    /// The next draw: `steps` steps inside {score ≤ shift}; independent where shift is ∞.
     pub fn draw(&mut self, shift: f64, steps: usize, rng: &mut ChaCha8Rng) {
         if shift == f64::INFINITY {
             self.faces.project(rng, &mut self.at);
@@ -112,8 +111,7 @@ impl<'a> Chain<'a> {
         }
     }
 
-    /// The ellipse e cos θ + ν sin θ through e with a new ν ~ N(0, I), and on it a point uniform in
-    /// θ among those inside.
+    /// The ellipse e cos θ + ν sin θ with a new ν ~ N(0, I), and a uniform θ among those inside.
     fn step(&mut self, shift: f64, rng: &mut ChaCha8Rng) {
         self.faces.project(rng, &mut self.toward);
         self.find_arcs(shift);

@@ -34,8 +34,7 @@ impl Corpus {
         self.files.iter().map(|file| file.bytes).sum()
     }
 
-    /// Returns whether a name, in upper or lower case, with `-`, `_` or blanks or none, means this
-    /// corpus.
+    /// Returns whether a name, in any case and with any separators, means this corpus.
     pub fn answers_to(&self, name: &str) -> bool {
         let plain = |text: &str| -> String {
             text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()

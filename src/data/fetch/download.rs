@@ -1,5 +1,4 @@
-//! Downloads one file: tries mirrors in turn, resumes a part, and names the file only when its
-//! checksum fits.
+//! Downloads one file: tries mirrors in turn, resumes a part, and checks it before it is named.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -60,8 +59,7 @@ impl Download<'_> {
     /// bytes that came over the network.
     ///
     /// # Errors
-    /// [`Error::Cancelled`], the disk's errors, or the answer of every mirror. The part that came
-    /// is kept.
+    /// [`Error::Cancelled`], the disk's errors, or every mirror's answer. The part is kept.
     pub fn run(&self, events: &mut dyn Events<FetchEvent>) -> Result<(PathBuf, u64)> {
         let target = self.folder.join(self.source.file);
         if self.is_there(&target, events)? {

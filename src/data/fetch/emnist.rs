@@ -1,5 +1,4 @@
-//! EMNIST (Cohen, Afshar, Tapson & van Schaik 2017, arXiv:1702.05373): one zip of gzipped IDX files
-//! for six splits.
+//! EMNIST (Cohen et al. 2017, arXiv:1702.05373): one zip of gzipped IDX files for six splits.
 //!
 //! Its images are stored column by column, so readers of MNIST see them transposed; they are
 //! written upright here. Labels of the split `letters` count from 1; they are written from 0.

@@ -13,8 +13,7 @@ impl std::fmt::Display for Mirror {
     }
 }
 
-/// Progress of a fetch. Events come at least ten times a second while a server is waited for, so a
-/// stop is noticed at once.
+/// Progress of a fetch. While a server is waited for, events come ten times a second or more.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case", tag = "event")]
 pub enum FetchEvent {

@@ -1,5 +1,4 @@
-//! Corpora by name: downloaded, verified and unpacked into a folder that [`super::open_dataset`]
-//! opens, with class names.
+//! Corpora by name: downloaded, verified and unpacked for [`super::open_dataset`].
 //!
 //! `OUT/NAME/` holds the corpus and `fetched.json`, which is written last and lists its files with
 //! checksums. `OUT/downloads/` holds unfinished downloads, and EMNIST's archive, from which six
@@ -56,8 +55,7 @@ pub fn is_fetched(folder: &Path) -> bool {
 
 /// Fetches a corpus of the catalogue by name into `out/NAME`.
 ///
-/// Files that are there and right are not fetched again. An interrupted file is kept, and the next
-/// call continues it.
+/// Valid files are not fetched again. An interrupted file is kept and continued.
 ///
 /// # Errors
 /// An unknown name; [`Error::Cancelled`]; the answers of all mirrors; a full or read-only disk; a

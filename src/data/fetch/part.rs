@@ -1,4 +1,4 @@
-//! An unfinished download `NAME.part`, kept for resuming, and the hash of its bytes. It is no
+//! An unfinished download `NAME.part`, kept for resuming, and the hash of its bytes. No
 //! [`Store`](crate::data::Store): bytes come in order, and a mirror is asked for the rest by
 //! offset.
 
@@ -21,8 +21,7 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// Opens or creates the part of `target`. `watch` gets the number of existing bytes read so
-    /// far, and may stop.
+    /// Opens or creates the part of `target`. `watch` gets the existing bytes read so far.
     ///
     /// # Errors
     /// The system's, and `watch`'s.

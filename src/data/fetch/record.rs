@@ -1,5 +1,4 @@
-//! `fetched.json`: the files of a fetched corpus. It is written last, so a folder with it was
-//! complete.
+//! `fetched.json`: the files of a fetched corpus. It is written last: with it, all is complete.
 
 use std::path::{Path, PathBuf};
 
@@ -45,8 +44,7 @@ impl Record {
         }
     }
 
-    /// Returns the record of a folder whose files are all there and right; `None` where one is
-    /// missing or damaged.
+    /// Returns the record of a complete, undamaged folder, else `None`.
     ///
     /// # Errors
     /// When the folder holds something that was not fetched; [`Error::Cancelled`].

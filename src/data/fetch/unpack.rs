@@ -87,8 +87,7 @@ fn entries(staging: &Path, events: &mut dyn Events<FetchEvent>) -> Result<Vec<En
     Ok(found)
 }
 
-/// Renames the complete folder; where an old one is to be repaired, its files are replaced one by
-/// one.
+/// Renames the complete folder; the files of an existing folder are replaced one by one.
 fn place(staging: &Path, folder: &Path) -> Result<()> {
     // Only an empty one goes.
     let _ = fs::remove_dir(folder);
@@ -102,8 +101,7 @@ fn place(staging: &Path, folder: &Path) -> Result<()> {
     fs::remove_dir(staging).map_err(|e| Error::io(staging, e))
 }
 
-/// Extracts the files of these names from a gzipped tar archive, in whatever folder. No path of the
-/// archive is written to.
+/// Extracts files by name from a gzipped tar archive. No path of the archive is written to.
 fn untar(archive: &Path, members: &[&str], staging: &Path, events: &mut dyn Events<FetchEvent>) -> Result<()> {
     let damaged = |e: io::Error| Error::file(archive, format!("is no whole archive (.tar.gz): {e}"));
     let file = open_regular(archive).map_err(|e| Error::io(archive, e))?;

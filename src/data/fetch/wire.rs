@@ -66,9 +66,8 @@ pub(super) struct Network {
 }
 
 impl Network {
-    /// Certificates are Mozilla's (compiled in), or those of the file that `SSL_CERT_FILE` names,
-    /// as companies' proxies need. Proxies come from `ALL_PROXY`, `HTTPS_PROXY`, `HTTP_PROXY` and
-    /// `NO_PROXY`.
+    /// Certificates are Mozilla's (compiled in), or those of the file in `SSL_CERT_FILE`. Proxies
+    /// come from `ALL_PROXY`, `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`.
     ///
     /// # Errors
     /// When `SSL_CERT_FILE` names a file that cannot be read or holds no certificate.

@@ -183,8 +183,7 @@ impl Batch {
     /// Reads the structure of a pickled dictionary.
     ///
     /// # Errors
-    /// Names the file and what is wrong: cut short, no pickle of protocol 2 to 5, the code that it
-    /// wants to run.
+    /// Names the file: cut short, no pickle of protocol 2 to 5, code that it wants to run.
     pub fn open(path: &Path) -> Result<Self> {
         let bad = |cause: String| Error::file(path, cause);
         if !is_pickle(&head(path, 2)?) {

@@ -1,5 +1,4 @@
-//! The stack machine of a pickle: each instruction is one byte with its operands (CPython,
-//! `Lib/pickletools.py`).
+//! The stack machine of a pickle: instructions of one byte and operands (`Lib/pickletools.py`).
 
 use std::collections::HashMap;
 use std::io::{BufRead, Read};
@@ -13,8 +12,7 @@ pub(super) const MAX_HELD: u64 = 4096;
 /// All objects of a pickle, and which of them it is.
 type Carried<D> = (Objects<<D as Dialect>::Global, <D as Dialect>::Made>, Id);
 
-/// Runs one pickle of at most `limit` bytes and leaves `input` behind it. Returns all objects and
-/// the index of the root.
+/// Runs one pickle of at most `limit` bytes. Returns all objects and the index of the root.
 ///
 /// # Errors
 /// A sentence: cut short, not a pickle, or the code that it wants to run.

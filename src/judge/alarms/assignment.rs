@@ -23,8 +23,7 @@ pub(super) fn assign(cost: &[f64], size: usize) -> Vec<usize> {
     column_of
 }
 
-/// The free column at the end of the shortest augmenting path from the row at column 0, and each
-/// column's predecessor.
+/// The free column of the shortest augmenting path from column 0's row; all predecessors.
 fn search(
     cost: &[f64],
     size: usize,

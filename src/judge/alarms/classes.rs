@@ -19,8 +19,7 @@ const FEWEST: usize = 20;
 /// A permutation of classes and what it would explain.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ClassOrder {
-    /// Column of the predictions that fits each class of the world best; 0, 1, … where the given
-    /// order does.
+    /// Best column of the predictions for each class; 0, 1, … for the given order.
     pub column_of: Vec<usize>,
     /// mean Σ_y p (log p − log q) of the other half as given, log q ≥ −20, nats.
     pub given: f64,

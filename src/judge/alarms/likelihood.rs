@@ -4,8 +4,7 @@
 //! distribution is known: term i is log q_i(y) with probability p_i(y). So its moment generating
 //! function is exact, and Chernoff's bound
 //!
-//! P(s ≥ t) ≤ min_{θ ≥ 0} exp( Σ_i log Σ_y p_i(y) q_i(y)^θ − θ t )  (Chernoff 1952, Ann. Math.
-//! Stat. 23, theorem 1)
+//! P(s ≥ t) ≤ min_{θ ≥ 0} exp( Σ_i log Σ_y p_i(y) q_i(y)^θ − θ t )  (Chernoff 1952, theorem 1)
 //!
 //! is a valid p-value for every n and however heavy the tails of log q are, which a z score is not.
 //! It is a few times too large: a factor of about θ·sd·√(2π), 10 at the level used here. Any θ
@@ -53,8 +52,7 @@ fn cumulant(p: &[f64], log_q: &[f64], classes: usize, theta: f64) -> [f64; 3] {
     rows.iter().fold([0.0; 3], |sum, row| std::array::from_fn(|at| sum[at] + row[at]))
 }
 
-/// The drawn labels' log-likelihood under `log_q` [n, K] (all finite), labels being drawn from `p`
-/// [n, K].
+/// The drawn labels' log-likelihood under finite `log_q` [n, K]; labels are drawn from `p` [n, K].
 pub(super) fn test(p: &[f64], log_q: &[f64], labels: &[usize], classes: usize) -> Likelihood {
     let n = labels.len() as f64;
     let drawn: f64 = labels.iter().enumerate().map(|(i, &y)| log_q[i * classes + y]).sum();
@@ -64,8 +62,7 @@ pub(super) fn test(p: &[f64], log_q: &[f64], labels: &[usize], classes: usize) -
     Likelihood { drawn: drawn / n, expected: expected / n, z, p_value }
 }
 
-/// Chernoff's bound of a sum of at least `drawn`, above its mean. The slope of the convex exponent
-/// is bisected.
+/// Chernoff's bound of a sum ≥ `drawn`, above its mean. Bisects the slope of the exponent.
 fn bound(p: &[f64], log_q: &[f64], classes: usize, drawn: f64) -> f64 {
     let exponent = |theta: f64| {
         let [value, slope, _] = cumulant(p, log_q, classes, theta);

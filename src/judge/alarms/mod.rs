@@ -1,8 +1,7 @@
 //! Alarms: figures that no honest classifier of these images has.
 //!
-//! Given the images alone, labels are independent draws from their exact posteriors. So the
-//! probability of every result on the drawn labels can be computed, which no benchmark of real data
-//! allows.
+//! Given the images, labels are independent draws from their exact posteriors. So the probability
+//! of every result on the drawn labels is computable, which no benchmark of real data allows.
 //!
 //! | file | question | p-value |
 //! |---|---|---|
@@ -72,8 +71,7 @@ pub enum AlarmKind {
 pub struct Alarm {
     /// What it is about.
     pub kind: AlarmKind,
-    /// Probability of such a result, or a more extreme one, of an honest model; absent where a
-    /// threshold decides.
+    /// Probability of so extreme a result of an honest model; absent for a threshold.
     pub p_value: Option<f64>,
     /// What was found, and what may explain it.
     pub message: String,
@@ -139,8 +137,7 @@ impl LabelCheck {
         Self { p_value: (4.0 * least).min(1.0), drawn: above.drawn, expected: above.expected }
     }
 
-    /// Returns whether labels this far from the posteriors occur more often than once in 10,000
-    /// datasets.
+    /// Returns whether such labels occur more often than once in 10,000 datasets.
     pub fn fits(&self) -> bool {
         self.p_value > FALSE_ALARM
     }
@@ -149,8 +146,7 @@ impl LabelCheck {
 /// Steps of [`examine`].
 pub(super) const STEPS: usize = 3 + order::STEPS;
 
-/// Runs all tests of a model with log-probabilities `log_q` [n, K] (finite, rows normalised), each
-/// a step of `course`.
+/// Runs all tests of a model with finite, normalised `log_q` [n, K], each a step of `course`.
 ///
 /// # Errors
 /// When the caller stops.

@@ -92,8 +92,7 @@ impl Rearranged {
     }
 }
 
-/// Tests the pairing of `q` with `p`, both [n, K]; `labels` and their names suggest orders. `step`
-/// is called [`STEPS`] times.
+/// Tests the pairing of `q` and `p` [n, K]; labels suggest orders. Calls `step` [`STEPS`] times.
 ///
 /// # Errors
 /// Those of `step`.

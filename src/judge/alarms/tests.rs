@@ -1,5 +1,4 @@
-//! Silent over honest models, loud over leaks and mixed-up rows and columns; how small a leak is
-//! found.
+//! No alarm over honest models; alarms over leaks and mixed-up rows and columns, also small ones.
 
 use rand::RngExt;
 use rand::seq::SliceRandom;
@@ -24,8 +23,7 @@ fn kinds(examined: &Examined) -> Vec<AlarmKind> {
     examined.alarms.iter().map(|alarm| alarm.kind).collect()
 }
 
-/// A model that learned: log p at `scale`, off by normal errors of `noise` and by a bias of each
-/// class.
+/// A model that learned: log p at `scale` with normal errors of `noise` and class biases.
 fn learned(truth: &Truth, scale: f64, noise: f64, seed: Seed) -> Vec<f64> {
     let (mut rng, k) = (seed.rng(0), truth.classes);
     let mut normal = || -> f64 { StandardNormal.sample(&mut rng) };

@@ -3,8 +3,7 @@
 use super::{ID_NAMES, Note, Raw, listed};
 use crate::judge::Truth;
 
-/// Prefixes of a class in the name of a column. The first complete set is taken, so logits go
-/// before probabilities.
+/// Prefixes of a class in column names. The first complete set counts: logits first.
 const PREFIXES: [&str; 17] = [
     "",
     "logits",

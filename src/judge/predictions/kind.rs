@@ -151,8 +151,7 @@ fn look(values: &[f64], classes: usize, called: Option<&str>, named: &dyn Fn(usi
     Ok(Kind::Logits)
 }
 
-/// Returns normalised log q of `values` [n, K], and the places where −∞ became log of the smallest
-/// normal f32.
+/// Returns normalised log q of `values` [n, K], and where −∞ became the smallest normal f32's.
 pub(super) fn log_probabilities(
     mut values: Vec<f64>,
     classes: usize,

@@ -1,5 +1,4 @@
-//! Predictions of a model of any framework, brought into the order of the images and of the classes
-//! of a world.
+//! Reads predictions of any framework, in the order of a world's images and classes.
 //!
 //! | file | what is read |
 //! |---|---|
@@ -9,8 +8,7 @@
 //! | `.parquet` | the same columns, or one column of lists |
 //!
 //! Unambiguous problems are repaired and reported ([`Note`]); others are refused with the row and a
-//! remedy. Whether numbers are logits, probabilities or log-probabilities is detected unless it is
-//! told.
+//! remedy. Logits, probabilities or log-probabilities are detected unless told.
 
 use std::path::{Path, PathBuf};
 
@@ -107,8 +105,7 @@ impl Predictions {
         })
     }
 
-    /// Predictions computed here: logits or log-probabilities [n, K] of a network, in the order of
-    /// the images.
+    /// Predictions computed here: a network's logits or log-probabilities [n, K].
     ///
     /// # Errors
     /// When there are not n·K of them, or one is NaN or infinite.

@@ -4,8 +4,7 @@
 //! (parquet-format 2.10): field 2 is its unpacked length, field 3 its length in the file, field 7
 //! describes a dictionary, whose field 1 counts its values.
 
-/// Most bytes that one byte unpacks to (snappy's longest copy: 64 bytes of 3), and bytes that any
-/// page may claim.
+/// Most bytes that one byte unpacks to (snappy: 64 of 3), and bytes that any page may claim.
 const UNPACKED: i64 = 64;
 const FREE: i64 = 1 << 16;
 /// How deep a structure nests, lists counted.

@@ -26,8 +26,7 @@ pub const LEVEL: f64 = 0.9;
 /// A share of images within a distance that the same distances set.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct PaperCoverage {
-    /// The percentile of the distances, in units of the features: this is what changes with the
-    /// generator.
+    /// The percentile of the distances, in units of the features: this depends on the generator.
     pub threshold: f64,
     /// Share of distances at or below: `level` up to 1/n, by construction.
     pub share: f64,
@@ -51,8 +50,7 @@ pub struct Coverage {
     /// `level` for a perfect generator, 0 for a collapsed one. Wilson's interval, given the
     /// threshold, whose own error (of the same order) it leaves out.
     pub share: Estimate,
-    /// The percentile of distances from held-out images to their k-th nearest training image, in
-    /// units of the features.
+    /// The percentile of distances from held-out to their k-th nearest training images.
     pub threshold: f64,
     /// The same with the paper's threshold.
     pub paper: PaperCoverage,
@@ -60,14 +58,12 @@ pub struct Coverage {
     pub level: f64,
     /// Neighbour that counts.
     pub k: usize,
-    /// Held-out images, and images that cover them: as many generated as training images, since
-    /// more of them come nearer.
+    /// Held-out images, and covering images: as many generated as training images.
     pub n: [usize; 2],
 }
 
 /// Coverage of `held_out` by `generated`, at the distance within which `train` covers the share
-/// `level` of it. The larger of the two sets that cover is thinned at random to the number of the
-/// smaller.
+/// `level` of it. The larger of the covering sets is thinned at random.
 ///
 /// # Errors
 /// When the numbers of features differ, k is too large, or the level is not within [0, 1].
@@ -94,8 +90,7 @@ pub fn coverage<A: Real, B: Real, C: Real>(
     })
 }
 
-/// The percentile as `numpy.percentile` has it: linear between order statistics (Hyndman & Fan's
-/// type 7).
+/// The percentile of `numpy.percentile`: linear between order statistics (Hyndman & Fan, type 7).
 ///
 /// # Errors
 /// When there is no value, one is NaN, or the level is not within [0, 1].

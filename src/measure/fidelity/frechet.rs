@@ -11,10 +11,10 @@
 //! diagonal, and a matrix that rounding made indefinite is cut where its first negative variance
 //! shows; the variance cut off is reported.
 //!
-//! **Bias.** FID of n images exceeds that of infinitely many by about a/n, with a different a for every model (Chong &
-//! Forsyth 2020). [`frechet_unbiased`] takes that term out on the side of the generated images and
-//! gives an interval. The bias that the real images bring remains: read any FID beside the one of
-//! held-out real images against the same training images, in equal number.
+//! **Bias.** FID of n images exceeds that of infinitely many by about a/n, with a different a for
+//! every model (Chong & Forsyth 2020). [`frechet_unbiased`] takes that term out on the side of the
+//! generated images and gives an interval. The bias that the real images bring remains: read any
+//! FID beside the one of held-out real images against the same training images, in equal number.
 
 use nalgebra::DMatrix;
 use rand::seq::SliceRandom;
@@ -30,8 +30,7 @@ use crate::units::Seed;
 /// Groups of a jackknife unless a caller wants others.
 pub const GROUPS: usize = 10;
 
-/// Largest negative variance, relative to the largest, that counts as rounding (of matrices stored
-/// in f32: 1e-7).
+/// Largest negative variance, relative to the largest, that is rounding (f32 matrices: 1e-7).
 const INDEFINITE: f64 = 1e-4;
 
 /// Largest relative difference of Σ s² and ‖L₁ᵀL₂‖², the check on the singular values.
@@ -40,8 +39,7 @@ const IDENTITY: f64 = 1e-9;
 /// FID and its parts, in squared units of the features.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Frechet {
-    /// The distance. Rounding can leave it a little below 0, at about −1e-14 of the traces, for
-    /// equal Gaussians.
+    /// The distance. For equal Gaussians rounding can leave −1e-14 of the traces.
     pub value: f64,
     /// ‖μ₁ − μ₂‖².
     pub means: f64,

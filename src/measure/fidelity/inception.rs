@@ -1,5 +1,4 @@
-//! Inception score (Salimans et al. 2016): exp E_x KL(p(y|x) ‖ p(y)) over generated images, p(y|x)
-//! a classifier's.
+//! Inception score (Salimans et al. 2016): exp E_x KL(p(y|x) ‖ p(y)) over generated images.
 
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
@@ -17,12 +16,10 @@ const NORMALISATION: f64 = 1e-3;
 /// The score and its spread.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct InceptionScore {
-    /// Mean of the parts' scores, between 1 and the number of classes. A part has p(y) from its own
-    /// images, so that few images a part make the score low: compare scores at equal n and splits
-    /// only.
+    /// Mean of the parts' scores, from 1 to the number of classes. A part has its own p(y), so few
+    /// images a part make the score low: compare scores at equal n and splits only.
     pub mean: f64,
-    /// Population standard deviation of the parts' scores, what papers print as ±. Not an interval
-    /// of the mean.
+    /// Population standard deviation of the parts' scores, the ± of papers. No interval.
     pub std: f64,
     /// Student's 95 % interval of the expected score of n/splits images.
     pub interval: Interval,

@@ -121,8 +121,7 @@ mod tests {
 
     #[test]
     fn two_images_by_hand() {
-        // Kernels: aa 1·(0·1+1)³ = 1, bb (2·3+1)³ = 343, across (0·2+1)³ + (0·3+1)³ + (2+1)³ +
-        // (3+1)³ = 93.
+        // aa: 1; bb: (2·3+1)³ = 343; across: (0·2+1)³ + (0·3+1)³ + (2+1)³ + (3+1)³ = 93.
         let value = mmd2(&Features::new(&[0.0, 1.0], 1).unwrap(), &Features::new(&[2.0f32, 3.0], 1).unwrap()).unwrap();
         assert!((value - (1.0 + 343.0 - 2.0 * 93.0 / 4.0)).abs() < 1e-12, "{value}");
     }

@@ -32,11 +32,9 @@ pub const K_COVERAGE: usize = 5;
 /// The four figures at one k.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Manifold {
-    /// Share of generated images that lie in some real image's ball. Wilson's interval, given the
-    /// real images.
+    /// Share of generated images in some real image's ball. Wilson, given the real images.
     pub precision: Estimate,
-    /// Share of real images that lie in some generated image's ball. Wilson's interval, given the
-    /// generated images.
+    /// Share of real images in some generated image's ball. Wilson, given the generated ones.
     pub recall: Estimate,
     /// Mean number of real balls around a generated image, over k: about 1 for equal distributions,
     /// unbounded. Bootstrap (BCa) over generated images, given the real ones.
@@ -146,8 +144,7 @@ pub fn manifolds_beside<A: Real, B: Real, C: Real>(
     })
 }
 
-/// `n` of the images, drawn without replacement, in their order, [n, D]: the same of sets of the
-/// same size, whatever D.
+/// Draws `n` of the images without replacement, in their order, [n, D]; whatever D, the same.
 pub fn thinned<T: Real>(features: &Features<'_, T>, n: usize, seed: Seed) -> Vec<T> {
     let mut kept = sample(&mut seed.split("thinned to equal numbers").rng(0), features.n(), n).into_vec();
     kept.sort_unstable();
@@ -214,8 +211,7 @@ mod tests {
 
     #[test]
     fn copies_are_inside_the_balls_that_reach_them() {
-        // Every ball ends at a training image exactly: < instead of ≤ would lose a fifth of the
-        // density.
+        // Every ball ends at a training image: < instead of ≤ would lose a fifth of the density.
         let train = normal(Seed(3), 200 * 6);
         let copied = of(&train, &train, 6, 4);
         assert_eq!([copied.precision.value, copied.recall.value, copied.coverage.value], [1.0; 3]);

@@ -1,5 +1,4 @@
-//! Memorisation: how near generated images lie to training images, beside how near held-out real
-//! images do.
+//! Memorisation: how near generated images lie to training images, against held-out real images.
 //!
 //! BLC App. A.5 counts generated images with "a training neighbor within distance 10 in feature
 //! space" (36 % on AFHQ). Such a rate depends on features, their scale and the number of training
@@ -22,8 +21,7 @@ use crate::measure::{Estimate, Interval, wilson};
 pub struct Memorisation {
     /// Distance below which an image counts as near.
     pub threshold: f64,
-    /// Share of images whose nearest training image lies within the threshold, with Wilson's
-    /// interval.
+    /// Share of images with a training image within the threshold; Wilson's interval.
     pub rate: Beside<Estimate>,
     /// Median distance to the nearest training image, in units of the features.
     pub median: Beside<f64>,
@@ -32,8 +30,7 @@ pub struct Memorisation {
 }
 
 /// Compares distances to the nearest training image ([`Neighbours::nearest`] in the training set).
-/// A threshold that means the same in any feature space is a low percentile of the held-out
-/// distances.
+/// A low percentile of the held-out distances is a threshold that fits any feature space.
 ///
 /// # Errors
 /// When one set is empty or a distance is not a number.
@@ -123,8 +120,7 @@ pub struct DataCopying {
     /// Mean of Z_U over the cells that count, weighted by their held-out images: below about −3 the
     /// generator copies, in some region at least. `None` where no cell counts.
     pub c_t: Option<f64>,
-    /// 95 % interval of C_T around its value: cells are independent, each Z_U has standard
-    /// deviation about 1.
+    /// 95 % interval of C_T: cells are independent, each Z_U has standard deviation 1.
     pub interval: Option<Interval>,
     /// Every cell.
     pub cells: Vec<Cell>,
@@ -134,10 +130,9 @@ pub struct DataCopying {
 pub type InCells<'a, T> = (&'a Features<'a, T>, &'a [usize]);
 
 /// C_T over a partition of feature space in `cells`: the classes, or the clusters of the training
-/// images as in the paper (k-means). A generator that copies in one region and underfits in another
-/// is seen, where one test over all would cancel. Distances are to the nearest training image of
-/// the same cell. Cells with less than `least` (the paper's τ, e.g. 20 / m) of the generated images
-/// do not count.
+/// images as in the paper (k-means). One test over all would miss a generator that copies in one
+/// region and underfits in another. Distances are to the nearest training image of the same cell.
+/// Cells with less than `least` (the paper's τ, e.g. 20 / m) of the generated images do not count.
 ///
 /// # Errors
 /// When the numbers of features differ or cells do not match; when a cell has held-out images but

@@ -15,13 +15,13 @@
 //! | `stability` | KL under a tiny perturbation | BLC table 3 |
 //! | `features`, `pairs`, `neighbours`, `ratio` | checked features, all distances, nearest neighbours, ratios | |
 //!
-//! **Baselines.** Most of these figures have no fixed value for a perfect generator: FID is above 0 and precision below
-//! 1 at any finite n, and a neighbour within distance 10 means nothing by itself. So each can be
-//! had of held-out real images in the place of the generated ones ([`Beside`]), and the two are
-//! read together.
+//! **Baselines.** Most of these figures have no fixed value for a perfect generator: FID is above 0
+//! and precision below 1 at any finite n, and a neighbour within distance 10 means nothing by
+//! itself. So each can be had of held-out real images in the place of the generated ones
+//! ([`Beside`]), and the two are read together.
 //!
-//! **Intervals** are over draws of the images named with each; the networks that made the features are taken as they
-//! are. Features are f32 or f64, all sums f64; no table of all pairs is kept.
+//! **Intervals** are over draws of the images named with each; the networks that made the features
+//! are taken as they are. Features are f32 or f64, all sums f64; no table of all pairs is kept.
 
 mod coverage;
 mod diversity;

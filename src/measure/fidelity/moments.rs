@@ -85,8 +85,7 @@ impl Moments {
         Err(Error::input(format!("moments of {} features cannot take images of {dim}", self.mean.len())))
     }
 
-    /// The Gaussian of these images: their mean, and Σ (x − mean)(x − mean)ᵀ / (n − 1) as
-    /// `numpy.cov` has it.
+    /// The Gaussian of these images: mean, and Σ (x − mean)(x − mean)ᵀ / (n − 1) as `numpy.cov`.
     ///
     /// # Errors
     /// When there are fewer than two images, or numbers overflowed.
@@ -137,8 +136,7 @@ impl Gaussian {
     /// many images where that is known. The covariance is symmetrised.
     ///
     /// # Errors
-    /// When shapes do not match, a number is not finite, a variance is negative, or the covariance
-    /// is not symmetric.
+    /// When shapes differ, a number is not finite, or the covariance is none.
     pub fn new(mean: Vec<f64>, covariance: &[f64], n: Option<usize>) -> Result<Self> {
         let dim = mean.len();
         if dim == 0 || covariance.len() != dim * dim {

@@ -1,5 +1,4 @@
-//! The nearest neighbours of images in a set of others, or in their own, by Euclidean distance of
-//! their features.
+//! The nearest neighbours of images in another set or their own, by Euclidean feature distance.
 
 use super::features::{Features, Real};
 use super::pairs::{Pair, scan};

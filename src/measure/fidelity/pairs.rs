@@ -1,5 +1,4 @@
-//! All pairs of two sets of features: inner products by blocks, and Euclidean distances decided
-//! exactly.
+//! All pairs of two sets of features: inner products by blocks, exactly decided distances.
 //!
 //! ‖a‖² + ‖b‖² − 2a·b comes from a matrix product in f64 on features centred at the second set's
 //! mean, 256 × 512 pairs at a time: memory is a few blocks, whatever n is. It is off by less than
@@ -116,8 +115,7 @@ pub(super) fn sums_of_products<A: Real, B: Real>(
     per_panel.iter().fold((0.0, 0.0), |all, part| (all.0 + part.0, all.1 + part.1))
 }
 
-/// What a panel sees of one block: its first column, the columns in f64 [c, d], the products [c,
-/// rows].
+/// What a panel gets of a block: first column, columns in f64 [c, d], products [c, rows].
 type Block<'a> = dyn FnMut(usize, &[f64], &DMatrix<f64>) + 'a;
 
 /// Panels of rows of `a` side by side; each gets its first row, its rows less `centre` [r, d] and a
@@ -136,8 +134,8 @@ fn panels<A: Real, B: Real, S: Send>(
             let by_row = DMatrixView::from_slice(&rows, dim, rows.len() / dim);
             for from in (0..b.n()).step_by(COLUMNS) {
                 let block = centred(b.rows(from, COLUMNS), centre);
-                // Copied into column order: nalgebra 0.35 multiplies small views with a row stride
-                // out of bounds.
+                // Column order: nalgebra 0.35 multiplies small views with a row stride out of
+                // bounds.
                 let by_column = DMatrix::from_row_slice(block.len() / dim, dim, &block);
                 let mut products = DMatrix::zeros(by_column.nrows(), by_row.ncols());
                 products.gemm(1.0, &by_column, &by_row, 0.0);

@@ -11,8 +11,7 @@ pub(super) struct Positive {
 }
 
 impl Positive {
-    /// The mean of independent `terms`, and s²/n; `None` below three terms, whose spread says
-    /// nothing.
+    /// The mean of independent `terms`, and s²/n; `None` below three terms.
     pub fn mean(terms: &[f64]) -> Option<Self> {
         if terms.len() < 3 {
             return None;

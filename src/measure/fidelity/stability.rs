@@ -79,8 +79,7 @@ fn normaliser(row: &[f64]) -> Result<f64, String> {
 
 /// e^u − 1 − u.
 fn excess(u: f64) -> f64 {
-    // The series is good to 1e-17 there, where the difference has lost as many digits as u has
-    // zeros.
+    // The series is good to 1e-17 there; the difference loses digits.
     if u.abs() < 1e-3 { u * u * (0.5 + u * (1.0 / 6.0 + u * (1.0 / 24.0 + u / 120.0))) } else { u.exp_m1() - u }
 }
 

@@ -17,8 +17,7 @@ use rayon::prelude::*;
 /// Pixels along a side of the window unless a caller wants others.
 pub const WINDOW: usize = 8;
 
-/// Texture of every image [n], in squared units of the pixels, of `pixels` [n, c, h, w] with
-/// `shape` = [c, h, w].
+/// Texture of every image [n], in squared pixel units, of `pixels` [n, c, h, w], `shape` [c, h, w].
 ///
 /// # Errors
 /// When the pixels are no whole number of images, one is not finite (with its image), or the window
@@ -43,9 +42,8 @@ pub fn texture<T: Real>(pixels: &[T], shape: [usize; 3], window: Option<usize>) 
     }
 }
 
-/// Ratio of the mean texture of generated to that of real images, of every class, with its 95 %
-/// interval by the delta method over both sets; `None` below three images of either, or where one
-/// has no texture.
+/// Ratio of the mean texture of generated to real images by class, with its 95 % interval by the
+/// delta method over both sets; `None` below three images of either, or without texture.
 ///
 /// # Errors
 /// When labels do not match.

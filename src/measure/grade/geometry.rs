@@ -1,5 +1,4 @@
-//! What the estimators share: distances, nearest neighbours, and the minimum spanning tree of a
-//! sample.
+//! Shared by the estimators: distances, nearest neighbours, minimum spanning tree.
 
 use rayon::prelude::*;
 
@@ -37,8 +36,7 @@ pub struct Geometry<'a> {
 }
 
 impl<'a> Geometry<'a> {
-    /// Of this sample: O(N² D) for the distances, O(N²) for the rest. The same on any number of
-    /// threads.
+    /// O(N² D) for the distances, O(N²) for the rest. The same on any number of threads.
     ///
     /// # Errors
     /// When distances overflow 32 bits.
@@ -50,8 +48,7 @@ impl<'a> Geometry<'a> {
         Ok(Self { sample, distances, neighbours, kept, tree })
     }
 
-    /// Sample `i`'s neighbours, nearest first, without itself; of equally near ones the earlier
-    /// first.
+    /// Sample `i`'s neighbours without itself, nearest first, of equals the earlier first.
     pub fn neighbours(&self, i: usize) -> &[u32] {
         &self.neighbours[i * self.kept..][..self.kept]
     }

@@ -19,8 +19,8 @@ pub fn ghp(geometry: &Geometry<'_>) -> Graded {
     bounded_by_one_nn(geometry, Estimator::Ghp, None, upper)
 }
 
-/// R_ij, edges of the tree between classes i < j, in the order (0,1), (0,2), …, (1,2), … [K (K−1) /
-/// 2]. δ̂_ij is R_ij / 2N.
+/// R_ij, edges of the tree between classes i < j, in the order (0,1), (0,2), …, (1,2), …; δ̂_ij =
+/// R_ij / 2N.
 pub fn dichotomous(geometry: &Geometry<'_>) -> Vec<usize> {
     let (classes, labels) = (geometry.sample.classes(), geometry.sample.labels);
     let mut edges = vec![0; classes * (classes - 1) / 2];

@@ -1,5 +1,4 @@
-//! Kernel densities, leave-one-out (Fukunaga & Hummels 1987), their bandwidth by likelihood (Duin
-//! 1976).
+//! Kernel densities, leave-one-out (Fukunaga & Hummels 1987), bandwidth by likelihood (Duin 1976).
 //!
 //! p̂(x|y) is the mean over the samples of class y of a Gaussian product kernel with one bandwidth
 //! h for all features and classes, x itself left out; π̂ is the class frequency. All in log space:
@@ -24,8 +23,7 @@ const RESOLUTION: f64 = 1e-3;
 /// (√5 − 1) / 2.
 const GOLDEN: f64 = 0.618_033_988_749_894_9;
 
-/// Kernels smaller than the largest by more than this many nats (4e-18) are beyond an f64's last
-/// digit.
+/// Kernels below the largest by more than this many nats (4e-18) do not change an f64.
 const NEGLIGIBLE: f64 = 40.0;
 
 /// Two estimates from one density: [`Estimator::KdePlugIn`], 1 − mean max_y p̂(y|x), and
@@ -67,8 +65,7 @@ fn posterior(geometry: &Geometry<'_>, i: usize, precision: f64) -> (f64, bool) {
     for (&d, &y) in others() {
         sums[y] += kernel(d, nearest[y], precision);
     }
-    // π̂_y p̂(x|y) = Σ kernels / N but for the label, one of whose kernels is left out and not its
-    // frequency.
+    // π̂_y p̂(x|y) = Σ kernels / N except for the label, whose own kernel is left out.
     let own = sample.counts[sample.labels[i]] as f64;
     let log_joint = |y: ClassId| {
         let left_out = if y == sample.labels[i] { (own / (own - 1.0)).ln() } else { 0.0 };
@@ -104,8 +101,7 @@ fn judges(geometry: &Geometry<'_>) -> Vec<Vec<f32>> {
 /// The bandwidth of the largest likelihood.
 ///
 /// Where the likelihood is stationary, h² D is the mean over judges of Σ w d² with weights w ∝
-/// exp(−d²/2h²): never less than their mean nearest d², nor more than their mean d². The search
-/// needs to go no further.
+/// exp(−d²/2h²): between their mean nearest d² and their mean d², which bounds the search.
 fn bandwidth(geometry: &Geometry<'_>) -> Result<f64> {
     let (judges, dim) = (judges(geometry), geometry.sample.dim as f64);
     let mean = |of: &dyn Fn(&Vec<f32>) -> f64| judges.iter().map(of).sum::<f64>() / judges.len() as f64;

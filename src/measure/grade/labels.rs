@@ -9,12 +9,10 @@ use crate::measure::images::{log_q_sum, named, posterior_sum};
 use crate::measure::interval::{Interval, mean};
 
 /// Mean of 1 − max_y p_i(y) of soft labels `p` [N, K] (Ishida et al. 2023, there for two classes):
-/// unbiased where they are the true posteriors, whatever N. Rows that add up to 1 within 1e-3 are
-/// normalised.
+/// unbiased for the true posteriors, whatever N. Rows that sum to 1 within 1e-3 are normalised.
 ///
 /// # Errors
-/// When the shape does not fit, there are fewer than two images, or a row is no distribution: the
-/// image is named.
+/// When the shape does not fit, below two images, or for a row that is no distribution (named).
 pub fn soft_labels<P: Copy + Into<f64> + Sync>(p: &[P], classes: usize) -> Result<Graded> {
     let doubt = |row: &[P]| {
         let sum = posterior_sum(row)?;
@@ -111,8 +109,7 @@ mod tests {
         assert!((belief.estimate - 0.125).abs() < 1e-15);
         let counts = label_counts(&[3, 1, 0, 1, 1, 0], 3).unwrap();
         assert_eq!(counts.estimate, 0.375);
-        // 3-1: of the three each is the majority of the others (2-1), the one is missed: 1/4. 1-1:
-        // always missed.
+        // 3-1: each of the three is the majority of the others (2-1), the one is missed: 1/4.
         assert_eq!(counts.upper, Some((0.25 + 1.0) / 2.0));
         // A tie of the others is drawn by lot: 2-1 without a first is 1-1.
         assert_eq!(left_out_error(&[2, 1]), 1.0 - 2.0 * 0.5 / 3.0);

@@ -15,8 +15,7 @@ use crate::units::ClassId;
 /// Numbers of neighbours tried unless a caller wants others: odd, so that two classes never tie.
 pub const KS: [usize; 12] = [1, 3, 5, 7, 9, 13, 17, 23, 31, 41, 51, 63];
 
-/// Neighbours of [`devijver`] unless a caller wants another number: few, so that they are still
-/// near.
+/// Neighbours of [`devijver`] by default: few, so that they are still near.
 pub const DEVIJVER_K: usize = 5;
 
 /// Lower end of the Bayes error of K classes given the asymptotic 1-NN error R (Cover & Hart 1967).
@@ -26,8 +25,7 @@ pub(super) fn cover_hart(r: f64, classes: usize) -> f64 {
     most * (1.0 - (1.0 - r / most).max(0.0).sqrt())
 }
 
-/// Leave-one-out 1-NN error: for many samples above the Bayes error, hence `upper` too; `lower` is
-/// Cover and Hart's.
+/// Leave-one-out 1-NN error: `upper` for many samples; `lower` is Cover and Hart's.
 pub fn one_nn(geometry: &Geometry<'_>) -> Graded {
     let (n, labels) = (geometry.sample.n(), geometry.sample.labels);
     let misses = (0..n).filter(|&i| labels[geometry.neighbours(i)[0] as usize] != labels[i]).count();

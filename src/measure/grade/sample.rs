@@ -20,9 +20,8 @@ pub struct Sample<'a> {
 }
 
 impl<'a> Sample<'a> {
-    /// `features` [N, D] row by row, and N `labels` below `classes`. Of samples at equal distances
-    /// the earlier counts as the nearer: where exact duplicates are many, give the samples in
-    /// random order.
+    /// `features` [N, D], and N `labels` below `classes`. Of samples at equal distances the earlier
+    /// counts as nearer: with many exact duplicates, give the samples in random order.
     ///
     /// # Errors
     /// When shapes do not match; fewer than two classes, fewer than two samples or more than

@@ -1,5 +1,4 @@
-//! The estimators in Gaussian worlds whose Bayes error is closed-form or a quadrature. N and seeds
-//! are fixed.
+//! The estimators in Gaussian worlds of known Bayes error. N and seeds are fixed.
 
 use rand_distr::{Distribution, StandardNormal};
 use statrs::distribution::{ContinuousCDF, Normal};
@@ -68,7 +67,7 @@ fn holds(truth: f64, dim: usize, means: &[[f32; 2]], seed: Seed) {
     for estimator in [Estimator::OneNn, Estimator::Devijver, Estimator::Ghp] {
         let g = of(estimator);
         // With much overlap the lower bound is within 2 points of the truth, and its chance is
-        // larger than its estimate's.
+        // larger.
         let lowest = nearest::cover_hart(g.estimate - chance(g.estimate, n), means.len());
         assert!(lowest < truth && truth < g.upper.unwrap(), "{g:?} {truth}");
     }

@@ -34,8 +34,7 @@ fn normal(of: &str, draw: u64) -> f64 {
     StandardNormal.sample(&mut Seed(2027).split(of).rng(draw))
 }
 
-/// Share of `trials` data sets whose intervals hold the truth; the forecast's truth is the N that
-/// one new run needs.
+/// Share of data sets whose intervals hold the truth; the forecast's is the N a new run needs.
 fn covered(law: (f64, f64, f64), variant: Variant, run: f64, told: bool, trials: u64) -> [f64; 5] {
     let fitted = |trial| fit(&on_one_set(law, run, told, trial), variant, Seed(trial)).unwrap();
     covered_by(law, run, trials, fitted)

@@ -8,8 +8,7 @@ use super::{Point, PowerLaw, TestImages, Variant, fit_on};
 use crate::error::Result;
 use crate::units::Seed;
 
-/// The floor must lower AICc by this much to be kept: a likelihood ratio of e (Burnham & Anderson's
-/// rule of thumb).
+/// The floor must lower AICc by this much: a likelihood ratio of e (Burnham & Anderson's rule).
 const SUPPORT: f64 = 2.0;
 
 /// Chance of keeping a floor that is none.
@@ -38,8 +37,7 @@ pub struct Comparison {
     pub pure: PowerLaw,
     /// a·N^(−α) + c; `None` below four different N.
     pub floor: Option<PowerLaw>,
-    /// AICc of the first (Hurvich & Tsai 1989; normal residuals of log values, their variance a
-    /// parameter).
+    /// AICc of the first (Hurvich & Tsai 1989), the variance of log values a parameter.
     pub pure_aicc: Option<f64>,
     /// AICc of the second; `None` below six points.
     pub floor_aicc: Option<f64>,
@@ -232,8 +230,7 @@ mod tests {
         let resnet = of([0.160, 0.090, 0.058, 0.033, 0.026]);
         println!("{}\n{:?} R² {}", resnet.sentence, resnet.pure.alpha, resnet.pure.r_squared);
         assert_eq!(resnet.verdict, Verdict::EpistemicDominated);
-        // The slope of the five logarithms, computed outside; the 0.039 ± 0.007 of the text is
-        // ResNet-50's.
+        // The slope of the five logarithms; the text's 0.039 ± 0.007 is ResNet-50's.
         assert!((resnet.pure.alpha.value - 0.315_650).abs() < 1e-6, "{}", resnet.pure.alpha.value);
         let vit = of([0.131, 0.141, 0.099, 0.117, 0.117]);
         println!("{}", vit.sentence);

@@ -4,8 +4,7 @@ use super::*;
 use crate::measure::{Bootstrap, Measured};
 use crate::units::Seed;
 
-/// Two-class images whose classifier says `confidence` for class 0 where the truth is `exact`;
-/// labels drawn.
+/// Two-class images: the classifier says `confidence`, the truth is `exact`; labels drawn.
 fn binary(cases: impl Iterator<Item = (f64, f64)>, seed: u64) -> PerImage {
     let rng = &mut Seed(seed).rng(7);
     let mut images = PerImage::new(2).unwrap();

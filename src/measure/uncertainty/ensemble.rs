@@ -21,8 +21,7 @@ pub struct SingleScores {
 }
 
 impl SingleScores {
-    /// Of `log_q` [n, K] (see [`crate::measure::log_softmax`]); rows that add up to 1 within 1e-3
-    /// are normalised.
+    /// Of `log_q` [n, K] ([`crate::measure::log_softmax`]), normalised if off by up to 1e-3.
     ///
     /// # Errors
     /// When the shape does not fit, or a row is no distribution: the image is named.
@@ -58,8 +57,7 @@ pub struct EnsembleScores {
 }
 
 impl EnsembleScores {
-    /// Of the log-probabilities [n, K] of every member; rows that add up to 1 within 1e-3 are
-    /// normalised.
+    /// Of the log-probabilities [n, K] of every member, normalised if off by up to 1e-3.
     ///
     /// # Errors
     /// When there are fewer than two members (one has nothing to disagree with), shapes differ, or
@@ -191,8 +189,8 @@ mod tests {
         assert!(scores.predictive_entropy[0].abs() < 1e-15 && scores.mutual_information[0].abs() < 1e-15);
         assert!(scores.log_mean[0].abs() < 1e-15);
         assert_eq!(scores.log_mean[1..], certain[1..]);
-        // q = ½ ± ε: the information is 2ε² to leading order, far below what a difference of
-        // entropies resolves.
+        // q = ½ ± ε: the information is 2ε² to leading order, too small for a difference of
+        // entropies.
         let epsilon = 1e-7f64;
         let lean = |e: f64| logs(&[0.5 + e, 0.5 - e]);
         let scores = EnsembleScores::new(&[&lean(epsilon), &lean(-epsilon)], 2).unwrap();

@@ -97,8 +97,8 @@ impl<'a> Pair<'a> {
         xy / (xx * yy).sqrt()
     }
 
-    /// Kendall's τ_b by Knight's count of exchanges (Knight 1966), in whole numbers; NaN where one
-    /// side is constant.
+    /// Kendall's τ_b by Knight's exchanges (Knight 1966), in whole numbers; NaN for a constant
+    /// side.
     pub fn kendall(&self, counts: &[u16]) -> f64 {
         let pairs = |size: i64| size * (size - 1) / 2;
         let tied = |sizes: Vec<i64>| sizes.into_iter().map(pairs).sum::<i64>();

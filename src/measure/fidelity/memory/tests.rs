@@ -6,8 +6,7 @@ fn set(values: &[f64], dim: usize) -> Features<'_, f64> {
     Features::new(values, dim).unwrap()
 }
 
-/// Training images, held-out images, and generated ones of which every `copies`-th is a training
-/// image with a little noise.
+/// Training, held-out and generated images; every `copies`-th generated one is a noisy copy.
 fn scene(seed: u64, copies: usize) -> [Vec<f64>; 3] {
     let dim = 4;
     let (train, test) = (normal(Seed(seed), 300 * dim), normal(Seed(seed + 1), 200 * dim));
@@ -60,8 +59,7 @@ fn copying_in_one_cell_is_seen_where_one_test_over_all_is_not() {
     assert!(z(0) < -5.0 && z(1) > 5.0, "{two:?}");
     let weighted = (two.cells[0].n[1] as f64 * z(0) + two.cells[1].n[1] as f64 * z(1)) / 200.0;
     assert!((two.c_t.unwrap() - weighted).abs() < 1e-12 && two.interval.unwrap().contains(weighted));
-    // A cell that the generator leaves out does not count; nor does any with less than half of the
-    // images.
+    // Cells that the generator leaves out do not count, nor do small ones.
     let none = run(&cells, 2, 0.6);
     assert_eq!((none.c_t, none.interval), (None, None));
 }
