@@ -13,9 +13,6 @@ const OF_ONE: u64 = 16;
 const FACTORS: f64 = 8.0 / 6.0;
 
 /// Room for the distances of `count` classes in `dims` dimensions, and their coordinates.
-///
-/// # Errors
-/// Says how much is needed and how much there is.
 pub(super) fn for_distances(count: usize, dims: usize) -> Result<()> {
     let (k, rank) = (count as u64, dims.min(count) as u64);
     let needed = square(k).saturating_mul(PLAIN).saturating_add(k.saturating_mul(rank).saturating_mul(16));
@@ -23,9 +20,6 @@ pub(super) fn for_distances(count: usize, dims: usize) -> Result<()> {
 }
 
 /// Room for pair importance sampling over all pairs of `count` classes, or those of one of them.
-///
-/// # Errors
-/// As [`for_distances`].
 pub(super) fn for_pairs(count: usize, of_one: bool) -> Result<()> {
     let needed = square(count as u64).saturating_mul(if of_one { OF_ONE } else { PAIRS });
     let otherwise =
@@ -34,9 +28,6 @@ pub(super) fn for_pairs(count: usize, of_one: bool) -> Result<()> {
 }
 
 /// Room for separation of variables of `count` classes.
-///
-/// # Errors
-/// As [`for_distances`].
 pub(super) fn for_factors(count: usize) -> Result<()> {
     let needed = (count as f64).powi(4) * FACTORS;
     memory_for(

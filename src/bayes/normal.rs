@@ -50,7 +50,7 @@ const EXP: [f64; 14] = {
     all
 };
 
-/// 1.5·2⁵²: adding and subtracting it rounds to an integer, and leaves that integer in the low bits in between.
+/// 1.5·2⁵²: adding and subtracting it rounds to an integer, left in the low bits in between.
 const ROUNDER: f64 = 6_755_399_441_055_744.0;
 
 #[inline(always)]

@@ -17,17 +17,11 @@ const SET_UP: f64 = 16.0;
 const LEAST_PAIRS: f64 = 32_768.0;
 
 /// Time for the first Monte Carlo samples: so many of each class, under every class.
-///
-/// # Errors
-/// Says how long it would take, and what to do instead.
 pub(super) fn for_samples(count: usize, rank: usize) -> Result<()> {
     within(&format!("Monte Carlo of {count} classes in {rank} dimensions"), FIRST as f64 * pairs(count, rank), INSTEAD)
 }
 
 /// Time for the chains of Holmes-Diaconis-Ross with one nesting.
-///
-/// # Errors
-/// As [`for_samples`].
 pub(super) fn for_chains(count: usize, rank: usize, spec: &HdrSpec) -> Result<()> {
     let moves = spec.samples as f64 * (spec.skip as f64 + 1.0);
     within(
@@ -38,9 +32,6 @@ pub(super) fn for_chains(count: usize, rank: usize, spec: &HdrSpec) -> Result<()
 }
 
 /// Time for every one of `count` classes against the rest, at one temperature.
-///
-/// # Errors
-/// As [`for_samples`].
 pub(super) fn for_hardness(count: usize) -> Result<()> {
     let k = count as f64;
     let steps = k * (SET_UP * k * k + LEAST_PAIRS * k);

@@ -96,9 +96,6 @@ impl<'a> Archive<'a> {
     }
 
     /// An array of `rank` dimensions as float64, with its last size.
-    ///
-    /// # Errors
-    /// As [`Self::read`], and where it is of another rank or holds no floating-point numbers.
     pub(super) fn floats(&mut self, name: &str, rank: usize) -> Result<Option<(Vec<f64>, usize)>> {
         let Some(Array { shape, values, .. }) = self.read(name)? else { return Ok(None) };
         let (last, kind) = (shape.last().copied().unwrap_or(0), values.type_name());

@@ -18,25 +18,14 @@ pub enum Kind {
     Posteriors,
 }
 
-impl Kind {
-    fn label(self) -> &'static str {
-        match self {
-            Self::Dataset => "a dataset",
-            Self::Oracle => "an oracle",
-            Self::Run => "a run",
-            Self::Posteriors => "a job of posteriors",
-        }
-    }
-}
-
-/// Files by which a folder is known.
-const MARKS: [(&str, Kind); 6] = [
-    (DATASET, Kind::Dataset),
-    ("export.json", Kind::Dataset),
-    ("oracle.json", Kind::Oracle),
-    ("flows.json", Kind::Oracle),
-    ("run.toml", Kind::Run),
-    ("job.json", Kind::Posteriors),
+/// Files by which a folder is known, with the words for its kind.
+const MARKS: [(&str, Kind, &str); 6] = [
+    (DATASET, Kind::Dataset, "a dataset"),
+    ("export.json", Kind::Dataset, "a dataset"),
+    ("oracle.json", Kind::Oracle, "an oracle"),
+    ("flows.json", Kind::Oracle, "an oracle"),
+    ("run.toml", Kind::Run, "a run"),
+    ("job.json", Kind::Posteriors, "a job of posteriors"),
 ];
 
 /// Refuses a folder of another kind than `own`, or of any kind where that is `None`. A folder that
@@ -45,13 +34,13 @@ const MARKS: [(&str, Kind); 6] = [
 /// # Errors
 /// Names the folder, what it is, and the file that tells.
 pub fn nothing_else_in(folder: &Path, own: Option<Kind>) -> Result<()> {
-    let marks = || MARKS.into_iter().filter(|(name, _)| folder.join(name).exists());
-    if marks().any(|(_, kind)| Some(kind) == own) {
-        return Ok(());
+    let marks = || MARKS.into_iter().filter(|(name, ..)| folder.join(name).exists());
+    match marks().next() {
+        Some((name, _, words)) if !marks().any(|(_, kind, _)| Some(kind) == own) => {
+            Err(Error::file(folder, format!("holds {words} ({name}); choose another folder")))
+        }
+        _ => Ok(()),
     }
-    marks().next().map_or(Ok(()), |(name, kind)| {
-        Err(Error::file(folder, format!("holds {} ({name}); choose another folder", kind.label())))
-    })
 }
 
 #[cfg(test)]

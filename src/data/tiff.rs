@@ -5,9 +5,6 @@ use std::io::{self, BufRead, Seek, SeekFrom};
 
 /// Returns whether the fields of the first directory fit into a file of so many bytes; true for
 /// other kinds of files. Rewinds `file`.
-///
-/// # Errors
-/// The system's.
 pub(super) fn fields_fit(file: &mut (impl BufRead + Seek), length: u64) -> io::Result<bool> {
     let fit = Reader::of(file)?.map_or(Ok(true), |mut reader| reader.fields_fit(length));
     file.rewind()?;

@@ -69,21 +69,9 @@ fn near(found: f64, expected: &Value, tolerance: f64, what: &str) {
 
 fn agrees(name: &str, verdict: &Verdict, expected: &Value) {
     let found = serde_json::to_value(verdict.evaluated()).unwrap();
-    for figure in [
-        "n",
-        "cross_entropy",
-        "aleatoric",
-        "epistemic",
-        "error",
-        "bayes_error",
-        "gap",
-        "ece",
-        "exact_calibration_error",
-        "expected_error",
-        "label_gap",
-        "bayes_label_error",
-        "nll",
-    ] {
+    let figures = "n cross_entropy aleatoric epistemic error bayes_error gap ece \
+                   exact_calibration_error expected_error label_gap bayes_label_error nll";
+    for figure in figures.split_whitespace() {
         near(found[figure].as_f64().unwrap(), &expected[figure], 1e-9, &format!("{name}: {figure}"));
     }
     let Examined { hits, likelihood, order, .. } = &verdict.examined;
@@ -101,23 +89,14 @@ fn agrees(name: &str, verdict: &Verdict, expected: &Value) {
     assert_eq!(Value::from(worst), expected["worst_kl"]);
 }
 
-const FILES: [&str; 9] = [
-    "logits.npz",
-    "probs.npy",
-    "half.npz",
-    "names.csv",
-    "pandas_index.csv",
-    "plain.csv",
-    "columns.parquet",
-    "frame_index.parquet",
-    "list.parquet",
-];
+const FILES: &str = "logits.npz probs.npy half.npz names.csv pandas_index.csv \
+                     plain.csv columns.parquet frame_index.parquet list.parquet";
 
 #[test]
 fn every_format_gives_the_figures_of_numpy() {
     let (truth, expected) = (truth(), expected());
     assert_eq!(truth.source, PosteriorSource::LogLikelihoods);
-    for name in FILES {
+    for name in FILES.split_whitespace() {
         let model = read(name, &truth);
         let report = judge(&truth, &[model], Seed(1)).unwrap();
         agrees(name, &report.models[0], &expected[name]);

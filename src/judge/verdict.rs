@@ -8,7 +8,7 @@ use super::alarms::{self, Alarm, Examined, LabelCheck, examine};
 use super::course::Course;
 use super::{Kind, Note, Predictions, Truth};
 use crate::error::Result;
-use crate::measure::{Bootstrap, Estimate, Measured, PerImage};
+use crate::measure::{Bootstrap, Estimate, Measured, PerImage, argmax};
 use crate::units::{ClassId, Seed};
 
 /// Images kept among the worst.
@@ -127,20 +127,12 @@ pub struct Evaluated {
     pub notes: Vec<String>,
 }
 
-/// The most probable class, the first of equals.
-pub(super) fn decide(p: &[f64]) -> ClassId {
-    (1..p.len()).fold(0, |best, y| if p[y] > p[best] { y } else { best })
-}
-
 impl Verdict {
     /// Steps of [`Self::of`].
     pub(super) const STEPS: usize = 3 + alarms::STEPS;
 
     /// The figures of a model's predictions. `labels` is the check of the dataset, `seed` that of
     /// the shuffles; `course` reports every step.
-    ///
-    /// # Errors
-    /// Those of [`PerImage::extend`] and [`PerImage::measured`], and when the caller stops.
     pub(super) fn of(
         truth: &Truth,
         labels: &LabelCheck,
@@ -153,7 +145,7 @@ impl Verdict {
         images.extend(&truth.posterior, &model.log_q, &truth.labels)?;
         let measured = images.measured(bootstrap)?;
         course.step()?;
-        let bayes: Vec<ClassId> = truth.posterior.chunks(truth.classes).map(decide).collect();
+        let bayes: Vec<ClassId> = truth.posterior.chunks(truth.classes).map(argmax).collect();
         let miss = |decision: &[ClassId], i: usize| f64::from(u8::from(decision[i] != truth.labels[i]));
         let n = truth.len();
         let paired: Vec<f64> = (0..n).map(|i| miss(&images.decision, i) - miss(&bayes, i)).collect();

@@ -36,4 +36,4 @@ pub use power_law::{
     compare, fit, fit_on, hold_out, more_data,
 };
 pub use reliability::{BINS, Bin, Reliability};
-pub use softmax::{log_softmax, log_sum_exp};
+pub use softmax::{argmax, log_softmax, log_sum_exp};

@@ -87,9 +87,9 @@ impl Bin {
 }
 
 /// The 95 % interval of Σ_b |d_b| of `n` images from replicates d*, each 2.5 % tail bounded:
-/// * above, |d_b| = s_b·d_b ≤ |d̂_b| + s_b·(d_b − d̂_b): only a signed sum of errors must be bounded;
-/// * below, |d_b| ≥ |d̂_b| − s_b·(d̂_b − d_b) in bins whose sign s_b is certain (|d̂_b| > √(ln n) standard
-///   errors, Andrews & Soares 2010), and |d_b| ≥ |d̂_b| − |d̂_b − d_b| in all others.
+/// * above, |d_b| = s_b·d_b ≤ |d̂_b| + s_b·(d_b − d̂_b): only a signed sum must be bounded;
+/// * below, |d_b| ≥ |d̂_b| − s_b·(d̂_b − d_b) in bins whose sign s_b is certain (|d̂_b| > √(ln n)
+///   standard errors, Andrews & Soares 2010), and |d_b| ≥ |d̂_b| − |d̂_b − d_b| in all others.
 ///
 /// Errors d̂ − d are bootstrapped by d* − d̂. Reaches 0 for a calibrated classifier.
 pub(super) fn l1_interval(d: &[f64; BINS], replicates: &[[f64; BINS]], n: usize) -> Estimate {

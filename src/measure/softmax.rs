@@ -30,6 +30,11 @@ fn parts(terms: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
     if largest.is_finite() { (largest, rest.ln_1p()) } else { (f64::NAN, f64::NAN) }
 }
 
+/// The index of the largest value, of equals the first: the decision.
+pub fn argmax(values: &[f64]) -> usize {
+    (1..values.len()).fold(0, |best, y| if values[y] > values[best] { y } else { best })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -24,9 +24,6 @@ const EVERY: u64 = 1000;
 const MAX_PIXELS: usize = 1 << 20;
 
 /// Writes the four files of a split under the names of MNIST's.
-///
-/// # Errors
-/// [`Error::Cancelled`], the system's, or what is wrong with the archive.
 pub(super) fn unpack(
     archive: &Path,
     split: &str,

@@ -29,9 +29,6 @@ pub(super) struct Matrix<'a> {
 }
 
 /// Reads the arrays of a file one after the other.
-///
-/// # Errors
-/// A sentence: no MAT-file, cut short, of a kind that is not read, or `each`'s.
 pub(super) fn read<E: From<String>>(
     mut file: impl Read,
     mut each: impl FnMut(Matrix<'_>) -> Result<(), E>,

@@ -34,9 +34,6 @@ impl From<String> for Stop {
 }
 
 /// Writes the npz of one MATLAB file.
-///
-/// # Errors
-/// [`Error::Cancelled`], the system's, or what is wrong with the file.
 pub(super) fn convert(from: &Path, to: &Path, events: &mut dyn Events<FetchEvent>) -> Result<()> {
     let file = open_regular(from).map_err(|e| Error::io(from, e))?;
     place_file(to, Present::Replaced, |out| {

@@ -18,9 +18,6 @@ use crate::events::Events;
 const CHUNK: u64 = 1 << 20;
 
 /// Unpacks a corpus into `folder`.
-///
-/// # Errors
-/// [`Error::Cancelled`], the system's, or a download that is not what its checksum promised.
 pub(super) fn unpack(
     corpus: &Corpus,
     downloads: &Path,

@@ -4,14 +4,14 @@
 //! least 1 %: where one class is all but certain, honest classifiers agree to any number of digits.
 //! Images with the same log-odds count once, so a correct constant is one agreement.
 //!
-//! * **Nearly all**: the median |Δ log-odds| is at most 1e-3, a KL of about Δ²·p(1−p)/2 < 1e-7 nats.
-//!   A correctly specified model of d parameters fitted to N labels has a KL of d/2N at best (Akaike
-//!   1974): with d = 3 it needs 15 million labels for 1e-7, and networks have a million parameters.
-//!   Rounding the posteriors to float16 or four digits changes log-odds by 5e-4 and does not hide them.
+//! * **Nearly all**: the median |Δ log-odds| is at most 1e-3, a KL of about Δ²·p(1−p)/2 < 1e-7
+//!   nats. A correctly specified model of d parameters fitted to N labels has a KL of d/2N at best
+//!   (Akaike 1974): with d = 3 it needs 15 million labels for 1e-7. Networks have a million parameters.
+//!   Rounding the posteriors to float16 or four digits changes log-odds by 5e-4, too little.
 //! * **Some**: the errors of an honest classifier have a density about 0, so that one in a hundred
 //!   of those within 1e-3 is within 1e-5, the round-off of float32 logits. If this share is at most
-//!   one in 25 (a density that rises fourfold towards 0), the number within 1e-5 is at most binomial;
-//!   its tail is the p-value.
+//!   one in 25 (a density that rises fourfold towards 0), the number within 1e-5 is at most
+//!   binomial; its tail is the p-value.
 
 use std::collections::HashSet;
 

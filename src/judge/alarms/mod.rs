@@ -24,9 +24,8 @@ use self::likelihood::Likelihood;
 use self::order::Order;
 use super::Truth;
 use super::course::Course;
-use super::verdict::decide;
 use crate::error::Result;
-use crate::measure::PerImage;
+use crate::measure::{PerImage, argmax};
 use crate::units::Seed;
 
 mod assignment;
@@ -125,7 +124,7 @@ impl LabelCheck {
     /// Tests the labels of `truth` against its posteriors.
     pub fn of(truth: &Truth) -> Self {
         let (p, k) = (&truth.posterior, truth.classes);
-        let decisions: Vec<usize> = p.chunks(k).map(decide).collect();
+        let decisions: Vec<usize> = p.chunks(k).map(argmax).collect();
         let best: Vec<f64> = p.chunks(k).zip(&decisions).map(|(row, &d)| row[d]).collect();
         let hits = decisions.iter().zip(&truth.labels).filter(|(d, y)| d == y).count();
         let log_p: Vec<f64> = p.iter().map(|p| p.ln().max(LOG_ZERO)).collect();
@@ -147,9 +146,6 @@ impl LabelCheck {
 pub(super) const STEPS: usize = 3 + order::STEPS;
 
 /// Runs all tests of a model with finite, normalised `log_q` [n, K], each a step of `course`.
-///
-/// # Errors
-/// When the caller stops.
 pub(super) fn examine(
     truth: &Truth,
     labels: &LabelCheck,

@@ -93,9 +93,6 @@ impl Rearranged {
 }
 
 /// Tests the pairing of `q` and `p` [n, K]; labels suggest orders. Calls `step` [`STEPS`] times.
-///
-/// # Errors
-/// Those of `step`.
 pub(super) fn test(
     p: &[f64],
     q: &[f64],

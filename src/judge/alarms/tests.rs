@@ -207,7 +207,7 @@ fn labels_that_are_not_of_the_world_are_said_instead_of_leaks() {
     assert!(LabelCheck::of(&truth).fits());
     // The argmax in place of a draw.
     for i in 0..truth.len() {
-        truth.labels[i] = decide(truth.row(i));
+        truth.labels[i] = argmax(truth.row(i));
     }
     assert_eq!(kinds(&examined(&truth, &honest)), [AlarmKind::LabelsDoNotFit]);
     truth.labels.fill(0);

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::measure::images::named;
-use crate::measure::softmax::log_sum_exp;
+use crate::measure::softmax::{argmax, log_sum_exp};
 use crate::measure::{Bootstrap, Estimate};
 
 /// How far a row may be from a distribution, in nats of its sum.
@@ -64,8 +64,7 @@ fn row(log_p: &[f64], log_q: &[f64]) -> Result<(f64, bool), String> {
     if !kl.is_finite() {
         return Err("a class that was possible is excluded after the perturbation: the KL is infinite".into());
     }
-    let decision = |row: &[f64]| (0..row.len()).max_by(|&a, &b| row[a].total_cmp(&row[b]).then(b.cmp(&a)));
-    Ok((kl, decision(log_p) != decision(log_q)))
+    Ok((kl, argmax(log_p) != argmax(log_q)))
 }
 
 /// log Σ exp of a row that is a distribution.

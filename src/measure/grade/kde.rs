@@ -9,6 +9,7 @@ use rayon::prelude::*;
 use super::geometry::Geometry;
 use super::{Chosen, Estimator, Graded};
 use crate::error::{Error, Result};
+use crate::measure::argmax;
 use crate::units::ClassId;
 
 /// Samples by whose likelihood the bandwidth is chosen, at most.
@@ -72,7 +73,7 @@ fn posterior(geometry: &Geometry<'_>, i: usize, precision: f64) -> (f64, bool) {
         f64::ln(sums[y]) - f64::from(nearest[y]) * precision + left_out
     };
     let log_joint: Vec<f64> = (0..sample.classes()).map(log_joint).collect();
-    let best = log_joint.iter().enumerate().fold(0, |best, (y, &l)| if l > log_joint[best] { y } else { best });
+    let best = argmax(&log_joint);
     let largest = log_joint.iter().map(|l| (l - log_joint[best]).exp()).sum::<f64>().recip();
     (largest, best == sample.labels[i])
 }
@@ -115,7 +116,7 @@ fn bandwidth(geometry: &Geometry<'_>) -> Result<f64> {
     let (low, high) = ((near / dim).sqrt().ln(), (far / dim).sqrt().ln());
     let at = |step: usize| low + (high - low) * step as f64 / (GRID - 1) as f64;
     let likelihoods: Vec<f64> = (0..GRID).map(|step| likelihood(&judges, dim, at(step))).collect();
-    let best = (0..GRID).fold(0, |best, step| if likelihoods[step] > likelihoods[best] { step } else { best });
+    let best = argmax(&likelihoods);
     let around = (at(best.saturating_sub(1)), at((best + 1).min(GRID - 1)));
     Ok(refine(around, |log_h| likelihood(&judges, dim, log_h)).exp())
 }

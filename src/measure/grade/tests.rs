@@ -42,27 +42,11 @@ fn holds(truth: f64, dim: usize, means: &[[f32; 2]], seed: Seed) {
     let (features, labels) = gaussians(seed, n, dim, means);
     let of = graded(&features, dim, &labels, means.len());
     let slack = chance(truth, n);
-    let report: Vec<String> = [
-        Estimator::OneNn,
-        Estimator::Devijver,
-        Estimator::Knn,
-        Estimator::Ghp,
-        Estimator::KdePlugIn,
-        Estimator::KdeError,
-    ]
-    .into_iter()
-    .map(|estimator| {
-        let g = of(estimator);
-        let chosen = g.chosen.map(|c| c.to_string()).unwrap_or_default();
-        format!(
-            "{} {:.4} [{:.4}, {:.4}] {chosen}",
-            g.estimator.name(),
-            g.estimate,
-            g.lower.unwrap_or(f64::NAN),
-            g.upper.unwrap_or(f64::NAN)
-        )
-    })
-    .collect();
+    let told = |estimator: Estimator| {
+        let Graded { estimate, lower, upper, chosen, .. } = of(estimator);
+        format!("{} {estimate:.4} [{lower:.4?}, {upper:.4?}] {chosen:?}", estimator.name())
+    };
+    let report: Vec<String> = Estimator::ALL[..6].iter().map(|&estimator| told(estimator)).collect();
     println!("D = {dim}, truth {truth:.4}: {}", report.join("; "));
     for estimator in [Estimator::OneNn, Estimator::Devijver, Estimator::Ghp] {
         let g = of(estimator);

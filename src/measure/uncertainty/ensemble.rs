@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use super::Score;
 use crate::error::{Error, Result};
 use crate::measure::images::{log_q_sum, named};
-use crate::measure::softmax::log_sum_exp;
+use crate::measure::softmax::{argmax, log_sum_exp};
 
 /// Scores [n] of one classifier.
 #[derive(Debug, Clone, PartialEq)]
@@ -132,7 +132,7 @@ fn row(members: &[Vec<f64>], classes: usize) -> Row {
     let (mut entropy, mut information) = (0.0, 0.0);
     let mut votes = vec![0usize; classes];
     for log_q in members {
-        votes[largest(log_q)] += 1;
+        votes[argmax(log_q)] += 1;
         for (&l, &mean) in log_q.iter().zip(&log_mean).filter(|(l, _)| **l > f64::NEG_INFINITY) {
             entropy -= l.exp() * l;
             information += l.exp() * (l - mean);
@@ -143,14 +143,9 @@ fn row(members: &[Vec<f64>], classes: usize) -> Row {
         expected_entropy: entropy / count,
         mutual_information: information / count,
         variation_ratio: 1.0 - most as f64 / count,
-        one_minus_confidence: -log_mean[largest(&log_mean)].exp_m1(),
+        one_minus_confidence: -log_mean[argmax(&log_mean)].exp_m1(),
         log_mean,
     }
-}
-
-/// Where the largest value is, the first of equals: the decision.
-fn largest(values: &[f64]) -> usize {
-    (0..values.len()).fold(0, |best, y| if values[y] > values[best] { y } else { best })
 }
 
 #[cfg(test)]
