@@ -1,6 +1,6 @@
 //! Checks the memory of many classes before it is allocated: it grows with their pairs.
 
-use crate::data::memory_for;
+use crate::data::check_memory;
 use crate::error::Result;
 
 /// Bytes a pair of classes in every method: distances at τ = 1 and at τ, union bound.
@@ -16,7 +16,7 @@ const FACTORS: f64 = 8.0 / 6.0;
 pub(super) fn for_distances(count: usize, dims: usize) -> Result<()> {
     let (k, rank) = (count as u64, dims.min(count) as u64);
     let needed = square(k).saturating_mul(PLAIN).saturating_add(k.saturating_mul(rank).saturating_mul(16));
-    memory_for(&format!("the distances of all pairs of {count} classes"), needed, "take fewer classes")
+    check_memory(&format!("the distances of all pairs of {count} classes"), needed, "take fewer classes")
 }
 
 /// Room for pair importance sampling over all pairs of `count` classes, or those of one of them.
@@ -24,13 +24,13 @@ pub(super) fn for_pairs(count: usize, of_one: bool) -> Result<()> {
     let needed = square(count as u64).saturating_mul(if of_one { OF_ONE } else { PAIRS });
     let otherwise =
         if of_one { "take fewer classes" } else { "choose the method mc, which keeps no pairs, or take fewer classes" };
-    memory_for(&format!("the pairs of {count} classes"), needed, otherwise)
+    check_memory(&format!("the pairs of {count} classes"), needed, otherwise)
 }
 
 /// Room for separation of variables of `count` classes.
 pub(super) fn for_factors(count: usize) -> Result<()> {
     let needed = (count as f64).powi(4) * FACTORS;
-    memory_for(
+    check_memory(
         &format!("the factors of {count} classes"),
         needed as u64,
         "choose the method pair, or take fewer classes",

@@ -33,7 +33,7 @@ const MARKS: [(&str, Kind, &str); 6] = [
 ///
 /// # Errors
 /// Names the folder, what it is, and the file that tells.
-pub fn nothing_else_in(folder: &Path, own: Option<Kind>) -> Result<()> {
+pub fn check_folder_kind(folder: &Path, own: Option<Kind>) -> Result<()> {
     let marks = || MARKS.into_iter().filter(|(name, ..)| folder.join(name).exists());
     match marks().next() {
         Some((name, _, words)) if !marks().any(|(_, kind, _)| Some(kind) == own) => {
@@ -50,15 +50,15 @@ mod tests {
     #[test]
     fn a_folder_is_what_its_file_says() {
         let place = tempfile::tempdir().unwrap();
-        nothing_else_in(place.path(), None).unwrap();
-        nothing_else_in(&place.path().join("nowhere"), Some(Kind::Run)).unwrap();
+        check_folder_kind(place.path(), None).unwrap();
+        check_folder_kind(&place.path().join("nowhere"), Some(Kind::Run)).unwrap();
         std::fs::write(place.path().join("oracle.json"), "").unwrap();
-        let said = nothing_else_in(place.path(), Some(Kind::Run)).unwrap_err().to_string();
+        let said = check_folder_kind(place.path(), Some(Kind::Run)).unwrap_err().to_string();
         assert!(said.contains("holds an oracle (oracle.json)"), "{said}");
-        assert!(nothing_else_in(place.path(), None).is_err());
-        nothing_else_in(place.path(), Some(Kind::Oracle)).unwrap();
+        assert!(check_folder_kind(place.path(), None).is_err());
+        check_folder_kind(place.path(), Some(Kind::Oracle)).unwrap();
         // Work begun there before continues.
         std::fs::write(place.path().join("run.toml"), "").unwrap();
-        nothing_else_in(place.path(), Some(Kind::Run)).unwrap();
+        check_folder_kind(place.path(), Some(Kind::Run)).unwrap();
     }
 }

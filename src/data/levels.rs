@@ -70,7 +70,7 @@ pub fn range_of(values: &[f32]) -> [f32; 2] {
 }
 
 /// The smallest range that holds two ranges.
-pub fn joined([a, b]: [f32; 2], [c, d]: [f32; 2]) -> [f32; 2] {
+pub fn union_range([a, b]: [f32; 2], [c, d]: [f32; 2]) -> [f32; 2] {
     [a.min(c), b.max(d)]
 }
 
@@ -99,6 +99,6 @@ mod tests {
         assert!(Levels::new(17, [0.0, 1.0]).is_err() && Levels::new(0, [0.0, 1.0]).is_err());
         assert!(Levels::new(8, range_of(&[])).is_err() && Levels::new(8, [1.0, 1.0]).is_err());
         assert!(Levels::new(8, [0.0, f32::INFINITY]).is_err());
-        assert_eq!(joined(range_of(&[0.5, -2.0]), range_of(&[])), [-2.0, 0.5]);
+        assert_eq!(union_range(range_of(&[0.5, -2.0]), range_of(&[])), [-2.0, 0.5]);
     }
 }

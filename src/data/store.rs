@@ -17,10 +17,10 @@ use std::path::{Path, PathBuf};
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::json::{read_json, write_json};
-use super::kinds::{Kind, nothing_else_in};
+use super::kinds::{Kind, check_folder_kind};
 use super::lock::lock_file;
 use super::temp_files::{is_vacant, sweep_temp_files};
-use super::ticket::{Ticket, another, settle};
+use super::ticket::{Ticket, claim_ticket, ticket_conflict};
 use crate::error::{Error, Result};
 
 /// Where pieces lie.
@@ -68,7 +68,7 @@ impl Store {
     /// When the folder holds something else or another work, or cannot be written.
     pub fn begin<S: Serialize + DeserializeOwned>(folder: &Path, kind: &StoreKind, ticket: &Ticket<S>) -> Result<Self> {
         if !kind.is_begun(folder) {
-            nothing_else_in(folder, kind.folder)?;
+            check_folder_kind(folder, kind.folder)?;
             std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
             // Another process may have come in.
             if !is_vacant(folder, PARTS)? && !kind.is_begun(folder) {
@@ -76,7 +76,7 @@ impl Store {
             }
         }
         let path = folder.join(kind.ticket);
-        settle(&path, ticket, |found| another(&path, kind.work, (found, ticket), &[]))?;
+        claim_ticket(&path, ticket, |found| ticket_conflict(&path, kind.work, (found, ticket), &[]))?;
         Ok(Self::of(Some(folder), kind))
     }
 

@@ -22,7 +22,7 @@ pub struct Ticket<S> {
 ///
 /// # Errors
 /// The refusal; names a file that is no such ticket, or cannot be read or written.
-pub fn settle<T: Serialize + DeserializeOwned>(
+pub fn claim_ticket<T: Serialize + DeserializeOwned>(
     path: &Path,
     ticket: &T,
     refusal: impl FnOnce(&T) -> Option<Error>,
@@ -35,11 +35,11 @@ pub fn settle<T: Serialize + DeserializeOwned>(
     }
 }
 
-/// [`settle`] for a ticket that is no JSON: one that is there must be the same text.
+/// [`claim_ticket`] for a ticket that is no JSON: one that is there must be the same text.
 ///
 /// # Errors
 /// `refused` where it is not; names a file that cannot be read or written.
-pub fn settle_text(path: &Path, text: &str, refused: &str) -> Result<()> {
+pub fn claim_text(path: &Path, text: &str, refused: &str) -> Result<()> {
     match read_replaced(path) {
         Ok(found) if found == text.as_bytes() => Ok(()),
         Ok(_) => Err(Error::file(path, refused)),
@@ -52,7 +52,12 @@ pub fn settle_text(path: &Path, text: &str, refused: &str) -> Result<()> {
 
 /// Refuses another `work` than the one whose ticket lies at `path`, naming the differences; `None`
 /// where only the dotted paths `names` differ.
-pub fn another<T: Serialize>(path: &Path, work: &str, (found, asked): (&T, &T), names: &[&str]) -> Option<Error> {
+pub fn ticket_conflict<T: Serialize>(
+    path: &Path,
+    work: &str,
+    (found, asked): (&T, &T),
+    names: &[&str],
+) -> Option<Error> {
     let (found, asked) = (fields(found, names), fields(asked, names));
     let value = |fields: &[(String, String)], name: &str| {
         let found = fields.iter().find(|(field, _)| field == name);

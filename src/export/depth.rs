@@ -8,7 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::bayes::{Figure as Figure95, of_samples};
-use crate::data::{Levels, joined, range_of};
+use crate::data::{Levels, range_of, union_range};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::figure::{Axis, Figure, Point, Rule, Scale, Series, Style, Table, Value, Way};
@@ -187,7 +187,7 @@ pub fn depth_curve(
         let done = |_| Progress { done: first, total };
         let drawn = world.sample_watched(&spec, settings, &indices, &mut |step| events.emit(done(step)))?;
         for sample in &drawn {
-            range = joined(range, range_of(&sample.x));
+            range = union_range(range, range_of(&sample.x));
         }
         samples.extend(drawn);
     }

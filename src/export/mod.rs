@@ -30,7 +30,7 @@ mod task;
 
 use std::path::Path;
 
-use crate::data::{Kind, Levels, Store, StoreKind, Ticket, bytes_within, joined, range_of, room_for};
+use crate::data::{Kind, Levels, Store, StoreKind, Ticket, check_disk_space, folder_size, range_of, union_range};
 use crate::error::Result;
 use crate::events::Events;
 use crate::experiment::Facts;
@@ -128,7 +128,7 @@ impl Work<'_> {
     /// Returns whether the disk holds what is still to be written.
     fn room(&self) -> Result<()> {
         let needed = self.spec.least_bytes(self.world.shape().dims(), self.world.class_names().len());
-        room_for(self.folder, needed.saturating_sub(bytes_within(self.folder)))
+        check_disk_space(self.folder, needed.saturating_sub(folder_size(self.folder)))
     }
 
     /// Makes the pictures of every split and depth, over the range of all values.
@@ -138,7 +138,7 @@ impl Work<'_> {
             return Ok(Vec::new());
         }
         let ranges = self.spec.splits().map(|split| SplitImages::new(self, split).range());
-        let range = ranges.collect::<Result<Vec<_>>>()?.into_iter().fold(range_of(&[]), joined);
+        let range = ranges.collect::<Result<Vec<_>>>()?.into_iter().fold(range_of(&[]), union_range);
         let levels = depths.into_iter().map(|bits| Levels::new(bits, range)).collect::<Result<Vec<_>>>()?;
         for split in self.spec.splits() {
             for levels in &levels {

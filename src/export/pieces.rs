@@ -10,7 +10,7 @@ use super::manifest::SplitRecord;
 use super::rounded::Rounded;
 use super::{ExportEvent, Format, Stage, Work, pictures};
 use crate::data::{
-    Levels, NpzImages, PARTS, Pieces, Split, holds_images, joined, range_of, read_array, read_json, write_json,
+    Levels, NpzImages, PARTS, Pieces, Split, holds_images, range_of, read_array, read_json, union_range, write_json,
     write_npz,
 };
 use crate::error::{Error, Result};
@@ -95,7 +95,7 @@ impl<'a> SplitImages<'a> {
 
     /// Smallest and largest value of x of all images.
     pub fn range(&self) -> Result<[f32; 2]> {
-        self.ranges().try_fold(range_of(&[]), |all, range| Ok(joined(all, self.piece_record(&range)?.range)))
+        self.ranges().try_fold(range_of(&[]), |all, range| Ok(union_range(all, self.piece_record(&range)?.range)))
     }
 
     /// World-space images of a piece, NCHW.
@@ -156,7 +156,8 @@ impl<'a> SplitImages<'a> {
             samples.extend(drawn);
         }
         events.report(self.drawing(range, samples.len()))?;
-        let smallest_and_largest = samples.iter().fold(range_of(&[]), |all, sample| joined(all, range_of(&sample.x)));
+        let smallest_and_largest =
+            samples.iter().fold(range_of(&[]), |all, sample| union_range(all, range_of(&sample.x)));
         let record = PieceRecord { rounding, range: smallest_and_largest };
         write_json(&self.pieces.file(range, RECORD_FILE), &record)?;
         write_npz(&self.piece(range), &to_world_batch(world.shape(), self.classes(), &samples))

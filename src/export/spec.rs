@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::{Split, least_of_picture};
+use crate::data::{Split, least_png_size};
 use crate::error::{Error, Result};
 use crate::events::Progress;
 use crate::oracle::world::{Settings, World};
@@ -104,9 +104,9 @@ impl ExportSpec {
         let arrays = 4 * dims as u64 + 12 * k + 16;
         let written = self.formats.iter().map(|format| match format {
             Format::Npz => arrays,
-            Format::Png => least_of_picture(dims, 8),
-            Format::Png16 => least_of_picture(dims, 16),
-            Format::Parquet => least_of_picture(dims, self.parquet_bits()),
+            Format::Png => least_png_size(dims, 8),
+            Format::Png16 => least_png_size(dims, 16),
+            Format::Parquet => least_png_size(dims, self.parquet_bits()),
         });
         // Of pictures, the posteriors of the rounded images, twice.
         let rounded = self.depths().len() as u64 * 8 * k;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;
 
-use super::course::{JudgeEvent, Stage};
+use super::progress::{JudgeEvent, Stage};
 use super::{Note, Predictions, ReadOptions, Report, Truth, judge_watched};
 use crate::classifier::onnx::{OnnxClassifier, OnnxOptions};
 use crate::classifier::{Asked, CheckpointClassifier, CheckpointOptions};

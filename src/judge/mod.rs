@@ -9,14 +9,14 @@
 //! | `truth` | posteriors, labels and ids of a dataset folder, without the images |
 //! | `predictions` | npz, npy, csv and parquet of other programs: kinds, ids, columns, repairs and refusals |
 //! | `candidates` | models as a user names them: prediction files, and networks that are run here: ONNX, checkpoints of the zoo |
-//! | `course` | how far a judgement is |
+//! | `progress` | how far a judgement is |
 //! | `verdict` | the Bayes-gap figures of one model |
 //! | `alarms` | leaks, wrong orders: figures that no honest model has |
 //! | `report`, `figures`, `tables` | several models beside each other; the folder that is written |
 
 use serde::{Deserialize, Serialize};
 
-use course::Course;
+use progress::Steps;
 
 use crate::error::{Error, Result};
 use crate::events::{Events, silent};
@@ -26,9 +26,9 @@ use crate::units::Seed;
 mod alarms;
 mod arrays;
 mod candidates;
-mod course;
 mod figures;
 mod predictions;
+mod progress;
 mod report;
 mod tables;
 #[cfg(test)]
@@ -42,9 +42,9 @@ pub use alarms::likelihood::Likelihood;
 pub use alarms::order::{Order, Rearranged};
 pub use alarms::{Alarm, AlarmKind, Examined, FALSE_ALARM, Hits, LEVEL, LabelCheck};
 pub use candidates::{Candidate, assess};
-pub use course::{JudgeEvent, Stage};
 pub use figures::figures;
 pub use predictions::{Kind, Note, Predictions, ReadOptions};
+pub use progress::{JudgeEvent, Stage};
 pub use report::write_report;
 pub use tables::tables;
 pub use truth::{Origin, PosteriorSource, Truth};
@@ -108,12 +108,12 @@ pub fn judge_watched(
             return Err(Error::input(format!("two models are called {}; give each a name of its own", model.name)));
         }
     }
-    let mut course = Course::begin(events, Stage::Labels, 1)?;
+    let mut steps = Steps::begin(events, Stage::Labels, 1)?;
     let (bootstrap, labels) = (Bootstrap::new(seed), LabelCheck::of(truth));
-    course.step()?;
+    steps.step()?;
     let verdict = |model: &Predictions| {
-        let mut course = Course::begin(events, Stage::Measuring(model.name.clone()), Verdict::STEPS)?;
-        Verdict::of(truth, &labels, model, &bootstrap, seed, &mut course)
+        let mut steps = Steps::begin(events, Stage::Measuring(model.name.clone()), Verdict::STEPS)?;
+        Verdict::of(truth, &labels, model, &bootstrap, seed, &mut steps)
     };
     let verdicts = models.iter().map(verdict).collect::<Result<Vec<_>>>()?;
     let pairs = pairs(&verdicts, &bootstrap, events)?;
@@ -133,10 +133,10 @@ fn pairs(verdicts: &[Verdict], bootstrap: &Bootstrap, events: &mut dyn Events<Ju
     if each.is_empty() {
         return Ok(Vec::new());
     }
-    let mut course = Course::begin(events, Stage::Comparing, each.len())?;
+    let mut steps = Steps::begin(events, Stage::Comparing, each.len())?;
     let compared = |(a, b): (usize, usize)| {
         let pair = Pair::of(&verdicts[a], &verdicts[b], bootstrap);
-        course.step().map(|()| pair)
+        steps.step().map(|()| pair)
     };
     each.into_iter().map(compared).collect()
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::alarms::{self, Alarm, Examined, LabelCheck, examine};
-use super::course::Course;
+use super::progress::Steps;
 use super::{Kind, Note, Predictions, Truth};
 use crate::error::Result;
 use crate::measure::{Bootstrap, Estimate, Measured, PerImage, argmax};
@@ -132,19 +132,19 @@ impl Verdict {
     pub(super) const STEPS: usize = 3 + alarms::STEPS;
 
     /// The figures of a model's predictions. `labels` is the check of the dataset, `seed` that of
-    /// the shuffles; `course` reports every step.
+    /// the shuffles; `progress` reports every step.
     pub(super) fn of(
         truth: &Truth,
         labels: &LabelCheck,
         model: &Predictions,
         bootstrap: &Bootstrap,
         seed: Seed,
-        course: &mut Course<'_>,
+        steps: &mut Steps<'_>,
     ) -> Result<Self> {
         let mut images = PerImage::new(truth.classes)?;
         images.extend(&truth.posterior, &model.log_q, &truth.labels)?;
         let measured = images.measured(bootstrap)?;
-        course.step()?;
+        steps.step()?;
         let bayes: Vec<ClassId> = truth.posterior.chunks(truth.classes).map(argmax).collect();
         let miss = |decision: &[ClassId], i: usize| f64::from(u8::from(decision[i] != truth.labels[i]));
         let n = truth.len();
@@ -167,10 +167,10 @@ impl Verdict {
             q: model.log_q[i * truth.classes..(i + 1) * truth.classes].iter().map(|log_q| log_q.exp()).collect(),
         };
         let label_gap = bootstrap.mean(&paired);
-        course.step()?;
+        steps.step()?;
         let per_class = per_class(truth, &measured, &lost, bootstrap);
-        course.step()?;
-        let examined = examine(truth, labels, &model.log_q, &images, seed, course)?;
+        steps.step()?;
+        let examined = examine(truth, labels, &model.log_q, &images, seed, steps)?;
         let mut notes = model.notes.clone();
         notes.extend(infinite(truth, model));
         Ok(Self {

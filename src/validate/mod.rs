@@ -11,7 +11,7 @@
 //! | `spec` | what is asked for, and what is told meanwhile |
 //! | `mod` | the order of the work, and what was measured |
 //! | `real` | the corpus: training images, held-out images, whether these are the oracle's own |
-//! | `made` | images drawn from the world; round trips and stability on real ones |
+//! | `generated` | images drawn from the world; round trips and stability on real ones |
 //! | `spot` | a feature net trained on the spot |
 //! | `embedded` | features of all three sets |
 //! | `pieces` | what is computed already, piece by piece in the folder |
@@ -22,7 +22,7 @@
 
 mod embedded;
 mod figures;
-mod made;
+mod generated;
 mod pieces;
 mod precision;
 mod real;
@@ -47,7 +47,7 @@ use crate::oracle::folder::OracleInfo;
 use crate::oracle::world::World;
 
 pub use figures::figures;
-pub use made::{DELTA_LEVELS, Perturbed, RoundTrip};
+pub use generated::{DELTA_LEVELS, Perturbed, RoundTrip};
 pub use precision::{Comparison, Difference, IMAGES, compare_precision};
 pub use real::Corpus;
 pub use report::write_report;
@@ -102,11 +102,11 @@ pub fn validate(
     let work = Work { spec, world, info, device, store };
     let real = Real::open(&work)?;
     let likelihood = work.likelihood(&real, events)?;
-    let (round_trip, stability) = made::exactness(&work, &real, &mut work.stage(Stage::Exactness, events))?;
+    let (round_trip, stability) = generated::exactness(&work, &real, &mut work.stage(Stage::Exactness, events))?;
     let (fidelity, pairs) = match spec.images {
         0 => (None, None),
         _ => {
-            let made = made::draw(&work, &mut work.stage(Stage::Drawing, events))?;
+            let made = generated::draw(&work, &mut work.stage(Stage::Drawing, events))?;
             let embedded = embedded::embed(&work, &real, &made, events)?;
             let (fidelity, pairs) = verdict::measure(&work, &real, &made, &embedded, events)?;
             (Some(fidelity), Some(pairs))

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::pieces::fingerprint;
 use super::{FEWEST, Work};
-use crate::data::{Dataset, Input, Split, listed, numerals, open_dataset_within, open_test_within};
+use crate::data::{Dataset, Input, Split, as_numbers, listed, open_dataset_within, open_test_within};
 use crate::error::{Error, Result};
 use crate::oracle::train::training_images;
 use crate::oracle::world::World;
@@ -135,7 +135,7 @@ fn by_name(images: &Dataset, (names, common): (&[String], &[usize]), notes: &mut
         of.iter().filter(|name| !known.contains(name)).cloned().collect()
     };
     let (left_out, absent) = (without(theirs, names), without(names, theirs));
-    if !left_out.is_empty() && !absent.is_empty() && numerals(theirs).is_some() && numerals(names).is_some() {
+    if !left_out.is_empty() && !absent.is_empty() && as_numbers(theirs).is_some() && as_numbers(names).is_some() {
         // These are no names: one side counts from 0, the other from 1.
         return Err(strangers(images, names));
     }
@@ -154,7 +154,7 @@ fn by_name(images: &Dataset, (names, common): (&[String], &[usize]), notes: &mut
 fn by_number(images: &Dataset, names: &[String], notes: &mut Vec<String>) -> Result<Vec<usize>> {
     let theirs = &images.class_names;
     let in_order = || (theirs.len() == names.len()).then(|| (0..names.len()).collect());
-    let numbers: Option<Vec<usize>> = numerals(theirs).or_else(in_order);
+    let numbers: Option<Vec<usize>> = as_numbers(theirs).or_else(in_order);
     let known = |numbers: &Vec<usize>| numbers.iter().all(|number| *number < names.len());
     let numbers = numbers.filter(known).ok_or_else(|| strangers(images, names))?;
     notes.push(format!("{}: classes have other names than the oracle's and were matched by number", images.name));

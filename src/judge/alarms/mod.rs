@@ -23,7 +23,7 @@ use self::copied::Copied;
 use self::likelihood::Likelihood;
 use self::order::Order;
 use super::Truth;
-use super::course::Course;
+use super::progress::Steps;
 use crate::error::Result;
 use crate::measure::{PerImage, argmax};
 use crate::units::Seed;
@@ -145,14 +145,14 @@ impl LabelCheck {
 /// Steps of [`examine`].
 pub(super) const STEPS: usize = 3 + order::STEPS;
 
-/// Runs all tests of a model with finite, normalised `log_q` [n, K], each a step of `course`.
+/// Runs all tests of a model with finite, normalised `log_q` [n, K], each a step of `progress`.
 pub(super) fn examine(
     truth: &Truth,
     labels: &LabelCheck,
     log_q: &[f64],
     images: &PerImage,
     seed: Seed,
-    course: &mut Course<'_>,
+    steps: &mut Steps<'_>,
 ) -> Result<Examined> {
     let (p, k) = (&truth.posterior, truth.classes);
     let q: Vec<f64> = log_q.iter().map(|log_q| log_q.exp()).collect();
@@ -164,12 +164,12 @@ pub(super) fn examine(
         p_value: hits::upper_tail(&images.expected, hit),
     };
     let likelihood = likelihood::test(p, log_q, &truth.labels, k);
-    course.step()?;
+    steps.step()?;
     let copied = copied::test(p, log_q, k);
-    course.step()?;
-    let order = order::test(p, &q, &truth.labels, &truth.class_names, seed, &mut || course.step())?;
+    steps.step()?;
+    let order = order::test(p, &q, &truth.labels, &truth.class_names, seed, &mut || steps.step())?;
     let classes = classes::test(p, log_q, k);
-    course.step()?;
+    steps.step()?;
     let mut examined = Examined { level: LEVEL, hits, likelihood, copied, order, classes, alarms: Vec::new() };
     examined.alarms = if labels.fits() { examined.of_labels() } else { vec![labels.alarm()] };
     let others = [examined.of_posteriors(), examined.of_pairing(truth)];

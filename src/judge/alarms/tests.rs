@@ -7,7 +7,7 @@ use rand_distr::{Distribution, StandardNormal};
 use super::order::Rearranged;
 use super::*;
 use crate::events::silent;
-use crate::judge::course::{JudgeEvent, Stage};
+use crate::judge::progress::{JudgeEvent, Stage};
 use crate::judge::tests::{redraw, toy};
 use crate::measure::log_softmax;
 
@@ -15,8 +15,8 @@ fn examined(truth: &Truth, log_q: &[f64]) -> Examined {
     let mut images = PerImage::new(truth.classes).unwrap();
     images.extend(&truth.posterior, log_q, &truth.labels).unwrap();
     let mut sink = silent::<JudgeEvent>();
-    let mut course = Course::begin(&mut sink, Stage::Labels, 1).unwrap();
-    examine(truth, &LabelCheck::of(truth), log_q, &images, Seed(3), &mut course).unwrap()
+    let mut steps = Steps::begin(&mut sink, Stage::Labels, 1).unwrap();
+    examine(truth, &LabelCheck::of(truth), log_q, &images, Seed(3), &mut steps).unwrap()
 }
 
 fn kinds(examined: &Examined) -> Vec<AlarmKind> {

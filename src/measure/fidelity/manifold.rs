@@ -8,7 +8,7 @@
 //! None of the four is 1, or any other fixed number, for a perfect generator: precision and recall
 //! depend on n, k and d; expected coverage of equal distributions is given by
 //! [`expected_coverage`]. So each is read beside the same figure of held-out real images in the
-//! place of the generated ([`manifolds_beside`]), in equal numbers.
+//! place of the generated ([`compare_manifolds`]), in equal numbers.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -116,7 +116,7 @@ pub fn expected_coverage(real: usize, generated: usize, k: usize) -> f64 {
 
 /// A figure of generated images and the same one of held-out real images.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Beside<T> {
+pub struct Compared<T> {
     /// Generated images against the training images.
     pub generated: T,
     /// Held-out real images against the training images: what a perfect generator would get.
@@ -128,17 +128,17 @@ pub struct Beside<T> {
 ///
 /// # Errors
 /// Those of [`manifold`].
-pub fn manifolds_beside<A: Real, B: Real, C: Real>(
+pub fn compare_manifolds<A: Real, B: Real, C: Real>(
     train: &Features<'_, A>,
     held_out: &Features<'_, B>,
     generated: &Features<'_, C>,
     k: usize,
     seed: Seed,
-) -> Result<Beside<Manifold>> {
+) -> Result<Compared<Manifold>> {
     let n = held_out.n().min(generated.n());
     let bootstrap = Bootstrap::new(seed);
     let (real, made) = (thinned(held_out, n, seed), thinned(generated, n, seed));
-    Ok(Beside {
+    Ok(Compared {
         generated: manifold(train, &Features::new(&made, generated.dim())?, k, &bootstrap)?,
         held_out: manifold(train, &Features::new(&real, held_out.dim())?, k, &bootstrap)?,
     })
@@ -202,7 +202,7 @@ mod tests {
             })
             .collect();
         let set = |values| Features::new(values, dim).unwrap();
-        let found = manifolds_beside(&set(&train), &set(&test), &set(&collapsed), 3, Seed(1)).unwrap();
+        let found = compare_manifolds(&set(&train), &set(&test), &set(&collapsed), 3, Seed(1)).unwrap();
         assert_eq!((found.generated.n, found.held_out.n), ([400, 250], [400, 250]));
         assert!(found.generated.precision.value == 1.0 && found.generated.recall.value < 0.01, "{found:?}");
         assert!(found.generated.coverage.value < 0.2 && found.held_out.coverage.value > 0.7, "{found:?}");

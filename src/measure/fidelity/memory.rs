@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::coverage::percentile;
 use super::features::{Features, Real, by_class};
-use super::manifold::Beside;
+use super::manifold::Compared;
 use super::neighbours::Neighbours;
 use crate::error::{Error, Result};
 use crate::measure::interval::Z95;
@@ -22,9 +22,9 @@ pub struct Memorisation {
     /// Distance below which an image counts as near.
     pub threshold: f64,
     /// Share of images with a training image within the threshold; Wilson's interval.
-    pub rate: Beside<Estimate>,
+    pub rate: Compared<Estimate>,
     /// Median distance to the nearest training image, in units of the features.
-    pub median: Beside<f64>,
+    pub median: Compared<f64>,
     /// The rank test of the two.
     pub ranks: Ranks,
 }
@@ -34,13 +34,13 @@ pub struct Memorisation {
 ///
 /// # Errors
 /// When one set is empty or a distance is not a number.
-pub fn memorisation(distances: &Beside<&[f64]>, threshold: f64) -> Result<Memorisation> {
+pub fn memorisation(distances: &Compared<&[f64]>, threshold: f64) -> Result<Memorisation> {
     let rate = |d: &[f64]| Estimate::proportion(d.iter().filter(|&&d| d <= threshold).count(), d.len());
     let (made, real) = (distances.generated, distances.held_out);
     Ok(Memorisation {
         threshold,
-        rate: Beside { generated: rate(made), held_out: rate(real) },
-        median: Beside { generated: percentile(made, 0.5)?, held_out: percentile(real, 0.5)? },
+        rate: Compared { generated: rate(made), held_out: rate(real) },
+        median: Compared { generated: percentile(made, 0.5)?, held_out: percentile(real, 0.5)? },
         ranks: Ranks::of(made, real)?,
     })
 }
@@ -189,7 +189,7 @@ pub struct Histogram {
     /// high), the last [low, high].
     pub edges: Vec<f64>,
     /// Counts [bins] of each set.
-    pub counts: Beside<Vec<usize>>,
+    pub counts: Compared<Vec<usize>>,
 }
 
 /// The histogram of both sets of distances (BLC fig. 4, with the baseline it lacks). From 0 on, so
@@ -197,7 +197,7 @@ pub struct Histogram {
 ///
 /// # Errors
 /// When there is no bin or no distance, or one is not finite or negative.
-pub fn histogram(distances: &Beside<&[f64]>, bins: usize) -> Result<Histogram> {
+pub fn histogram(distances: &Compared<&[f64]>, bins: usize) -> Result<Histogram> {
     let all = || distances.generated.iter().chain(distances.held_out).copied();
     let largest = all().fold(0.0, f64::max);
     if bins == 0 || all().next().is_none() || all().any(|d| !d.is_finite() || d < 0.0) {
@@ -209,7 +209,7 @@ pub fn histogram(distances: &Beside<&[f64]>, bins: usize) -> Result<Histogram> {
         set.iter().for_each(|d| counts[((d / width) as usize).min(bins - 1)] += 1);
         counts
     };
-    let counts = Beside { generated: count(distances.generated), held_out: count(distances.held_out) };
+    let counts = Compared { generated: count(distances.generated), held_out: count(distances.held_out) };
     Ok(Histogram { edges: (0..=bins).map(|i| i as f64 * width).collect(), counts })
 }
 

@@ -25,7 +25,7 @@ fn copies_are_seen_and_fresh_images_are_not() {
         let [train, test, made] = scene(10, copies);
         let near = |values: &[f64]| Neighbours::of(&set(values, 4), &set(&train, 4), 1).unwrap().nearest();
         let (made, real) = (near(&made), near(&test));
-        let distances = Beside { generated: &made[..], held_out: &real[..] };
+        let distances = Compared { generated: &made[..], held_out: &real[..] };
         let threshold = percentile(&real, 0.05).unwrap();
         let found = memorisation(&distances, threshold).unwrap();
         assert!((found.rate.held_out.value - 0.05).abs() < 0.01, "{found:?}");
@@ -99,8 +99,8 @@ fn ranks_at_the_edges() {
     let tied = Ranks::of(&[0.0; 3], &[0.0; 4]).unwrap();
     assert_eq!((tied.farther.value, tied.z), (0.5, 0.0));
     assert!(Ranks::of(&[], &[1.0]).is_err() && Ranks::of(&[f64::NAN], &[1.0]).is_err());
-    let empty = Beside { generated: &[][..], held_out: &[1.0][..] };
+    let empty = Compared { generated: &[][..], held_out: &[1.0][..] };
     assert!(memorisation(&empty, 10.0).is_err() && histogram(&empty, 0).is_err());
-    let zeros = Beside { generated: &[0.0][..], held_out: &[0.0][..] };
+    let zeros = Compared { generated: &[0.0][..], held_out: &[0.0][..] };
     assert_eq!(histogram(&zeros, 2).unwrap().counts.generated, [1, 0]);
 }

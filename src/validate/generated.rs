@@ -28,7 +28,7 @@ const MOST_FLOP: f64 = 2e12;
 pub const DELTA_LEVELS: f64 = 0.01;
 
 /// Drawn images as 8-bit pictures, as the real ones are.
-pub struct Made {
+pub struct Generated {
     /// Pixels, NCHW.
     pub pixels: Vec<u8>,
     /// The class each was drawn from.
@@ -60,12 +60,12 @@ pub struct Perturbed {
 ///
 /// # Errors
 /// When the device or the disk fails, or the caller stops.
-pub fn draw(work: &Work<'_>, events: &mut dyn Events<Progress>) -> Result<Made> {
+pub fn draw(work: &Work<'_>, events: &mut dyn Events<Progress>) -> Result<Generated> {
     let (world, spec) = (work.world, work.spec);
     let total = spec.images;
     let sample = SampleSpec::new(total, spec.seed.split("drawn images"));
     let (pixels, dims) = (world.flow().pixels(), world.shape().dims());
-    let mut made = Made { pixels: Vec::new(), labels: Vec::new() };
+    let mut made = Generated { pixels: Vec::new(), labels: Vec::new() };
     for first in (0..total).step_by(PIECE) {
         let range = first..total.min(first + PIECE);
         let (levels, labels) = table(&work.store, &format!("drawn-{first:07}.npz"), (range.len(), [dims, 1]), || {

@@ -47,12 +47,12 @@ impl Stage {
 }
 
 /// Reports the steps of a stage one by one; the caller may stop between any two.
-pub(super) struct Course<'a> {
+pub(super) struct Steps<'a> {
     events: &'a mut dyn Events<JudgeEvent>,
     event: JudgeEvent,
 }
 
-impl<'a> Course<'a> {
+impl<'a> Steps<'a> {
     /// Reports that a stage of `total` steps begins.
     pub(super) fn begin(events: &'a mut dyn Events<JudgeEvent>, stage: Stage, total: usize) -> Result<Self> {
         let event = JudgeEvent { stage, progress: Progress { done: 0, total } };
