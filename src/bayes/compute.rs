@@ -66,10 +66,8 @@ impl Spec {
         if self.tolerance >= LEAST_TOLERANCE {
             return Ok(());
         }
-        Err(Error::input(format!(
-            "the tolerance must be a number of at least {LEAST_TOLERANCE:e}, not {:e}",
-            self.tolerance
-        )))
+        let cause = format!("the tolerance must be a number of at least {LEAST_TOLERANCE:e}, not {:e}", self.tolerance);
+        Err(Error::input(cause))
     }
 }
 

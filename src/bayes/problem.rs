@@ -129,10 +129,8 @@ fn check_square(cov: &[Vec<f64>], dims: usize) -> Result<()> {
         all_finite(&format!("cov[{i}]"), row)?;
         for (j, value) in row.iter().enumerate().take(i) {
             if (value - cov[j][i]).abs() > 1e-9 * (value.abs() + cov[j][i].abs()) {
-                return Err(Error::input(format!(
-                    "cov: not symmetric, [{i}][{j}] is {value} and [{j}][{i}] {}",
-                    cov[j][i]
-                )));
+                let cause = format!("cov: not symmetric, [{i}][{j}] is {value} and [{j}][{i}] {}", cov[j][i]);
+                return Err(Error::input(cause));
             }
         }
     }

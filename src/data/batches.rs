@@ -110,10 +110,8 @@ pub fn read_batches(files: &[PathBuf]) -> Result<Dataset> {
         if (batch.shape, batch.labels.is_some(), batch.class_names.len())
             != (whole.shape, whole.labels.is_some(), whole.class_names.len())
         {
-            return Err(Error::file(
-                file,
-                format!("does not go with {}, which has other images or labels", whole.name),
-            ));
+            let cause = format!("does not go with {}, which has other images or labels", whole.name);
+            return Err(Error::file(file, cause));
         }
         whole.pixels.extend(batch.pixels);
         whole.labels.iter_mut().zip(batch.labels).for_each(|(all, more)| all.extend(more));

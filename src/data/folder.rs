@@ -79,8 +79,8 @@ impl Reader for Images {
 
     fn read(&self, files: &[PathBuf], _: Split, max_side: Option<usize>) -> Result<Input> {
         match files {
-            [folder] if folder.is_dir() => read_folder_within(folder, max_side),
-            files => read_image_files_within(files, max_side),
+            [folder] if folder.is_dir() => read_folder(folder, max_side),
+            files => read_image_files(files, max_side),
         }
         .map(Input::Pixels)
     }
@@ -93,16 +93,7 @@ impl Reader for Images {
 /// # Errors
 /// Names the entry: an empty folder, a class without images, a file that is no image, the first
 /// file of another size, a symbolic link that leads back to a folder around it.
-pub fn read_folder(root: &Path) -> Result<Dataset> {
-    read_folder_within(root, None)
-}
-
-/// [`read_folder`], images with a side beyond `max_side` scaled down while they are read
-/// ([`read_image_files_within`]).
-///
-/// # Errors
-/// As [`read_folder`].
-pub fn read_folder_within(root: &Path, max_side: Option<usize>) -> Result<Dataset> {
+pub fn read_folder(root: &Path, max_side: Option<usize>) -> Result<Dataset> {
     let mut classes = Vec::new();
     let mut loose = Vec::new();
     for path in entries(root)? {
@@ -120,7 +111,7 @@ pub fn read_folder_within(root: &Path, max_side: Option<usize>) -> Result<Datase
     if !classes.is_empty() {
         (files, labels) = labelled_files(&classes).map(|(files, labels)| (files, Some(labels)))?;
     }
-    let mut dataset = read_image_files_within(&files, max_side)?;
+    let mut dataset = read_image_files(&files, max_side)?;
     dataset.name = file_name(root);
     dataset.labels = labels;
     dataset.class_names = classes.iter().map(|class| file_name(class)).collect();
@@ -166,21 +157,14 @@ fn walk(folder: &Path, around: &mut Vec<PathBuf>, found: &mut Vec<PathBuf>) -> R
     Ok(())
 }
 
-/// Reads image files of one size into an unlabelled dataset; ids are the file names.
+/// Reads image files of one size into an unlabelled dataset; ids are the file names. Images beyond
+/// `max_side` are scaled down to `max_side`×`max_side` while they are read, so that a corpus of
+/// large photographs fits into memory: bilinearly with antialiasing, as in PIL and torchvision's
+/// `Resize`, keeping the middle of the longer side.
 ///
 /// # Errors
 /// No file, a file that is no image (whatever its name), or the first file of another size.
-pub fn read_image_files(files: &[PathBuf]) -> Result<Dataset> {
-    read_image_files_within(files, None)
-}
-
-/// [`read_image_files`] with images beyond `max_side` scaled down to `max_side`×`max_side` while
-/// they are read, so that a corpus of large photographs fits into memory. Scaling is bilinear with
-/// antialiasing, as in PIL and torchvision's `Resize`; the middle of the longer side is kept.
-///
-/// # Errors
-/// As [`read_image_files`].
-pub fn read_image_files_within(files: &[PathBuf], max_side: Option<usize>) -> Result<Dataset> {
+pub fn read_image_files(files: &[PathBuf], max_side: Option<usize>) -> Result<Dataset> {
     let mut stack: Option<Stack> = None;
     for chunk in files.chunks(CHUNK) {
         // Collected before looking at errors, so that the first bad file is the one reported.

@@ -167,10 +167,8 @@ fn read_array(path: &Path, kind: Kind) -> Result<(Vec<usize>, Vec<u8>)> {
         return Err(Error::file(path, format!("byte {at}: unreadable after {found} of {announced} data bytes: {e}")));
     }
     if found < announced {
-        return Err(Error::file(
-            path,
-            format!("byte {at}: truncated: sizes {dims:?} need {announced} data bytes, found {found}"),
-        ));
+        let cause = format!("byte {at}: truncated: sizes {dims:?} need {announced} data bytes, found {found}");
+        return Err(Error::file(path, cause));
     }
     if found > announced {
         return Err(Error::file(
@@ -194,10 +192,8 @@ fn read_header(path: &Path, reader: &mut dyn Read, kind: Kind) -> Result<Vec<usi
     }
     if header.len() < size {
         let found = header.len();
-        return Err(Error::file(
-            path,
-            format!("byte {found}: truncated: the header takes {size} bytes, found {found}"),
-        ));
+        let cause = format!("byte {found}: truncated: the header takes {size} bytes, found {found}");
+        return Err(Error::file(path, cause));
     }
     let (sizes, _) = header.as_chunks::<4>();
     Ok(sizes.iter().skip(1).map(|dim| u32::from_be_bytes(*dim) as usize).collect())

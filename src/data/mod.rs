@@ -7,19 +7,19 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `images`, `input` | images of 8 bits with their labels; what a path may hold |
-//! | `open`, `reader` | what a path holds: the list of formats; what each of them implements |
-//! | `source`, `names` | how a file is opened; class names beside it |
-//! | `idx`, `cifar`, `batches`, `pickle`, `folder`, `tiff` | pixels from outside, a format each |
-//! | `npy`, `archive`, `npz`, `stream`, `table` | NumPy's files: one array; archives, as a whole, piece by piece, written block by block |
-//! | `world`, `pad`, `levels` | images in world space; images brought into the shape a model expects; pictures of real values |
-//! | `classes` | which class of a model each class of a dataset is |
+//! | `images`, `input` | 8-bit images with their labels; content of a path |
+//! | `open`, `reader` | detection of a path's format from the list of readers; the trait of a reader |
+//! | `source`, `names` | safe opening of files; class names beside data |
+//! | `idx`, `cifar`, `batches`, `pickle`, `folder`, `tiff` | readers of pixels, one format each |
+//! | `npy`, `archive`, `npz`, `stream`, `table` | NumPy files: one array; archives as a whole, read in pieces, written in blocks |
+//! | `world`, `pad`, `levels` | images in world space; padding and channels; pictures of real values |
+//! | `classes` | matching the classes of a dataset and a model |
 //! | `fid_stats` | statistics of other programs |
 //! | `fetch` | corpora by name |
-//! | `kinds` | what a folder is |
-//! | `space` | what this machine has room for |
-//! | `store`, `ticket`, `json` | works that are stopped and go on: their pieces, what they were begun with; JSON files |
-//! | `write`, `temp_files`, `lock`, `hash` | whole files or none; temporary files; what only one process at a time may do; SHA-256 |
+//! | `kinds` | kinds of folders |
+//! | `space` | free memory and disk space |
+//! | `store`, `ticket`, `json` | resumable work: pieces, ticket; JSON files |
+//! | `write`, `temp_files`, `lock`, `hash` | atomic files; temporary files; lock files; SHA-256 |
 
 mod archive;
 mod batches;
@@ -71,7 +71,7 @@ pub use levels::{Levels, range_of, union_range};
 pub use lock::{lock_file, wait_for_lock};
 pub(crate) use npy::{Array, Types, Values, read_npy_file};
 pub use npz::{read_array, read_logp, read_npz, read_rows};
-pub use open::{dataset_formats, open, open_dataset, open_dataset_within, open_split, open_test, open_test_within};
+pub use open::{dataset_formats, open, open_dataset, open_split, open_test};
 pub(crate) use source::{CUT_SHORT, WHOLE, open_file, open_regular, read_bounded, read_bytes, read_text, said};
 pub use space::{check_disk_space, check_memory, folder_size, least_png_size, size_notice};
 pub use store::{PARTS, Pieces, Store, StoreKind};

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::batches::Batches;
 use super::cifar::Cifar;
-use super::folder::{Images, read_folder_within};
+use super::folder::{Images, read_folder};
 use super::idx::Idx;
 use super::npz::Npz;
 use super::reader::Reader;
@@ -39,10 +39,11 @@ fn supported() -> String {
 /// # Errors
 /// What the reader of the format says, or a list of what is supported.
 pub fn open(path: &Path) -> Result<Input> {
-    open_split(path, Split::Train)
+    open_split(path, Split::Train, None)
 }
 
-/// Reads the pixels of one split.
+/// Reads the pixels of one split; image files beyond `max_side` are scaled down
+/// ([`super::read_image_files`]).
 ///
 /// In a folder, the split is `train-*`/`t10k-*` IDX files, `data_batch_*.bin`/`test_batch.bin`
 /// (CIFAR-10), `train.bin`/`test.bin` (CIFAR-100), `train.npz`/`test.npz`, the pickled
@@ -54,16 +55,8 @@ pub fn open(path: &Path) -> Result<Input> {
 /// # Errors
 /// As [`open`]; also when only the other split is there, or when the file holds world-space tensors
 /// instead of pixels.
-pub fn open_dataset(path: &Path, split: Split) -> Result<Dataset> {
-    open_dataset_within(path, split, None)
-}
-
-/// [`open_dataset`] with image files beyond `max_side` scaled down ([`super::read_folder`]).
-///
-/// # Errors
-/// As [`open_dataset`].
-pub fn open_dataset_within(path: &Path, split: Split, max_side: Option<usize>) -> Result<Dataset> {
-    match open_split_within(path, split, max_side)? {
+pub fn open_dataset(path: &Path, split: Split, max_side: Option<usize>) -> Result<Dataset> {
+    match open_split(path, split, max_side)? {
         Input::Pixels(dataset) => Ok(dataset),
         Input::World(_) => {
             Err(Error::file(path, "holds world-space tensors (array x of floats), but 8-bit images are needed here"))
@@ -75,11 +68,7 @@ pub fn open_dataset_within(path: &Path, split: Split, max_side: Option<usize>) -
 ///
 /// # Errors
 /// As [`open`]; also when only the other split is there.
-pub fn open_split(path: &Path, split: Split) -> Result<Input> {
-    open_split_within(path, split, None)
-}
-
-fn open_split_within(path: &Path, split: Split, max_side: Option<usize>) -> Result<Input> {
+pub fn open_split(path: &Path, split: Split, max_side: Option<usize>) -> Result<Input> {
     let meta = std::fs::metadata(path).map_err(|e| Error::io(path, e))?;
     if !meta.is_dir() {
         let reader = reader_of(path)?
@@ -93,7 +82,7 @@ fn open_split_within(path: &Path, split: Split, max_side: Option<usize>) -> Resu
     if find_split(path, split.other())?.is_some() {
         return Err(Error::file(path, format!("has a {} split, but no {split} split", split.other())));
     }
-    read_folder_within(path, max_side).map(Input::Pixels).map_err(|error| match error {
+    read_folder(path, max_side).map(Input::Pixels).map_err(|error| match error {
         Error::File { path: at, cause } if at == path => Error::file(path, format!("{cause}; {}", supported())),
         other => other,
     })
@@ -103,20 +92,12 @@ fn open_split_within(path: &Path, split: Split, max_side: Option<usize>) -> Resu
 ///
 /// # Errors
 /// As [`open`].
-pub fn open_test(path: &Path) -> Result<Option<Input>> {
-    open_test_within(path, None)
-}
-
-/// [`open_test`], image files with a side beyond `max_side` scaled down while they are read.
-///
-/// # Errors
-/// As [`open`].
-pub fn open_test_within(path: &Path, max_side: Option<usize>) -> Result<Option<Input>> {
+pub fn open_test(path: &Path, max_side: Option<usize>) -> Result<Option<Input>> {
     let there = match path.is_dir() {
         true => find_split(path, Split::Test)?.is_some(),
         false => reader_of(path)?.map_or(Ok(false), |reader| reader.has_test(path))?,
     };
-    there.then(|| open_split_within(path, Split::Test, max_side)).transpose()
+    there.then(|| open_split(path, Split::Test, max_side)).transpose()
 }
 
 /// The reader of a file: by its name, else by its first bytes.

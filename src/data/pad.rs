@@ -12,10 +12,8 @@ impl Dataset {
     pub fn pad_to(&self, side: usize) -> Result<Self> {
         let ImageShape { channels, height, width } = self.shape;
         if height > side || width > side {
-            return Err(Error::input(format!(
-                "{}: images of {height}×{width} do not fit into {side}×{side}",
-                self.name
-            )));
+            let cause = format!("{}: images of {height}×{width} do not fit into {side}×{side}", self.name);
+            return Err(Error::input(cause));
         }
         let (top, left) = ((side - height) / 2, (side - width) / 2);
         let shape = ImageShape { channels, height: side, width: side };

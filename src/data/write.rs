@@ -205,10 +205,8 @@ fn encode<T: Copy>(
     };
     let sides = 1..=MAX_SIDE;
     if !sides.contains(&shape.width) || !sides.contains(&shape.height) || pixels.len() != shape.dims() {
-        return Err(Error::input(format!(
-            "{} values are no image of shape {shape} (sides from 1 to {MAX_SIDE})",
-            pixels.len()
-        )));
+        let cause = format!("{} values are no image of shape {shape} (sides from 1 to {MAX_SIDE})", pixels.len());
+        return Err(Error::input(cause));
     }
     let mut png = Vec::new();
     PngEncoder::new(&mut png)

@@ -10,13 +10,13 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `spec` | what is asked for, and what is told meanwhile |
+//! | `spec` | spec and events |
 //! | `mod` | the order of the work |
-//! | `pieces` | images drawn and kept piece by piece |
+//! | `pieces` | images drawn and stored in pieces |
 //! | `rounded`, `depth` | pictures of samples and what rounding does to posteriors; the same over all depths |
 //! | `arrays`, `parquet`, `pictures` | the files |
 //! | `manifest` | `dataset.json` and the card beside it |
-//! | `task` | what the window and the command line run |
+//! | `task` | tasks of the window and the command line |
 
 mod arrays;
 mod depth;

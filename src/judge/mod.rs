@@ -5,14 +5,14 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `arrays` | what is needed of an array in a file |
+//! | `arrays` | matrices, integers and texts of arrays |
 //! | `truth` | posteriors, labels and ids of a dataset folder, without the images |
 //! | `predictions` | npz, npy, csv and parquet of other programs: kinds, ids, columns, repairs and refusals |
-//! | `candidates` | models as a user names them: prediction files, and networks that are run here: ONNX, checkpoints of the zoo |
-//! | `progress` | how far a judgement is |
+//! | `candidates` | models to judge: prediction files, and networks run here (ONNX, checkpoints of the zoo) |
+//! | `progress` | events |
 //! | `verdict` | the Bayes-gap figures of one model |
 //! | `alarms` | leaks, wrong orders: figures that no honest model has |
-//! | `report`, `figures`, `tables` | several models beside each other; the folder that is written |
+//! | `report`, `figures`, `tables` | several models compared; the folder of a report |
 
 use serde::{Deserialize, Serialize};
 

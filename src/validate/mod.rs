@@ -8,17 +8,17 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `spec` | what is asked for, and what is told meanwhile |
-//! | `mod` | the order of the work, and what was measured |
+//! | `spec` | spec and events |
+//! | `mod` | order of the work, and its result |
 //! | `real` | the corpus: training images, held-out images, whether these are the oracle's own |
 //! | `generated` | images drawn from the world; round trips and stability on real ones |
 //! | `spot` | a feature net trained on the spot |
 //! | `embedded` | features of all three sets |
-//! | `pieces` | what is computed already, piece by piece in the folder |
+//! | `pieces` | results kept in the folder, piece by piece |
 //! | `verdict` | the figures |
 //! | `figures`, `tables`, `report` | pictures, tables, the folder |
-//! | `precision` | a world on a device beside itself in 64 bits |
-//! | `task` | what the window and the command line run |
+//! | `precision` | a world on a device compared with 64 bits |
+//! | `task` | tasks of the window and the command line |
 
 mod embedded;
 mod figures;

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::pieces::fingerprint;
 use super::{FEWEST, Work};
-use crate::data::{Dataset, Input, Split, as_numbers, listed, open_dataset_within, open_test_within};
+use crate::data::{Dataset, Input, Split, as_numbers, listed, open_dataset, open_test};
 use crate::error::{Error, Result};
 use crate::oracle::train::training_images;
 use crate::oracle::world::World;
@@ -66,12 +66,12 @@ impl Real {
         let name = spec.data.file_name().unwrap_or(spec.data.as_os_str()).to_string_lossy();
         if spec.images == 0 {
             // Nothing is compared: held-out images are all that is needed.
-            let held_out = fitted(world, open_dataset_within(&spec.data, Split::Test, Some(side))?, &mut notes)?;
+            let held_out = fitted(world, open_dataset(&spec.data, Split::Test, Some(side))?, &mut notes)?;
             let train = held_out.subset([])?;
             return Ok(Self { corpus: Corpus::of(&name, (&train, &held_out), None, notes), train, held_out });
         }
         let (train, of_the_oracle) = trained_on(work, &mut notes)?;
-        let (train, held_out) = match open_test_within(&spec.data, Some(side))? {
+        let (train, held_out) = match open_test(&spec.data, Some(side))? {
             Some(Input::Pixels(test)) => (train, fitted(world, test, &mut notes)?),
             Some(Input::World(_)) => {
                 return Err(Error::file(&spec.data, "its test part holds world-space tensors, not 8-bit images"));
@@ -110,7 +110,7 @@ fn trained_on(work: &Work<'_>, notes: &mut Vec<String>) -> Result<(Dataset, Opti
     {
         return Ok((images, Some(true)));
     }
-    let images = fitted(work.world, open_dataset_within(path, Split::Train, Some(work.world.shape().width))?, notes)?;
+    let images = fitted(work.world, open_dataset(path, Split::Train, Some(work.world.shape().width))?, notes)?;
     Ok((images, work.info.training.as_ref().map(|_| false)))
 }
 

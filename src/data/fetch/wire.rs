@@ -114,10 +114,8 @@ fn certificates(path: &std::path::Path) -> Result<RootCerts> {
         .filter_map(|item| if let Ok(PemItem::Certificate(certificate)) = item { Some(certificate) } else { None })
         .collect();
     if found.is_empty() {
-        return Err(Error::file(
-            path,
-            format!("holds no certificate ({CERTIFICATES} names it; unset that for Mozilla's)"),
-        ));
+        let cause = format!("holds no certificate ({CERTIFICATES} names it; unset that for Mozilla's)");
+        return Err(Error::file(path, cause));
     }
     Ok(RootCerts::from(found))
 }

@@ -97,9 +97,8 @@ pub fn frechet_unbiased<T: Real>(
 ) -> Result<Unbiased> {
     let n = features.n();
     if groups < 2 || n < 2 * groups {
-        return Err(Error::input(format!(
-            "a jackknife needs 2 groups of 2 images at least, not {n} images in {groups}"
-        )));
+        let cause = format!("a jackknife needs 2 groups of 2 images at least, not {n} images in {groups}");
+        return Err(Error::input(cause));
     }
     let mut order: Vec<usize> = (0..n).collect();
     order.shuffle(&mut seed.split("groups of a jackknife").rng(0));

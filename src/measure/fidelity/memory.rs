@@ -150,9 +150,8 @@ pub fn data_copying<A: Real, B: Real, C: Real>(
     let mut found = Vec::with_capacity(cells);
     for (cell, ((near, real), made)) in near.iter().zip(&real).zip(&made).enumerate() {
         if near.is_empty() && !real.is_empty() {
-            return Err(Error::input(format!(
-                "cell {cell} has held-out images but no training image: take fewer cells"
-            )));
+            let cause = format!("cell {cell} has held-out images but no training image: take fewer cells");
+            return Err(Error::input(cause));
         }
         let ranks = if [near, real, made].iter().any(|set| set.is_empty()) {
             None

@@ -149,9 +149,8 @@ impl Gaussian {
         let matrix = DMatrix::from_row_slice(dim, dim, covariance);
         let (largest, off) = (matrix.amax(), (&matrix - matrix.transpose()).amax());
         if off > ASYMMETRY * largest {
-            return Err(Error::input(format!(
-                "a covariance is symmetric, this one is off by {off:.1e} of {largest:.1e}"
-            )));
+            let cause = format!("a covariance is symmetric, this one is off by {off:.1e} of {largest:.1e}");
+            return Err(Error::input(cause));
         }
         Self::checked(mean, (&matrix + matrix.transpose()) * 0.5, n)
     }

@@ -38,9 +38,8 @@ pub struct Stability {
 pub fn posterior_stability(log_p: &[f64], log_q: &[f64], classes: usize, bootstrap: &Bootstrap) -> Result<Stability> {
     if classes == 0 || log_p.is_empty() || !log_p.len().is_multiple_of(classes) || log_p.len() != log_q.len() {
         let (p, q) = (log_p.len(), log_q.len());
-        return Err(Error::input(format!(
-            "{p} and {q} log-posteriors are no equal numbers of images of {classes} classes"
-        )));
+        let cause = format!("{p} and {q} log-posteriors are no equal numbers of images of {classes} classes");
+        return Err(Error::input(cause));
     }
     let both = log_p.par_chunks_exact(classes).zip(log_q.par_chunks_exact(classes));
     let rows = named(0, both.map(|(p, q)| row(p, q)).collect())?;

@@ -40,9 +40,8 @@ const NEGLIGIBLE: f64 = 40.0;
 pub fn kde(geometry: &Geometry<'_>) -> Result<[Graded; 2]> {
     let sample = &geometry.sample;
     if let Some(class) = sample.counts.iter().position(|&count| count < 2) {
-        return Err(Error::input(format!(
-            "class {class} has one sample: a density without it needs another; draw more samples"
-        )));
+        let cause = format!("class {class} has one sample: a density without it needs another; draw more samples");
+        return Err(Error::input(cause));
     }
     let bandwidth = bandwidth(geometry)?;
     let precision = 0.5 / (bandwidth * bandwidth);

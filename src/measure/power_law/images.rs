@@ -24,9 +24,8 @@ impl TestImages {
         let sound = |of: &&[f64]| of.len() == n && of.iter().all(|v| *v >= 0.0 && v.is_finite());
         let means: Vec<f64> = values.iter().map(|of| of.iter().sum::<f64>() / n.max(1) as f64).collect();
         if n == 0 || !values.iter().all(sound) || !means.iter().all(|mean| *mean > 0.0 && mean.is_finite()) {
-            return Err(Error::input(
-                "test images are drawn anew where every point has one number ≥ 0 for each, not all of them 0",
-            ));
+            let cause = "test images are drawn anew where every point has one number ≥ 0 for each, not all of them 0";
+            return Err(Error::input(cause));
         }
         // Image by image, so that one image's values lie side by side.
         let by_image: Vec<f64> = (0..n).flat_map(|i| values.iter().map(move |of| of[i])).collect();

@@ -101,9 +101,8 @@ impl<'a> Design<'a> {
         for (i, point) in points.iter().enumerate() {
             if !(point.n > 0.0 && point.n.is_finite() && point.value > 0.0 && point.value.is_finite()) {
                 let (n, value) = (point.n, point.value);
-                return Err(Error::input(format!(
-                    "point {i} has N = {n} and value {value}: a power law needs both > 0"
-                )));
+                let cause = format!("point {i} has N = {n} and value {value}: a power law needs both > 0");
+                return Err(Error::input(cause));
             }
             if !(point.error >= 0.0 && point.error.is_finite()) {
                 let error = point.error;
