@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use burn::tensor::Device;
 
 use super::progress::{JudgeEvent, Stage};
-use super::{Note, Predictions, ReadOptions, Report, Truth, judge_watched};
+use super::{Note, Predictions, ReadOptions, Report, Truth, judge};
 use crate::classifier::onnx::{OnnxClassifier, OnnxOptions};
 use crate::classifier::{Asked, CheckpointClassifier, CheckpointOptions};
 use crate::data::{NpzImages, Split};
@@ -58,7 +58,7 @@ pub fn assess(
     events: &mut dyn Events<JudgeEvent>,
 ) -> Result<Report> {
     let mut hashing = |progress| events.emit(JudgeEvent { stage: Stage::Truth, progress });
-    let truth = Truth::open_watched(dataset, split, &mut hashing)?;
+    let truth = Truth::open(dataset, split, &mut hashing)?;
     let mut models = Vec::with_capacity(candidates.len());
     for (done, candidate) in candidates.iter().enumerate() {
         let stage = Stage::Reading(stem(candidate.path()));
@@ -66,7 +66,7 @@ pub fn assess(
         models.push(candidate.answers(&truth, device, events)?);
     }
     tell_apart(&mut models, candidates);
-    judge_watched(&truth, &models, seed, events)
+    judge(&truth, &models, seed, events)
 }
 
 impl Candidate {

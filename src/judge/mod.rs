@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use progress::Steps;
 
 use crate::error::{Error, Result};
-use crate::events::{Events, silent};
+use crate::events::Events;
 use crate::measure::{Bootstrap, Estimate};
 use crate::units::Seed;
 
@@ -85,21 +85,9 @@ pub struct Pair {
 /// Judges models on the images of `truth`; intervals and shuffles come from `seed`.
 ///
 /// # Errors
-/// When there is no model, two have the same name, or the figures of one leave the finite numbers.
-pub fn judge(truth: &Truth, models: &[Predictions], seed: Seed) -> Result<Report> {
-    judge_watched(truth, models, seed, &mut silent())
-}
-
-/// [`judge`] with progress.
-///
-/// # Errors
-/// As [`judge`], and when the caller stops.
-pub fn judge_watched(
-    truth: &Truth,
-    models: &[Predictions],
-    seed: Seed,
-    events: &mut dyn Events<JudgeEvent>,
-) -> Result<Report> {
+/// When there is no model, two have the same name, the figures of one leave the finite numbers, or
+/// the caller stops.
+pub fn judge(truth: &Truth, models: &[Predictions], seed: Seed, events: &mut dyn Events<JudgeEvent>) -> Result<Report> {
     if models.is_empty() {
         return Err(Error::input("there are no predictions to judge"));
     }

@@ -11,14 +11,14 @@ use serde_json::Value;
 
 use super::*;
 use crate::data::Split;
-use crate::events::Progress;
+use crate::events::{Progress, silent};
 
 fn reference() -> PathBuf {
     std::path::absolute("tests/reference/judge").unwrap()
 }
 
 pub(super) fn truth() -> Truth {
-    Truth::open(&reference().join("dataset"), Split::Test).unwrap()
+    Truth::open(&reference().join("dataset"), Split::Test, &mut silent()).unwrap()
 }
 
 fn expected() -> Value {
@@ -98,7 +98,7 @@ fn every_format_gives_the_figures_of_numpy() {
     assert_eq!(truth.source, PosteriorSource::LogLikelihoods);
     for name in FILES.split_whitespace() {
         let model = read(name, &truth);
-        let report = judge(&truth, &[model], Seed(1)).unwrap();
+        let report = judge(&truth, &[model], Seed(1), &mut silent()).unwrap();
         agrees(name, &report.models[0], &expected[name]);
         assert!(report.models[0].alarms().is_empty(), "{name}: {:?}", report.models[0].alarms());
     }
@@ -140,7 +140,7 @@ fn altered(change: impl Fn(&mut Value)) -> (tempfile::TempDir, Result<Truth>) {
     change(&mut manifest);
     let text = manifest.to_string();
     crate::data::write_atomically(&folder.path().join("dataset.json"), |f| f.write_all(text.as_bytes())).unwrap();
-    let truth = Truth::open(folder.path(), Split::Test);
+    let truth = Truth::open(folder.path(), Split::Test, &mut silent());
     (folder, truth)
 }
 
@@ -149,7 +149,7 @@ fn stored_posteriors_stand_in_and_a_wrong_manifest_is_refused() {
     let (_folder, stored) = altered(|m| drop(m.as_object_mut().unwrap().remove("prior")));
     let stored = stored.unwrap();
     assert_eq!(stored.source, PosteriorSource::Stored);
-    let report = judge(&stored, &[read("logits.npz", &stored)], Seed(1)).unwrap();
+    let report = judge(&stored, &[read("logits.npz", &stored)], Seed(1), &mut silent()).unwrap();
     agrees("stored", &report.models[0], &expected()["stored"]);
     let refusals: [(Change<'_>, &str); 5] = [
         (&|m| m["prior"] = serde_json::json!([]), "prior or T"),
@@ -163,7 +163,7 @@ fn stored_posteriors_stand_in_and_a_wrong_manifest_is_refused() {
         let error = truth.unwrap_err().to_string();
         assert!(error.contains(cause), "{error}");
     }
-    let missing = Truth::open(&reference(), Split::Test).unwrap_err().to_string();
+    let missing = Truth::open(&reference(), Split::Test, &mut silent()).unwrap_err().to_string();
     assert!(missing.contains("test.npz"), "{missing}");
 }
 
@@ -216,7 +216,7 @@ fn a_report_is_a_complete_folder() {
     other.name = "tempered <b>".into();
     let tempered: Vec<f64> = other.log_q.iter().map(|l| 0.5 * l).collect();
     other.log_q = crate::measure::log_softmax(&tempered, 4);
-    let report = judge(&truth, &[read("logits.npz", &truth), other], Seed(1)).unwrap();
+    let report = judge(&truth, &[read("logits.npz", &truth), other], Seed(1), &mut silent()).unwrap();
     let pair = &report.pairs[0];
     let difference = report.models[0].measured.cross_entropy.value - report.models[1].measured.cross_entropy.value;
     assert!((pair.cross_entropy.value - difference).abs() < 1e-12 && pair.error.value == 0.0);
@@ -237,8 +237,8 @@ fn a_report_is_a_complete_folder() {
         assert!(path.extension().unwrap() != "csv" || text.contains(&truth.origin.dataset_sha256), "{path:?}");
         assert!(!text.contains("NaN"), "{path:?}");
     }
-    assert!(judge(&truth, &[], Seed(1)).is_err());
-    let twice = judge(&truth, &[read("plain.csv", &truth), read("plain.csv", &truth)], Seed(1));
+    assert!(judge(&truth, &[], Seed(1), &mut silent()).is_err());
+    let twice = judge(&truth, &[read("plain.csv", &truth), read("plain.csv", &truth)], Seed(1), &mut silent());
     assert!(twice.unwrap_err().to_string().contains("plain"));
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::arrays::{integers, matrix};
 use crate::data::{Archive, DATASET, Split, Types, read_bytes, sha256_of_file};
 use crate::error::{Error, Result, check_name};
-use crate::events::{Events, Progress, silent};
+use crate::events::{Events, Progress};
 use crate::measure::log_softmax;
 use crate::units::ClassId;
 
@@ -99,21 +99,14 @@ impl Origin {
 
 impl Truth {
     /// Reads the truth of a split from a dataset folder, or from an `.npz` alone (with the manifest
-    /// beside it, if any). The images are hashed but never held in memory.
+    /// beside it, if any). The images are hashed but never held in memory; `events` gets the bytes
+    /// hashed.
     ///
     /// # Errors
     /// Names the file and the cause: arrays that are missing or disagree, labels that are no
     /// classes, a manifest that is not JSON, whose hash is not that of the archive, or whose prior
-    /// and T do not lead to the stored posteriors.
-    pub fn open(path: &Path, split: Split) -> Result<Self> {
-        Self::open_watched(path, split, &mut silent())
-    }
-
-    /// [`Self::open`] with progress in bytes hashed.
-    ///
-    /// # Errors
-    /// As [`Self::open`], and when the caller stops.
-    pub fn open_watched(path: &Path, split: Split, events: &mut dyn Events<Progress>) -> Result<Self> {
+    /// and T do not lead to the stored posteriors; or when the caller stops.
+    pub fn open(path: &Path, split: Split, events: &mut dyn Events<Progress>) -> Result<Self> {
         let archive = archive(path, &split.to_string());
         let manifest = Manifest::beside(&archive)?;
         let dataset_sha256 = sha256_of_file(&archive, events)?;
