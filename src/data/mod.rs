@@ -16,7 +16,7 @@
 //! | `classes` | matching the classes of a dataset and a model |
 //! | `fid_stats` | statistics of other programs |
 //! | `fetch` | corpora by name |
-//! | `kinds` | kinds of folders |
+//! | `folder_kind` | kinds of folders |
 //! | `space` | free memory and disk space |
 //! | `store`, `ticket`, `json` | resumable work: pieces, ticket; JSON files |
 //! | `write`, `temp_files`, `lock`, `hash` | atomic files; temporary files; lock files; SHA-256 |
@@ -28,12 +28,12 @@ mod classes;
 pub mod fetch;
 mod fid_stats;
 mod folder;
+mod folder_kind;
 mod hash;
 mod idx;
 mod images;
 mod input;
 mod json;
-mod kinds;
 mod levels;
 mod lock;
 mod names;
@@ -60,13 +60,13 @@ pub use cifar::{read_cifar10, read_cifar100};
 pub use classes::{as_numbers, listed, places};
 pub use fid_stats::{FidStatistics, read_fid_statistics};
 pub use folder::{read_folder, read_image_files};
+pub use folder_kind::{FolderKind, check_folder_kind};
 pub use hash::{sha256, sha256_of_file};
 pub use idx::read_idx;
 use images::numbered;
 pub use images::{Dataset, ImageShape, Split};
 pub use input::Input;
 pub use json::{read_json, write_json};
-pub use kinds::{Kind, check_folder_kind};
 pub use levels::{Levels, range_of, union_range};
 pub use lock::{lock_file, wait_for_lock};
 pub(crate) use npy::{Array, Types, Values, read_npy_file};

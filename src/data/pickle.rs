@@ -84,9 +84,6 @@ impl<G, M> Objects<G, M> {
     }
 
     /// Counts instructions and copied items.
-    ///
-    /// # Errors
-    /// When there were more than a file of this kind needs.
     pub fn spend(&mut self, steps: usize) -> Result<(), String> {
         self.steps = self.steps.checked_sub(steps).ok_or("its pickle is longer than any of its kind")?;
         Ok(())
@@ -143,29 +140,17 @@ pub(crate) trait Dialect {
     /// Returns whether these files have an instruction.
     fn knows(instruction: u8) -> bool;
 
-    /// What a name of a module stands for.
-    ///
-    /// # Errors
-    /// Says which code the file wants to run, for all names but those of arrays and containers.
+    /// The meaning of a name of a module. The error says which code the file wants to run.
     fn global(module: &str, name: &str) -> Result<Self::Global, String>;
 
-    /// What stands for the result of calling a known name with a sequence of arguments.
-    ///
-    /// # Errors
-    /// A sentence, where these files never call it so.
+    /// The object that stands for the result of a call; an error for calls these files never make.
     fn call(&self, objects: &mut Objects<Self::Global, Self::Made>, name: Self::Global, args: Id)
     -> Result<Id, String>;
 
-    /// Gives an object its state.
-    ///
-    /// # Errors
-    /// A sentence, where the object has none.
+    /// Gives an object its state; an error where it has none.
     fn build(&self, objects: &mut Objects<Self::Global, Self::Made>, object: Id, state: Id) -> Result<(), String>;
 
-    /// What a persistent id, a reference out of the pickle, stands for.
-    ///
-    /// # Errors
-    /// A sentence, where there is nothing to refer to.
+    /// The object that stands for a persistent id, a reference out of the pickle.
     fn outside(
         &self,
         objects: &Objects<Self::Global, Self::Made>,
@@ -175,10 +160,7 @@ pub(crate) trait Dialect {
 
 /// What a pickle is read from.
 pub(crate) trait Source: BufRead {
-    /// Passes over bytes.
-    ///
-    /// # Errors
-    /// Those of the system; what lies beyond the end may be told by the next read only.
+    /// Skips bytes; beyond the end only the next read may fail.
     fn skip(&mut self, bytes: u64) -> io::Result<()>;
 }
 

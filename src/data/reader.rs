@@ -20,29 +20,18 @@ pub(super) trait Reader: Sync {
     fn is_named(&self, name: &str) -> bool;
 
     /// Returns whether a file begins like this format; `start` has its first 16 bytes.
-    ///
-    /// # Errors
-    /// The system's.
     fn begins(&self, path: &Path, start: &[u8]) -> Result<bool>;
 
     /// The files of a split among a folder's sorted entries `paths`; none without that split.
-    ///
-    /// # Errors
-    /// When the choice is ambiguous, or the system refuses.
     fn files_of(&self, folder: &Path, paths: &[PathBuf], split: Split) -> Result<Vec<PathBuf>>;
 
     /// Returns whether a file holds test images beside training images.
-    ///
-    /// # Errors
-    /// Names a damaged file.
     fn has_test(&self, _: &Path) -> Result<bool> {
         Ok(false)
     }
 
-    /// Reads files of this format, at least one. A file that knows no splits is taken whole. Image
-    /// files with a side beyond `max_side` are scaled down.
-    ///
-    /// # Errors
-    /// Names the file and what is wrong with it.
+    /// Reads files of this format, at least one; an error names the file and the problem. A file
+    /// that knows no splits is taken whole. Image files with a side beyond `max_side` are scaled
+    /// down.
     fn read(&self, files: &[PathBuf], split: Split, max_side: Option<usize>) -> Result<Input>;
 }

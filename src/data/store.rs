@@ -16,8 +16,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Serialize, de::DeserializeOwned};
 
+use super::folder_kind::{FolderKind, check_folder_kind};
 use super::json::{read_json, write_json};
-use super::kinds::{Kind, check_folder_kind};
 use super::lock::lock_file;
 use super::temp_files::{is_vacant, sweep_temp_files};
 use super::ticket::{Ticket, claim_ticket, ticket_conflict};
@@ -38,7 +38,7 @@ pub struct StoreKind {
     /// The name of its result: `dataset`.
     pub result: &'static str,
     /// The kind of its folder.
-    pub folder: Option<Kind>,
+    pub folder: Option<FolderKind>,
 }
 
 impl StoreKind {

@@ -30,7 +30,7 @@ mod task;
 
 use std::path::Path;
 
-use crate::data::{Kind, Levels, Store, StoreKind, Ticket, check_disk_space, folder_size, range_of, union_range};
+use crate::data::{FolderKind, Levels, Store, StoreKind, Ticket, check_disk_space, folder_size, range_of, union_range};
 use crate::error::Result;
 use crate::events::Events;
 use crate::experiment::Facts;
@@ -46,7 +46,7 @@ use spec::Work;
 
 /// What its pieces are kept for.
 const EXPORT: StoreKind =
-    StoreKind { ticket: "export.json", work: "export", result: "dataset", folder: Some(Kind::Dataset) };
+    StoreKind { ticket: "export.json", work: "export", result: "dataset", folder: Some(FolderKind::Dataset) };
 
 /// Exports a dataset into a folder, or continues there. Returns a complete one as it is.
 ///

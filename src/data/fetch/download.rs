@@ -57,9 +57,6 @@ pub(super) struct Download<'a> {
 impl Download<'_> {
     /// Downloads the file unless it is there with the right checksum. Returns its path and the
     /// bytes that came over the network.
-    ///
-    /// # Errors
-    /// [`Error::Cancelled`], the disk's errors, or every mirror's answer. The part is kept.
     pub fn run(&self, events: &mut dyn Events<FetchEvent>) -> Result<(PathBuf, u64)> {
         let target = self.folder.join(self.source.file);
         if self.is_there(&target, events)? {

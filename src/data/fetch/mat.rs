@@ -100,17 +100,11 @@ impl Matrix<'_> {
     }
 
     /// The next bytes of an array of bytes.
-    ///
-    /// # Errors
-    /// A sentence when the file ends before.
     pub fn bytes(&mut self, into: &mut [u8]) -> Result<(), String> {
         self.values.read_exact(into).map_err(said)
     }
 
     /// All values, as whole numbers.
-    ///
-    /// # Errors
-    /// A sentence: cut short, a fraction, or a type that holds no whole numbers.
     pub fn integers(mut self) -> Result<Vec<i64>, String> {
         let mut bytes = Vec::new();
         self.values.read_to_end(&mut bytes).map_err(said)?;

@@ -45,9 +45,6 @@ impl Record {
     }
 
     /// Returns the record of a complete, undamaged folder, else `None`.
-    ///
-    /// # Errors
-    /// When the folder holds something that was not fetched; [`Error::Cancelled`].
     pub fn of_whole(folder: &Path, corpus: &Corpus, events: &mut dyn Events<FetchEvent>) -> Result<Option<Self>> {
         let path = folder.join(NAME);
         let Ok(text) = read_bytes(&path) else {

@@ -181,9 +181,6 @@ pub(in crate::data) struct Batch {
 
 impl Batch {
     /// Reads the structure of a pickled dictionary.
-    ///
-    /// # Errors
-    /// Names the file: cut short, no pickle of protocol 2 to 5, code that it wants to run.
     pub fn open(path: &Path) -> Result<Self> {
         let bad = |cause: String| Error::file(path, cause);
         if !is_pickle(&head(path, 2)?) {
@@ -214,9 +211,6 @@ impl Batch {
     }
 
     /// The texts of a list.
-    ///
-    /// # Errors
-    /// When it is missing or no list of texts.
     pub fn texts(&self, name: &str) -> Result<Vec<String>> {
         let text = |&id: &Id| held(&self.objects[id]).map(|text| String::from_utf8_lossy(text).into_owned());
         match self.entry(name) {
@@ -227,9 +221,6 @@ impl Batch {
     }
 
     /// The whole numbers of a list or array.
-    ///
-    /// # Errors
-    /// When it is missing, or something else.
     pub fn integers(&mut self, name: &str) -> Result<Vec<i64>> {
         let int = |&id: &Id| if let Node::Int(value) = self.objects[id] { Some(value) } else { None };
         let array = match self.entry(name) {
@@ -248,9 +239,6 @@ impl Batch {
     }
 
     /// Rows and columns of an array of bytes, whose values are appended to `into`.
-    ///
-    /// # Errors
-    /// When it is missing, or another kind of array.
     pub fn rows(&mut self, name: &str, into: &mut Vec<u8>) -> Result<(usize, usize)> {
         let Some(Node::Made(Made::Array(array))) = self.entry(name) else {
             return Err(self.bad(name, "is missing, or no array"));

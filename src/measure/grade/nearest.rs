@@ -75,9 +75,9 @@ pub(super) fn bounded_by_one_nn(
 /// above the Bayes error but for chance. Neighbours come from the whole sample. A tied vote goes to
 /// the class whose nearest vote is nearest.
 ///
-/// `upper` is the error itself. `lower` is as in FeeBee's `methods/knn.py`: of two classes R_k / (1
-/// + √(1/k)) for k > 2 and R_k / (1 + √(2/k)) for k = 2, with the smaller of both k; of more
-/// classes, or k = 1, Cover and Hart's, which holds of R_k where the vote errs no more than 1-NN.
+/// `upper` is the error itself. `lower` is that of FeeBee's `methods/knn.py`: of two classes
+/// R_k / (1 + √(1/k)) for k > 2 and R_k / (1 + √(2/k)) for k = 2, with the smaller of both k; of
+/// more classes, or k = 1, Cover and Hart's, valid for R_k where the vote errs no more than 1-NN.
 ///
 /// # Errors
 /// When `ks` is empty, or holds a 0 or more neighbours than are kept.

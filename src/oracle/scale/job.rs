@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::{Kind, check_folder_kind, claim_ticket, fields, read_json, sha256, ticket_conflict};
+use crate::data::{FolderKind, check_folder_kind, claim_ticket, fields, read_json, sha256, ticket_conflict};
 use crate::error::{Error, Result};
 use crate::flow::Precision;
 use crate::flow::preprocess::Dequantisation;
@@ -68,7 +68,7 @@ impl Job {
     /// When the folder holds another job (says what differs) or something else, is the one that the images are read from, or the
     /// system refuses.
     pub fn settle(&self, folder: &Path) -> Result<()> {
-        check_folder_kind(folder, Some(Kind::Posteriors))?;
+        check_folder_kind(folder, Some(FolderKind::Posteriors))?;
         if !folder.join(JOB).exists() && self.is_read_from(folder) {
             return Err(Error::file(
                 folder,

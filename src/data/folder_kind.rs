@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 
 /// The kinds of folders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum FolderKind {
     /// Of `export`, complete or begun.
     Dataset,
     /// A world, or one flow per class.
@@ -19,13 +19,13 @@ pub enum Kind {
 }
 
 /// Files by which a folder is known, with the words for its kind.
-const MARKS: [(&str, Kind, &str); 6] = [
-    (DATASET, Kind::Dataset, "a dataset"),
-    ("export.json", Kind::Dataset, "a dataset"),
-    ("oracle.json", Kind::Oracle, "an oracle"),
-    ("flows.json", Kind::Oracle, "an oracle"),
-    ("run.toml", Kind::Run, "a run"),
-    ("job.json", Kind::Posteriors, "a job of posteriors"),
+const MARKS: [(&str, FolderKind, &str); 6] = [
+    (DATASET, FolderKind::Dataset, "a dataset"),
+    ("export.json", FolderKind::Dataset, "a dataset"),
+    ("oracle.json", FolderKind::Oracle, "an oracle"),
+    ("flows.json", FolderKind::Oracle, "an oracle"),
+    ("run.toml", FolderKind::Run, "a run"),
+    ("job.json", FolderKind::Posteriors, "a job of posteriors"),
 ];
 
 /// Refuses a folder of another kind than `own`, or of any kind where that is `None`. A folder that
@@ -33,7 +33,7 @@ const MARKS: [(&str, Kind, &str); 6] = [
 ///
 /// # Errors
 /// Names the folder, what it is, and the file that tells.
-pub fn check_folder_kind(folder: &Path, own: Option<Kind>) -> Result<()> {
+pub fn check_folder_kind(folder: &Path, own: Option<FolderKind>) -> Result<()> {
     let marks = || MARKS.into_iter().filter(|(name, ..)| folder.join(name).exists());
     match marks().next() {
         Some((name, _, words)) if !marks().any(|(_, kind, _)| Some(kind) == own) => {
@@ -51,14 +51,14 @@ mod tests {
     fn a_folder_is_what_its_file_says() {
         let place = tempfile::tempdir().unwrap();
         check_folder_kind(place.path(), None).unwrap();
-        check_folder_kind(&place.path().join("nowhere"), Some(Kind::Run)).unwrap();
+        check_folder_kind(&place.path().join("nowhere"), Some(FolderKind::Run)).unwrap();
         std::fs::write(place.path().join("oracle.json"), "").unwrap();
-        let said = check_folder_kind(place.path(), Some(Kind::Run)).unwrap_err().to_string();
+        let said = check_folder_kind(place.path(), Some(FolderKind::Run)).unwrap_err().to_string();
         assert!(said.contains("holds an oracle (oracle.json)"), "{said}");
         assert!(check_folder_kind(place.path(), None).is_err());
-        check_folder_kind(place.path(), Some(Kind::Oracle)).unwrap();
+        check_folder_kind(place.path(), Some(FolderKind::Oracle)).unwrap();
         // Work begun there before continues.
         std::fs::write(place.path().join("run.toml"), "").unwrap();
-        check_folder_kind(place.path(), Some(Kind::Run)).unwrap();
+        check_folder_kind(place.path(), Some(FolderKind::Run)).unwrap();
     }
 }
