@@ -17,6 +17,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::data::dataset_formats;
 use crate::device::Products;
 use crate::error::{Error, Result};
 use crate::flow::preprocess::Dequantisation;
@@ -286,13 +287,17 @@ fn products(name: &str) -> Result<Products> {
     found.ok_or_else(|| Error::input(format!("{name} is none of f32, bf16, f16")))
 }
 
+/// What a command that reads images takes.
+fn input_help() -> String {
+    format!("Image files, a folder, or {} files; `x` of an .npz is in world space", dataset_formats())
+}
+
 /// Arguments of `posterior`.
 #[derive(Debug, Args)]
 pub struct PosteriorArgs {
     /// Bundled name, oracle folder, or checkpoint file.
     pub oracle: String,
-    /// `.npz` with `x` in world space, image files, a folder, or an IDX or CIFAR file.
-    #[arg(required = true)]
+    #[arg(required = true, help = input_help())]
     pub input: Vec<PathBuf>,
     #[command(flatten)]
     pub world: WorldArgs,

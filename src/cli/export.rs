@@ -7,7 +7,7 @@ use super::open::{Opened, with_oracle};
 use super::output::print_json;
 use super::task::run_task;
 use crate::bayes::{GaussianClasses, Spec, tau_of_error};
-use crate::data::size_to_tell;
+use crate::data::size_notice;
 use crate::device::Chosen;
 use crate::error::{Error, Result};
 use crate::export::{ExportDataset, ExportSpec, Format, Manifest};
@@ -36,7 +36,7 @@ fn carry_out(args: &ExportArgs, opened: &Opened, chosen: &Chosen) -> Result<Mani
     let spec =
         ExportSpec { oracle, train: args.train, test: args.test, settings: settings(args, opened)?, seed, formats };
     let bytes = spec.least_bytes(opened.world.shape().dims(), opened.world.class_names().len());
-    if let Some(size) = size_to_tell(&args.out, bytes) {
+    if let Some(size) = size_notice(&args.out, bytes) {
         eprintln!("{size} while it is made");
     }
     run_task(&ExportDataset { spec, folder: args.out.clone() }, Some(opened), chosen, "exporting")

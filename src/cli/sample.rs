@@ -7,7 +7,7 @@ use super::args::SampleArgs;
 use super::open::{Opened, reproducible, with_oracle};
 use super::output::print_json;
 use super::progress::Bar;
-use crate::data::{Input, read_npz, room_for, size_to_tell};
+use crate::data::{Input, check_disk_space, read_npz, size_notice};
 use crate::error::{Error, Result};
 use crate::oracle::export::{least_bytes, save_latents, save_samples};
 use crate::oracle::provenance::keep;
@@ -102,8 +102,8 @@ fn take_room(args: &SampleArgs, opened: &Opened) -> Result<()> {
         return Ok(());
     }
     let bytes = least_bytes(&opened.world, args.n, &args.out);
-    room_for(&args.out, bytes)?;
-    if let Some(size) = size_to_tell(&args.out, bytes) {
+    check_disk_space(&args.out, bytes)?;
+    if let Some(size) = size_notice(&args.out, bytes) {
         eprintln!("{size}");
     }
     Ok(())

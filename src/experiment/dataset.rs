@@ -130,10 +130,10 @@ impl Data {
         let Some(data) = &spec.data else { return Ok(None) };
         let settings = spec.world.settings(world.class_names().len())?;
         let place = Place { world, weights_sha256, settings, dequantise: data.dequantise };
-        let train = Part::new(&place, &data.train, Split::Train, open_split(&data.train, Split::Train)?)?;
+        let train = Part::new(&place, &data.train, Split::Train, open_split(&data.train, Split::Train, None)?)?;
         let test = match &data.test {
-            Some(path) => Some((path, open_split(path, Split::Test)?)),
-            None => open_test(&data.train)?.map(|input| (&data.train, input)),
+            Some(path) => Some((path, open_split(path, Split::Test, None)?)),
+            None => open_test(&data.train, None)?.map(|input| (&data.train, input)),
         };
         let test = test.map(|(path, input)| Part::new(&place, path, Split::Test, input)).transpose()?;
         enough(&train, spec.largest(), "grid.train_sizes", "training")?;

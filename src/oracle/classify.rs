@@ -52,7 +52,7 @@ pub fn read_input(paths: &[PathBuf]) -> Result<Input> {
     match paths {
         [] => Err(Error::input("no file given")),
         [path] => data::open(path),
-        files => data::read_image_files(files).map(Input::Pixels),
+        files => data::read_image_files(files, None).map(Input::Pixels),
     }
 }
 

@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use crate::data::{
-    ImageShape, WorldBatch, contact_sheet, least_of_picture, nothing_else_in, write_npz_in_pieces, write_png,
+    ImageShape, WorldBatch, check_folder_kind, contact_sheet, least_png_size, write_npz_in_pieces, write_png,
 };
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
@@ -44,7 +44,7 @@ pub fn least_bytes(world: &World, n: usize, path: &Path) -> u64 {
         // x, posterior and log p(x|y), label and H(p).
         Some("npz") => 4 * dims as u64 + 12 * classes + 16,
         Some("png") => 0,
-        _ => least_of_picture(dims, 8),
+        _ => least_png_size(dims, 8),
     };
     (n as u64).saturating_mul(each)
 }
@@ -144,7 +144,7 @@ fn write_samples(
             path.display()
         ))),
         _ => {
-            nothing_else_in(path, None)?;
+            check_folder_kind(path, None)?;
             in_batches(world, spec, indices, settings, written, &mut |samples| save_pictures(world, samples, path))
         }
     }

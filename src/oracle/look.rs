@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::data::{contact_sheet, nothing_else_in, write_png};
+use crate::data::{check_folder_kind, contact_sheet, write_png};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::flow::preprocess::Preprocessing;
@@ -122,7 +122,7 @@ pub fn save_pictures_with(
     let (shape, dims, total) = (world.shape(), world.shape().dims(), asked(spec, indices));
     let columns = if ending.as_deref() == Some("png") { Some(columns(shape, total)?) } else { None };
     if columns.is_none() {
-        nothing_else_in(path, None)?;
+        check_folder_kind(path, None)?;
     }
     let mut sheet = Vec::new();
     let mut done = 0;

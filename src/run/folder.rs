@@ -9,7 +9,7 @@ use super::files::{ANOTHER, SPEC, SUMMARY, write_spec, write_summary};
 use super::metrics::{self, Line};
 use super::pools;
 use super::status::Status;
-use crate::data::{read_json, read_text, settle, settle_text, sweep_parts, write_json};
+use crate::data::{claim_text, claim_ticket, read_json, read_text, sweep_temp_files, write_json};
 use crate::error::{Error, Result};
 use crate::experiment::{
     Cell, CellResult, Data, DataRecord, ExperimentSpec, FeatureFile, Files, HardnessSpec, Summary, Tested, Truth,
@@ -91,7 +91,7 @@ impl RunFolder {
         }
         let lines = plan.iter().map(|planned| serde_json::to_string(planned).map(|line| line + "\n"));
         let lines: String = lines.collect::<Result<_, _>>().map_err(|e| Error::file(path.join(PLAN), e.to_string()))?;
-        settle_text(&path.join(PLAN), &lines, ANOTHER)?;
+        claim_text(&path.join(PLAN), &lines, ANOTHER)?;
         Ok(Self { path: path.to_owned(), spec: spec.clone(), plan, data, features })
     }
 
@@ -210,7 +210,7 @@ impl RunFolder {
             .into_iter()
             .chain(inner("pool"))
             .chain(inner("cells"));
-        let swept: usize = folders.map(|folder| sweep_parts(&folder)).sum();
+        let swept: usize = folders.map(|folder| sweep_temp_files(&folder)).sum();
         if swept > 0 {
             tracing::info!("{}: {swept} files that killed processes left unfinished are removed", self.path.display());
         }
@@ -311,9 +311,9 @@ impl RunFolder {
     }
 }
 
-/// [`settle`] for a dataset's description, with a word about data that have changed.
+/// [`claim_ticket`] for a dataset's description, with a word about data that have changed.
 fn keep_data(path: &Path, data: &DataRecord) -> Result<()> {
-    settle(path, data, |old| {
+    claim_ticket(path, data, |old| {
         let what = if old.train == data.train { data.test.as_ref() } else { Some(&data.train) };
         let what = what.map_or("the test images", |part| part.path.as_str());
         let why =
@@ -322,9 +322,9 @@ fn keep_data(path: &Path, data: &DataRecord) -> Result<()> {
     })
 }
 
-/// [`settle`] for the hashes of files of features, with a word about one that has changed.
+/// [`claim_ticket`] for the hashes of files of features, with a word about one that has changed.
 fn keep_features(path: &Path, files: &Vec<FeatureFile>) -> Result<()> {
-    settle(path, files, |old| {
+    claim_ticket(path, files, |old| {
         let why = "is not what this run was planned with; put the old file back, or choose another folder";
         files.iter().find(|file| !old.contains(file)).map(|file| Error::file(&file.path, why))
     })

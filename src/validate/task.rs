@@ -1,4 +1,4 @@
-//! Tasks: an oracle beside real images; an oracle beside itself in 64 bits.
+//! Tasks: an oracle compared with real images, and with itself in 64 bits.
 
 use std::path::PathBuf;
 
@@ -13,12 +13,12 @@ use crate::provenance::Made;
 use crate::task::{Done, Task, TaskContext};
 use crate::units::Seed;
 
-/// Compares the open oracle with real images, or goes on with that.
+/// Compares the open oracle with real images, or continues that.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ValidateOracle {
     /// What.
     pub spec: ValidateSpec,
-    /// Where the report goes and what is computed is kept; nowhere, if there is none.
+    /// Folder of the report and the kept pieces, if any.
     pub folder: Option<PathBuf>,
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::data::room_for;
+use crate::data::check_disk_space;
 use crate::error::Result;
 use crate::flow::sampling::SamplerOptions;
 use crate::oracle::export::{asked, least_bytes, save_samples};
@@ -38,7 +38,7 @@ impl Task for SaveSamples {
     fn run(&self, cx: &mut TaskContext<'_, ()>) -> Result<Done<()>> {
         let OpenOracle { info, world, .. } = cx.oracle()?;
         let Self { spec, indices, settings, look, path } = self;
-        room_for(path, least_bytes(world, asked(spec, indices), path))?;
+        check_disk_space(path, least_bytes(world, asked(spec, indices), path))?;
         let machine = Machine::with(&cx.chosen.report.used);
         let (made, sentence) = match look {
             None => {

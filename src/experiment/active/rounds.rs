@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use super::acquire::{Answers, Market};
 use super::{ActiveSpec, Bought, Purchase, Round, Strategy};
-use crate::data::{read_bytes, sweep_parts, write_atomically};
+use crate::data::{read_bytes, sweep_temp_files, write_atomically};
 use crate::error::{Error, Result};
 use crate::events::Events;
 use crate::experiment::Trained;
@@ -129,7 +129,7 @@ impl Buyer<'_> {
 
     /// Trains a member on all labels there are, from its own start; the first member starts as every strategy's classifier does.
     fn train(&mut self, folder: &Path, member: usize) -> Result<(CellResult, Trained)> {
-        sweep_parts(folder);
+        sweep_temp_files(folder);
         let Job { cell, id, training, pretrained, train, test, watched, range, every, device, .. } = *self.job;
         let seed = member_seed(&cell, member);
         let view = View { of: train, at: self.owned.clone() };

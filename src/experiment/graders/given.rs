@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::pool::train_pool;
 use super::super::spec::ExperimentSpec;
-use crate::data::{Archive, Types, Values, memory_for, sha256_of_file};
+use crate::data::{Archive, Types, Values, check_memory, sha256_of_file};
 use crate::error::{Error, Result};
 use crate::events::silent;
 use crate::units::ClassId;
@@ -67,7 +67,7 @@ impl FeatureFile {
         let mut archive = Archive::open(path, Types::All)?;
         let dim = columns(path, &mut archive, pool, images)?;
         let bytes = BYTES * images as u64 * dim as u64;
-        memory_for("its features", bytes, "write fewer columns").map_err(|e| bad(format!("array {pool}: {e}")))?;
+        check_memory("its features", bytes, "write fewer columns").map_err(|e| bad(format!("array {pool}: {e}")))?;
         check_labels(path, &mut archive, pool, labels)?;
         let mut x = match archive.require(pool)?.values {
             Values::F32(values) => values,

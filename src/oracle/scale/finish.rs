@@ -9,7 +9,8 @@ use super::job::{InputRecord, Job};
 use super::log::{Log, blank};
 use super::{Computer, Images, Outcome, ScaleEvent, ScaleSpec, frame, shard_path};
 use crate::data::{
-    Column, Stored, in_turn, read_json, sha256_of_file, sweep_all_parts, sweep_parts, write_json, write_table,
+    Column, Stored, read_json, sha256_of_file, sweep_all_temp_files, sweep_temp_files, wait_for_lock, write_json,
+    write_table,
 };
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
@@ -99,15 +100,15 @@ pub fn finish(
     if !waiting_for.is_empty() {
         return Ok(Outcome { report: None, waiting_for });
     }
-    let held = in_turn(&folder.join(LOCK))?;
+    let held = wait_for_lock(&folder.join(LOCK))?;
     let report = match finished(folder, job)? {
         Some(report) => report,
         None => {
             // What killed writers left behind: where there are no locks, another may be writing the same result.
             if held.is_some() {
-                sweep_all_parts(folder)
+                sweep_all_temp_files(folder)
             } else {
-                sweep_parts(folder)
+                sweep_temp_files(folder)
             };
             write(computer, images, spec, job, (folder, &logs), events)?
         }

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use crate::data::{alone, open_regular};
+use crate::data::{lock_file, open_regular};
 use crate::error::{Error, Result};
 use crate::flow::Scores;
 use crate::units::ClassId;
@@ -82,7 +82,7 @@ impl Log {
         let io = |e| Error::io(path, e);
         let create = |path: &Path| OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
         let busy = "another process is working on this shard: wait for it, or stop it";
-        let lock = alone(&path.with_extension("lock"), busy)?;
+        let lock = lock_file(&path.with_extension("lock"), busy)?;
         let file = create(path).map_err(io)?;
         let length = file.metadata().map_err(io)?.len();
         let mut log = Self { _lock: Some(lock), ..Self::of(path, file, frame) };

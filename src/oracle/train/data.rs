@@ -5,7 +5,7 @@ use std::path::Path;
 use rand::seq::SliceRandom;
 
 use super::spec::{DataSpec, TrainSpec};
-use crate::data::{Dataset, Input, Split, listed, open_dataset_within, open_test_within, places, sha256};
+use crate::data::{Dataset, Input, Split, listed, open_dataset, open_test, places, sha256};
 use crate::error::{Error, Result};
 
 /// One part of the corpus a spec describes. Where the corpus knows no parts, all of it, whichever part is asked for.
@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 /// # Errors
 /// When it cannot be read, or lacks a class that is asked for.
 pub fn corpus(spec: &DataSpec, split: Split) -> Result<Dataset> {
-    let all = fitted(spec, &spec.classes, open_dataset_within(&spec.path, split, spec.resize)?)?;
+    let all = fitted(spec, &spec.classes, open_dataset(&spec.path, split, spec.resize)?)?;
     match spec.limit.filter(|limit| split == Split::Train && *limit < all.len()) {
         Some(limit) => first(&all, limit),
         None => Ok(all),
@@ -25,7 +25,7 @@ pub fn corpus(spec: &DataSpec, split: Split) -> Result<Dataset> {
 /// # Errors
 /// When it cannot be read, or has none of the classes that are asked for.
 pub fn test_corpus(spec: &DataSpec) -> Result<Option<Dataset>> {
-    match open_test_within(&spec.path, spec.resize)? {
+    match open_test(&spec.path, spec.resize)? {
         Some(Input::Pixels(all)) => {
             let there: Vec<String> = spec.classes.iter().filter(|c| all.class_names.contains(c)).cloned().collect();
             fitted(spec, if there.is_empty() { &spec.classes } else { &there }, all).map(Some)

@@ -21,7 +21,7 @@ use burn::tensor::Device;
 use rand::seq::SliceRandom;
 use serde::Serialize;
 
-use crate::data::{Dataset, ImageShape, Split, alone, settle_text};
+use crate::data::{Dataset, ImageShape, Split, claim_text, lock_file};
 use crate::error::{Error, Result};
 use crate::events::{Events, silent};
 use crate::flow::preprocess::Preprocessing;
@@ -183,7 +183,7 @@ pub fn train(spec: &TrainSpec, folder: &Path, device: &Device, events: &mut dyn 
     spec.validate()?;
     std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
     keep_spec(spec, folder)?;
-    let _lock = alone(&folder.join(LOCK), "another process is training in this folder: wait for it, or stop it")?;
+    let _lock = lock_file(&folder.join(LOCK), "another process is training in this folder: wait for it, or stop it")?;
     let mut run = Run::open(spec, folder, device)?;
     let epochs = spec.training.epochs;
     events.report(TrainEvent::Started {
@@ -216,7 +216,7 @@ pub fn train(spec: &TrainSpec, folder: &Path, device: &Device, events: &mut dyn 
 fn keep_spec(spec: &TrainSpec, folder: &Path) -> Result<()> {
     let path = folder.join(SPEC);
     let text = toml::to_string_pretty(spec).map_err(|e| Error::file(&path, e.to_string()))?;
-    settle_text(&path, &text, "this folder holds a run of another spec; choose another --out")
+    claim_text(&path, &text, "this folder holds a run of another spec; choose another --out")
 }
 
 impl<'a> Run<'a> {

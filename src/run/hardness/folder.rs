@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use super::super::files::{SPEC, write_spec, write_summary};
 use super::super::folder::RESULT;
 use super::super::status::{State, Status};
-use crate::data::{read_json, read_text, sweep_parts, write_json};
+use crate::data::{read_json, read_text, sweep_temp_files, write_json};
 use crate::error::{Error, Result};
 use crate::experiment::HardnessSpec;
 use crate::experiment::hardness::{CorpusResult, Ranking, Trouble};
@@ -136,7 +136,7 @@ impl HardnessFolder {
     pub(super) fn sweep(&self) {
         let corpora = self.plan.iter().map(|planned| self.corpus(&planned.id));
         std::iter::once(self.path.clone()).chain(corpora).for_each(|folder| {
-            sweep_parts(&folder);
+            sweep_temp_files(&folder);
         });
     }
 

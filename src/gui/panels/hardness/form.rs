@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use eframe::egui::{self, Label, RichText, TextEdit, Ui};
 
 use super::super::fields::{called, number, path, preset, spec_file};
+use crate::data::dataset_formats;
 use crate::error::Result;
 use crate::experiment::hardness::Corpus;
 use crate::experiment::{HARDNESS_PRESETS, HardnessSpec};
@@ -191,7 +192,10 @@ fn corpora(ui: &mut Ui, cx: &mut Cx, spec: &mut HardnessSpec, paths: &mut Vec<St
         spec.corpora.push(Corpus::default());
         paths.push(String::new());
     }
-    hint(ui, "IDX, CIFAR or npz files, or a folder with a folder of pictures for every class; with labels.");
+    hint(
+        ui,
+        format!("{} files, or a folder with a folder of pictures for every class; with labels.", dataset_formats()),
+    );
 }
 
 /// The main numbers of the Glow and its training.

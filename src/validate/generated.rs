@@ -1,11 +1,11 @@
-//! Images drawn from the world, and how exactly it answers: round trips and posteriors under a tiny perturbation.
+//! Images drawn from the world, and its exactness: round trips and perturbed posteriors.
 
 use burn::tensor::Device;
 use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 
 use super::Work;
-use super::kept::table;
+use super::pieces::table;
 use super::real::{Real, name_of};
 use crate::data::Dataset;
 use crate::error::{Error, Result};
@@ -22,13 +22,13 @@ use crate::units::{ClassId, Seed, Smoothing};
 const PIECE: usize = 256;
 /// Held-out images that are sent through the world and back, and whose posteriors are perturbed.
 const CHECKED: usize = 64;
-/// Floating-point operations in 64 bits on a CPU that a figure may cost: some minutes. Of large worlds fewer images are perturbed.
+/// Most FLOP in 64 bits on a CPU for one figure: some minutes. Limits the images perturbed.
 const MOST_FLOP: f64 = 2e12;
 /// Standard deviation of the perturbation in 8-bit levels. The paper does not give its own.
 pub const DELTA_LEVELS: f64 = 0.01;
 
 /// Drawn images as 8-bit pictures, as the real ones are.
-pub struct Made {
+pub struct Generated {
     /// Pixels, NCHW.
     pub pixels: Vec<u8>,
     /// The class each was drawn from.
@@ -46,10 +46,10 @@ pub struct RoundTrip {
     pub mean_levels: Estimate,
 }
 
-/// Posteriors under a tiny perturbation (BLC table 3), in 64 bits on the CPU: what 32 bits add would hide it.
+/// Posteriors under a tiny perturbation (BLC table 3), in 64 bits, since 32 would hide it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Perturbed {
-    /// Mean KL(p(y|x) ‖ p(y|x + δ)) and kin.
+    /// Mean KL(p(y|x) ‖ p(y|x + δ)) and related figures.
     #[serde(flatten)]
     pub stability: Stability,
     /// Standard deviation of δ, every value its own, in 8-bit levels.
@@ -60,12 +60,12 @@ pub struct Perturbed {
 ///
 /// # Errors
 /// When the device or the disk fails, or the caller stops.
-pub fn draw(work: &Work<'_>, events: &mut dyn Events<Progress>) -> Result<Made> {
+pub fn draw(work: &Work<'_>, events: &mut dyn Events<Progress>) -> Result<Generated> {
     let (world, spec) = (work.world, work.spec);
     let total = spec.images;
     let sample = SampleSpec::new(total, spec.seed.split("drawn images"));
     let (pixels, dims) = (world.flow().pixels(), world.shape().dims());
-    let mut made = Made { pixels: Vec::new(), labels: Vec::new() };
+    let mut made = Generated { pixels: Vec::new(), labels: Vec::new() };
     for first in (0..total).step_by(PIECE) {
         let range = first..total.min(first + PIECE);
         let (levels, labels) = table(&work.store, &format!("drawn-{first:07}.npz"), (range.len(), [dims, 1]), || {
@@ -118,7 +118,7 @@ pub fn exactness(
     Ok(found)
 }
 
-/// So many images, spread over all.
+/// `n` images, spread evenly over the set.
 fn spread(set: &Dataset, n: usize) -> Result<Dataset> {
     set.subset((0..n).map(|i| i * set.len() / n))
 }

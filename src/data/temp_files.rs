@@ -1,4 +1,4 @@
-//! Temporary files: whose they are, and which of them nobody will ever finish or take for content.
+//! Temporary files: which process owns one, and which of them are abandoned.
 
 use std::collections::BTreeSet;
 use std::fs::DirEntry;
@@ -15,7 +15,7 @@ const ABANDONED: Duration = Duration::from_secs(24 * 3600);
 /// Characters of a machine's name in a file name.
 const HOST: usize = 32;
 
-/// Beginning and end of the name of a temporary file for `name`: hidden, and telling machine and process.
+/// Prefix and suffix of a temporary file for `name`: hidden, with machine and process.
 pub(super) fn affixes(name: &str) -> (String, &'static str) {
     (format!(".{name}.{}.{}.", machine(), std::process::id()), SUFFIX)
 }
@@ -27,7 +27,7 @@ pub fn host_name() -> Option<String> {
     Some(name.trim().to_owned()).filter(|name| !name.is_empty())
 }
 
-/// This machine and, for containers share a name and yet count their processes apart, this space of process numbers.
+/// The name of this machine and its process namespace, since containers share a name.
 pub fn machine() -> String {
     let plain = |text: &str, most: usize| -> String {
         text.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').take(most).collect()
@@ -37,23 +37,23 @@ pub fn machine() -> String {
     space.map_or_else(|_| name.clone(), |space| format!("{name}-{space}"))
 }
 
-/// Removes the temporary files right in a folder that a killed process of this machine has left, and those older than a day. What
-/// cannot be looked at or removed stays: it costs room, nothing else. Returns how many went.
-pub fn sweep_parts(folder: &Path) -> usize {
+/// Removes temporary files in a folder that a killed process of this machine left, or older than a
+/// day. Files that cannot be examined or removed stay. Returns how many were removed.
+pub fn sweep_temp_files(folder: &Path) -> usize {
     sweep(folder, |name, entry| {
         let old = || entry.metadata().ok()?.modified().ok()?.elapsed().ok();
         writer_is_gone(name) || old().is_some_and(|age| age > ABANDONED)
     })
 }
 
-/// [`sweep_parts`] of all temporary files, for the only process that writes in a folder.
-pub fn sweep_all_parts(folder: &Path) -> usize {
+/// [`sweep_temp_files`] of all temporary files, for the only process that writes in a folder.
+pub fn sweep_all_temp_files(folder: &Path) -> usize {
     sweep(folder, |_, _| true)
 }
 
-/// Removes what killed processes of this machine have left right in a folder, of all files, once in the life of this process: folders
-/// of pictures have many files, and looking through them for each would take longer than writing it. Other programs' files
-/// are never among it, for names tell machine and process.
+/// Removes what killed processes of this machine left directly in a folder, once in the life of
+/// this process: in folders of many pictures a search for each file would take longer than writing
+/// it. Names contain machine and process, so other programs' files are safe.
 pub(super) fn sweep_once(folder: &Path) {
     static SWEPT: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
     if folder.canonicalize().is_ok_and(|folder| SWEPT.lock().is_ok_and(|mut swept| swept.insert(folder))) {
@@ -70,11 +70,8 @@ fn sweep(folder: &Path, goes: impl Fn(&str, &DirEntry) -> bool) -> usize {
     parts.filter(|entry| std::fs::remove_file(entry.path()).is_ok()).count()
 }
 
-/// Whether a work may begin in a folder: nothing is there but what is hidden, which a process killed in its first moment has left, or
-/// desktops leave everywhere. The hidden folder `pieces` counts: it holds the pieces of a work that no file tells of any more.
-///
-/// # Errors
-/// Names the folder that cannot be read.
+/// Returns whether work may begin in a folder: it has only hidden files, as killed processes and
+/// desktops leave. The hidden folder `pieces` counts as content: its ticket is gone.
 pub(super) fn is_vacant(folder: &Path, pieces: &str) -> Result<bool> {
     for entry in std::fs::read_dir(folder).map_err(|e| Error::io(folder, e))? {
         let name = entry.map_err(|e| Error::io(folder, e))?.file_name();
@@ -89,8 +86,8 @@ fn is_part(name: &str) -> bool {
     name.starts_with('.') && name.ends_with(SUFFIX)
 }
 
-/// Whether the process that a name tells of ran on this machine, and runs no more. Nobody can tell where the system does not list
-/// its processes.
+/// Returns whether the process in a name ran on this machine and has ended. False where the system
+/// does not list its processes.
 fn writer_is_gone(name: &str) -> bool {
     let mut words = name.trim_end_matches(SUFFIX).rsplit('.').skip(1);
     let process = words.next().and_then(|word| word.parse::<u32>().ok());
@@ -121,7 +118,7 @@ mod tests {
         }
         let long_ago = FileTimes::new().set_modified(SystemTime::now() - 2 * ABANDONED);
         File::options().write(true).open(folder.path().join(&old)).unwrap().set_times(long_ago).unwrap();
-        assert_eq!(sweep_parts(folder.path()), 2);
+        assert_eq!(sweep_temp_files(folder.path()), 2);
         let mut left: Vec<String> = std::fs::read_dir(folder.path())
             .unwrap()
             .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
@@ -130,8 +127,8 @@ mod tests {
         left.sort();
         kept.sort();
         assert_eq!(left, kept);
-        assert_eq!(sweep_parts(&folder.path().join("nowhere")), 0);
-        assert_eq!(sweep_all_parts(folder.path()), 3);
+        assert_eq!(sweep_temp_files(&folder.path().join("nowhere")), 0);
+        assert_eq!(sweep_all_temp_files(folder.path()), 3);
         assert!(folder.path().join("a.npz").exists());
     }
 

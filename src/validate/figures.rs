@@ -3,12 +3,12 @@
 use super::{Fidelity, Validation};
 use crate::figure::{Axis, Figure, Point, Rule, Series, Style, Way};
 use crate::measure::Estimate;
-use crate::measure::fidelity::{Beside, Manifold};
+use crate::measure::fidelity::{Compared, Manifold};
 
 /// Classes a figure shows; of more, the first.
 const SHOWN_CLASSES: usize = 30;
 
-/// Distances, manifold figures and class ratios, with captions and provenance; nothing where no image was drawn.
+/// Distances, manifold figures and class ratios; nothing where no image was drawn.
 pub fn figures(validation: &Validation) -> Vec<Figure> {
     let Some(fidelity) = &validation.fidelity else { return Vec::new() };
     let mut figures = vec![distances(fidelity), manifolds(fidelity)];
@@ -128,7 +128,7 @@ fn ratios(v: &Validation, f: &Fidelity) -> Option<Figure> {
         0 => String::new(),
         more => format!(" {more} more classes are in the table."),
     };
-    let generated = |of: &Beside<Option<Estimate>>| of.generated;
+    let generated = |of: &Compared<Option<Estimate>>| of.generated;
     let window = texture.first().map_or(0, |t| t.window);
     Some(Figure {
         id: "validate-classes".into(),

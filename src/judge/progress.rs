@@ -1,4 +1,4 @@
-//! How far a judgement is.
+//! Progress of a judgement.
 
 use serde::Serialize;
 
@@ -46,14 +46,14 @@ impl Stage {
     }
 }
 
-/// Steps of a stage, told one by one; the caller may stop between any two.
-pub(super) struct Course<'a> {
+/// Reports the steps of a stage one by one; the caller may stop between any two.
+pub(super) struct Steps<'a> {
     events: &'a mut dyn Events<JudgeEvent>,
     event: JudgeEvent,
 }
 
-impl<'a> Course<'a> {
-    /// Tells that a stage of so many steps begins.
+impl<'a> Steps<'a> {
+    /// Reports that a stage of `total` steps begins.
     pub(super) fn begin(events: &'a mut dyn Events<JudgeEvent>, stage: Stage, total: usize) -> Result<Self> {
         let event = JudgeEvent { stage, progress: Progress { done: 0, total } };
         events.report(event.clone())?;

@@ -1,5 +1,6 @@
-//! What a validation has already computed, piece by piece in its folder. What depends on more than the ticket says (the corpus, a file of
-//! weights) has the hash of that in its name: a corpus that changes between a stop and the next start is not mixed with what it was.
+//! Results of a validation, kept piece by piece in its folder. A piece that depends on more than
+//! the ticket (the corpus, a file of weights) has the hash of that in its name: pieces of a corpus
+//! that has changed are not used.
 
 use std::path::Path;
 
@@ -7,11 +8,11 @@ use super::ValidateSpec;
 use crate::data::{Column, Store, StoreKind, Stored, Ticket, read_array, sha256, write_table};
 use crate::error::Result;
 
-/// What its pieces are kept for.
+/// The kind of its store.
 pub const VALIDATION: StoreKind =
     StoreKind { ticket: "validate.json", work: "validation", result: "validation", folder: None };
 
-/// Takes the folder of a validation, if it has one: a new one, or one in which this very validation was begun.
+/// Takes the folder of a validation, if any: a new one, or one where this one was begun.
 ///
 /// # Errors
 /// When it holds something else, or cannot be written.
@@ -20,8 +21,8 @@ pub fn begin(folder: Option<&Path>, spec: &ValidateSpec, weights_sha256: &str) -
     Store::begin(folder, &VALIDATION, &Ticket { weights_sha256: weights_sha256.to_owned(), spec: spec.clone() })
 }
 
-/// A piece of `rows` rows with two arrays of these widths, float32 and float64, computed where it is not there yet. A piece that
-/// cannot be read, or is of another size, is computed again.
+/// Returns a piece of `rows` rows with two arrays of these widths, float32 and float64. A piece
+/// that is missing, damaged or of another size is computed.
 ///
 /// # Errors
 /// What `compute` returns, and those of the disk.

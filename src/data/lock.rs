@@ -1,4 +1,4 @@
-//! What only one process at a time may do in a folder.
+//! Lock files: one process at a time.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
@@ -7,15 +7,15 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 
-/// A process that was killed just now holds its files until the system has taken it down: whoever is started in its place waits so long.
+/// A killed process holds its locks until the system has removed it: its successor waits this long.
 const DYING: Duration = Duration::from_secs(2);
 
-/// Takes a lock file, made where it is not there, for as long as the result lives. The system gives it back when a process ends,
-/// however it ends. Where a file system has no locks, nobody is refused.
+/// Takes a lock file, created if necessary, as long as the result lives. The system releases it
+/// when the process ends. On a file system without locks every caller succeeds.
 ///
 /// # Errors
 /// Names the file: `busy` where another process has it, or the system's.
-pub fn alone(path: &Path, busy: &str) -> Result<File> {
+pub fn lock_file(path: &Path, busy: &str) -> Result<File> {
     let file = opened(path)?;
     let begun = Instant::now();
     loop {
@@ -28,12 +28,11 @@ pub fn alone(path: &Path, busy: &str) -> Result<File> {
     }
 }
 
-/// [`alone`], waiting until the one before is done. `None` where a file system has no locks: then nobody waits, and others may be at
-/// work.
+/// [`lock_file`], but waits. `None` on a file system without locks: others may be at work.
 ///
 /// # Errors
 /// Names the file.
-pub fn in_turn(path: &Path) -> Result<Option<File>> {
+pub fn wait_for_lock(path: &Path) -> Result<Option<File>> {
     let file = opened(path)?;
     let had = had(file.lock()).map_err(|e| Error::io(path, e))?;
     Ok(had.then_some(file))
@@ -44,7 +43,7 @@ fn opened(path: &Path) -> Result<File> {
     open.map_err(|e| Error::io(path, e))
 }
 
-/// Whether a lock was got: not where the file system has none.
+/// Returns whether the lock was taken; false where the file system has none.
 fn had(lock: io::Result<()>) -> io::Result<bool> {
     match lock {
         Ok(()) => Ok(true),
@@ -61,14 +60,14 @@ mod tests {
     fn one_at_a_time() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(".lock");
-        let held = alone(&path, "busy").unwrap();
-        let refused = alone(&path, "somebody is there").unwrap_err().to_string();
+        let held = lock_file(&path, "busy").unwrap();
+        let refused = lock_file(&path, "somebody is there").unwrap_err().to_string();
         assert!(refused.contains(".lock") && refused.contains("somebody is there"), "{refused}");
         drop(held);
-        let held = in_turn(&path).unwrap();
-        assert!(held.is_some() && alone(&path, "busy").is_err());
+        let held = wait_for_lock(&path).unwrap();
+        assert!(held.is_some() && lock_file(&path, "busy").is_err());
         drop(held);
-        alone(&path, "busy").unwrap();
+        lock_file(&path, "busy").unwrap();
     }
 
     #[test]
