@@ -10,7 +10,7 @@ use std::marker::PhantomData;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use crate::device::Chosen;
+use crate::device::OpenDevice;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::oracle::folder::OracleInfo;
@@ -128,14 +128,14 @@ pub trait TaskHost {
 pub struct TaskContext<'a, E> {
     oracle: Option<OpenOracle<'a>>,
     /// The device in use.
-    pub chosen: &'a Chosen,
+    pub chosen: &'a OpenDevice,
     host: &'a mut dyn TaskHost,
     events: PhantomData<fn(E)>,
 }
 
 impl<'a, E: Send + Sync + 'static> TaskContext<'a, E> {
     /// All that a task is given.
-    pub fn new(oracle: Option<OpenOracle<'a>>, chosen: &'a Chosen, host: &'a mut dyn TaskHost) -> Self {
+    pub fn new(oracle: Option<OpenOracle<'a>>, chosen: &'a OpenDevice, host: &'a mut dyn TaskHost) -> Self {
         Self { oracle, chosen, host, events: PhantomData }
     }
 
@@ -282,7 +282,12 @@ impl AnyTask {
     ///
     /// # Errors
     /// As [`Task::run`].
-    pub fn run(&self, oracle: Option<OpenOracle<'_>>, chosen: &Chosen, host: &mut dyn TaskHost) -> Result<Done<News>> {
+    pub fn run(
+        &self,
+        oracle: Option<OpenOracle<'_>>,
+        chosen: &OpenDevice,
+        host: &mut dyn TaskHost,
+    ) -> Result<Done<News>> {
         self.0.run(oracle, chosen, host)
     }
 }
@@ -296,7 +301,7 @@ trait Erased: Debug + Send + Sync {
     fn lets_oracles_open(&self) -> bool;
     fn live(&self) -> Box<dyn Any + Send>;
     fn fold(&self, live: &mut (dyn Any + Send), event: &(dyn Any + Send + Sync));
-    fn run(&self, oracle: Option<OpenOracle<'_>>, chosen: &Chosen, host: &mut dyn TaskHost) -> Result<Done<News>>;
+    fn run(&self, oracle: Option<OpenOracle<'_>>, chosen: &OpenDevice, host: &mut dyn TaskHost) -> Result<Done<News>>;
 }
 
 impl<T: Task> Erased for T {
@@ -330,7 +335,7 @@ impl<T: Task> Erased for T {
         }
     }
 
-    fn run(&self, oracle: Option<OpenOracle<'_>>, chosen: &Chosen, host: &mut dyn TaskHost) -> Result<Done<News>> {
+    fn run(&self, oracle: Option<OpenOracle<'_>>, chosen: &OpenDevice, host: &mut dyn TaskHost) -> Result<Done<News>> {
         let Done { report, sentence, made, trouble } = Task::run(self, &mut TaskContext::new(oracle, chosen, host))?;
         Ok(Done { report: News::of_report::<T>(report), sentence, made, trouble })
     }

@@ -17,7 +17,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::device::Products;
+use crate::device::MatmulPrecision;
 use crate::error::{Error, Result};
 use crate::flow::preprocess::Dequantisation;
 pub use bayes::{BayesErrorArgs, CheckArgs, HardnessArgs, ProblemArgs, TauArgs};
@@ -268,7 +268,7 @@ pub struct SampleArgs {
     pub compute: Compute,
     /// Format of the matrix products that draw the images, where device and oracle have it (TarFlow); densities stay in 32 bits.
     #[arg(long, value_parser = products, default_value = "f32", value_name = "f32|bf16|f16", conflicts_with_all = ["latents", "guidance", "denoise"])]
-    pub products: Products,
+    pub products: MatmulPrecision,
     #[command(flatten)]
     pub look: LookArgs,
     /// `.npz` (x, y, posterior, logp, aleatoric), `.png` (contact sheet) or a folder (PNG files by label). With a look
@@ -280,8 +280,8 @@ pub struct SampleArgs {
     pub json: bool,
 }
 
-fn products(name: &str) -> Result<Products> {
-    let known = [Products::F32, Products::Bf16, Products::F16];
+fn products(name: &str) -> Result<MatmulPrecision> {
+    let known = [MatmulPrecision::F32, MatmulPrecision::Bf16, MatmulPrecision::F16];
     let found = known.into_iter().find(|products| products.name() == name);
     found.ok_or_else(|| Error::input(format!("{name} is none of f32, bf16, f16")))
 }

@@ -8,7 +8,7 @@ use super::output::print_json;
 use super::task::run_task;
 use crate::bayes::{GaussianClasses, Spec, tau_of_error};
 use crate::data::size_to_tell;
-use crate::device::Chosen;
+use crate::device::OpenDevice;
 use crate::error::{Error, Result};
 use crate::export::{ExportDataset, ExportSpec, Format, Manifest};
 use crate::measure::Estimate;
@@ -25,7 +25,7 @@ pub fn run(args: &ExportArgs) -> Result<()> {
     Ok(())
 }
 
-fn carry_out(args: &ExportArgs, opened: &Opened, chosen: &Chosen) -> Result<Manifest> {
+fn carry_out(args: &ExportArgs, opened: &Opened, chosen: &OpenDevice) -> Result<Manifest> {
     let mut formats: Vec<Format> = Vec::new();
     for format in args.format.iter().map(|&format| Format::from(format)) {
         if !formats.contains(&format) {

@@ -11,7 +11,7 @@ use super::output::{print_json, print_json_line};
 use super::progress::Bar;
 use super::validate;
 use crate::bayes::{Estimate, GaussianClasses, Information, Spec, Z95, bayes_error, information};
-use crate::device::{Chosen, DeviceChoice, choose, on_device};
+use crate::device::{DeviceChoice, OpenDevice, choose, on_device};
 use crate::error::Result;
 use crate::events::Progress;
 use crate::oracle::evaluate::Evaluation;
@@ -153,7 +153,7 @@ fn train(spec: &Path, out: &Path, device: DeviceChoice, json: bool) -> Result<()
     on_device(choose(device)?, |chosen| train_on(&spec, out, chosen, json))
 }
 
-fn train_on(spec: &TrainSpec, out: &Path, chosen: &Chosen, json: bool) -> Result<()> {
+fn train_on(spec: &TrainSpec, out: &Path, chosen: &OpenDevice, json: bool) -> Result<()> {
     let bar = Bar::new("training");
     bar.line(&format!("training {} on {} ({})", spec.name, chosen.report.used.name, chosen.report.reason));
     let mut failed = None;

@@ -11,7 +11,7 @@ use super::args::{Compute, DeviceArg, PosteriorArgs};
 use super::open::{Opened, open_silently, suits, with_oracle};
 use super::output::print_json;
 use super::progress::{Bar, duration};
-use crate::device::{Chosen, DeviceChoice, choose};
+use crate::device::{DeviceChoice, OpenDevice, choose};
 use crate::error::{Error, Result};
 use crate::events::Events;
 use crate::flow::Precision;
@@ -63,7 +63,7 @@ fn on_several(args: &PosteriorArgs, folder: &Path) -> Result<()> {
     // What is asked for is looked at once, before the threads begin.
     let first = devices.first().cloned().ok_or_else(|| Error::input("no device"))?;
     let spec = spec(args, &open_silently(&args.oracle, first, precision)?, (0, shards))?;
-    let on = |chosen: &Chosen, work: &mut dyn FnMut(&Computer<'_>, &Images) -> Result<()>| {
+    let on = |chosen: &OpenDevice, work: &mut dyn FnMut(&Computer<'_>, &Images) -> Result<()>| {
         let opened = open_silently(&args.oracle, chosen.clone(), precision)?;
         work(&computer(args, &opened), &images(args, &opened)?)
     };

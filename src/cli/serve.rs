@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 use super::output::{print_json_line, print_text};
 use crate::device::remote::TOKEN;
-use crate::device::{Candidate, Chosen, choose, lend};
+use crate::device::{Candidate, OpenDevice, choose, lend};
 use crate::error::{Error, Result};
 
 #[derive(Serialize)]
@@ -31,7 +31,7 @@ struct Report<'a> {
 pub fn run(args: &ServeArgs) -> Result<()> {
     let told = std::env::var(TOKEN).ok().map(|token| token.trim().to_owned()).filter(|token| !token.is_empty());
     if args.one_session {
-        let devices: Vec<Chosen> = args.device.iter().map(|choice| choose(*choice)).collect::<Result<_>>()?;
+        let devices: Vec<OpenDevice> = args.device.iter().map(|choice| choose(*choice)).collect::<Result<_>>()?;
         let bytes = args.session_memory.map(|gib| gib << 30).or_else(half_the_memory);
         return lend::lend_to_one(&devices, told.as_deref(), bytes, |port| print_text(&format!("{port}\n")));
     }
@@ -44,7 +44,7 @@ pub fn run(args: &ServeArgs) -> Result<()> {
     }
     let drawn = (told.is_none() && !args.without_token).then(draw_token);
     let token = if args.without_token { None } else { told.or_else(|| drawn.clone()) };
-    let devices: Vec<Chosen> = args.device.iter().map(|choice| choose(*choice)).collect::<Result<_>>()?;
+    let devices: Vec<OpenDevice> = args.device.iter().map(|choice| choose(*choice)).collect::<Result<_>>()?;
     let refused = |e: std::io::Error| Error::input(format!("--bind {}: {e}", args.bind));
     let listener = TcpListener::bind(place).map_err(refused)?;
     let place = listener.local_addr().map_err(refused)?;

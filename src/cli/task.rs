@@ -4,13 +4,13 @@ use std::ops::ControlFlow;
 
 use super::open::Opened;
 use super::progress::Bar;
-use crate::device::Chosen;
+use crate::device::OpenDevice;
 use crate::error::Result;
 use crate::events::{Events, Progress};
 use crate::task::{Done, News, OpenOracle, Task, TaskContext, TaskHost};
 
 /// Carries a task out under a bar of this title.
-pub fn run_task<T: Task>(task: &T, opened: Option<&Opened>, chosen: &Chosen, title: &str) -> Result<T::Report> {
+pub fn run_task<T: Task>(task: &T, opened: Option<&Opened>, chosen: &OpenDevice, title: &str) -> Result<T::Report> {
     let oracle = opened.map(|Opened { name, info, world, .. }| OpenOracle { name, info, world });
     let mut bar = Bar::new(title);
     let Done { report, trouble, .. } = task.run(&mut TaskContext::new(oracle, chosen, &mut bar))?;

@@ -5,7 +5,7 @@ use super::open::{Opened, with_oracle};
 use super::output::{print_json, print_text};
 use super::progress::Bar;
 use super::task::run_task;
-use crate::device::Chosen;
+use crate::device::OpenDevice;
 use crate::error::Result;
 use crate::export::MeasureDepth;
 use crate::figure::Illustrated;
@@ -24,7 +24,7 @@ pub fn run(args: &ValidateArgs) -> Result<()> {
 fn carry_out(
     args: &ValidateArgs,
     opened: &Opened,
-    chosen: &Chosen,
+    chosen: &OpenDevice,
 ) -> Result<Illustrated<(Validation, Option<Pairs>)>> {
     let spec = ValidateSpec {
         oracle: args.oracle.clone(),

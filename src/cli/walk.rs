@@ -12,7 +12,7 @@ use super::output::print_json;
 use super::progress::Bar;
 use super::sample::class_of;
 use crate::data::Input;
-use crate::device::Products;
+use crate::device::MatmulPrecision;
 use crate::error::{Error, Result};
 use crate::events::{Progress, silent};
 use crate::flow::preprocess::Dequantisation;
@@ -53,7 +53,7 @@ fn walk_in(opened: &Opened, args: &WalkArgs) -> Result<()> {
         steps: args.steps,
         class: args.class.as_deref().map(|class| class_of("--class ", class, names)).transpose()?,
         seed: Seed(args.seed),
-        products: Products::F32,
+        products: MatmulPrecision::F32,
         tolerance: TOLERANCE,
     };
     let bar = Bar::new("walking");

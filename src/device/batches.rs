@@ -7,8 +7,9 @@ use std::sync::{Mutex, PoisonError};
 
 use burn::tensor::{Device, Tensor};
 
-use super::faults::{guarded, note};
-use super::table;
+use super::faults::note;
+use super::guard::guarded;
+use super::registry::{self, largest_buffer};
 use crate::error::{Error, Result};
 
 /// What is known of one kind of work on a device.
@@ -30,7 +31,7 @@ fn known<T>(name: &str, what: &str, look: impl FnOnce(&mut Known) -> T) -> T {
 
 /// The name of a device that can run out of memory or be lost.
 fn name_of(device: &Device) -> Option<String> {
-    table::of(device).filter(|_| *device != Device::flex()).map(|(name, _)| name)
+    registry::of(device).filter(|_| *device != Device::flex()).map(|(name, _)| name)
 }
 
 /// Images of one kind of work that a device is known to take at once; none where it never ran out of memory.
@@ -124,8 +125,8 @@ pub fn bounded<const D: usize>(array: Tensor<D>) -> Tensor<D> {
         return array;
     }
     let device = array.device();
-    if let Some(most) = super::largest_buffer(&device).filter(|most| bytes as u64 > *most)
-        && let Some((_, faults)) = table::of(&device)
+    if let Some(most) = largest_buffer(&device).filter(|most| bytes as u64 > *most)
+        && let Some((_, faults)) = registry::of(&device)
     {
         faults.too_large(format!("an array of {bytes} bytes, where a buffer takes {most}"));
     }
@@ -135,7 +136,7 @@ pub fn bounded<const D: usize>(array: Tensor<D>) -> Tensor<D> {
 /// Images whose largest array, of so many bytes an image, fits into a buffer of the device; at least one: no pass need begin in vain
 /// ([`bounded`]).
 pub fn at_most(device: &Device, bytes_per_image: u64) -> usize {
-    let most = super::largest_buffer(device).map_or(u64::MAX, |bytes| bytes / bytes_per_image.max(1));
+    let most = largest_buffer(device).map_or(u64::MAX, |bytes| bytes / bytes_per_image.max(1));
     usize::try_from(most).unwrap_or(usize::MAX).max(1)
 }
 

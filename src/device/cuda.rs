@@ -3,7 +3,7 @@
 use burn::tensor::{Device, DeviceType};
 use cudarc::driver::{DriverError, result};
 
-use super::{Candidate, DeviceChoice};
+use super::choice::{Candidate, DeviceChoice};
 use crate::error::caught;
 
 pub fn candidates() -> Vec<Candidate> {

@@ -8,7 +8,7 @@ use std::process::{Command, exit};
 
 use burn::server::{RemoteServer, TokenAuthorizer, WebSocketTransport};
 
-use super::Chosen;
+use super::choice::OpenDevice;
 use crate::error::{Error, Result};
 
 mod door;
@@ -36,7 +36,7 @@ pub fn open_door(listener: &TcpListener, command: impl Fn() -> Result<Command> +
 /// # Errors
 /// When the devices are of different kinds (GPUs through wgpu and CUDA go together, the CPU only alone), or the network fails.
 pub fn lend_to_one(
-    devices: &[Chosen],
+    devices: &[OpenDevice],
     token: Option<&str>,
     bytes: Option<u64>,
     tell: impl FnOnce(u16) -> Result<()>,

@@ -2,6 +2,8 @@
 
 use burn::tensor::{Device, Tensor};
 
+use super::read::to_host;
+use super::registry::is_gpu;
 use crate::error::Result;
 
 /// Where the 8-bit picture of an image is.
@@ -42,6 +44,11 @@ pub fn paints(device: &Device) -> bool {
     }
 }
 
+/// Whether a processor both computes there and paints the window: a frame waits until the kernels before it are done.
+pub fn paints_in_software(device: &Device) -> bool {
+    paints(device) && !is_gpu(device)
+}
+
 /// Pictures of `levels` [N, C, H, W] (0 … 255, whole numbers in f32): where they are, if the window can paint them there,
 /// otherwise read back.
 ///
@@ -53,7 +60,7 @@ pub fn pictures(levels: Tensor<4>) -> Result<Vec<ImageSource>> {
         return Ok(on_device::hold(levels, lender)?.into_iter().map(ImageSource::Device).collect());
     }
     let [n, c, h, w] = levels.dims();
-    let bytes: Vec<u8> = super::to_host(levels)?.into_iter().map(|level| level as u8).collect();
+    let bytes: Vec<u8> = to_host(levels)?.into_iter().map(|level| level as u8).collect();
     Ok(bytes.chunks(c * h * w).take(n).map(|image| ImageSource::Host(image.to_vec())).collect())
 }
 

@@ -2,9 +2,9 @@
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
 
-use super::faults::guarded;
+use super::full_precision_matmul;
+use super::guard::guarded;
 use super::read::to_host;
-use super::wide;
 use crate::error::{Error, Result};
 
 // Sides of the product: larger than the tiles of burn's kernels, and no multiple of them.
@@ -21,7 +21,11 @@ pub fn probe(device: &Device) -> Result<()> {
         let [a, b] = [numbers(ROWS * INNER, 1), numbers(INNER * COLUMNS, 2)];
         let [left, right] = [(&a, [ROWS, INNER]), (&b, [INNER, COLUMNS])]
             .map(|(values, shape)| Tensor::<2>::from_data(TensorData::new(values.clone(), shape), device));
-        compare("a product of matrices", &to_host(wide::matmul(left.clone(), right))?, &product(&a, &b))?;
+        compare(
+            "a product of matrices",
+            &to_host(full_precision_matmul::matmul(left.clone(), right))?,
+            &product(&a, &b),
+        )?;
         let rows: Vec<Expected> = a.chunks(INNER).map(|row| sum(row.iter().map(|v| f64::from(*v)))).collect();
         compare("a sum", &to_host(left.clone().sum_dim(1))?, &rows)?;
         let exps: Vec<f64> = a.iter().map(|v| f64::from(*v).exp()).collect();

@@ -16,8 +16,9 @@ use std::time::{Duration, Instant};
 use burn::remote::{ConnectError, RemoteHost};
 use burn::tensor::{Device, Tensor};
 
+use super::address::Address;
+use super::choice::{Candidate, DeviceChoice};
 use super::wait::within;
-use super::{Address, Candidate, DeviceChoice};
 use crate::error::{Error, Result, caught};
 
 /// Holds the token a lender asks for, where the window was not told one.

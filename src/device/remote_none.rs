@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use burn::tensor::Device;
 
-use super::{Address, Candidate, DeviceChoice};
+use super::address::Address;
+use super::choice::{Candidate, DeviceChoice};
 use crate::error::{Error, Result};
 
 /// Holds the token a lender asks for.

@@ -6,11 +6,10 @@ use std::sync::{Mutex, PoisonError};
 use burn::tensor::Device;
 use burn::tensor::wgpu::WgpuSetup;
 
-use super::table::{self, Place};
-use super::{Candidate, Result, adapters, turns};
-
-/// Kernels gathered into one submission: few, so that the window's next frame need not wait behind many.
-pub const TASKS: usize = 8;
+use super::choice::Candidate;
+use super::registry::{self, Place, takes_work};
+use super::{adapters, queue_yield};
+use crate::error::Result;
 
 /// A window of this program that lent its device. wgpu tells devices apart within an instance, and every window has its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +56,7 @@ pub fn lend_window(
     // Burn puts its own watch in place of these once it computes there.
     device.set_device_lost_callback(|reason, why| painting_failed(&format!("{reason:?}: {why}, device lost")));
     device.on_uncaptured_error(std::sync::Arc::new(|error: wgpu::Error| painting_failed(&error.to_string())));
-    let probe = adapters::probe(device);
+    let probe = registry::probe(device);
     let lender = Lender(LENDERS.fetch_add(1, Ordering::Relaxed));
     lent(|lent| *lent = Some(Lent { lender, setup, device: None, apart, lost: None, probe }));
     lender
@@ -70,9 +69,9 @@ const WRONG_SIZE: [&str; 2] = ["Scissor Rect", "Viewport"];
 /// A call of the window's own failed. Nothing is painted any more where the device is lost; other errors cost a picture.
 pub fn painting_failed(why: &str) {
     if why.contains(BUSY) {
-        turns::refused();
+        queue_yield::refused();
         tracing::debug!("painting: {why}");
-    } else if turns::is_taken() && WRONG_SIZE.iter().any(|what| why.contains(what)) {
+    } else if queue_yield::is_taken() && WRONG_SIZE.iter().any(|what| why.contains(what)) {
         tracing::debug!("painting: {why}");
     } else {
         tracing::error!("painting: {why}");
@@ -89,8 +88,8 @@ pub fn window_lost() -> Option<String> {
         Some((lent.device.clone(), lent.lost.clone(), lent.setup.queue.clone(), lent.probe.clone()))
     };
     let (device, lost, queue, probe) = lent(known)?;
-    let told = || lost.or_else(|| table::of(&device?)?.1.lost());
-    told().or_else(|| (!adapters::takes_work(&queue, &probe)).then(|| "its driver takes no more work".into()))
+    let told = || lost.or_else(|| registry::of(&device?)?.1.lost());
+    told().or_else(|| (!takes_work(&queue, &probe)).then(|| "its driver takes no more work".into()))
 }
 
 /// Takes the window's device away, as a driver that resets does: a drill.
@@ -129,11 +128,11 @@ pub fn connect(used: &Candidate, index: usize) -> Result<Option<Device>> {
         };
         let Some(device) = &lent.device else {
             let setup = lent.setup.clone();
-            let device = table::replace(used, Place::Window, adapters::register(setup, Place::Window)?);
+            let device = registry::replace(used, Place::Window, adapters::register(setup, Some(painting_failed))?);
             lent.device = Some(device.clone());
             return Ok(Some(device));
         };
-        match table::of(device).and_then(|(_, faults)| faults.lost()) {
+        match registry::of(device).and_then(|(_, faults)| faults.lost()) {
             None => Ok(Some(device.clone())),
             Some(why) => {
                 lent.lost = Some(why);

@@ -8,7 +8,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::device::{Chosen, to_host, wide};
+use crate::device::{OpenDevice, full_precision_matmul, to_host};
 use crate::error::{Error, Result};
 use crate::events::silent;
 use crate::flow::base::latents;
@@ -115,7 +115,7 @@ pub struct Bench {
 ///
 /// # Errors
 /// When the device fails.
-pub fn run(oracle: &Oracle, chosen: &Chosen, runs: usize) -> Result<Report> {
+pub fn run(oracle: &Oracle, chosen: &OpenDevice, runs: usize) -> Result<Report> {
     let peak = matmul_gflops(chosen, runs)?;
     let used = &chosen.report.used;
     let device = format!("{} ({})", used.name, used.driver);
@@ -158,7 +158,7 @@ pub fn world(oracle: &Oracle, peak: f64, runs: usize) -> Result<Vec<Bench>> {
 ///
 /// # Errors
 /// When the device fails or its product is wrong.
-pub fn matmul_gflops(chosen: &Chosen, runs: usize) -> Result<f64> {
+pub fn matmul_gflops(chosen: &OpenDevice, runs: usize) -> Result<f64> {
     let own = if chosen.device == Device::flex() { own_gflops(runs)? } else { 0.0 };
     Ok(burn_gflops(chosen, runs)?.max(own))
 }
@@ -183,7 +183,7 @@ fn own_gflops(runs: usize) -> Result<f64> {
 
 /// burn's, those that densities are computed with. On a card one such product is over before it is told so: there it is a larger one,
 /// and as many of them as take [`LONG`].
-fn burn_gflops(chosen: &Chosen, runs: usize) -> Result<f64> {
+fn burn_gflops(chosen: &OpenDevice, runs: usize) -> Result<f64> {
     let mut square = Square::new(SIDE, chosen);
     square.products(1)?;
     if square.timed(1)? < LONG / 10.0 {
@@ -206,7 +206,7 @@ struct Square {
 }
 
 impl Square {
-    fn new(side: usize, chosen: &Chosen) -> Self {
+    fn new(side: usize, chosen: &OpenDevice) -> Self {
         let values = latents(Seed(1), 0, side, side);
         let there = Tensor::from_data(TensorData::new(values.clone(), [side, side]), &chosen.device);
         Self { side, values, there }
@@ -214,7 +214,7 @@ impl Square {
 
     /// So many products, of the last of which one entry is read back.
     fn products(&self, many: usize) -> Result<()> {
-        let product = || wide::matmul(self.there.clone(), self.there.clone());
+        let product = || full_precision_matmul::matmul(self.there.clone(), self.there.clone());
         let last = (1..many).fold(product(), |_, _| product());
         let corner = to_host(last.narrow(0, 0, 1).narrow(1, 0, 1))?;
         check_corner(self.side, &self.values, corner.first().copied().unwrap_or(f64::NAN))

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::data::{sha256_of_file, write_json};
-use crate::device::{Candidate, DeviceChoice, Products};
+use crate::device::{Candidate, DeviceChoice, MatmulPrecision};
 use crate::error::Result;
 use crate::events::{Events, Progress};
 use crate::flow::sampling::SamplerOptions;
@@ -90,7 +90,7 @@ impl OracleInfo {
             .of_latents(spec, indices, settings)
             .with("precision", "sums over dimensions in 64 bits, x rounded to 32 bits");
         let provenance = match spec.products {
-            Products::F32 => provenance,
+            MatmulPrecision::F32 => provenance,
             narrow => {
                 let drawn = format!("{}; log p(x|y) of these very images in 32 bits", narrow.label());
                 provenance.with("products that drew them", drawn)

@@ -9,7 +9,7 @@ use rand::distr::{Distribution, StandardUniform};
 use rayon::prelude::*;
 
 use crate::data::{Dataset, ImageShape};
-use crate::device::Products;
+use crate::device::MatmulPrecision;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
 use crate::flow::base::latents;
@@ -27,7 +27,7 @@ pub struct World {
     class_names: Vec<String>,
     batch: usize,
     /// What draws images with narrow products, once it was asked for.
-    narrow: RefCell<Option<(Products, Box<dyn Flow>)>>,
+    narrow: RefCell<Option<(MatmulPrecision, Box<dyn Flow>)>>,
 }
 
 fn uniform(seed: Seed, index: usize) -> f64 {
@@ -183,7 +183,7 @@ impl World {
         if let Some(class) = classes.iter().find(|&&class| class >= self.flow.classes()) {
             return Err(Error::input(format!("class {class} is not among the {} of this world", self.flow.classes())));
         }
-        self.decode_running(noise, classes, settings, Products::F32, events, &mut |_, _| Ok(()))
+        self.decode_running(noise, classes, settings, MatmulPrecision::F32, events, &mut |_, _| Ok(()))
     }
 
     fn decode_running(
@@ -191,12 +191,12 @@ impl World {
         noise: &[f32],
         classes: &[ClassId],
         settings: &Settings,
-        products: Products,
+        products: MatmulPrecision,
         events: &mut dyn Events<Decoding>,
         scored: &mut dyn FnMut(&[f32], &Scores) -> Result<()>,
     ) -> Result<Vec<(Vec<f32>, Posterior)>> {
         let Decoded { x, scores } = match products {
-            Products::F32 => self.flow.decode(noise, classes, settings.tau, events)?,
+            MatmulPrecision::F32 => self.flow.decode(noise, classes, settings.tau, events)?,
             narrow => self.draw_narrow(narrow, noise, classes, settings.tau, events)?,
         };
         let scores = match scores {
@@ -214,7 +214,7 @@ impl World {
     /// Images by the flow's narrow twin; what they are scored by is the flow itself.
     fn draw_narrow(
         &self,
-        products: Products,
+        products: MatmulPrecision,
         noise: &[f32],
         classes: &[ClassId],
         tau: Tau,

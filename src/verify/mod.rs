@@ -33,7 +33,7 @@ mod worlds;
 
 use std::time::{Duration, Instant};
 
-use crate::device::{Chosen, DeviceChoice, choose, explain, guarded, notes};
+use crate::device::{DeviceChoice, OpenDevice, choose, explain, guarded, notes};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::flow::weights::Weights;
@@ -148,7 +148,7 @@ fn carry_out(
 }
 
 /// The device that is asked for, tried with a computation whose result is known.
-fn tried(asked: DeviceChoice, limit: Duration) -> (Option<Chosen>, Vec<Row>) {
+fn tried(asked: DeviceChoice, limit: Duration) -> (Option<OpenDevice>, Vec<Row>) {
     const CHECK: &str = "product, sum, exponential, logarithm, gathering";
     let mut checks = Checks::of(DEVICE);
     let chosen = match isolated(limit, move || choose(asked)) {
@@ -165,7 +165,13 @@ fn tried(asked: DeviceChoice, limit: Duration) -> (Option<Chosen>, Vec<Row>) {
 }
 
 /// The rows of a case. `told` takes what was done about faults, `given_up` why the device is of no use for the cases after it.
-fn one(chosen: &Chosen, case: Case, terms: Terms, told: &mut Vec<String>, given_up: &mut Option<String>) -> Vec<Row> {
+fn one(
+    chosen: &OpenDevice,
+    case: Case,
+    terms: Terms,
+    told: &mut Vec<String>,
+    given_up: &mut Option<String>,
+) -> Vec<Row> {
     let choice = chosen.report.used.choice;
     let limit = if chosen.report.used.software { terms.limit_in_software } else { terms.limit };
     let mut checks = Checks::of(case.name);

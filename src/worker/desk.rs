@@ -9,7 +9,7 @@ use super::channels::Channels;
 use super::far::Held;
 use super::interactive::{FIRST_PIECE, Interactive};
 use super::protocol::{Event, Outcome};
-use crate::device::{Chosen, DeviceChoice, Losses, Moved, choose, explain, guarded};
+use crate::device::{DeviceChoice, DeviceFailures, OpenDevice, Replacement, choose, explain, guarded};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
 use crate::flow::Precision;
@@ -34,17 +34,17 @@ pub struct Opened {
 
 /// What the worker owns.
 pub struct Desk {
-    pub chosen: Chosen,
+    pub chosen: OpenDevice,
     pub opened: Option<Opened>,
     pub interactive: Interactive,
     /// Devices lost since all that the window asked for was there.
-    losses: Losses,
+    losses: DeviceFailures,
 }
 
 impl Desk {
     /// A device on which nothing is open yet.
-    pub fn new(chosen: Chosen) -> Self {
-        Self { chosen, opened: None, interactive: Interactive::default(), losses: Losses::default() }
+    pub fn new(chosen: OpenDevice) -> Self {
+        Self { chosen, opened: None, interactive: Interactive::default(), losses: DeviceFailures::default() }
     }
 
     /// Opens an oracle and tells so.
@@ -59,7 +59,7 @@ impl Desk {
         self.sit_at(channels, choose(device)?)
     }
 
-    fn sit_at(&mut self, channels: &Channels, chosen: Chosen) -> Result<()> {
+    fn sit_at(&mut self, channels: &Channels, chosen: OpenDevice) -> Result<()> {
         self.chosen = chosen;
         channels.send(Event::Device(self.chosen.report.clone()));
         match self.opened.as_ref().map(|opened| opened.name.clone()) {
@@ -69,7 +69,7 @@ impl Desk {
     }
 
     /// Goes on at the device after a lost one: the open oracle moves there, and what the window waits for is begun again.
-    pub fn move_on(&mut self, channels: &Channels, moved: Moved) -> Result<()> {
+    pub fn move_on(&mut self, channels: &Channels, moved: Replacement) -> Result<()> {
         channels.tell_notes();
         self.interactive.put_back(&channels.shared);
         self.sit_at(channels, moved.chosen)
@@ -106,7 +106,7 @@ impl Desk {
             Ok(busy) => {
                 // A piece that succeeds is no proof: what loses the device may be the next, or what is done at rest.
                 if !busy {
-                    self.losses = Losses::default();
+                    self.losses = DeviceFailures::default();
                 }
                 busy
             }
@@ -149,7 +149,7 @@ impl Desk {
 /// Builds a world and tells that it is open.
 fn settle_world(
     channels: &Channels,
-    chosen: &Chosen,
+    chosen: &OpenDevice,
     interactive: &Interactive,
     name: String,
     (info, weights): (OracleInfo, Weights),
@@ -165,7 +165,7 @@ fn settle_world(
 }
 
 /// Opens the best epoch of a run, if that was asked for; tells how it went.
-pub fn open_so_far(channels: &Channels, chosen: &Chosen, interactive: &Interactive) -> Option<Opened> {
+pub fn open_so_far(channels: &Channels, chosen: &OpenDevice, interactive: &Interactive) -> Option<Opened> {
     let (id, run) = channels.shared.aside.take()?;
     channels.send(Event::JobStarted { id });
     let open = || -> Result<Opened> {

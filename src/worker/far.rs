@@ -13,7 +13,7 @@ use super::channels::Channels;
 use super::protocol::{Event, FarNews, Job, JobId};
 use super::shared::Shared;
 use crate::device::remote::{self, Answer, Ping};
-use crate::device::{Address, Chosen, DeviceChoice, Latency, choose};
+use crate::device::{Address, DeviceChoice, Latency, OpenDevice, choose};
 use crate::error::Error;
 
 /// How often a small round trip is measured while nothing else is asked of the device.
@@ -137,7 +137,7 @@ pub fn is_lost(used: DeviceChoice) -> bool {
 ///
 /// # Errors
 /// When the CPU cannot be used either.
-pub fn instead(channels: &Channels, asked: DeviceChoice, error: Error, held: &mut Held) -> Result<Chosen, Error> {
+pub fn instead(channels: &Channels, asked: DeviceChoice, error: Error, held: &mut Held) -> Result<OpenDevice, Error> {
     let again = if is_lost(asked) { try_again(channels, asked, held) } else { None };
     match again {
         Some(chosen) => Ok(chosen),
@@ -146,7 +146,7 @@ pub fn instead(channels: &Channels, asked: DeviceChoice, error: Error, held: &mu
 }
 
 /// The lent device again, or the CPU with the reason; `None` where the user has chosen otherwise meanwhile, or the program ends.
-pub fn try_again(channels: &Channels, asked: DeviceChoice, held: &mut Held) -> Option<Chosen> {
+pub fn try_again(channels: &Channels, asked: DeviceChoice, held: &mut Held) -> Option<OpenDevice> {
     let DeviceChoice::Remote(address) = asked else { return None };
     if held.switches() {
         return None;
@@ -172,7 +172,7 @@ pub fn try_again(channels: &Channels, asked: DeviceChoice, held: &mut Held) -> O
 }
 
 /// The CPU in the place of a device that cannot be reached, said aloud.
-fn stand_in(channels: &Channels, mut cpu: Chosen, asked: DeviceChoice, reason: &str) -> Chosen {
+fn stand_in(channels: &Channels, mut cpu: OpenDevice, asked: DeviceChoice, reason: &str) -> OpenDevice {
     channels.send(Event::Failed(format!("{reason}. Computing on the CPU instead")));
     cpu.report.asked = asked;
     cpu.report.reason = reason.to_owned();

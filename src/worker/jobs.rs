@@ -13,7 +13,7 @@ use super::channels::Channels;
 use super::desk::Desk;
 use super::protocol::{Event, Job, JobId, Outcome};
 use super::shared::Control;
-use crate::device::{explain, persevere};
+use crate::device::{explain, retry_on_next_device};
 use crate::error::{Error, Result};
 use crate::events::Progress;
 use crate::flow::preprocess::Dequantisation;
@@ -31,7 +31,7 @@ pub fn run(channels: &Channels, desk: &mut Desk, id: JobId, job: Job) {
     } else {
         channels.send(Event::JobStarted { id });
         let work = |desk: &mut Desk| attempt(channels, desk, id, &control, job.clone());
-        let done = persevere(desk, |desk| &desk.chosen, work, |desk, moved| desk.move_on(channels, moved));
+        let done = retry_on_next_device(desk, |desk| &desk.chosen, work, |desk, moved| desk.move_on(channels, moved));
         channels.tell_notes();
         match done {
             Ok(sentence) => Outcome::Done(sentence),

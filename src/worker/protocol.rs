@@ -13,7 +13,7 @@ use super::bayes::protocol::Answer;
 use super::runs::Look as RunLook;
 use crate::data::ImageShape;
 use crate::data::fetch::Fetched;
-use crate::device::{DeviceChoice, DeviceReport, ImageSource, Latency, Products};
+use crate::device::{DeviceChoice, DeviceReport, ImageSource, Latency, MatmulPrecision};
 use crate::events::Progress;
 use crate::experiment::WorstImage;
 use crate::flow::Evidence;
@@ -235,7 +235,7 @@ pub enum Event {
     /// About the connection to another machine's device.
     Far(FarNews),
     /// Formats of matrix products in which the oracle about to be told can draw on the device in use; 32 bits first.
-    Formats(Vec<Products>),
+    Formats(Vec<MatmulPrecision>),
     /// Another oracle is open.
     Oracle(Arc<OracleInfo>),
     /// The kernels of the open oracle are being prepared on a device that compiles them at their first use; none any more.

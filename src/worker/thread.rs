@@ -9,7 +9,7 @@ use super::far::{Held, Pulse, instead};
 use super::jobs;
 use super::priority::give_way;
 use super::protocol::{Event, JobId, Outcome};
-use crate::device::{Chosen, DeviceChoice, choose, explain};
+use crate::device::{DeviceChoice, OpenDevice, choose, explain};
 use crate::error::{Error, panic_message};
 use crate::events::silent;
 
@@ -69,7 +69,7 @@ fn sit(channels: &Channels, again: &mut (DeviceChoice, String), running: &mut Op
 }
 
 /// The device asked for, or the CPU with the reason.
-fn settle(channels: &Channels, again: &mut (DeviceChoice, String), held: &mut Held) -> Option<Chosen> {
+fn settle(channels: &Channels, again: &mut (DeviceChoice, String), held: &mut Held) -> Option<OpenDevice> {
     let chosen = choose(again.0).or_else(|error: Error| {
         if matches!(again.0, DeviceChoice::Remote(_)) {
             return instead(channels, again.0, error, held);

@@ -5,7 +5,7 @@ use std::time::Instant;
 use serde::Serialize;
 
 use super::matmul_gflops;
-use crate::device::Chosen;
+use crate::device::OpenDevice;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
 use crate::flow::BlockInversion;
@@ -50,7 +50,7 @@ pub struct Sampling {
 /// When the world's map does not depend on the class, the device fails, or the caller stops.
 pub fn run(
     oracle: &Oracle,
-    chosen: &Chosen,
+    chosen: &OpenDevice,
     images: usize,
     runs: usize,
     events: &mut dyn Events<Progress>,

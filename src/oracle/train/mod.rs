@@ -30,7 +30,7 @@ use crate::flow::{Architecture, Flow, Precision};
 use crate::oracle::evaluate::{Evaluation, evaluate};
 use crate::units::Tau;
 
-pub use crate::device::Products;
+pub use crate::device::MatmulPrecision;
 use batch::Draw;
 use checkpoint::{Best, Checkpoint, State};
 pub use data::{corpus, test_corpus, training_images};

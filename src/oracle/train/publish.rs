@@ -5,7 +5,7 @@ use std::path::Path;
 use super::describe::write;
 use super::{TrainEvent, TrainSpec, Trained, corpus, train};
 use crate::data::Split;
-use crate::device::Chosen;
+use crate::device::OpenDevice;
 use crate::error::Result;
 use crate::events::Events;
 use crate::flow::preprocess::Dequantisation;
@@ -30,7 +30,7 @@ pub const ORACLE: &str = "oracle";
 pub fn train_oracle(
     spec: &TrainSpec,
     folder: &Path,
-    chosen: &Chosen,
+    chosen: &OpenDevice,
     events: &mut dyn Events<TrainEvent>,
 ) -> Result<OracleInfo> {
     let trained = train(spec, folder, &chosen.device, events)?;
@@ -44,7 +44,7 @@ pub fn train_oracle(
 }
 
 /// Compares the trained weights with their f16 form on test images (training images where there is no test part).
-fn storage_drift(spec: &TrainSpec, trained: &Trained, chosen: &Chosen) -> Result<StorageDrift> {
+fn storage_drift(spec: &TrainSpec, trained: &Trained, chosen: &OpenDevice) -> Result<StorageDrift> {
     let data = corpus(&spec.data, Split::Test).or_else(|_| corpus(&spec.data, Split::Train))?;
     let data = data.subset(0..DRIFT_IMAGES.min(data.len()))?;
     let dims = data.shape.dims();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::data::{ImageShape, read_text};
-use crate::device::Products;
+use crate::device::MatmulPrecision;
 use crate::error::{Error, Result, check_name, check_words};
 use crate::flow::glow::GlowConfig;
 use crate::flow::preprocess::Preprocessing;
@@ -125,7 +125,7 @@ pub struct TarFlowSpec {
     /// Share of images whose label is dropped.
     pub label_dropout: f64,
     /// Format of the matrix products.
-    pub products: Products,
+    pub products: MatmulPrecision,
 }
 
 impl Default for TarFlowSpec {
@@ -139,7 +139,7 @@ impl Default for TarFlowSpec {
             shared_map: false,
             pixels: Preprocessing::Gaussian { std: 0.05 },
             label_dropout: 0.1,
-            products: Products::F32,
+            products: MatmulPrecision::F32,
         }
     }
 }

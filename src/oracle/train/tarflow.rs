@@ -10,7 +10,7 @@ use super::learner::Learner;
 use super::spec::{TarFlowSpec, TrainSpec};
 use super::step::{Saved, StepLoss, Trainee, adam};
 use crate::data::Dataset;
-use crate::device::Products;
+use crate::device::MatmulPrecision;
 use crate::error::{Error, Result};
 use crate::flow::tarflow::cpu::CpuTarFlow;
 use crate::flow::tarflow::{Condition, TarFlow, TarFlowConfig};
@@ -84,7 +84,7 @@ impl TarFlowLearner {
         };
         let Saved { weights, average, optimizer } = saved.unwrap_or_else(fresh);
         let trainee = Trainee { module: build(weights, &device)?, average: build(average, &plain)?, optimizer };
-        let on_cpu = match plain == Device::flex() && tarflow.products == Products::F32 {
+        let on_cpu = match plain == Device::flex() && tarflow.products == MatmulPrecision::F32 {
             true => Some(CpuTarFlow::new(&config, trainee.module.to_weights()?).map_err(Error::Input)?),
             false => None,
         };

@@ -14,7 +14,7 @@ mod save;
 
 use serde::{Deserialize, Serialize};
 
-use crate::device::Products;
+use crate::device::MatmulPrecision;
 use crate::error::{Error, Result};
 use crate::events::{Events, silent};
 use crate::flow::SharedMap;
@@ -72,7 +72,7 @@ pub struct WalkSpec {
     /// Seed of samples.
     pub seed: Seed,
     /// Format of the matrix products that draw samples.
-    pub products: Products,
+    pub products: MatmulPrecision,
     /// The crossing is found where |p_a − p_b| ≤ tolerance·(p_a + p_b).
     pub tolerance: f64,
 }

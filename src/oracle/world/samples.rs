@@ -4,7 +4,7 @@ use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use crate::data::{ImageShape, WorldBatch};
-use crate::device::Products;
+use crate::device::MatmulPrecision;
 use crate::oracle::posterior::{Posterior, Prior};
 use crate::units::{ClassId, Seed, Smoothing, Tau};
 
@@ -42,14 +42,14 @@ pub struct SampleSpec {
     pub seed: Seed,
     /// Format of the matrix products that draw them. Narrow ones draw images a little beside those of the flow, whose
     /// densities and posteriors are computed in 32 bits all the same.
-    #[serde(default, skip_serializing_if = "Products::is_wide")]
-    pub products: Products,
+    #[serde(default, skip_serializing_if = "MatmulPrecision::is_wide")]
+    pub products: MatmulPrecision,
 }
 
 impl SampleSpec {
     /// Classes from the prior, drawn in 32 bits.
     pub fn new(n: usize, seed: Seed) -> Self {
-        Self { n, class: None, seed, products: Products::F32 }
+        Self { n, class: None, seed, products: MatmulPrecision::F32 }
     }
 }
 

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use crate::device::Chosen;
+use crate::device::OpenDevice;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::oracle::world::World;
@@ -34,7 +34,7 @@ pub struct Sink<'a> {
     pub control: &'a Control,
     told: Option<Instant>,
     /// Where the device is, if the best epoch of a run may be opened meanwhile.
-    pub stands_aside: Option<&'a Chosen>,
+    pub stands_aside: Option<&'a OpenDevice>,
     /// That oracle: it serves the window from then on.
     pub opened: Option<Opened>,
 }

@@ -7,7 +7,7 @@ use burn::optim::GradientsParams;
 use burn::tensor::{DType, Tensor, TensorData};
 
 use super::Part;
-use crate::device::{Products, to_host};
+use crate::device::{MatmulPrecision, to_host};
 use crate::error::{Error, Result};
 use crate::flow::base::{BaseLoss, GaussianBase};
 use crate::flow::parameters;
@@ -23,7 +23,7 @@ pub struct Loss<'a> {
     /// The architecture.
     pub config: &'a TarFlowConfig,
     /// Format of the matrix products.
-    pub products: Products,
+    pub products: MatmulPrecision,
     /// Weight of the classification loss of a shared map.
     pub lambda: f64,
     /// Images of the batch.
@@ -185,7 +185,7 @@ mod tests {
             }
             let flow =
                 TarFlow::from_weights(&config, weights.clone(), &Device::flex().autodiff(), Precision::F32).unwrap();
-            let loss = Loss { config: &config, products: Products::F32, lambda: 5.0, images: 4 };
+            let loss = Loss { config: &config, products: MatmulPrecision::F32, lambda: 5.0, images: 4 };
             let x: Vec<f32> = (0..64).map(|i| ((i * 37 % 64) as f32 - 32.0) / 24.0).collect();
             let part = || Part { x: x.clone(), conditions: vec![None; 4], labels: vec![2, 0, 1, 1] };
             let mut kernels = CpuTarFlow::new(&config, weights).unwrap();

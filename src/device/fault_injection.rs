@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::sync::Mutex;
 
-use super::DeviceChoice;
-use super::table::{self, Line};
+use super::choice::DeviceChoice;
+use super::registry::{self, DeviceEntry};
 
 /// Takes a device away, as a driver that resets does: whoever computes on it finds it lost. Whether there was such a device.
 pub fn lose(choice: DeviceChoice) -> bool {
-    table::each(choice, Line::destroy) > 0
+    registry::each(choice, DeviceEntry::destroy) > 0
 }
 
 /// Bytes in a buffer at most, by the number of the adapter.

@@ -6,11 +6,6 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use burn::tensor::Device;
-
-use super::picture::paints;
-use super::read::settled;
-
 /// In the first the window asks again for its size, in the second for the latency it had ([`take_refusal`]), and whoever draws a window
 /// larger goes on with it.
 const FRAMES: u32 = 6;
@@ -63,14 +58,8 @@ pub fn frame() -> bool {
     left.is_ok()
 }
 
-/// For whoever computes on `device`, between two pieces of work: if that is the window's, finishes what was begun and waits while
-/// frames are the window's alone.
-pub fn stand_aside(device: &Device) {
-    if !is_taken() || !paints(device) {
-        return;
-    }
-    // What fails here is told by whoever reads next.
-    _ = settled(device);
+/// Waits while frames are the window's alone, at most [`PATIENCE`] after its last frame.
+pub fn wait() {
     let mut last = last();
     while is_taken() {
         let since = last.map_or(PATIENCE, |last| last.elapsed());
@@ -94,7 +83,7 @@ mod tests {
         assert!(!is_taken() && !frame());
         take();
         let began = Instant::now();
-        stand_aside(&Device::flex());
+        crate::device::yield_to_window(&burn::tensor::Device::flex());
         assert!(began.elapsed() < PATIENCE / 2 && is_taken());
         FRAMES_LEFT.store(0, Ordering::Relaxed);
     }
