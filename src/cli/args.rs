@@ -17,6 +17,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use super::output::Output;
 use crate::device::MatmulPrecision;
 use crate::error::{Error, Result};
 use crate::flow::preprocess::Dequantisation;
@@ -99,9 +100,8 @@ pub enum Command {
     Doctor {
         #[command(flatten)]
         device: DeviceArg,
-        /// Print one JSON document.
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        output: Output,
     },
     /// Compute reference cases on a device and tell whether each is within its bound of what is right.
     Verify(VerifyArgs),
@@ -167,17 +167,15 @@ pub enum Command {
 pub enum OracleCommand {
     /// List the bundled oracles.
     List {
-        /// Print one JSON document.
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        output: Output,
     },
     /// Describe one oracle.
     Info {
         /// Bundled name, oracle folder, or checkpoint file.
         oracle: String,
-        /// Print one JSON document.
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        output: Output,
     },
     /// Train a conditional Glow or a TarFlow on a dataset; goes on where a stopped or killed run was.
     Train {
@@ -208,9 +206,8 @@ pub enum OracleCommand {
         seed: u64,
         #[command(flatten)]
         device: DeviceArg,
-        /// Print one JSON document.
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        output: Output,
     },
     /// Measure what pictures of 4 to 16 bits a value keep of the posteriors of a world's samples.
     Depth {
@@ -226,9 +223,8 @@ pub enum OracleCommand {
         seed: u64,
         #[command(flatten)]
         device: DeviceArg,
-        /// Print one JSON document.
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        output: Output,
     },
 }
 
@@ -240,9 +236,8 @@ pub struct FetchArgs {
     /// Folder that gets a folder of the dataset's name.
     #[arg(long, value_name = "DIR", default_value = "data")]
     pub out: PathBuf,
-    /// Print one JSON document.
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub output: Output,
 }
 
 /// Arguments of `sample`.
@@ -307,7 +302,6 @@ pub struct PosteriorArgs {
     pub dequantise: Dequantisation,
     #[command(flatten)]
     pub scale: ScaleArgs,
-    /// Print one JSON document.
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub output: Output,
 }

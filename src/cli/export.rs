@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use super::args::ExportArgs;
 use super::open::{Opened, with_oracle};
-use super::output::print_json;
+use super::output::Output;
 use super::task::run_task;
 use crate::bayes::{GaussianClasses, Spec, tau_of_error};
 use crate::data::size_to_tell;
@@ -18,11 +18,7 @@ use crate::units::{Seed, Smoothing, Tau};
 /// Makes a dataset, or goes on with one.
 pub fn run(args: &ExportArgs) -> Result<()> {
     let manifest = with_oracle(&args.oracle, &args.compute, |opened, chosen| carry_out(args, opened, chosen))?;
-    if args.json {
-        return print_json(&manifest);
-    }
-    tell(args, &manifest);
-    Ok(())
+    Output { json: args.json }.print(&manifest, |manifest| tell(args, manifest))
 }
 
 fn carry_out(args: &ExportArgs, opened: &Opened, chosen: &OpenDevice) -> Result<Manifest> {
@@ -58,7 +54,7 @@ fn settings(args: &ExportArgs, opened: &Opened) -> Result<Settings> {
     Ok(Settings { tau: Tau::new(found.tau.value)?, ..settings })
 }
 
-fn tell(args: &ExportArgs, manifest: &Manifest) {
+fn tell(args: &ExportArgs, manifest: &Manifest) -> Result<()> {
     let within = |e: &Estimate, scale: f64| {
         format!("{:.4} [{:.4}, {:.4}]", scale * e.value, scale * e.interval.low, scale * e.interval.high)
     };
@@ -95,4 +91,5 @@ fn tell(args: &ExportArgs, manifest: &Manifest) {
         println!("{sentence}");
     }
     println!("{} files, listed with their SHA-256 in dataset.json", manifest.files.len());
+    Ok(())
 }

@@ -16,7 +16,6 @@ mod evidence;
 mod export;
 mod fetch;
 mod hardness;
-mod look;
 mod open;
 mod oracle;
 mod output;
@@ -86,7 +85,7 @@ fn settle_instructions(reproducible: bool) -> Result<()> {
 fn carry_out(cli: Cli) -> Result<()> {
     match cli.command {
         None => explore(cli.explore),
-        Some(Command::Doctor { device, json }) => doctor::run(device.device, json),
+        Some(Command::Doctor { device, output }) => doctor::run(device.device, output),
         Some(Command::Verify(args)) => verify::run(&args),
         Some(Command::Bench { task: Some(BenchTask::BayesError { runs }), .. }) => bench::bayes_error(runs),
         Some(Command::Bench { task: Some(BenchTask::Sampling { oracle, images, device, runs }), .. }) => {

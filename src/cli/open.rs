@@ -9,7 +9,6 @@ use crate::error::{Error, Result};
 use crate::flow::Precision;
 use crate::flow::weights::Weights;
 use crate::oracle::folder::{self, OracleInfo};
-use crate::oracle::provenance::Machine;
 use crate::oracle::strategies;
 use crate::oracle::world::World;
 
@@ -39,8 +38,6 @@ pub struct Opened {
     pub world: World,
     /// What computes, in words.
     pub device: String,
-    /// What computes, as records name it.
-    pub machine: Machine,
 }
 
 /// Opens an oracle where and as exactly as asked.
@@ -99,6 +96,5 @@ fn open_read(
     if !reproducible() {
         strategies::recall(world.flow(), &info.weights_sha256, &device, world.batch().next_power_of_two());
     }
-    let machine = Machine::with(&chosen.report.used);
-    Ok(Opened { name: oracle.to_owned(), info, world, device, machine })
+    Ok(Opened { name: oracle.to_owned(), info, world, device })
 }

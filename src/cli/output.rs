@@ -3,9 +3,25 @@
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use clap::Args;
 use serde::Serialize;
 
 use crate::error::{Error, Result, shown};
+
+/// How a command prints its report.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct Output {
+    /// Print one JSON document.
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl Output {
+    /// Prints a report: as one JSON document, or by `text`.
+    pub fn print<R: Serialize>(self, report: &R, text: impl FnOnce(&R) -> Result<()>) -> Result<()> {
+        if self.json { print_json(report) } else { text(report) }
+    }
+}
 
 /// One JSON document on stdout.
 pub fn print_json(value: &impl Serialize) -> Result<()> {

@@ -4,7 +4,6 @@ use serde::Serialize;
 
 use super::args::{Compute, DeviceArg, PosteriorArgs, PrecisionArg};
 use super::open::{Opened, with_oracle};
-use super::output::print_json;
 use super::progress::Bar;
 use super::scale;
 use crate::data::Split;
@@ -120,11 +119,7 @@ fn carry_out(args: &PosteriorArgs, opened: &Opened) -> Result<()> {
         summary: summary(&images),
         images,
     };
-    if args.json {
-        print_json(&report)?
-    } else {
-        print(&report)?
-    }
+    args.output.print(&report, print)?;
     for manifest in args.input.iter().filter_map(|path| Manifest::beside(path, Split::Test)) {
         if let Some(otherwise) = manifest.drawn_otherwise(&opened.info.weights_sha256, &settings) {
             eprintln!("note: {otherwise}");

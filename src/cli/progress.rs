@@ -27,9 +27,14 @@ impl Bar {
 
     /// Shows how far things are, with a word about the present step.
     pub fn set(&self, progress: Progress, note: String) {
+        self.count(progress);
+        self.0.set_message(note);
+    }
+
+    /// Shows how far things are.
+    pub fn count(&self, progress: Progress) {
         self.0.set_length(progress.total as u64);
         self.0.set_position(progress.done as u64);
-        self.0.set_message(note);
     }
 
     /// Prints a line above the bar (and where there is no bar).
@@ -40,8 +45,7 @@ impl Bar {
 
 impl Events<Progress> for Bar {
     fn emit(&mut self, progress: Progress) -> ControlFlow<()> {
-        self.0.set_length(progress.total as u64);
-        self.0.set_position(progress.done as u64);
+        self.count(progress);
         ControlFlow::Continue(())
     }
 }

@@ -2,8 +2,7 @@
 
 use super::args::{Compute, DeviceArg, PrecisionArg, ValidateArgs, WorldArgs};
 use super::open::{Opened, with_oracle};
-use super::output::{print_json, print_text};
-use super::progress::Bar;
+use super::output::{Output, print_text};
 use super::task::run_task;
 use crate::device::OpenDevice;
 use crate::error::Result;
@@ -11,14 +10,14 @@ use crate::export::MeasureDepth;
 use crate::figure::Illustrated;
 use crate::units::Seed;
 use crate::validate::{
-    FeatureChoice, OnTheSpot, Pairs, ValidateOracle, ValidateSpec, Validation, compare_precision, tables,
+    ComparePrecision, FeatureChoice, OnTheSpot, Pairs, ValidateOracle, ValidateSpec, Validation, tables,
 };
 
 /// Validates an oracle.
 pub fn run(args: &ValidateArgs) -> Result<()> {
     let found = with_oracle(&args.oracle, &args.compute, |opened, chosen| carry_out(args, opened, chosen));
     let (validation, _) = found?.found;
-    if args.json { print_json(&validation) } else { print_text(&text(&validation, args)) }
+    args.output.print(&validation, |validation| print_text(&text(validation, args)))
 }
 
 fn carry_out(
@@ -80,26 +79,31 @@ pub fn precision(
     world: &WorldArgs,
     seed: u64,
     device: DeviceArg,
-    json: bool,
+    output: Output,
 ) -> Result<()> {
     let compute = Compute { device, precision: PrecisionArg::F32 };
-    let found = with_oracle(oracle, &compute, |opened, _| {
+    let report = with_oracle(oracle, &compute, |opened, chosen| {
         let settings = world.settings(opened.world.class_names().len())?;
-        let about = (oracle, &opened.info, &opened.device[..]);
-        let mut bar = Bar::new("comparing");
-        compare_precision(&opened.world, about, (images, &settings, Seed(seed)), &mut bar)
+        let task = ComparePrecision { images, settings, seed: Seed(seed) };
+        run_task(&task, Some(opened), chosen, "comparing")
     })?;
-    if json { print_json(&found) } else { print_text(&found.table().text()) }
+    output.print(&report.found, |found| print_text(&found.table().text()))
 }
 
 /// Measures what pictures keep of a world's posteriors.
-pub fn depth(oracle: &str, samples: usize, world: &WorldArgs, seed: u64, device: DeviceArg, json: bool) -> Result<()> {
+pub fn depth(
+    oracle: &str,
+    samples: usize,
+    world: &WorldArgs,
+    seed: u64,
+    device: DeviceArg,
+    output: Output,
+) -> Result<()> {
     let compute = Compute { device, precision: PrecisionArg::F32 };
     let report = with_oracle(oracle, &compute, |opened, chosen| {
         let settings = world.settings(opened.world.class_names().len())?;
         let task = MeasureDepth { samples, settings, seed: Seed(seed) };
         run_task(&task, Some(opened), chosen, "comparing pictures")
     })?;
-    let found = report.found;
-    if json { print_json(&found) } else { print_text(&found.table().text()) }
+    output.print(&report.found, |found| print_text(&found.table().text()))
 }

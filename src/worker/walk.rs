@@ -59,6 +59,8 @@ pub struct SaveWalk {
 pub enum Destination {
     /// Another sample, by its running number under the same seed.
     Sample(usize),
+    /// An image from outside, by its running number.
+    External(usize),
     /// A class.
     Class(ClassId),
 }
@@ -152,6 +154,9 @@ impl WalkToBoundary {
         };
         let to = match self.to {
             Destination::Sample(index) => Goal::Subject(walk::Subject::Sample(index)),
+            Destination::External(index) => {
+                Goal::Subject(walk::Subject::Image(cx.image_from_outside(index, world.shape().dims())?))
+            }
             Destination::Class(class) => Goal::Class(class),
         };
         let SampleSpec { class, seed, products, .. } = *samples;
