@@ -8,13 +8,12 @@ use std::sync::atomic::Ordering;
 
 use crossbeam_channel::{Receiver, Sender};
 
-use super::external_images::{ExternalImages, LoadedImages};
+use super::external_images::LoadedImages;
 use super::judged_images::JudgedImagesRequest;
 use super::protocol::{Event, JobId, Outcome};
 use super::shared::Shared;
-use crate::data::ImageShape;
 use crate::error::{Error, Result, panic_message};
-use crate::oracle::world::Settings;
+use crate::oracle::classify::ExternalImages;
 use crate::run::{BOUGHT, BoughtImages, RunFolder, WorstImages};
 
 /// Which images of a cell.
@@ -109,11 +108,11 @@ fn answer(shared: &Shared, events: &Sender<Event>, id: JobId, wanted: &Wanted) {
     match read {
         _ if cancelled() => end(id, Outcome::Cancelled),
         Err(error) => end(id, Outcome::Failed(error.to_string())),
-        Ok(handed) => {
-            if let Some(older) = shared.handed.swap(handed) {
+        Ok(loaded) => {
+            if let Some(older) = shared.loaded.swap(loaded) {
                 end(older.id, Outcome::Cancelled);
             }
-            shared.ring();
+            shared.notify();
         }
     }
 }
@@ -131,41 +130,30 @@ fn read(id: JobId, request: &CellImagesRequest) -> Result<LoadedImages> {
         };
         return Err(Error::input(why));
     }
-    let (shape, settings, images) = match which {
-        CellImages::Worst => worst(&folder, cell)?,
-        CellImages::Bought => bought(&folder, cell)?,
-    };
-    Ok(LoadedImages { id, world: world.clone(), shape, settings, images })
-}
-
-fn worst(folder: &RunFolder, cell: &str) -> Result<(ImageShape, Settings, ExternalImages)> {
-    let WorstImages { planned, worst, shape, x, settings, posteriors } = folder.worst_images(cell)?;
-    let (label, n) = (planned.label(), worst.images.len());
-    let images = ExternalImages {
-        name: format!("{label}: {n} worst of {} test images by KL", worst.tested),
-        ids: worst.images.iter().map(|one| format!("Test image {}", one.image)).collect(),
-        labels: Some(worst.images.iter().map(|one| one.label).collect()),
-        x,
-        known: Some((settings.clone(), posteriors)),
-        scores: None,
-        verdicts: worst.images,
-    };
-    Ok((shape, settings, images))
-}
-
-fn bought(folder: &RunFolder, cell: &str) -> Result<(ImageShape, Settings, ExternalImages)> {
-    let BoughtImages { planned, bought, shape, x, settings, posteriors } = folder.bought_images(cell, BOUGHT)?;
-    if bought.is_empty() {
-        return Err(Error::input(format!("{} bought nothing after its start", planned.label())));
+    let world = world.clone();
+    match which {
+        CellImages::Worst => {
+            let WorstImages { planned, worst, shape, x, settings, posteriors } = folder.worst_images(cell)?;
+            let (label, n) = (planned.label(), worst.images.len());
+            let name = format!("{label}: {n} worst of {} test images by KL", worst.tested);
+            let ids = worst.images.iter().map(|one| format!("Test image {}", one.image)).collect();
+            let labels = Some(worst.images.iter().map(|one| one.label).collect());
+            let mut images = ExternalImages::new(name, ids, labels, x);
+            images.known = Some((settings.clone(), posteriors));
+            Ok(LoadedImages { id, world, shape, settings, images, verdicts: worst.images })
+        }
+        CellImages::Bought => {
+            let BoughtImages { planned, bought, shape, x, settings, posteriors } =
+                folder.bought_images(cell, BOUGHT)?;
+            if bought.is_empty() {
+                return Err(Error::input(format!("{} bought nothing after its start", planned.label())));
+            }
+            let name = format!("{}: its first {} choices", planned.label(), bought.len());
+            let ids = bought.iter().map(|one| format!("Pool image {}, round {}", one.image, one.round)).collect();
+            let labels = Some(bought.iter().map(|one| one.label).collect());
+            let mut images = ExternalImages::new(name, ids, labels, x);
+            images.known = Some((settings.clone(), posteriors));
+            Ok(LoadedImages { id, world, shape, settings, images, verdicts: Vec::new() })
+        }
     }
-    let images = ExternalImages {
-        name: format!("{}: its first {} choices", planned.label(), bought.len()),
-        ids: bought.iter().map(|one| format!("Pool image {}, round {}", one.image, one.round)).collect(),
-        labels: Some(bought.iter().map(|one| one.label).collect()),
-        x,
-        known: Some((settings.clone(), posteriors)),
-        scores: None,
-        verdicts: Vec::new(),
-    };
-    Ok((shape, settings, images))
 }

@@ -12,7 +12,7 @@ use super::shared::Shared;
 pub struct Channels {
     pub shared: Arc<Shared>,
     pub queue: Receiver<(JobId, Job)>,
-    pub ringing: Receiver<()>,
+    pub notified: Receiver<()>,
     pub events: Sender<Event>,
 }
 
@@ -28,7 +28,7 @@ impl Channels {
         let shared = &self.shared;
         let looks = shared.inspect_request.is_full() || shared.evidence_request.is_full();
         let asked = shared.gallery_request.is_full() || looks;
-        asked || shared.aside.is_full() || shared.handed.is_full() || !self.queue.is_empty() || self.stopping()
+        asked || shared.checkpoint.is_full() || shared.loaded.is_full() || !self.queue.is_empty() || self.stopping()
     }
 
     /// Tells what was done about faults of the device on this thread.

@@ -209,7 +209,7 @@ pub type JobId = u64;
 
 /// What is told about the connection to another machine's device.
 #[derive(Debug, Clone, PartialEq)]
-pub enum FarNews {
+pub enum RemoteNews {
     /// How long small round trips take.
     Latency(Latency),
     /// It is gone, and will be tried again.
@@ -233,7 +233,7 @@ pub enum Event {
     /// The device that computes from now on, and why.
     Device(DeviceReport),
     /// About the connection to another machine's device.
-    Far(FarNews),
+    Remote(RemoteNews),
     /// Formats of matrix products in which the oracle about to be told can draw on the device in use; 32 bits first.
     Formats(Vec<MatmulPrecision>),
     /// Another oracle is open.

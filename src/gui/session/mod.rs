@@ -196,7 +196,7 @@ impl Session {
                 return Effect::AskAgain;
             }
             Event::Preparing(what) => self.preparing = what,
-            Event::Far(news) => {
+            Event::Remote(news) => {
                 if let Some(line) = self.far.take(news, now) {
                     self.log.add(Level::Warning, line);
                 }

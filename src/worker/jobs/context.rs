@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 use crate::device::OpenDevice;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
-use crate::oracle::world::World;
+use crate::oracle::classify::ExternalImages;
+use crate::oracle::world::{Settings, World};
 use crate::worker::channels::Channels;
-use crate::worker::desk::{Desk, Opened, open_so_far};
+use crate::worker::device_thread::{DeviceThread, Opened, open_checkpoint};
 use crate::worker::interactive::Interactive;
 use crate::worker::protocol::{Event, JobId};
 use crate::worker::shared::Control;
@@ -17,50 +18,77 @@ use crate::worker::shared::Control;
 /// Progress is told at most this often.
 pub const TELL_EVERY: Duration = Duration::from_millis(50);
 
-pub fn opened_of(desk: &Desk) -> Result<&Opened> {
-    desk.opened.as_ref().ok_or_else(|| Error::input("no oracle is open; open one first"))
+/// What a job is given.
+pub struct JobContext<'a> {
+    pub channels: &'a Channels,
+    pub thread: &'a mut DeviceThread,
+    pub id: JobId,
+    pub control: &'a Control,
 }
 
-pub fn world_of(desk: &Desk) -> Result<&World> {
-    opened_of(desk).map(|opened| &opened.world)
+impl JobContext<'_> {
+    /// Whether the user stops the job or ends the program.
+    pub fn is_stopped(&self) -> bool {
+        self.control.cancelled.load(Ordering::Relaxed) || self.channels.stopping()
+    }
+
+    /// The open oracle.
+    ///
+    /// # Errors
+    /// When none is open.
+    pub fn opened(&self) -> Result<&Opened> {
+        self.thread.opened.as_ref().ok_or_else(|| Error::input("no oracle is open; open one first"))
+    }
+
+    /// Where the job's progress goes.
+    pub fn sink(&self) -> Sink<'_> {
+        Sink {
+            channels: self.channels,
+            interactive: &self.thread.interactive,
+            world: self.thread.opened.as_ref().map(|opened| &opened.world),
+            id: self.id,
+            control: self.control,
+            told: None,
+            checkpoints_on: None,
+            opened: None,
+        }
+    }
+
+    /// Shows images from outside. Returns a sentence about them.
+    ///
+    /// # Errors
+    /// As [`Interactive::tell`].
+    pub fn show(&self, images: ExternalImages, settings: &Settings) -> Result<String> {
+        self.thread.interactive.tell(self.channels, &self.opened()?.world, (images, Vec::new()), settings, false)
+    }
 }
 
 /// A job's line to the window: progress out; cancel, pause and interactive requests in.
 pub struct Sink<'a> {
     pub channels: &'a Channels,
     pub interactive: &'a Interactive,
-    pub world: Option<&'a World>,
+    world: Option<&'a World>,
     pub id: JobId,
-    pub control: &'a Control,
+    control: &'a Control,
     told: Option<Instant>,
-    /// Where the device is, if the best epoch of a run may be opened meanwhile.
-    pub stands_aside: Option<&'a OpenDevice>,
+    /// The device, if the best epoch of a run may be opened meanwhile.
+    pub checkpoints_on: Option<&'a OpenDevice>,
     /// That oracle: it serves the window from then on.
     pub opened: Option<Opened>,
 }
 
-impl<'a> Sink<'a> {
-    pub fn new(
-        channels: &'a Channels,
-        interactive: &'a Interactive,
-        world: Option<&'a World>,
-        id: JobId,
-        control: &'a Control,
-    ) -> Self {
-        Self { channels, interactive, world, id, control, told: None, stands_aside: None, opened: None }
-    }
-
+impl Sink<'_> {
     /// Serves the window, holds while paused, and says whether to go on.
     pub fn check(&mut self) -> ControlFlow<()> {
         loop {
             let cancelled = || self.control.cancelled.load(Ordering::Relaxed);
-            if let Some(chosen) = self.stands_aside
-                && let Some(opened) = open_so_far(self.channels, chosen, self.interactive)
+            if let Some(chosen) = self.checkpoints_on
+                && let Some(opened) = open_checkpoint(self.channels, chosen, self.interactive)
             {
                 self.opened = Some(opened);
             }
             let world = self.opened.as_ref().map(|opened| &opened.world).or(self.world);
-            let urgent = || cancelled() || (self.stands_aside.is_some() && self.channels.shared.aside.is_full());
+            let urgent = || cancelled() || (self.checkpoints_on.is_some() && self.channels.shared.checkpoint.is_full());
             let more = self.interactive.serve(self.channels, world, &urgent);
             self.channels.tell_notes();
             if self.channels.stopping() || cancelled() || self.interactive.lost() {
@@ -71,7 +99,7 @@ impl<'a> Sink<'a> {
             }
             if !more {
                 // Woken by any request, cancel or resume.
-                let _ = self.channels.ringing.recv_timeout(Duration::from_millis(200));
+                let _ = self.channels.notified.recv_timeout(Duration::from_millis(200));
             }
         }
     }

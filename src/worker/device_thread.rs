@@ -6,9 +6,9 @@ mod reconnect;
 use std::sync::Arc;
 
 use super::channels::Channels;
-use super::far::Held;
 use super::interactive::{FIRST_PIECE, Interactive};
 use super::protocol::{Event, Outcome};
+use super::remote_device::DeferredJobs;
 use crate::device::{DeviceChoice, DeviceFailures, OpenDevice, Replacement, choose, explain, guarded};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
@@ -33,7 +33,7 @@ pub struct Opened {
 }
 
 /// What the worker owns.
-pub struct Desk {
+pub struct DeviceThread {
     pub chosen: OpenDevice,
     pub opened: Option<Opened>,
     pub interactive: Interactive,
@@ -41,7 +41,7 @@ pub struct Desk {
     losses: DeviceFailures,
 }
 
-impl Desk {
+impl DeviceThread {
     /// A device on which nothing is open yet.
     pub fn new(chosen: OpenDevice) -> Self {
         Self { chosen, opened: None, interactive: Interactive::default(), losses: DeviceFailures::default() }
@@ -56,10 +56,10 @@ impl Desk {
 
     /// Puts the open oracle on another device.
     pub fn move_to(&mut self, channels: &Channels, device: DeviceChoice) -> Result<()> {
-        self.sit_at(channels, choose(device)?)
+        self.switch_device(channels, choose(device)?)
     }
 
-    fn sit_at(&mut self, channels: &Channels, chosen: OpenDevice) -> Result<()> {
+    fn switch_device(&mut self, channels: &Channels, chosen: OpenDevice) -> Result<()> {
         self.chosen = chosen;
         channels.send(Event::Device(self.chosen.report.clone()));
         match self.opened.as_ref().map(|opened| opened.name.clone()) {
@@ -69,14 +69,14 @@ impl Desk {
     }
 
     /// Goes on at the device after a lost one: the open oracle moves there, and what the window waits for is begun again.
-    pub fn move_on(&mut self, channels: &Channels, moved: Replacement) -> Result<()> {
+    pub fn resume_on(&mut self, channels: &Channels, moved: Replacement) -> Result<()> {
         channels.tell_notes();
         self.interactive.put_back(&channels.shared);
-        self.sit_at(channels, moved.chosen)
+        self.switch_device(channels, moved.chosen)
     }
 
     /// Does a piece of what the window asks for, or what nobody waits for; whether more is to be done.
-    fn serve(&mut self, channels: &Channels, held: &Held) -> Result<bool> {
+    fn serve(&mut self, channels: &Channels, deferred: &DeferredJobs) -> Result<bool> {
         // What is asked for of a device that is cut off waits for the next one.
         if self.is_cut_off() {
             return Ok(false);
@@ -84,7 +84,8 @@ impl Desk {
         let device = self.chosen.device.clone();
         let served = guarded(&device, || {
             self.prepare(channels)?;
-            let job_waits = || !channels.queue.is_empty() || !held.is_empty() || channels.shared.aside.is_full();
+            let job_waits =
+                || !channels.queue.is_empty() || !deferred.is_empty() || channels.shared.checkpoint.is_full();
             let world = self.opened.as_ref().map(|opened| &opened.world);
             let busy = self.interactive.serve(channels, world, &job_waits);
             if let Some(loss) = self.interactive.take_loss() {
@@ -101,8 +102,8 @@ impl Desk {
     }
 
     /// [`Self::serve`], on another device where this one was lost.
-    pub fn serve_on(&mut self, channels: &Channels, held: &Held) -> bool {
-        match self.serve(channels, held) {
+    pub fn serve_on(&mut self, channels: &Channels, deferred: &DeferredJobs) -> bool {
+        match self.serve(channels, deferred) {
             Ok(busy) => {
                 // A piece that succeeds is no proof: what loses the device may be the next, or what is done at rest.
                 if !busy {
@@ -117,7 +118,7 @@ impl Desk {
                 };
                 let settled = next.and_then(|moved| {
                     channels.send(Event::Note(moved.sentence.clone()));
-                    match self.move_on(channels, moved) {
+                    match self.resume_on(channels, moved) {
                         // Lost, too: the next one takes over, as long as there is one.
                         Err(again @ Error::DeviceLost { .. }) => {
                             self.interactive.lose(again);
@@ -139,8 +140,8 @@ impl Desk {
     }
 
     /// Opens the best epoch of a run, if that was asked for.
-    pub fn step_aside(&mut self, channels: &Channels) {
-        if let Some(opened) = open_so_far(channels, &self.chosen, &self.interactive) {
+    pub fn open_checkpoint_if_asked(&mut self, channels: &Channels) {
+        if let Some(opened) = open_checkpoint(channels, &self.chosen, &self.interactive) {
             self.opened = Some(opened);
         }
     }
@@ -165,8 +166,8 @@ fn settle_world(
 }
 
 /// Opens the best epoch of a run, if that was asked for; tells how it went.
-pub fn open_so_far(channels: &Channels, chosen: &OpenDevice, interactive: &Interactive) -> Option<Opened> {
-    let (id, run) = channels.shared.aside.take()?;
+pub fn open_checkpoint(channels: &Channels, chosen: &OpenDevice, interactive: &Interactive) -> Option<Opened> {
+    let (id, run) = channels.shared.checkpoint.take()?;
     channels.send(Event::JobStarted { id });
     let open = || -> Result<Opened> {
         let name = oracle_so_far(&run)?.display().to_string();
@@ -181,7 +182,7 @@ pub fn open_so_far(channels: &Channels, chosen: &OpenDevice, interactive: &Inter
         // It is opened on the next device.
         Err(loss @ Error::DeviceLost { .. }) => {
             interactive.lose(loss);
-            channels.shared.aside.offer((id, run));
+            channels.shared.checkpoint.offer((id, run));
             return None;
         }
         Err(error) => (None, Outcome::Failed(error.to_string())),

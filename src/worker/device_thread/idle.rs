@@ -3,10 +3,10 @@
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use super::super::far::is_lost;
 use super::super::interactive::FIRST_PIECE;
 use super::super::protocol::Event;
-use super::Desk;
+use super::super::remote_device::is_lost;
+use super::DeviceThread;
 use crate::device::{DeviceChoice, explain};
 use crate::error::{Error, Result};
 use crate::events::Progress;
@@ -21,7 +21,7 @@ const MEASURED: usize = 2;
 const MEASURABLE_FLOP: f64 = 5e10;
 
 /// Of all that can go wrong here only the loss of the device is an error: it ends more than this.
-impl Desk {
+impl DeviceThread {
     /// Measures the precision of the open oracle, once, when nobody waits for anything else.
     pub(super) fn tell_precision(&mut self, channels: &Channels) -> Result<()> {
         let Some(opened) = self.opened.as_mut().filter(|opened| !opened.measured) else { return Ok(()) };
