@@ -1,13 +1,14 @@
-//! A long job as one type: what is asked for, what it tells on its way, what comes of it, and how it is carried out. Whoever carries
-//! tasks out (the window's worker, a command) does so for all of them alike: queue, cancel, pause, progress, outcome and ledger are
-//! written once, in the [`TaskHost`]. A new task is one file: a spec that is a [`Task`].
+//! A long job as one type: its spec, its events, its report, and how it runs. The window's worker and
+//! the commands run all tasks alike: queue, cancel, pause, progress, outcome and ledger are implemented
+//! once, in the [`TaskHost`]. A new task is one file: a spec that is a [`Task`].
 //!
-//! The worker and the window hold tasks of any type ([`AnyTask`]); what a task tells travels as [`News`].
+//! The worker and the window hold tasks of any type ([`AnyTask`]); their events and reports travel as
+//! [`News`].
 
 use std::any::Any;
 use std::fmt::Debug;
 use std::marker::PhantomData;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Deref};
 use std::sync::Arc;
 
 use crate::device::OpenDevice;
@@ -228,7 +229,7 @@ impl News {
 
 /// A task of any type; clones share it.
 #[derive(Debug, Clone)]
-pub struct AnyTask(Arc<dyn Erased>);
+pub struct AnyTask(Arc<dyn DynTask>);
 
 impl<T: Task> From<T> for AnyTask {
     fn from(task: T) -> Self {
@@ -236,75 +237,63 @@ impl<T: Task> From<T> for AnyTask {
     }
 }
 
+impl Deref for AnyTask {
+    type Target = dyn DynTask;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.0
+    }
+}
+
 impl PartialEq for AnyTask {
     fn eq(&self, other: &Self) -> bool {
-        self.0.equals(other.0.as_any())
+        self.equals(other.as_any())
     }
 }
 
 impl AnyTask {
     /// The task, where it is of type `T`.
     pub fn get<T: Task>(&self) -> Option<&T> {
-        self.0.as_any().downcast_ref()
+        self.as_any().downcast_ref()
     }
 
     /// Whether both are of one type.
     pub fn is_like(&self, other: &Self) -> bool {
-        self.0.as_any().type_id() == other.0.as_any().type_id()
+        self.as_any().type_id() == other.as_any().type_id()
     }
+}
+
+/// [`Task`] without its types.
+pub trait DynTask: Debug + Send + Sync {
+    /// The task.
+    fn as_any(&self) -> &dyn Any;
+
+    /// Whether `other` is the same task.
+    fn equals(&self, other: &dyn Any) -> bool;
 
     /// [`Task::title`].
-    pub fn title(&self) -> String {
-        self.0.title()
-    }
+    fn title(&self) -> String;
 
     /// [`Task::is_of_open_oracle`].
-    pub fn is_of_open_oracle(&self) -> bool {
-        self.0.is_of_open_oracle()
-    }
+    fn is_of_open_oracle(&self) -> bool;
 
     /// [`Task::lets_oracles_open`].
-    pub fn lets_oracles_open(&self) -> bool {
-        self.0.lets_oracles_open()
-    }
+    fn lets_oracles_open(&self) -> bool;
 
     /// A [`Task::Live`] to which no event was added yet.
-    pub fn live(&self) -> Box<dyn Any + Send> {
-        self.0.live()
-    }
+    fn live(&self) -> Box<dyn Any + Send>;
 
-    /// [`Task::fold`]; what is not the task's own is left alone.
-    pub fn fold(&self, live: &mut (dyn Any + Send), event: &(dyn Any + Send + Sync)) {
-        self.0.fold(live, event);
-    }
+    /// [`Task::fold`]; an event of another type changes nothing.
+    fn fold(&self, live: &mut (dyn Any + Send), event: &(dyn Any + Send + Sync));
 
     /// [`Task::run`]; the report is that of [`News::Report`].
     ///
     /// # Errors
     /// As [`Task::run`].
-    pub fn run(
-        &self,
-        oracle: Option<OpenOracle<'_>>,
-        chosen: &OpenDevice,
-        host: &mut dyn TaskHost,
-    ) -> Result<Done<News>> {
-        self.0.run(oracle, chosen, host)
-    }
-}
-
-/// [`Task`] without its types.
-trait Erased: Debug + Send + Sync {
-    fn as_any(&self) -> &dyn Any;
-    fn equals(&self, other: &dyn Any) -> bool;
-    fn title(&self) -> String;
-    fn is_of_open_oracle(&self) -> bool;
-    fn lets_oracles_open(&self) -> bool;
-    fn live(&self) -> Box<dyn Any + Send>;
-    fn fold(&self, live: &mut (dyn Any + Send), event: &(dyn Any + Send + Sync));
     fn run(&self, oracle: Option<OpenOracle<'_>>, chosen: &OpenDevice, host: &mut dyn TaskHost) -> Result<Done<News>>;
 }
 
-impl<T: Task> Erased for T {
+impl<T: Task> DynTask for T {
     fn as_any(&self) -> &dyn Any {
         self
     }

@@ -11,6 +11,9 @@ use crate::error::{Error, Result};
 /// The port `bayescope serve` listens on unless told otherwise, and the one meant where none is given.
 pub const PORT: u16 = 3000;
 
+/// Environment variable that holds the token a lender asks for, where the window was not told one.
+pub const TOKEN: &str = "BAYESCOPE_TOKEN";
+
 /// A device that another machine lends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Address {

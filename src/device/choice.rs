@@ -92,6 +92,16 @@ pub struct Candidate {
 }
 
 impl Candidate {
+    /// Another machine's device, as far as the protocol tells: it has no place for a name.
+    pub fn lent(address: Address) -> Self {
+        Self {
+            choice: DeviceChoice::Remote(address),
+            name: format!("device {} of {}", address.device(), address.host()),
+            driver: "another machine, over WebSocket".into(),
+            software: false,
+        }
+    }
+
     /// Name and driver in one line, as it stands beside figures.
     pub fn label(&self) -> String {
         format!("{} ({})", self.name, self.driver)

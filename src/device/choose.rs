@@ -73,7 +73,7 @@ fn lent(address: Address) -> Result<OpenDevice> {
     let device = remote::connect(address)?;
     let tried = full_precision_matmul::learn(&device).and_then(|()| probe::probe(&device));
     tried.map_err(|error| Error::Device(format!("{asked} cannot be used: {error}")))?;
-    Ok(chosen(asked, remote::candidate(address), device, &[]))
+    Ok(chosen(asked, Candidate::lent(address), device, &[]))
 }
 
 fn missing(asked: DeviceChoice) -> String {

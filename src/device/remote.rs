@@ -17,12 +17,11 @@ use burn::remote::{ConnectError, RemoteHost};
 use burn::tensor::{Device, Tensor};
 
 use super::address::Address;
-use super::choice::{Candidate, DeviceChoice};
+pub use super::address::TOKEN;
+pub use super::latency::Answer;
 use super::wait::within;
 use crate::error::{Error, Result, caught};
 
-/// Holds the token a lender asks for, where the window was not told one.
-pub const TOKEN: &str = "BAYESCOPE_TOKEN";
 /// Longest wait for a machine to take a connection at all.
 const KNOCK: Duration = Duration::from_secs(3);
 /// Longest wait for a machine that has taken the connection to open a session.
@@ -64,16 +63,6 @@ pub fn use_token(address: Address, token: &str) {
 fn token(address: Address) -> String {
     let told = known().tokens.get(&address.host()).cloned();
     told.unwrap_or_else(|| std::env::var(TOKEN).unwrap_or_default().trim().to_owned())
-}
-
-/// The device in words, as far as the protocol tells: it has no place for a name.
-pub fn candidate(address: Address) -> Candidate {
-    Candidate {
-        choice: DeviceChoice::Remote(address),
-        name: format!("device {} of {}", address.device(), address.host()),
-        driver: "another machine, over WebSocket".into(),
-        software: false,
-    }
 }
 
 /// Opens the session of a lent device, or takes the one there is if it still answers. Takes at most some 20 seconds, 3 where nobody
@@ -178,17 +167,6 @@ pub struct Ping {
     address: Address,
     sent: Instant,
     coming: Pin<Box<dyn Future<Output = bool> + Send>>,
-}
-
-/// What became of one.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Answer {
-    /// It came back after so long.
-    Came(Duration),
-    /// It is still on its way.
-    Open,
-    /// It will not come back: the connection has ended.
-    Gone(String),
 }
 
 impl Ping {

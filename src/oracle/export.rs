@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
 use crate::oracle::rounding::Rounding;
 use crate::oracle::world::{Sample, SampleSpec, Settings, World, to_world_batch};
+use crate::units::ClassId;
 
 /// Pixels along a side of a contact sheet, at most, as [`contact_sheet`] has it.
 const MOST_SIDE: usize = 1 << 16;
@@ -129,24 +130,69 @@ fn write_samples(
                 sink(&to_world_batch(world.shape(), world.class_names().len(), samples))
             })
         }),
-        Some("png") => {
-            let columns = columns(world.shape(), total)?;
-            let mut pixels = Vec::new();
-            in_batches(world, spec, indices, settings, written, &mut |samples| {
-                samples.iter().for_each(|sample| pixels.extend(world.flow().pixels().picture(&sample.x)));
-                Ok(())
-            })?;
-            let (shape, sheet) = contact_sheet(world.shape(), &pixels, columns, scale(world.shape()))?;
-            write_png(path, shape, &sheet)
-        }
         Some(other) if FILES.contains(&other) => Err(Error::input(format!(
             "{}: samples are saved as .npz, as one .png, or as pictures in a folder",
             path.display()
         ))),
         _ => {
-            nothing_else_in(path, None)?;
-            in_batches(world, spec, indices, settings, written, &mut |samples| save_pictures(world, samples, path))
+            let mut pictures = Pictures::open(world, path, total)?;
+            in_batches(world, spec, indices, settings, written, &mut |samples| {
+                samples.iter().try_for_each(|sample| {
+                    pictures.add(sample.label, sample.index, world.flow().pixels().picture(&sample.x))
+                })
+            })?;
+            pictures.finish()
         }
+    }
+}
+
+/// Pictures of a world on their way to a contact sheet (`.png`) or to a folder by class.
+pub(super) struct Pictures<'a> {
+    world: &'a World,
+    path: &'a Path,
+    /// Columns and pixels of the contact sheet.
+    sheet: Option<(usize, Vec<u8>)>,
+}
+
+impl<'a> Pictures<'a> {
+    /// A place for `n` pictures.
+    ///
+    /// # Errors
+    /// When a contact sheet would be too large, or the folder holds something else.
+    pub fn open(world: &'a World, path: &'a Path, n: usize) -> Result<Self> {
+        let sheet = match path.extension().is_some_and(|e| e.eq_ignore_ascii_case("png")) {
+            true => Some((columns(world.shape(), n)?, Vec::new())),
+            false => {
+                nothing_else_in(path, None)?;
+                None
+            }
+        };
+        Ok(Self { world, path, sheet })
+    }
+
+    /// Takes the 8-bit picture of sample `index` of a class.
+    ///
+    /// # Errors
+    /// Names the file that cannot be written.
+    pub fn add(&mut self, class: ClassId, index: usize, picture: Vec<u8>) -> Result<()> {
+        if let Some((_, pixels)) = &mut self.sheet {
+            pixels.extend(picture);
+            return Ok(());
+        }
+        let folder = self.path.join(file_name(&self.world.class_names()[class]));
+        std::fs::create_dir_all(&folder).map_err(|e| Error::io(&folder, e))?;
+        write_png(&folder.join(format!("{index:06}.png")), self.world.shape(), &picture)
+    }
+
+    /// Writes the contact sheet, if it is one.
+    ///
+    /// # Errors
+    /// Names the file that cannot be written.
+    pub fn finish(self) -> Result<()> {
+        let Some((columns, pixels)) = self.sheet else { return Ok(()) };
+        let shape = self.world.shape();
+        let (shape, sheet) = contact_sheet(shape, &pixels, columns, scale(shape))?;
+        write_png(self.path, shape, &sheet)
     }
 }
 
@@ -172,7 +218,7 @@ pub(super) fn passes<'a>(
 ///
 /// # Errors
 /// When the sheet would be too large, before a picture of it is drawn.
-pub(super) fn columns(shape: ImageShape, n: usize) -> Result<usize> {
+fn columns(shape: ImageShape, n: usize) -> Result<usize> {
     let columns = (n as f64).sqrt().ceil() as usize;
     let side = columns.saturating_mul(shape.width.max(shape.height).saturating_mul(scale(shape)));
     if side > MOST_SIDE {
@@ -186,19 +232,6 @@ pub(super) fn columns(shape: ImageShape, n: usize) -> Result<usize> {
 /// Small images are enlarged to about 64 pixels.
 pub(super) fn scale(shape: ImageShape) -> usize {
     (64 / shape.width.max(1)).max(1)
-}
-
-fn save_pictures(world: &World, samples: &[Sample], folder: &Path) -> Result<()> {
-    for sample in samples {
-        let class = folder.join(file_name(&world.class_names()[sample.label]));
-        std::fs::create_dir_all(&class).map_err(|e| Error::io(&class, e))?;
-        write_png(
-            &class.join(format!("{:06}.png", sample.index)),
-            world.shape(),
-            &world.flow().pixels().picture(&sample.x),
-        )?;
-    }
-    Ok(())
 }
 
 /// A class name as the name of a folder.

@@ -69,7 +69,7 @@ fn random(
 ) -> Result<Both> {
     let exact = architecture.build(weights.clone(), pixels, &Device::flex(), Precision::F64)?;
     let here = subject.flow(architecture, weights, pixels)?;
-    beside(here.as_ref(), exact.as_ref(), checks, bounds)?;
+    compare(here.as_ref(), exact.as_ref(), checks, bounds)?;
     Ok(Both { here, exact })
 }
 
@@ -85,7 +85,7 @@ pub fn wide(x: &[f32]) -> Vec<f64> {
 }
 
 /// z, log p(x|y), posterior, the inverse and an evidence map of a flow beside the same flow in 64 bits.
-pub fn beside(here: &dyn Flow, exact: &dyn Flow, checks: &mut Checks, bounds: Bounds) -> Result<()> {
+pub fn compare(here: &dyn Flow, exact: &dyn Flow, checks: &mut Checks, bounds: Bounds) -> Result<()> {
     let (noise, classes) = drawn(exact);
     let x = exact.decode(&noise, &classes, Tau::ONE, &mut silent())?.x;
     checks.within("z", &here.noise(&x, &classes, Tau::ONE)?, &exact.noise(&x, &classes, Tau::ONE)?, bounds.z);

@@ -17,17 +17,8 @@ const IMAGES: usize = 16;
 const BOUNDS: [f64; 2] = [1e-5, 5e-3];
 const RATE: f64 = 1e-3;
 
-/// Convolutions and batch normalisation.
-pub fn resnet(subject: &Subject, checks: &mut Checks) -> Result<()> {
-    steps(subject, checks, Architecture::ResNet18)
-}
-
-/// Attention and layer normalisation.
-pub fn vit(subject: &Subject, checks: &mut Checks) -> Result<()> {
-    steps(subject, checks, Architecture::VitSmall)
-}
-
-fn steps(subject: &Subject, checks: &mut Checks, architecture: Architecture) -> Result<()> {
+/// Two steps of a network.
+pub fn steps(subject: &Subject, checks: &mut Checks, architecture: Architecture) -> Result<()> {
     let images: Vec<f32> = (0..IMAGES * SHAPE.dims()).map(|i| ((i * 7919) % 1009) as f32 / 504.5 - 1.0).collect();
     let told = |i: usize| i % CLASSES == (i / CLASSES) % CLASSES;
     let targets: Vec<f32> = (0..IMAGES * CLASSES).map(|i| f32::from(u8::from(told(i)))).collect();

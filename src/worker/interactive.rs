@@ -36,7 +36,9 @@ const STOPPABLE_PIECE: Duration = Duration::from_millis(1500);
 /// Images in the first piece, before its speed is known.
 pub const FIRST_PIECE: usize = 8;
 
-/// Requests under way and images from outside. Served through shared references, from within a job's events too.
+/// Requests under way and images from outside. Served through shared references, from within a job's
+/// events too. [`Interactive::enter`] comes before any request is served.
+#[derive(Default)]
 pub struct Interactive {
     gallery: RefCell<Option<Gallery>>,
     inspecting: RefCell<Option<Inspecting>>,
@@ -59,27 +61,6 @@ pub struct Interactive {
     served: Cell<bool>,
     /// That the device is gone: nothing more is computed on it, and what was asked for waits for the next.
     loss: RefCell<Option<Error>>,
-}
-
-impl Default for Interactive {
-    fn default() -> Self {
-        Self {
-            gallery: RefCell::new(None),
-            inspecting: RefCell::new(None),
-            explaining: RefCell::new(None),
-            external: RefCell::new(None),
-            verdicts: RefCell::default(),
-            cache: RefCell::default(),
-            world: RefCell::default(),
-            device: Cell::default(),
-            piece: Cell::new(FIRST_PIECE),
-            largest: Cell::new(LARGEST_PIECE),
-            cost: Cell::new(Duration::ZERO),
-            floor: Cell::new(Duration::MAX),
-            served: Cell::new(false),
-            loss: RefCell::default(),
-        }
-    }
 }
 
 /// Where a piece of work is done.

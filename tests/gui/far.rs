@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use bayescope::device::remote::candidate;
-use bayescope::device::{DeviceChoice, DeviceReport, Latency};
+use bayescope::device::{Candidate, DeviceChoice, DeviceReport, Latency};
 use bayescope::gui::{App, Prefs};
 use bayescope::worker::protocol::{Event, Job, JobId, Outcome, RemoteNews};
 use eframe::egui::{Key, Role};
@@ -37,7 +36,7 @@ fn computes(fake: &Fake, asked: &str, used: DeviceReport) {
 
 fn there(text: &str) -> DeviceReport {
     let DeviceChoice::Remote(address) = choice(text) else { panic!("no address") };
-    DeviceReport { asked: choice(text), used: candidate(address), reason: "asked for".into() }
+    DeviceReport { asked: choice(text), used: Candidate::lent(address), reason: "asked for".into() }
 }
 
 fn here(reason: &str) -> DeviceReport {

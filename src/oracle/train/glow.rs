@@ -110,14 +110,8 @@ impl Learner for GlowLearner {
             Ok((sums.measured, sums.grads, norm))
         })?;
         let [nll, cross_entropy] = [measured[0], measured[1]];
-        let mut report = StepLoss {
-            nll: pixels.nll_of_pixels(Nats(mean_log_det - nll), dims).0,
-            cross_entropy: Some(cross_entropy),
-            grad_norm: f64::NAN,
-        };
-        if report.nll.is_finite() && cross_entropy.is_finite() {
-            report.grad_norm = grad_norm;
-        }
+        let nll = pixels.nll_of_pixels(Nats(mean_log_det - nll), dims).0;
+        let report = StepLoss::new(nll, Some(cross_entropy), grad_norm);
         if report.grad_norm.is_finite() {
             self.trainee.step(grads, rate, decay);
         }

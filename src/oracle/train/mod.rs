@@ -323,18 +323,8 @@ impl<'a> Run<'a> {
         let held_out = evaluate(flow.as_ref(), &self.held_out, seed, &mut silent())?;
         let best = self.state.best.is_none_or(|best| held_out.nll_nats < best.nll);
         if best {
-            let trained = Trained {
-                architecture: self.architecture,
-                pixels: self.pixels,
-                weights: self.learner.average()?,
-                epoch,
-                held_out: held_out.clone(),
-                test: None,
-                images: self.train.len(),
-                pixels_sha256: self.pixels_sha256.clone(),
-                class_names: self.train.class_names.clone(),
-                seconds: self.state.seconds + sitting.elapsed().as_secs_f64(),
-            };
+            let seconds = self.state.seconds + sitting.elapsed().as_secs_f64();
+            let trained = self.trained(self.learner.average()?, epoch, (held_out.clone(), None), seconds);
             so_far::keep(self.folder, self.spec, &trained, &format!("{:?}", self.device))?;
             self.state.best = Some(Best { epoch, nll: held_out.nll_nats });
         }
@@ -369,17 +359,28 @@ impl<'a> Run<'a> {
         let held_out = evaluate(flow.as_ref(), &self.held_out, seed.split("held-out"), &mut silent())?;
         let tested = |test: &Dataset| evaluate(flow.as_ref(), test, seed.split("test"), &mut silent());
         let test = self.test.as_ref().map(tested).transpose()?;
-        Ok(Trained {
+        Ok(self.trained(weights, best.epoch, (held_out, test), self.state.seconds))
+    }
+
+    /// The run with the weights of one epoch and their figures on held-out and test images.
+    fn trained(
+        &self,
+        weights: Weights,
+        epoch: usize,
+        (held_out, test): (Evaluation, Option<Evaluation>),
+        seconds: f64,
+    ) -> Trained {
+        Trained {
             architecture: self.architecture,
             pixels: self.pixels,
             weights,
-            epoch: best.epoch,
+            epoch,
             held_out,
             test,
             images: self.train.len(),
-            pixels_sha256: self.pixels_sha256,
-            class_names: self.train.class_names,
-            seconds: self.state.seconds,
-        })
+            pixels_sha256: self.pixels_sha256.clone(),
+            class_names: self.train.class_names.clone(),
+            seconds,
+        }
     }
 }

@@ -20,6 +20,14 @@ pub struct StepLoss {
     pub grad_norm: f64,
 }
 
+impl StepLoss {
+    /// The norm counts only where the losses are finite.
+    pub fn new(nll: f64, cross_entropy: Option<f64>, grad_norm: f64) -> Self {
+        let finite = nll.is_finite() && cross_entropy.is_none_or(f64::is_finite);
+        Self { nll, cross_entropy, grad_norm: if finite { grad_norm } else { f64::NAN } }
+    }
+}
+
 /// AdamW; without weight decay it is Adam.
 pub fn adam(optim: &OptimSpec) -> ModuleOptimizer {
     AdamW { beta_2: optim.beta2, weight_decay: optim.weight_decay, ..AdamW::default() }.init()

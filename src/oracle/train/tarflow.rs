@@ -148,10 +148,7 @@ impl Learner for TarFlowLearner {
         })?;
         let nll = self.tarflow.pixels.nll_of_pixels(Nats(-measured[0]), dims).0;
         let cross_entropy = self.config.shared_map.then_some(measured[1]);
-        let mut report = StepLoss { nll, cross_entropy, grad_norm: f64::NAN };
-        if nll.is_finite() {
-            report.grad_norm = grad_norm;
-        }
+        let report = StepLoss { cross_entropy, ..StepLoss::new(nll, None, grad_norm) };
         if report.grad_norm.is_finite() {
             self.trainee.step(grads, rate, decay);
             if self.config.volume_preserving {
