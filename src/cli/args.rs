@@ -194,38 +194,36 @@ pub enum OracleCommand {
     Validate(Box<ValidateArgs>),
     /// Compare an oracle on a device with itself in 64 bits on the CPU: posterior, log-likelihood and Bayes decision.
     Precision {
-        /// Bundled name, oracle folder, or checkpoint file.
-        oracle: String,
         /// Samples to compare.
         #[arg(long, default_value_t = crate::validate::IMAGES, value_name = "N")]
         images: usize,
         #[command(flatten)]
-        world: WorldArgs,
-        /// Seed of the samples.
-        #[arg(long, default_value_t = 0)]
-        seed: u64,
-        #[command(flatten)]
-        device: DeviceArg,
-        #[command(flatten)]
-        output: Output,
+        samples: SamplesArgs,
     },
     /// Measure what pictures of 4 to 16 bits a value keep of the posteriors of a world's samples.
     Depth {
-        /// Bundled name, oracle folder, or checkpoint file.
-        oracle: String,
         /// Samples to compare.
-        #[arg(long, default_value_t = 1000, value_name = "N")]
-        samples: usize,
+        #[arg(long = "samples", id = "samples", default_value_t = 1000, value_name = "N")]
+        n: usize,
         #[command(flatten)]
-        world: WorldArgs,
-        /// Seed of the samples.
-        #[arg(long, default_value_t = 0)]
-        seed: u64,
-        #[command(flatten)]
-        device: DeviceArg,
-        #[command(flatten)]
-        output: Output,
+        samples: SamplesArgs,
     },
+}
+
+/// Samples of an oracle on a device.
+#[derive(Debug, Args)]
+pub struct SamplesArgs {
+    /// Bundled name, oracle folder, or checkpoint file.
+    pub oracle: String,
+    #[command(flatten)]
+    pub world: WorldArgs,
+    /// Seed of the samples.
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    #[command(flatten)]
+    pub device: DeviceArg,
+    #[command(flatten)]
+    pub output: Output,
 }
 
 /// Arguments of `fetch`.

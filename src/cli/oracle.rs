@@ -32,12 +32,8 @@ pub fn run(command: OracleCommand) -> Result<()> {
             on_device(choose(device.device)?, |chosen| train(&task, chosen, json))
         }
         OracleCommand::Validate(args) => validate::run(&args),
-        OracleCommand::Precision { oracle, images, world, seed, device, output } => {
-            validate::precision(&oracle, images, &world, seed, device, output)
-        }
-        OracleCommand::Depth { oracle, samples, world, seed, device, output } => {
-            validate::depth(&oracle, samples, &world, seed, device, output)
-        }
+        OracleCommand::Precision { images, samples } => validate::precision(images, samples),
+        OracleCommand::Depth { n, samples } => validate::depth(n, samples),
     }
 }
 

@@ -1,6 +1,6 @@
 //! `bayescope oracle validate|precision|depth`.
 
-use super::args::{Compute, DeviceArg, PrecisionArg, ValidateArgs, WorldArgs};
+use super::args::{Compute, PrecisionArg, SamplesArgs, ValidateArgs};
 use super::open::{Opened, with_oracle};
 use super::output::{Output, print_text};
 use super::task::run_task;
@@ -8,6 +8,8 @@ use crate::device::OpenDevice;
 use crate::error::Result;
 use crate::export::MeasureDepth;
 use crate::figure::Illustrated;
+use crate::oracle::world::Settings;
+use crate::task::Task;
 use crate::units::Seed;
 use crate::validate::{
     ComparePrecision, FeatureChoice, OnTheSpot, Pairs, ValidateOracle, ValidateSpec, Validation, tables,
@@ -73,37 +75,29 @@ fn text(validation: &Validation, args: &ValidateArgs) -> String {
 }
 
 /// Compares an oracle with itself in 64 bits.
-pub fn precision(
-    oracle: &str,
-    images: usize,
-    world: &WorldArgs,
-    seed: u64,
-    device: DeviceArg,
-    output: Output,
-) -> Result<()> {
-    let compute = Compute { device, precision: PrecisionArg::F32 };
-    let report = with_oracle(oracle, &compute, |opened, chosen| {
-        let settings = world.settings(opened.world.class_names().len())?;
-        let task = ComparePrecision { images, settings, seed: Seed(seed) };
-        run_task(&task, Some(opened), chosen, "comparing")
-    })?;
+pub fn precision(images: usize, args: SamplesArgs) -> Result<()> {
+    let task = |settings, seed| ComparePrecision { images, settings, seed };
+    let (report, output) = on_samples(args, "comparing", task)?;
     output.print(&report.found, |found| print_text(&found.table().text()))
 }
 
 /// Measures what pictures keep of a world's posteriors.
-pub fn depth(
-    oracle: &str,
-    samples: usize,
-    world: &WorldArgs,
-    seed: u64,
-    device: DeviceArg,
-    output: Output,
-) -> Result<()> {
-    let compute = Compute { device, precision: PrecisionArg::F32 };
-    let report = with_oracle(oracle, &compute, |opened, chosen| {
-        let settings = world.settings(opened.world.class_names().len())?;
-        let task = MeasureDepth { samples, settings, seed: Seed(seed) };
-        run_task(&task, Some(opened), chosen, "comparing pictures")
-    })?;
+pub fn depth(samples: usize, args: SamplesArgs) -> Result<()> {
+    let task = |settings, seed| MeasureDepth { samples, settings, seed };
+    let (report, output) = on_samples(args, "comparing pictures", task)?;
     output.print(&report.found, |found| print_text(&found.table().text()))
+}
+
+/// The report of a task on samples of an oracle.
+fn on_samples<T: Task>(
+    SamplesArgs { oracle, world, seed, device, output }: SamplesArgs,
+    title: &str,
+    task: impl Fn(Settings, Seed) -> T,
+) -> Result<(T::Report, Output)> {
+    let compute = Compute { device, precision: PrecisionArg::F32 };
+    let report = with_oracle(&oracle, &compute, |opened, chosen| {
+        let settings = world.settings(opened.world.class_names().len())?;
+        run_task(&task(settings, Seed(seed)), Some(opened), chosen, title)
+    })?;
+    Ok((report, output))
 }

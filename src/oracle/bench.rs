@@ -117,9 +117,7 @@ pub struct Bench {
 /// When the device fails.
 pub fn run(oracle: &Oracle, chosen: &OpenDevice, runs: usize) -> Result<Report> {
     let peak = matmul_gflops(chosen, runs)?;
-    let used = &chosen.report.used;
-    let device = format!("{} ({})", used.name, used.driver);
-    Ok(Report { device, matmul_gflops: peak, benches: world(oracle, peak, runs)? })
+    Ok(Report { device: chosen.report.used.label(), matmul_gflops: peak, benches: world(oracle, peak, runs)? })
 }
 
 /// The tasks of one world beside a peak of so many GFLOP/s.

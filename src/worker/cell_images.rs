@@ -1,10 +1,9 @@
-//! Images of a cell, its worst or those it bought, and of judged models, on their way to the gallery. Reading waits for a disk, and an experiment may hold the worker for
-//! hours: a light thread of its own reads, and the worker takes the images over between two steps of whatever it does.
+//! Images of a cell (its worst, or those it bought) and of judged models for the gallery. Reading waits for
+//! a disk, and an experiment may hold the worker for hours. So a thread of its own reads, and the worker
+//! takes the images over between two steps.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use crossbeam_channel::{Receiver, Sender};
 
@@ -12,7 +11,8 @@ use super::external_images::LoadedImages;
 use super::judged_images::JudgedImagesRequest;
 use super::protocol::{Event, JobId, Outcome};
 use super::shared::Shared;
-use crate::error::{Error, Result, panic_message};
+use super::side_jobs::{self, SideJob};
+use crate::error::{Error, Result};
 use crate::oracle::classify::ExternalImages;
 use crate::run::{BOUGHT, BoughtImages, RunFolder, WorstImages};
 
@@ -68,53 +68,23 @@ pub(super) enum Wanted {
 
 /// Starts the thread.
 pub(super) fn start(shared: &Arc<Shared>, queue: Receiver<(JobId, Wanted)>, events: &Sender<Event>) {
-    let (shared, told) = (shared.clone(), events.clone());
-    let work = move || {
-        while let Ok((id, wanted)) = queue.recv() {
-            answer(&shared, &told, id, &wanted);
-        }
-    };
-    if let Err(error) = std::thread::Builder::new().name("cell images".into()).spawn(work) {
-        let _ = events.try_send(Event::Failed(format!("the system gave no thread to read runs on: {error}")));
-    }
+    side_jobs::start(["cell images", "reading", "read runs"], shared, queue, events, hand_over);
 }
 
-/// Reads what is asked for and hands it to the worker, who ends the job; or ends it here.
-fn answer(shared: &Shared, events: &Sender<Event>, id: JobId, wanted: &Wanted) {
-    let send = |event: Event| {
-        let _ = events.send(event);
-        (shared.wake)();
+/// Reads images and hands them to the worker, which ends the job.
+fn hand_over(job: &SideJob<'_>, wanted: &Wanted) -> Result<Option<String>> {
+    let loaded = match wanted {
+        Wanted::Cell(request) => read(job.id, request),
+        Wanted::Judged(request) => request.read(job.id),
     };
-    let end = |id: JobId, outcome: Outcome| {
-        shared.forget(id);
-        send(Event::JobEnded { id, outcome });
-    };
-    let control = shared.control(id);
-    if !control.take() {
-        return shared.forget(id);
+    if job.check().is_break() {
+        return Err(Error::Cancelled);
     }
-    let cancelled = || control.cancelled.load(Ordering::Relaxed);
-    if cancelled() {
-        return end(id, Outcome::Cancelled);
+    if let Some(older) = job.shared.loaded.swap(loaded?) {
+        job.end(older.id, Outcome::Cancelled);
     }
-    send(Event::JobStarted { id });
-    let read = || match wanted {
-        Wanted::Cell(request) => read(id, request),
-        Wanted::Judged(request) => request.read(id),
-    };
-    let read = catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|panic| {
-        Err(Error::Numeric(format!("reading failed inside: {}", panic_message(panic.as_ref()))))
-    });
-    match read {
-        _ if cancelled() => end(id, Outcome::Cancelled),
-        Err(error) => end(id, Outcome::Failed(error.to_string())),
-        Ok(loaded) => {
-            if let Some(older) = shared.loaded.swap(loaded) {
-                end(older.id, Outcome::Cancelled);
-            }
-            shared.notify();
-        }
-    }
+    job.shared.notify();
+    Ok(None)
 }
 
 fn read(id: JobId, request: &CellImagesRequest) -> Result<LoadedImages> {

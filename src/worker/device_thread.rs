@@ -9,7 +9,7 @@ use super::channels::Channels;
 use super::interactive::{FIRST_PIECE, Interactive};
 use super::protocol::{Event, Outcome};
 use super::remote_device::DeferredJobs;
-use crate::device::{DeviceChoice, DeviceFailures, OpenDevice, Replacement, choose, explain, guarded};
+use crate::device::{DeviceFailures, OpenDevice, Replacement, explain, guarded};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
 use crate::flow::Precision;
@@ -55,11 +55,7 @@ impl DeviceThread {
     }
 
     /// Puts the open oracle on another device.
-    pub fn move_to(&mut self, channels: &Channels, device: DeviceChoice) -> Result<()> {
-        self.switch_device(channels, choose(device)?)
-    }
-
-    fn switch_device(&mut self, channels: &Channels, chosen: OpenDevice) -> Result<()> {
+    pub fn switch_device(&mut self, channels: &Channels, chosen: OpenDevice) -> Result<()> {
         self.chosen = chosen;
         channels.send(Event::Device(self.chosen.report.clone()));
         match self.opened.as_ref().map(|opened| opened.name.clone()) {

@@ -11,7 +11,7 @@ use std::time::Instant;
 use super::channels::Channels;
 use super::device_thread::DeviceThread;
 use super::protocol::{Event, Job, JobId, Outcome};
-use crate::device::{explain, retry_on_next_device};
+use crate::device::{choose, explain, retry_on_next_device};
 use crate::error::{Error, Result};
 use crate::events::Progress;
 use crate::flow::preprocess::Dequantisation;
@@ -58,7 +58,7 @@ fn perform(cx: &mut JobContext<'_>, job: Job) -> Result<String> {
     match job {
         Job::OpenOracle(name) => open_oracle(cx, &name),
         Job::UseDevice(choice) => {
-            cx.thread.move_to(cx.channels, choice)?;
+            cx.thread.switch_device(cx.channels, choose(choice)?)?;
             Ok(format!("computing on {}", cx.thread.chosen.report.used.name))
         }
         Job::Classify { paths, settings } => {

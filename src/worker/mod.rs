@@ -12,6 +12,7 @@
 //! | `bayes` | Bayes errors, on threads of their own |
 //! | `runs`, `cell_images`, `judged_images`, `fetch` | run folders, images read from files, downloads |
 //! | `external_images` | images that are not samples of the world |
+//! | `side_jobs` | jobs that need no device, on threads of their own |
 //! | `priority` | what computes gives way to the window |
 //! | `remote_device` | another machine's device: its latency, and its connection once that is gone |
 //! | `save`, `walk` | tasks that only the window has a use for: samples saved, walks to the boundary |
@@ -31,6 +32,7 @@ mod remote_device;
 pub mod runs;
 pub mod save;
 mod shared;
+mod side_jobs;
 mod slot;
 mod thread;
 pub mod walk;
