@@ -1,9 +1,9 @@
-//! A long job as one type: its spec, its events, its report, and how it runs. The window's worker and
-//! the commands run all tasks alike: queue, cancel, pause, progress, outcome and ledger are implemented
-//! once, in the [`TaskHost`]. A new task is one file: a spec that is a [`Task`].
+//! A long job as one type: its spec, its events, its report, and how it runs. The window's worker
+//! and the commands run all tasks alike: queue, cancel, pause, progress, outcome and ledger are
+//! implemented once, in the [`TaskHost`]. A new task is one file: a spec that is a [`Task`].
 //!
-//! The worker and the window hold tasks of any type ([`AnyTask`]); their events and reports travel as
-//! [`News`].
+//! The worker and the window hold tasks of any type ([`AnyTask`]); their events and reports travel
+//! as [`News`].
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -18,11 +18,11 @@ use crate::oracle::folder::OracleInfo;
 use crate::oracle::world::World;
 use crate::provenance::Made;
 
-/// A long job. The value is what is asked for.
+/// A long job. The value is its spec.
 pub trait Task: Debug + PartialEq + Send + Sync + 'static {
-    /// What it tells on its way beside its progress; `()` where that is nothing.
+    /// Its events, besides progress; `()` where there are none.
     type Event: Send + Sync + 'static;
-    /// What its events add up to, for those who look on; `()` where nobody adds them up.
+    /// The state its events add up to while it runs; `()` where that is not needed.
     type Live: Default + Send + Debug + 'static;
     /// What comes of it.
     type Report: Send + Sync + 'static;
@@ -33,17 +33,19 @@ pub trait Task: Debug + PartialEq + Send + Sync + 'static {
     /// Adds an event to what is known of the task under way.
     fn fold(&self, _live: &mut Self::Live, _event: &Self::Event) {}
 
-    /// Whether its report says something of the open oracle alone, so that the window forgets it when another opens.
+    /// Whether its report says something of the open oracle alone, so that the window forgets it
+    /// when another opens.
     fn is_of_open_oracle(&self) -> bool {
         false
     }
 
-    /// Whether another oracle may be opened while it is under way, as a training shows its best epoch.
+    /// Whether another oracle may be opened while it is under way, as a training shows its best
+    /// epoch.
     fn lets_oracles_open(&self) -> bool {
         false
     }
 
-    /// Carries it out.
+    /// Runs it.
     ///
     /// # Errors
     /// [`Error::Cancelled`] when it was stopped; otherwise what it failed of.
@@ -57,9 +59,9 @@ pub struct Done<R> {
     pub report: R,
     /// A sentence about it for the log.
     pub sentence: String,
-    /// What was given away: lines for the exactness ledger.
+    /// Files and figures that were made: lines for the exactness ledger.
     pub made: Vec<Made>,
-    /// What went wrong after all was computed: the report stands, yet the task has failed.
+    /// What failed after all was computed: the report stands, yet the task has failed.
     pub trouble: Option<Error>,
 }
 
@@ -95,9 +97,9 @@ pub struct OpenOracle<'a> {
     pub world: &'a World,
 }
 
-/// What carries tasks out: where progress and events go, and what says whether to go on.
+/// What runs tasks: it takes progress and events, and decides whether to go on.
 pub trait TaskHost {
-    /// Takes progress and a word about the present step; whether it was time to tell it.
+    /// Takes progress and a note about the present step. Returns whether it was shown.
     fn progress(&mut self, progress: Progress, note: String) -> bool;
 
     /// [`Self::progress`] of a step that has a name: "drawing images".
@@ -113,10 +115,11 @@ pub trait TaskHost {
     /// Takes an event of the task.
     fn event(&mut self, event: News);
 
-    /// Whether to go on. May block while the task is paused.
+    /// Returns whether to go on. May block while the task is paused.
     fn check(&mut self) -> ControlFlow<()>;
 
-    /// An image from outside that the window shows, by its running number: world space, CHW, so many numbers.
+    /// An image from outside that the window shows, by its running number: world space, CHW, so
+    /// many numbers.
     ///
     /// # Errors
     /// When it is not open, or there is no window.
@@ -125,7 +128,7 @@ pub trait TaskHost {
     }
 }
 
-/// What a task is given: the open oracle, the device, and its line to whoever carries it out.
+/// What a task is given: the open oracle, the device, and its host.
 pub struct TaskContext<'a, E> {
     oracle: Option<OpenOracle<'a>>,
     /// The device in use.
@@ -153,18 +156,18 @@ impl<'a, E: Send + Sync + 'static> TaskContext<'a, E> {
         self.oracle.filter(|open| open.name == name)
     }
 
-    /// Tells how far a step is that has a name, and says whether to go on.
+    /// Sends the progress of a named step. Returns whether to go on.
     pub fn stage(&mut self, progress: Progress, name: &str) -> ControlFlow<()> {
         self.host.stage(progress, name);
         self.check()
     }
 
-    /// Tells progress and a word about the present step; whether it was time to.
+    /// Sends progress and a note about the present step. Returns whether it was shown.
     pub fn progress(&mut self, progress: Progress, note: impl Into<String>) -> bool {
         self.host.progress(progress, note.into())
     }
 
-    /// Tells an event.
+    /// Sends an event.
     pub fn event(&mut self, event: E) {
         self.host.event(News::Event(Arc::new(event)));
     }
@@ -190,7 +193,7 @@ impl<E: Send + Sync + 'static> Events<Progress> for TaskContext<'_, E> {
     }
 }
 
-/// What a task of any type tells.
+/// News of a task of any type.
 #[derive(Debug, Clone)]
 pub enum News {
     /// Its [`Task::Event`].
@@ -200,12 +203,12 @@ pub enum News {
 }
 
 impl News {
-    /// That a task of type `T` tells an event.
+    /// An event of a task of type `T`.
     pub fn of_event<T: Task>(event: T::Event) -> Self {
         Self::Event(Arc::new(event))
     }
 
-    /// That a task of type `T` has come to its report.
+    /// The report of a task of type `T`.
     pub fn of_report<T: Task>(report: T::Report) -> Self {
         Self::Report(Arc::new(report))
     }

@@ -19,8 +19,8 @@ const BUNDLED: [&str; 2] = ["mnist", "animals"];
 const TRAINED: [Architecture; 2] = [Architecture::ResNet18, Architecture::VitSmall];
 const BATCH: usize = 128;
 
-/// Measures everything and prints: posterior and sampling of `oracle` or of the bundled worlds, training, Bayes errors and, on a
-/// graphics adapter, pictures brought to the screen.
+/// Measures everything and prints: posterior and sampling of `oracle` or of the bundled worlds,
+/// training, Bayes errors and, on a graphics adapter, pictures brought to the screen.
 pub fn all(oracle: Option<&str>, device: DeviceChoice, Runs { runs, output }: Runs) -> Result<()> {
     let chosen = choose(device)?;
     let peak = bench::matmul_gflops(&chosen, runs)?;
@@ -111,7 +111,8 @@ pub fn run(oracle: &str, device: DeviceChoice, Runs { runs, output }: Runs) -> R
     })
 }
 
-/// Times training steps and prints. `sizes`: side of the images, images in a step, pieces side by side.
+/// Times training steps and prints. `sizes`: side of the images, images in a step, pieces side by
+/// side.
 pub fn training(
     architectures: &[String],
     sizes: [usize; 3],

@@ -15,7 +15,7 @@ use crate::measure::Estimate;
 use crate::oracle::world::Settings;
 use crate::units::{Seed, Smoothing, Tau};
 
-/// Makes a dataset, or goes on with one.
+/// Makes a dataset, or resumes one.
 pub fn run(args: &ExportArgs) -> Result<()> {
     let manifest = with_oracle(&args.oracle, &args.compute, |opened, chosen| carry_out(args, opened, chosen))?;
     Output { json: args.json }.print(&manifest, |manifest| tell(args, manifest))

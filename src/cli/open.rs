@@ -1,4 +1,4 @@
-//! An oracle opened where and as exactly as a command was told.
+//! An oracle opened on the device and in the precision of a command's arguments.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -32,7 +32,7 @@ fn keeps_promise(chosen: &OpenDevice) -> Result<()> {
 
 /// An oracle opened for a command.
 pub struct Opened {
-    /// As it was asked for: whoever needs the weights again reads them again.
+    /// As it was asked for: the weights are read again by this name.
     pub name: String,
     pub info: OracleInfo,
     pub world: World,
@@ -40,13 +40,13 @@ pub struct Opened {
     pub device: String,
 }
 
-/// Opens an oracle where and as exactly as asked.
+/// Opens an oracle on the device and in the precision asked for.
 pub fn open(oracle: &str, compute: &Compute) -> Result<Opened> {
     let (chosen, precision) = suited(compute)?;
     open_on(oracle, chosen, precision)
 }
 
-/// `work` with an oracle opened where and as exactly as asked; where that device is lost, once more on the next.
+/// Runs `work` with an oracle opened as asked; where that device is lost, again on the next.
 pub fn with_oracle<T>(
     oracle: &str,
     compute: &Compute,
@@ -79,7 +79,7 @@ pub fn open_on(oracle: &str, chosen: OpenDevice, precision: Precision) -> Result
     open_read(oracle, read, &chosen, precision)
 }
 
-/// [`open_on`] on one of several devices: it tells of no progress, as several bars at once are none.
+/// [`open_on`] without a bar, for one of several devices.
 pub fn open_silently(oracle: &str, chosen: OpenDevice, precision: Precision) -> Result<Opened> {
     open_read(oracle, folder::read(oracle)?, &chosen, precision)
 }

@@ -43,7 +43,8 @@ fn print(text: serde_json::Result<String>) -> Result<()> {
 /// Whether a line could not be written to stdout, other than for want of a reader.
 pub static UNSAID: AtomicBool = AtomicBool::new(false);
 
-/// A line on stdout; the first that cannot be written is told on stderr, and makes the command fail once it has done its work.
+/// Prints a line on stdout. The first that cannot be written is reported on stderr and makes the
+/// command fail at its end.
 pub fn say(line: &str) {
     if let Err(error) = print_text(&format!("{line}\n"))
         && !UNSAID.swap(true, Ordering::Relaxed)

@@ -151,7 +151,8 @@ fn print(Report { file, oracle, saved, .. }: &Report<'_>, args: &SampleArgs) -> 
     Ok(())
 }
 
-/// Whether the disk holds what is asked for; much is told beforehand. Of given latents there are as many as a file holds.
+/// Checks that the disk has room for the samples, and prints the size if it is large. Given latents
+/// are not checked.
 fn take_room(args: &SampleArgs, opened: &Opened) -> Result<()> {
     if args.latents.is_some() {
         return Ok(());

@@ -20,7 +20,7 @@ use crate::oracle::scale::{
 };
 use crate::task::{Done, OpenOracle, Task, TaskContext};
 
-/// Where nobody watches a bar, a line about the progress is written this often.
+/// Where stderr is no terminal, a line about the progress is written this often.
 const LINES: Duration = Duration::from_secs(30);
 
 #[derive(Serialize)]

@@ -72,14 +72,15 @@ pub fn run(args: &ServeArgs) -> Result<()> {
     })
 }
 
-/// A token nobody guesses: 128 bits of the system's randomness, as 32 hexadecimal digits.
+/// A random token: 128 bits of the system's randomness, as 32 hexadecimal digits.
 fn draw_token() -> String {
     let mut digest = Sha256::new();
     let mut bytes = [0_u8; 32];
     if File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bytes)).is_ok() {
         digest.update(bytes);
     }
-    // The keys of the standard library's maps, 128 bits, are the system's randomness too, everywhere.
+    // The keys of the standard library's maps, 128 bits, are the system's randomness too,
+    // everywhere.
     let keys = RandomState::new();
     for i in 0..4_u64 {
         digest.update(keys.hash_one(i).to_le_bytes());

@@ -1,5 +1,5 @@
-//! wgpu adapters, and devices of our own on them. Burn gets a device that is made here, so that one that is lost can be replaced:
-//! every registration is a runtime of its own.
+//! wgpu adapters, and devices of our own on them. Burn gets a device that is made here, so that one
+//! that is lost can be replaced: every registration is a runtime of its own.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -37,7 +37,8 @@ fn list() -> Option<(wgpu::Instance, Vec<wgpu::Adapter>)> {
     None
 }
 
-/// Cards before graphics units of the processor, software last, otherwise in the driver's order; the number is the driver's.
+/// Cards before graphics units of the processor, software last, otherwise in the driver's order;
+/// the number is the driver's.
 pub fn candidates() -> Vec<Candidate> {
     let found = list().map_or_else(Vec::new, |(_, found)| found);
     let candidate = |(i, adapter): (usize, &wgpu::Adapter)| {
@@ -66,8 +67,9 @@ fn rank(kind: wgpu::DeviceType) -> u8 {
     }
 }
 
-/// What the engine needs of a device on this adapter: everything it can do and hold (the default storage binding of 128 MiB is
-/// too small for attention over a thousand tokens), experiments apart.
+/// What the engine needs of a device on this adapter: everything it can do and hold (the default
+/// storage binding of 128 MiB is too small for attention over a thousand tokens), experiments
+/// apart.
 pub fn descriptor(adapter: &wgpu::Adapter) -> wgpu::DeviceDescriptor<'static> {
     let apart = wgpu::Features::all_experimental_mask() | wgpu::Features::MAPPABLE_PRIMARY_BUFFERS;
     wgpu::DeviceDescriptor {
@@ -117,7 +119,8 @@ fn open(instance: wgpu::Instance, adapter: wgpu::Adapter, index: usize) -> Resul
     Ok(WgpuSetup { instance, adapter, device, queue, backend })
 }
 
-/// The least that burn's kernels and the smallest flow need; a driver that offers less than this is broken.
+/// The least that burn's kernels and the smallest flow need; a driver that offers less than this is
+/// broken.
 fn make_sense(limits: &wgpu::Limits) -> Result<()> {
     const KIB: u64 = 1 << 10;
     let buffers = limits.max_buffer_size.min(limits.max_storage_buffer_binding_size);
@@ -153,13 +156,14 @@ pub fn register(setup: WgpuSetup, painting_failed: Option<fn(&str)>) -> Result<D
     Ok(DeviceEntry { device, faults, software, wgpu: Some(setup), probe })
 }
 
-/// Notes what the driver refuses. Burn has just put its own watch on the device: the one for a lost device stays (its reads fail by
-/// it, and a device has but one), the one for errors is replaced by one that remembers them.
+/// Records what the driver refuses. Burn has just installed its own callbacks. The one for a lost
+/// device stays: burn's reads fail by it, and a device has only one. The one for errors is replaced
+/// by one that records them.
 fn watch(device: &wgpu::Device, faults: &Arc<Faults>, painting_failed: Option<fn(&str)>) {
     let faults = Arc::clone(faults);
     device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
         let text = error.to_string();
-        // Burn calls the driver from threads of its own: this call was the window's, which paints what it can.
+        // Burn calls the driver from its own threads: a call on the main thread was the window's.
         if let Some(painting_failed) = painting_failed.filter(|_| std::thread::current().name() == Some("main")) {
             return painting_failed(&text);
         }
@@ -167,8 +171,8 @@ fn watch(device: &wgpu::Device, faults: &Arc<Faults>, painting_failed: Option<fn
             wgpu::Error::OutOfMemory { .. } => faults.out_of_memory(text.clone()),
             wgpu::Error::Validation { .. } | wgpu::Error::Internal { .. } => faults.broke(text.clone()),
         }
-        // The call has not succeeded, and burn knows of no other way to hear it: its thread drops the task, and what the task was
-        // to write cannot be read.
+        // A panic is the only way to tell burn that the call failed: its thread drops the task, and
+        // reading the task's results fails.
         std::panic::resume_unwind(Box::new(text));
     }));
 }

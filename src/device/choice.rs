@@ -9,14 +9,16 @@ use serde::{Deserialize, Serialize};
 use super::address::Address;
 use crate::error::{Error, Result};
 
-/// What the user asks for: `auto`, `wgpu`, `wgpu:N`, `cuda:N`, `cpu`, or another machine's device at `ws://host:port/N`.
+/// What the user asks for: `auto`, `wgpu`, `wgpu:N`, `cuda:N`, `cpu`, or another machine's device
+/// at `ws://host:port/N`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum DeviceChoice {
     /// The first GPU that works, otherwise the CPU.
     #[default]
     Auto,
-    /// The N-th adapter of `bayescope doctor`, software rasterisers included; without N the first that works.
+    /// The N-th adapter of `bayescope doctor`, software rasterisers included; without N the first
+    /// that works.
     Wgpu(Option<usize>),
     /// The N-th NVIDIA card, through CUDA.
     Cuda(usize),
@@ -102,7 +104,7 @@ impl Candidate {
         }
     }
 
-    /// Name and driver in one line, as it stands beside figures.
+    /// Name and driver in one line.
     pub fn label(&self) -> String {
         format!("{} ({})", self.name, self.driver)
     }

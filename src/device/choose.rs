@@ -67,7 +67,8 @@ pub fn choose(asked: DeviceChoice) -> Result<OpenDevice> {
     Err(Error::Device(format!("{asked} cannot be used: {why}. `bayescope doctor` lists what can")))
 }
 
-/// A device of another machine. It takes as many images a pass as a GPU: every pass costs a few round trips.
+/// A device of another machine. It takes as many images a pass as a GPU: every pass costs a few
+/// round trips.
 fn lent(address: Address) -> Result<OpenDevice> {
     let asked = DeviceChoice::Remote(address);
     let device = remote::connect(address)?;
@@ -106,8 +107,8 @@ fn chosen(asked: DeviceChoice, used: Candidate, device: Device, refused: &[Strin
     OpenDevice { device, report: DeviceReport { asked, used, reason }, batch }
 }
 
-/// Has compiled kernels and what was measured of them kept between starts, in the user's cache folder: by default they would be
-/// kept where a program is built.
+/// Keeps compiled kernels and their measurements between starts in the user's cache folder. The
+/// default is the folder in which a program is built.
 #[cfg(any(feature = "wgpu", feature = "cuda"))]
 fn keep_kernels() {
     use burn_cubecl::cubecl::config::cache::CacheConfig;
@@ -119,8 +120,8 @@ fn keep_kernels() {
     CubeClRuntimeConfig::try_set(config);
 }
 
-/// A device that computes. One that was lost while nobody used it is replaced. A driver may be anything: whatever burn makes of it
-/// while it is tried is its failure.
+/// A device that computes. A device that was lost while idle is replaced. A panic of burn or of the
+/// driver counts as a failure of the driver.
 fn tried(used: &Candidate) -> Result<Device> {
     let once = || {
         let device = connect(used)?;

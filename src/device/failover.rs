@@ -1,5 +1,5 @@
-//! Work that outlives its device: begun again, from whatever checkpoint it keeps, on a new device of the same adapter, otherwise
-//! on the next that works, in the end on the CPU.
+//! Failover: work whose device was lost runs again, from its last checkpoint, on a new device of
+//! the same adapter, otherwise on the next that works, in the end on the CPU.
 
 use super::choice::{DeviceChoice, OpenDevice};
 use super::choose::{candidates, choose};
@@ -16,7 +16,7 @@ const OF_ONE_ADAPTER: usize = 1;
 #[derive(Debug, Default)]
 pub struct DeviceFailures(Vec<DeviceChoice>);
 
-/// Where work goes on.
+/// The device that takes over.
 #[derive(Debug, Clone)]
 pub struct Replacement {
     /// The device.
@@ -65,8 +65,8 @@ impl DeviceFailures {
     }
 }
 
-/// Does `work`, and again from the beginning whenever the device under it was lost; `moved` takes over the new one. What was done
-/// stays done where `work` keeps checkpoints.
+/// Runs `work`, and again from its start whenever its device was lost; `moved` takes over the new
+/// device. Work that keeps checkpoints resumes there.
 ///
 /// # Errors
 /// Those of `work` and `moved`; the last loss, after several.

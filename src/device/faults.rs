@@ -36,7 +36,8 @@ struct State {
     /// Why there is no device any more.
     lost: Option<String>,
     refused: Option<Refusal>,
-    /// Whether the driver has refused memory before: what was to be written then is missing, whoever reads it.
+    /// Whether the driver has refused memory before: what was to be written then is missing for
+    /// good.
     spoilt: bool,
 }
 
@@ -61,7 +62,7 @@ impl Faults {
         state.spoilt = true;
     }
 
-    /// Something was asked for that has no memory: what was to be written there is missing, and nothing else.
+    /// An array was too large for a buffer: its content is missing, and nothing else.
     pub fn too_large(&self, why: String) {
         self.state().refused = Some(Refusal::Memory(why));
     }

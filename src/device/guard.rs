@@ -8,7 +8,8 @@ use super::read::{failure, lost, whole};
 use super::{registry, remote};
 use crate::error::{Error, Result, catch};
 
-/// `work` on a device: a panic of burn's that comes from the device becomes the error it should have been, any other goes on.
+/// Runs `work` on a device. A panic of burn that comes from the device becomes an error; any other
+/// panic goes on.
 ///
 /// # Errors
 /// Those of `work`; [`Error::OutOfMemory`] and [`Error::DeviceLost`] for a panic.
@@ -29,8 +30,8 @@ pub fn guarded<T>(device: &Device, work: impl FnOnce() -> Result<T>) -> Result<T
     }
 }
 
-/// The same failure, said so that it helps where the cause is that the connection to another machine's device is gone; `on` this
-/// one, or on any that was opened.
+/// Returns the failure with its cause where the connection to another machine's device is gone: to
+/// `on`, or to any that was opened.
 pub fn explain(error: Error, on: Option<DeviceChoice>) -> Error {
     let on = match on {
         Some(DeviceChoice::Remote(address)) => Some(address),

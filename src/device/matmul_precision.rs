@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
-/// Format in which matrix products are computed, of training or of drawing images; sums, norms and the weights that are kept are
-/// 32-bit, and so is every density.
+/// Format in which matrix products are computed, of training or of drawing images; sums, norms and
+/// the weights that are kept are 32-bit, and so is every density.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MatmulPrecision {

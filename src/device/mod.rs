@@ -1,5 +1,5 @@
-//! Which machine computes: a wgpu adapter, CUDA or the CPU. Every device is tried before it is used,
-//! and the reason for the choice is kept with it.
+//! Which machine computes: a wgpu adapter, CUDA or the CPU. Every device is tried before it is
+//! used, and the reason for the choice is kept with it.
 //!
 //! | file | what |
 //! |---|---|

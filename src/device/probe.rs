@@ -1,4 +1,5 @@
-//! Whether a device computes: a few operations that a broken driver gets wrong, against the host in f64.
+//! Whether a device computes: a few operations that a broken driver gets wrong, against the host in
+//! f64.
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
 
@@ -12,7 +13,8 @@ const ROWS: usize = 80;
 const INNER: usize = 70;
 const COLUMNS: usize = 72;
 
-/// Tries a device with a product of matrices, a sum, an exponential, a logarithm and a gathering by index.
+/// Tries a device with a product of matrices, a sum, an exponential, a logarithm and a gathering by
+/// index.
 ///
 /// # Errors
 /// Says which of them was wrong, and by how much; when the driver fails.
@@ -72,7 +74,8 @@ fn product(a: &[f32], b: &[f32]) -> Vec<Expected> {
         .collect()
 }
 
-/// Share of the scale that 32 bits may be off by: WGSL allows exponentials a dozen units in the last place, others less.
+/// Share of the scale that 32 bits may be off by: WGSL allows exponentials a dozen units in the
+/// last place, others less.
 const TOLERANCE: f64 = 1e-5;
 
 fn compare(what: &str, found: &[f64], expected: &[Expected]) -> Result<()> {

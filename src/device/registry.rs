@@ -1,5 +1,5 @@
-//! The devices brought up so far, by their names on the command line, each with its faults. A runtime
-//! is registered once and used by all.
+//! The devices brought up so far, by their names on the command line, each with its faults. A
+//! runtime is registered once and used by all.
 #![cfg_attr(not(feature = "wgpu"), allow(dead_code, reason = "without adapters nobody reports a fault"))]
 
 use std::collections::HashMap;
@@ -19,10 +19,10 @@ pub struct DeviceEntry {
     pub faults: Arc<Faults>,
     /// Whether it is a software rasteriser: the processor computes what a GPU would.
     pub software: bool,
-    /// The handles beneath, where there are any.
+    /// Its wgpu handles, if it is an adapter.
     #[cfg(feature = "wgpu")]
     pub wgpu: Option<burn::tensor::wgpu::WgpuSetup>,
-    /// A few bytes to write to, to see whether it still takes work.
+    /// A few bytes to write to, to test whether it still takes work.
     #[cfg(feature = "wgpu")]
     pub probe: Option<wgpu::Buffer>,
 }
@@ -42,14 +42,14 @@ impl From<Device> for DeviceEntry {
 }
 
 impl DeviceEntry {
-    /// Whether the driver still carries out what it is told, where that can be asked.
+    /// Returns whether the driver still takes work, where that can be asked.
     #[cfg(feature = "wgpu")]
     pub fn takes_work(&self) -> bool {
         let beneath = self.wgpu.as_ref().zip(self.probe.as_ref());
         beneath.is_none_or(|(setup, probe)| takes_work(&setup.queue, probe))
     }
 
-    /// Takes the device away from whoever computes on it, and gives back what its driver holds for it.
+    /// Destroys the device and frees the driver's resources. Work on it fails.
     pub fn destroy(&self) {
         #[cfg(feature = "wgpu")]
         if let Some(setup) = &self.wgpu {
@@ -65,7 +65,8 @@ pub fn probe(device: &wgpu::Device) -> wgpu::Buffer {
     device.create_buffer(&wgpu::BufferDescriptor { label, size: 16, usage, mapped_at_creation: false })
 }
 
-/// Whether a device still carries out what it is told. Nobody need have told: one that is lost takes no bytes.
+/// Returns whether a device still takes work: a lost one takes no bytes, even if no loss was
+/// reported.
 #[cfg(feature = "wgpu")]
 pub fn takes_work(queue: &wgpu::Queue, probe: &wgpu::Buffer) -> bool {
     wgpu::BufferSize::new(probe.size()).is_none_or(|size| queue.write_buffer_with(probe, 0, size).is_some())
@@ -107,7 +108,8 @@ fn connected<T>(with: impl FnOnce(&mut Table) -> T) -> T {
     with(connected.get_or_insert_default())
 }
 
-/// The device of that name: the one there is, or a new one of our own where there is none or it was lost.
+/// The device of that name: the one there is, or a new one of our own where there is none or it was
+/// lost.
 pub fn connect(used: &Candidate, new: impl FnOnce() -> Result<DeviceEntry>) -> Result<Device> {
     connected(|connected| {
         if let Some(Named { entry, .. }) = connected.used.get(&(used.choice, Place::Own)) {
@@ -120,7 +122,7 @@ pub fn connect(used: &Candidate, new: impl FnOnce() -> Result<DeviceEntry>) -> R
     })
 }
 
-/// A new device takes the place of another of that name, if there is one.
+/// Enters a new device, in place of another of that name if there is one.
 pub fn replace(used: &Candidate, place: Place, entry: DeviceEntry) -> Device {
     connected(|connected| put(connected, used, place, entry))
 }
@@ -134,7 +136,8 @@ fn put(connected: &mut Table, used: &Candidate, place: Place, entry: DeviceEntry
     device
 }
 
-/// The name and the faults of a device that was brought up here, also of one that was replaced since.
+/// The name and the faults of a device that was brought up here, also of one that was replaced
+/// since.
 pub fn of(device: &Device) -> Option<(String, Arc<Faults>)> {
     connected(|connected| {
         let used = connected.used.values().map(|named| (&named.entry.device, &named.name, &named.entry.faults));
@@ -144,7 +147,7 @@ pub fn of(device: &Device) -> Option<(String, Arc<Faults>)> {
     })
 }
 
-/// Asks something of every device of that name; how many there are.
+/// Applies `question` to every device of that name. Returns how many there are.
 pub fn each(choice: DeviceChoice, question: impl Fn(&DeviceEntry)) -> usize {
     connected(|connected| {
         let entries = connected.used.iter().filter(|((of, _), _)| *of == choice);
@@ -163,7 +166,7 @@ pub fn is_gpu(device: &Device) -> bool {
     *device != Device::flex() && ask_of(device, |entry| !entry.software).unwrap_or(false)
 }
 
-/// Asks something of the device that burn knows.
+/// Applies `question` to the entry of a device.
 pub fn ask_of<T>(device: &Device, question: impl FnOnce(&DeviceEntry) -> T) -> Option<T> {
     connected(|connected| {
         connected.used.values().find(|named| named.entry.device == *device).map(|named| question(&named.entry))

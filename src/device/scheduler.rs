@@ -1,5 +1,5 @@
-//! Several devices of one machine: each takes the next piece of work from one list, on a thread of its own. One that is lost leaves
-//! its work to the others.
+//! Several devices of one machine: each takes the next piece of work from one list, on its own
+//! thread. A lost device leaves its work to the others.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -116,7 +116,7 @@ pub struct List<I> {
     stopped: AtomicBool,
 }
 
-/// A device's hand in the list.
+/// One device's access to the list.
 pub struct WorkQueue<'a, I> {
     list: &'a List<I>,
     held: RefCell<Option<I>>,
@@ -129,7 +129,8 @@ impl<I: Clone> List<I> {
 }
 
 impl<I: Clone> WorkQueue<'_, I> {
-    /// The next piece of work; what was taken before is done by this. None where the list is empty or the work was stopped.
+    /// The next piece of work; taking it marks the one before as done. `None` where the list is
+    /// empty or the work was stopped.
     pub fn take(&self) -> Option<I> {
         let stopped = self.list.stopped.load(Ordering::Relaxed);
         let next = if stopped { None } else { self.list.waiting().pop_front() };
@@ -137,7 +138,7 @@ impl<I: Clone> WorkQueue<'_, I> {
         next
     }
 
-    /// Puts back what is not done.
+    /// Puts back the item that was not finished.
     fn put_back(&self) {
         if let Some(item) = self.held.take() {
             self.list.waiting().push_front(item);
@@ -145,11 +146,13 @@ impl<I: Clone> WorkQueue<'_, I> {
     }
 }
 
-/// Carries out pieces of work on devices side by side: `work` takes from the hand until it is empty. What it tells reaches `events`
-/// on the thread of the caller; a break there stops all devices at their next word.
+/// Runs pieces of work on devices side by side: `work` takes from its queue until that is empty.
+/// Its events reach `events` on the caller's thread; a break there stops all devices at their next
+/// event.
 ///
 /// # Errors
-/// The first of `work`'s that is not the loss of a device; the last loss, where no device is left; [`Error::Cancelled`].
+/// The first of `work`'s that is not the loss of a device; the last loss, where no device is left;
+/// [`Error::Cancelled`].
 pub fn run_on_all<I: Clone + Send, E: Send>(
     mut devices: Vec<OpenDevice>,
     items: Vec<I>,
@@ -187,7 +190,7 @@ pub fn run_on_all<I: Clone + Send, E: Send>(
     }
 }
 
-/// Another machine's device whose connection is gone is lost to those beside it.
+/// A device of another machine whose connection is gone counts as lost.
 fn lender_lost(chosen: &OpenDevice, error: Error) -> Error {
     let (Error::Device(_), DeviceChoice::Remote(address)) = (&error, chosen.report.used.choice) else { return error };
     match remote::gone(Some(address)).and_then(|_| remote::lost(address)) {
@@ -307,7 +310,7 @@ mod tests {
         };
         let failed = run_on_all(cpus(2), (3..10).collect(), wrong, &mut silent());
         assert!(matches!(failed, Err(Error::Input(why)) if why == "three"));
-        // Whoever is stopped by it, and comes first in the list, does not hide it.
+        // A device that it stops, and that comes first in the list, does not hide it.
         let one_is_wrong =
             |chosen: &OpenDevice, hand: &WorkQueue<'_, usize>, events: &mut dyn Events<usize>| match chosen.batch {
                 0 => endless(chosen, hand, events).and(Err(Error::Cancelled)),

@@ -11,7 +11,8 @@ use super::registry::{self, Place, takes_work};
 use super::{adapters, queue_yield};
 use crate::error::Result;
 
-/// A window of this program that lent its device. wgpu tells devices apart within an instance, and every window has its own.
+/// A window of this program that lent its device. wgpu distinguishes devices within an instance,
+/// and every window has its own instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lender(u64);
 
@@ -20,7 +21,7 @@ static LENDERS: AtomicU64 = AtomicU64::new(0);
 struct Lent {
     lender: Lender,
     setup: WgpuSetup,
-    /// Burn's name for it, once somebody computes there.
+    /// Burn's name for it, once the engine computes there.
     device: Option<Device>,
     /// Whether the user wants the window's device left alone, or it was lost before.
     apart: bool,
@@ -31,15 +32,17 @@ struct Lent {
 }
 
 static LENT: Mutex<Option<Lent>> = Mutex::new(None);
-/// Whether a window's device was lost, perhaps to a kernel: until the program ends, windows keep theirs for themselves.
+/// Whether a window's device was lost, perhaps to a kernel: until the program ends, windows keep
+/// theirs for themselves.
 static SPARED: AtomicBool = AtomicBool::new(false);
 
 fn lent<T>(look: impl FnOnce(&mut Option<Lent>) -> T) -> T {
     look(&mut LENT.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Lends the device a window paints with: from now on whoever computes on its adapter computes there. With `apart` nobody
-/// does, and pictures travel over the host. Returns whose pictures that window can paint.
+/// Lends the device a window paints with: from now on the engine computes there if it uses that
+/// adapter. With `apart` it does not, and pictures travel over the host. Returns the name under
+/// which the window can paint pictures.
 pub fn lend_window(
     instance: &wgpu::Instance,
     adapter: &wgpu::Adapter,
@@ -62,11 +65,13 @@ pub fn lend_window(
     lender
 }
 
-/// What wgpu says where the engine's work kept it from giving a window its size, and of frames of that size until it has it.
+/// What wgpu says where the engine's work kept it from giving a window its size, and of frames of
+/// that size until it has it.
 const BUSY: &str = "reconfiguring the Surface";
 const WRONG_SIZE: [&str; 2] = ["Scissor Rect", "Viewport"];
 
-/// A call of the window's own failed. Nothing is painted any more where the device is lost; other errors cost a picture.
+/// A call of the window's own failed. Nothing is painted any more where the device is lost; other
+/// errors cost a picture.
 pub fn painting_failed(why: &str) {
     if why.contains(BUSY) {
         queue_yield::refused();
@@ -99,23 +104,24 @@ pub fn lose_window() {
     }
 }
 
-/// Whether the window's device is left alone from now on. Takes effect with the next choice of a device.
+/// Whether the window's device is left alone from now on. Takes effect with the next choice of a
+/// device.
 pub fn keep_apart(apart: bool) {
     lent(|lent| lent.iter_mut().for_each(|lent| lent.apart = apart));
 }
 
-/// Nobody computes on a window's device any more, whatever the user wants.
+/// From now on the engine never computes on a window's device, whatever the user wants.
 pub fn spare_window() {
     SPARED.store(true, Ordering::Relaxed);
 }
 
-/// Whether nobody does.
+/// Returns whether [`spare_window`] was called.
 pub fn window_is_spared() -> bool {
     SPARED.load(Ordering::Relaxed)
 }
 
-/// Burn's device on the window's, if that was lent and paints on this adapter. One that was lost is lent no more, and the window is
-/// told ([`window_lost`]): whoever computes may be the first to notice.
+/// Burn's device on the window's, if that was lent and paints on this adapter. A lost device is
+/// lent no more, and [`window_lost`] reports it: the engine may be the first to notice.
 ///
 /// # Errors
 /// When burn cannot compute on it.

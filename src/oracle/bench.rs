@@ -53,7 +53,8 @@ pub struct Timing {
     pub max: f64,
     /// Number of timed runs, after one that does not count.
     pub runs: usize,
-    /// Mean time that all cores together spent on a run, which other programs disturb less; null where the system does not tell.
+    /// Mean time that all cores together spent on a run, which other programs disturb less; null
+    /// where the system does not tell.
     pub cpu: Option<f64>,
 }
 
@@ -84,11 +85,12 @@ impl Timing {
     }
 }
 
-/// Milliseconds that all threads of this process have computed, to a hundredth of a second; Linux alone tells.
+/// Milliseconds that all threads of this process have computed, to a hundredth of a second; Linux
+/// alone tells.
 fn cpu_ms() -> Option<f64> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // The name before the last bracket may hold anything; of what follows, fields 12 and 13 are user and system time in ticks of
-    // 1/100 s.
+    // The name before the last bracket may hold anything; of what follows, fields 12 and 13 are
+    // user and system time in ticks of 1/100 s.
     let (_, rest) = stat.rsplit_once(')')?;
     let mut fields = rest.split_whitespace().skip(11).map(str::parse::<f64>);
     Some(10.0 * (fields.next()?.ok()? + fields.next()?.ok()?))
@@ -103,7 +105,8 @@ pub struct Bench {
     /// How long it took.
     #[serde(flatten)]
     pub timing: Timing,
-    /// Share of the measured matrix-product peak that the median run's convolutions or products reach.
+    /// Share of the measured matrix-product peak that the median run's convolutions or products
+    /// reach.
     pub roofline_share: f64,
     /// What the share is of.
     pub roofline: &'static str,
@@ -120,7 +123,7 @@ pub fn run(oracle: &Oracle, chosen: &OpenDevice, runs: usize) -> Result<Report> 
     Ok(Report { device: chosen.report.used.label(), matmul_gflops: peak, benches: world(oracle, peak, runs)? })
 }
 
-/// The tasks of one world beside a peak of so many GFLOP/s.
+/// The tasks of one world, compared with a peak in GFLOP/s.
 ///
 /// # Errors
 /// When the device fails.
@@ -151,8 +154,8 @@ pub fn world(oracle: &Oracle, peak: f64, runs: usize) -> Result<Vec<Bench>> {
     Ok(vec![bench(posterior, passes), bench(sampling, 1.0)])
 }
 
-/// The most 32-bit matrix products give on the device, GFLOP/s of the median run: burn's, or on the CPU our own kernels' where
-/// those are faster.
+/// The most 32-bit matrix products give on the device, GFLOP/s of the median run: burn's, or on the
+/// CPU our own kernels' where those are faster.
 ///
 /// # Errors
 /// When the device fails or its product is wrong.
@@ -179,8 +182,8 @@ fn own_gflops(runs: usize) -> Result<f64> {
     Ok(gflops(SIDE, 1, &timing))
 }
 
-/// burn's, those that densities are computed with. On a card one such product is over before it is told so: there it is a larger one,
-/// and as many of them as take [`LONG`].
+/// burn's, those that densities are computed with. One such product on a card is too short to time:
+/// there the matrices are larger, and as many products follow each other as take [`LONG`].
 fn burn_gflops(chosen: &OpenDevice, runs: usize) -> Result<f64> {
     let mut square = Square::new(SIDE, chosen);
     square.products(1)?;
@@ -226,7 +229,8 @@ impl Square {
     }
 }
 
-/// Whether the first entry of the square of a matrix is right: a device that skips the work has no peak.
+/// Whether the first entry of the square of a matrix is right: a device that skips the work has no
+/// peak.
 fn check_corner(side: usize, values: &[f32], corner: f64) -> Result<()> {
     let terms = values.iter().zip(values.iter().step_by(side)).map(|(a, b)| f64::from(*a) * f64::from(*b));
     let (expected, scale) = (terms.clone().sum::<f64>(), terms.map(f64::abs).sum::<f64>());

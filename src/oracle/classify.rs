@@ -93,8 +93,8 @@ impl ExternalImages {
         Ok((posterior, Some(cell)))
     }
 
-    /// How far the posterior that came with image `i` moves when it is computed again from its 32-bit
-    /// x; none where it was computed from x.
+    /// How far the posterior that came with image `i` moves when it is computed again from its
+    /// 32-bit x; none where it was computed from x.
     ///
     /// # Errors
     /// When the device fails.
@@ -105,8 +105,8 @@ impl ExternalImages {
     }
 }
 
-/// Reads files or a folder. 8-bit images are zero-padded and dequantised as told; world-space
-/// tensors are taken as they are.
+/// Reads files or a folder. 8-bit images are not mapped yet; world-space tensors are taken as they
+/// are.
 ///
 /// # Errors
 /// Names the file and the cause.
@@ -140,7 +140,8 @@ impl World {
         }
     }
 
-    /// Maps `input` into this world and scores it, batch after batch; pixels as often as `how` has draws.
+    /// Maps `input` into this world and scores it, batch after batch; pixels as often as `how` has
+    /// draws.
     ///
     /// # Errors
     /// When the images do not fit, the device fails, or the caller stops.

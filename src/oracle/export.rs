@@ -1,4 +1,5 @@
-//! Samples of a world on their way to a file: npz with everything known, a contact sheet, or a folder of pictures.
+//! Samples of a world on their way to a file: npz with everything known, a contact sheet, or a
+//! folder of pictures.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -15,8 +16,9 @@ use crate::units::ClassId;
 /// Pixels along a side of a contact sheet, at most, as [`contact_sheet`] has it.
 const MOST_SIDE: usize = 1 << 16;
 
-/// Writes the samples `indices` of `spec` (all of them where empty) to `path`: `.npz` holds world-space x, y, posterior,
-/// logp and aleatoric; `.png` is a contact sheet of pictures; anything else a folder of pictures by label.
+/// Writes the samples `indices` of `spec` (all of them where empty) to `path`: `.npz` holds
+/// world-space x, y, posterior, logp and aleatoric; `.png` is a contact sheet of pictures; anything
+/// else a folder of pictures by label.
 ///
 /// # Errors
 /// Names the file; [`Error::Cancelled`]. A file that cannot be finished is not there at all.
@@ -37,8 +39,9 @@ pub fn save_samples(
     Ok(saved)
 }
 
-/// Bytes that `n` samples take in a file or folder of that name, at least: arrays of an `.npz` are known to the byte, pictures of a
-/// folder only about, and a contact sheet has a largest size of its own.
+/// Bytes that `n` samples take in a file or folder of that name, at least: arrays of an `.npz` are
+/// known to the byte, pictures of a folder only about, and a contact sheet has a largest size of
+/// its own.
 pub fn least_bytes(world: &World, n: usize, path: &Path) -> u64 {
     let (dims, classes) = (world.shape().dims(), world.class_names().len() as u64);
     let each = match path.extension().and_then(|e| e.to_str()).map(str::to_ascii_lowercase).as_deref() {
@@ -50,11 +53,12 @@ pub fn least_bytes(world: &World, n: usize, path: &Path) -> u64 {
     (n as u64).saturating_mul(each)
 }
 
-/// Writes the images that given latents become to a `.npz` file, as [`save_samples`] writes samples: `latents.x` is standard
-/// normal noise (NCHW), `latents.y` the class of each.
+/// Writes the images that given latents become to a `.npz` file, as [`save_samples`] writes
+/// samples: `latents.x` is standard normal noise (NCHW), `latents.y` the class of each.
 ///
 /// # Errors
-/// When the latents do not fit this world or have no classes, `path` is no `.npz`, or as [`save_samples`].
+/// When the latents do not fit this world or have no classes, `path` is no `.npz`, or as
+/// [`save_samples`].
 pub fn save_latents(
     world: &World,
     latents: &WorldBatch,
@@ -89,7 +93,7 @@ pub fn save_latents(
     Ok(saved)
 }
 
-/// A full disk as it is where nothing is gone on with: samples are drawn from the first one.
+/// The error of a full disk where nothing is resumed: samples are drawn from the first one.
 pub(super) fn drawn_anew(error: Error) -> Error {
     match error {
         Error::Io { path, source } if matches!(source.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) => {
@@ -104,7 +108,7 @@ pub(super) fn drawn_anew(error: Error) -> Error {
     }
 }
 
-/// Endings by which somebody means a file that is none of ours, not a folder.
+/// Endings of files that we do not write: such a path is not meant as a folder.
 const FILES: [&str; 14] =
     ["jpg", "jpeg", "webp", "gif", "bmp", "tif", "tiff", "npy", "csv", "json", "parquet", "zip", "pt", "safetensors"];
 
@@ -201,7 +205,8 @@ pub fn asked(spec: &SampleSpec, indices: &[usize]) -> usize {
     if indices.is_empty() { spec.n } else { indices.len() }
 }
 
-/// Their running numbers, so many at a time: those given, or the first n, which are nowhere held together.
+/// Their running numbers, so many at a time: those given, or the first n, which are nowhere held
+/// together.
 pub(super) fn passes<'a>(
     spec: &SampleSpec,
     indices: &'a [usize],

@@ -1,5 +1,5 @@
-//! Looks: pictures of a world's latents that need not be samples of the world (guided, denoised). They are
-//! for the eye only and have no posterior.
+//! Looks: pictures of a world's latents that need not be samples of the world (guided, denoised).
+//! They are for the eye only and have no posterior.
 
 use std::path::Path;
 
@@ -67,7 +67,8 @@ impl World {
         Ok(flow)
     }
 
-    /// 8-bit pictures of samples with a look, one after the other. The samples themselves stay what they are.
+    /// 8-bit pictures of samples with a look, one after the other. The samples themselves stay what
+    /// they are.
     ///
     /// # Errors
     /// When the world cannot have the look, the device fails, or the caller stops.
@@ -95,8 +96,8 @@ impl World {
     }
 }
 
-/// Writes pictures with a look: a contact sheet (`.png`) or a folder by class. Never numbers: what has left the world has no
-/// posterior. Returns how many.
+/// Writes pictures with a look: a contact sheet (`.png`) or a folder by class. Never numbers: what
+/// has left the world has no posterior. Returns how many.
 ///
 /// # Errors
 /// For an `.npz`, naming the file; when the world cannot have the look; [`Error::Cancelled`].

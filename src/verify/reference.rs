@@ -1,5 +1,5 @@
-//! Flows and classifiers of the test suite's references (tests/reference): numbers that the papers' own code and torchvision computed in
-//! 64 bits. These show a CPU that computes wrongly, too.
+//! Flows and classifiers of the test suite's references (tests/reference): numbers that the papers'
+//! own code and torchvision computed in 64 bits. These show a CPU that computes wrongly, too.
 
 use serde_json::Value;
 

@@ -1,5 +1,5 @@
-//! Steps of training on the device beside the same steps in 64 bits on the CPU, as tests/classifier_reference/main.rs
-//! (`a_graphics_adapter_trains_as_the_cpu_does`) has them in 32.
+//! Steps of training on the device compared with the same steps in 64 bits on the CPU, as
+//! tests/classifier_reference/main.rs (`a_graphics_adapter_trains_as_the_cpu_does`) has them in 32.
 
 use super::checks::Checks;
 use super::subject::Subject;
@@ -10,8 +10,9 @@ use crate::units::Seed;
 
 const SHAPE: ImageShape = ImageShape { channels: 3, height: 32, width: 32 };
 const CLASSES: usize = 3;
-/// So many that what ResNet-18's last stage normalises, one position of each, has statistics: of four images the gradient's norm is 1e-4
-/// off its value in 64 bits on every device, of sixteen 1e-6.
+/// So many that what ResNet-18's last stage normalises, one position of each, has statistics: of
+/// four images the gradient's norm is 1e-4 off its value in 64 bits on every device, of sixteen
+/// 1e-6.
 const IMAGES: usize = 16;
 /// The first step sees the same weights. AdamW then divides gradients by themselves, noise and all.
 const BOUNDS: [f64; 2] = [1e-5, 5e-3];

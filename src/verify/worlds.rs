@@ -1,4 +1,5 @@
-//! The bundled oracles on the device: beside themselves in 64 bits on the CPU, and their pictures where they are made.
+//! The bundled oracles on the device, compared with themselves in 64 bits on the CPU, and their
+//! pictures on the device.
 
 use burn::tensor::Device;
 
@@ -18,7 +19,8 @@ use crate::oracle::precision;
 use crate::oracle::world::World;
 use crate::units::Tau;
 
-/// Share of pixels that may be one level off where they stay on the device (tests/shared_device.rs).
+/// Share of pixels that may be one level off where they stay on the device
+/// (tests/shared_device.rs).
 const PIXELS_OFF: f64 = 1.0 / 200.0;
 
 fn bundled(name: &str) -> Result<(OracleInfo, Weights)> {
@@ -73,7 +75,8 @@ pub fn animals_sampling(subject: &Subject, checks: &mut Checks) -> Result<()> {
     sampled(here.flow(), checks, (&noise, &classes), &expected, bounds.x)
 }
 
-/// The levels that a window paints where they are, beside the pictures of the host's path (tests/shared_device.rs).
+/// The levels that a window paints on the device, compared with the pictures of the host's path
+/// (tests/shared_device.rs).
 pub fn painting(subject: &Subject, checks: &mut Checks, name: &str) -> Result<()> {
     let (info, weights) = bundled(name)?;
     let bounds = bounds_of(subject, &info);

@@ -1,6 +1,6 @@
-//! Images of a cell (its worst, or those it bought) and of judged models for the gallery. Reading waits for
-//! a disk, and an experiment may hold the worker for hours. So a thread of its own reads, and the worker
-//! takes the images over between two steps.
+//! Images of a cell (its worst, or those it bought) and of judged models for the gallery. Reading
+//! waits for a disk, and an experiment may hold the worker for hours. So a thread of its own reads,
+//! and the worker takes the images over between two steps.
 
 use std::path::PathBuf;
 use std::sync::Arc;

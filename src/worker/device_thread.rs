@@ -1,4 +1,5 @@
-//! What the worker's thread owns: the device, the open oracle, and what is under way for the window.
+//! What the worker's thread owns: the device, the open oracle, and requests of the window under
+//! way.
 
 mod idle;
 mod reconnect;
@@ -19,14 +20,14 @@ use crate::oracle::strategies;
 use crate::oracle::train::oracle_so_far;
 use crate::oracle::world::World;
 
-/// An opened oracle. Its weights are in its world only: whoever needs them again reads them again.
+/// An opened oracle. Its weights are in its world only; to use them again means to read them again.
 pub struct Opened {
     pub name: String,
     pub info: OracleInfo,
     pub world: World,
     /// Whether its kernels are compiled, or need not be.
     prepared: bool,
-    /// Whether its precision was told.
+    /// Whether its precision was reported.
     measured: bool,
     /// Whether the ways of inverting its blocks were measured, or need not be.
     tuned: bool,
@@ -47,7 +48,7 @@ impl DeviceThread {
         Self { chosen, opened: None, interactive: Interactive::default(), losses: DeviceFailures::default() }
     }
 
-    /// Opens an oracle and tells so.
+    /// Opens an oracle and reports it.
     pub fn open(&mut self, channels: &Channels, name: &str, events: &mut dyn Events<Progress>) -> Result<()> {
         let read = folder::read_watched(name, events)?;
         self.opened = Some(settle_world(channels, &self.chosen, &self.interactive, name.to_owned(), read)?);
@@ -64,14 +65,15 @@ impl DeviceThread {
         }
     }
 
-    /// Goes on at the device after a lost one: the open oracle moves there, and what the window waits for is begun again.
+    /// Switches to the replacement device, reloads the oracle and queues pending requests again.
     pub fn resume_on(&mut self, channels: &Channels, moved: Replacement) -> Result<()> {
         channels.tell_notes();
         self.interactive.put_back(&channels.shared);
         self.switch_device(channels, moved.chosen)
     }
 
-    /// Does a piece of what the window asks for, or what nobody waits for; whether more is to be done.
+    /// Does a piece of a request, or of the work for idle times. Returns whether more is to be
+    /// done.
     fn serve(&mut self, channels: &Channels, deferred: &DeferredJobs) -> Result<bool> {
         // What is asked for of a device that is cut off waits for the next one.
         if self.is_cut_off() {
@@ -97,11 +99,12 @@ impl DeviceThread {
         served
     }
 
-    /// [`Self::serve`], on another device where this one was lost.
+    /// [`Self::serve`]; switches to another device where this one was lost.
     pub fn serve_on(&mut self, channels: &Channels, deferred: &DeferredJobs) -> bool {
         match self.serve(channels, deferred) {
             Ok(busy) => {
-                // A piece that succeeds is no proof: what loses the device may be the next, or what is done at rest.
+                // A piece that succeeds proves nothing: the next one, or idle work, may lose the
+                // device again.
                 if !busy {
                     self.losses = DeviceFailures::default();
                 }
@@ -124,7 +127,7 @@ impl DeviceThread {
                     }
                 });
                 let told = settled.map_err(|error| explain(error, Some(self.chosen.report.used.choice)));
-                // A connection that is gone is told once, by who connects again.
+                // A connection that is gone is reported once, when it is tried again.
                 if let Err(error) = &told
                     && !self.is_cut_off()
                 {
@@ -143,7 +146,7 @@ impl DeviceThread {
     }
 }
 
-/// Builds a world and tells that it is open.
+/// Builds a world and reports that it is open.
 fn settle_world(
     channels: &Channels,
     chosen: &OpenDevice,
@@ -161,7 +164,7 @@ fn settle_world(
     Ok(Opened { name, info, world, prepared: false, measured: false, tuned: false })
 }
 
-/// Opens the best epoch of a run, if that was asked for; tells how it went.
+/// Opens the best epoch of a run, if that was asked for, and ends its job.
 pub fn open_checkpoint(channels: &Channels, chosen: &OpenDevice, interactive: &Interactive) -> Option<Opened> {
     let (id, run) = channels.shared.checkpoint.take()?;
     channels.send(Event::JobStarted { id });

@@ -1,5 +1,5 @@
-//! Downloads of corpora. They wait for servers and may take an hour, so a thread of their own fetches one
-//! after the other.
+//! Downloads of corpora. They wait for servers and may take an hour, so a thread of their own
+//! fetches one after the other.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use crate::data::fetch::{Corpus, FetchEvent, Mirror, Patience, fetch_corpus};
 use crate::error::Result;
 use crate::events::{Events, Progress};
 
-/// Progress is told at most this often.
+/// Progress is sent at most this often.
 const TELL_EVERY: Duration = Duration::from_millis(50);
 
 /// Asks for a corpus.
@@ -57,7 +57,7 @@ struct Sink<'a> {
 }
 
 impl Sink<'_> {
-    /// Tells progress if it is time to.
+    /// Sends progress if it is due.
     fn tell(&mut self, done: u64, total: u64, note: String) {
         if self.told.is_none_or(|told| told.elapsed() >= TELL_EVERY) || done == total {
             self.told = Some(Instant::now());

@@ -1,6 +1,6 @@
-//! Slider-driven requests: the gallery, the inspector and its evidence map. Served between jobs and from within them, a
-//! piece at a time, the newest request winning. Where a piece is slow it is stopped at its next report when something newer
-//! waits, and begun again afterwards.
+//! Slider-driven requests: the gallery, the inspector and its evidence map. They are served between
+//! jobs and from within them, a piece at a time; the newest request wins. A slow piece stops at its
+//! next report when something newer waits, and starts again afterwards.
 
 mod cache;
 mod gallery;
@@ -29,15 +29,16 @@ use cache::{Resident, SampleCache};
 use gallery::{Gallery, LARGEST_PIECE};
 use inspect::Inspecting;
 
-/// A piece of work that cannot be stopped should take about this long, so that a newer request never waits longer.
+/// A piece of work that cannot be stopped should take about this long, so that a newer request
+/// never waits longer.
 const PIECE: Duration = Duration::from_millis(40);
 /// A piece that can be stopped may take this long: larger pieces cost less an image.
 const STOPPABLE_PIECE: Duration = Duration::from_millis(1500);
 /// Images in the first piece, before its speed is known.
 pub const FIRST_PIECE: usize = 8;
 
-/// Requests under way and images from outside. Served through shared references, from within a job's
-/// events too. [`Interactive::enter`] comes before any request is served.
+/// Requests under way and images from outside. Served through shared references, from within a
+/// job's events too. [`Interactive::enter`] comes before any request is served.
 #[derive(Default)]
 pub struct Interactive {
     gallery: RefCell<Option<Gallery>>,
@@ -59,7 +60,7 @@ pub struct Interactive {
     /// The quickest piece so far, of whatever size.
     floor: Cell<Duration>,
     served: Cell<bool>,
-    /// That the device is gone: nothing more is computed on it, and what was asked for waits for the next.
+    /// The loss of the device: nothing more is computed on it, and requests wait for the next.
     loss: RefCell<Option<Error>>,
 }
 
@@ -91,9 +92,10 @@ fn unless(stop: bool) -> ControlFlow<()> {
 }
 
 impl Interactive {
-    /// Forgets what belonged to another world, or to this one on another device; the one of these weights is open now, on this device.
+    /// Forgets what belonged to another world or device. The world of these weights is now open on
+    /// this device.
     pub fn enter(&self, weights_sha256: &str, device: DeviceChoice) {
-        // What did not fit into the memory of a device that was lost does not fit into that of the next of its kind.
+        // What did not fit into the memory of a lost device does not fit into the next of its kind.
         if self.device.get() != device || *self.world.borrow() != weights_sha256 {
             self.largest.set(LARGEST_PIECE);
         }
@@ -115,17 +117,17 @@ impl Interactive {
         *self.loss.borrow_mut() = Some(loss);
     }
 
-    /// Whether the device was found gone.
+    /// Returns whether the device was lost.
     pub fn lost(&self) -> bool {
         self.loss.borrow().is_some()
     }
 
-    /// That the device is gone, once.
+    /// Takes the loss of the device.
     pub fn take_loss(&self) -> Option<Error> {
         self.loss.take()
     }
 
-    /// Asks once more for what is under way, unless something newer is asked for already.
+    /// Queues requests under way again, unless a newer one waits.
     pub fn put_back(&self, shared: &Shared) {
         self.loss.take();
         if let Some(gallery) = self.gallery.take() {
@@ -149,7 +151,8 @@ impl Interactive {
         self.cache.borrow().some(n).iter().flat_map(|sample| sample.x.iter().copied()).collect()
     }
 
-    /// Does one piece of what is asked for; returns whether more is waiting. `urgent` stops it at its next report.
+    /// Does one piece of the requests. Returns whether more waits. `urgent` stops the piece at its
+    /// next report.
     pub fn serve(&self, channels: &Channels, world: Option<&World>, urgent: &dyn Fn() -> bool) -> bool {
         if self.lost() {
             return false;
@@ -271,7 +274,8 @@ impl Interactive {
         Tile { look: picture.map(|(look, pixels)| Looked { look, pixels: pixels.into() }), ..tile(world, sample) }
     }
 
-    /// What was stopped stays to be done, as does what the device was lost under; what failed is told and dropped.
+    /// Requests that were stopped or lost their device stay in their slot; failed ones are reported
+    /// and dropped.
     fn settle<T>(&self, channels: &Channels, (asked, slot): (Asked, &RefCell<Option<T>>), done: Result<()>) {
         match done {
             Ok(()) | Err(Error::Cancelled) => {}
@@ -298,7 +302,7 @@ fn put<T>(channels: &Channels, slot: &Slot<T>, answer: T) {
     (channels.shared.wake)();
 }
 
-/// Images from outside are kept only as long as the oracle stays where it is.
+/// The error where images from outside were dropped: another oracle or device was opened.
 pub fn gone() -> Error {
     Error::input("that image is no longer open")
 }

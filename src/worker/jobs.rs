@@ -18,7 +18,7 @@ use crate::flow::preprocess::Dequantisation;
 use crate::oracle::classify::read_input;
 use context::{JobContext, TELL_EVERY};
 
-/// Runs one job to its end and tells the outcome.
+/// Runs one job to its end and sends the outcome.
 pub fn run(channels: &Channels, thread: &mut DeviceThread, id: JobId, job: Job) {
     let control = channels.shared.control(id);
     if !control.take() {
@@ -46,7 +46,8 @@ pub fn run(channels: &Channels, thread: &mut DeviceThread, id: JobId, job: Job) 
     channels.send(Event::JobEnded { id, outcome });
 }
 
-/// Performs the job. A job that stopped because the window found the device gone fails with that loss.
+/// Performs the job. A job that stopped because the window found the device gone fails with that
+/// loss.
 fn attempt(cx: &mut JobContext<'_>, job: Job) -> Result<String> {
     match perform(cx, job) {
         Err(Error::Cancelled) if !cx.is_stopped() => Err(cx.thread.interactive.take_loss().unwrap_or(Error::Cancelled)),

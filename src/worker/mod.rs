@@ -1,7 +1,9 @@
-//! The one named thread that owns the device. Faces hand it jobs and slider-driven requests; it answers with events and
-//! pictures. A panic on the thread becomes an event, and a fresh worker opens the same oracle again. Bayes errors need no
-//! device: two light threads of their own ([`bayes`]) answer them meanwhile. A third looks at run folders ([`runs`]), a fourth
-//! reads images from them and from judged datasets ([`cell_images`]), a fifth fetches corpora ([`fetch`]).
+//! The one named thread that owns the device. Faces hand it jobs and slider-driven requests; it
+//! answers with events and pictures. A panic on the thread becomes an event, and a fresh worker
+//! opens the same oracle again. Bayes errors need no device: two light threads of their own
+//! ([`bayes`]) answer them meanwhile. A third looks at run folders ([`runs`]), a fourth reads
+//! images from them and from judged datasets ([`cell_images`]), a fifth fetches corpora
+//! ([`fetch`]).
 //!
 //! | file | what |
 //! |---|---|
@@ -75,8 +77,8 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Starts the thread, which chooses a device and opens `oracle`, telling both by events. `wake` is called whenever
-    /// something new can be polled.
+    /// Starts the thread, which chooses a device and opens `oracle`, telling both by events. `wake`
+    /// is called whenever something new can be polled.
     pub fn start(device: DeviceChoice, oracle: String, wake: Wake) -> Self {
         let (notifier, notified) = bounded(1);
         let (watch_notifier, watch_notified) = bounded(1);
@@ -104,18 +106,20 @@ impl Worker {
         self.queue(&self.jobs, job)
     }
 
-    /// Asks for images of a cell, and returns at once: they come as images from outside do. Does not wait in the queue
-    /// of jobs.
+    /// Asks for images of a cell, and returns at once: they come as images from outside do. Does
+    /// not wait in the queue of jobs.
     pub fn open_cell_images(&self, request: CellImagesRequest) -> JobId {
         self.queue(&self.images, Wanted::Cell(request))
     }
 
-    /// Asks for the worst images of a judged model, as [`Self::open_cell_images`] does for a cell's.
+    /// Asks for the worst images of a judged model, as [`Self::open_cell_images`] does for a
+    /// cell's.
     pub fn open_judged_images(&self, request: JudgedImagesRequest) -> JobId {
         self.queue(&self.images, Wanted::Judged(Box::new(request)))
     }
 
-    /// Fetches a corpus, and returns at once. Does not wait in the queue of jobs, and nothing waits for it.
+    /// Fetches a corpus, and returns at once. Does not wait in the queue of jobs, and nothing waits
+    /// for it.
     pub fn fetch(&self, request: FetchRequest) -> JobId {
         self.queue(&self.fetches, request)
     }
@@ -134,8 +138,8 @@ impl Worker {
         id
     }
 
-    /// Opens the best epoch so far of the run in a folder, and returns at once. Does not wait in the queue: a training under
-    /// way opens it between two steps and goes on undisturbed.
+    /// Opens the best epoch so far of the run in a folder, and returns at once. Does not wait in
+    /// the queue: a training under way opens it between two steps and goes on undisturbed.
     pub fn use_checkpoint(&self, run: PathBuf) -> JobId {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         if let Some((id, _)) = self.shared.checkpoint.swap((id, run)) {
@@ -163,12 +167,14 @@ impl Worker {
         self.shared.notify();
     }
 
-    /// Asks about the Bayes error of the open oracle; answers are events. Waits neither for jobs nor for galleries.
+    /// Asks about the Bayes error of the open oracle; answers are events. Waits neither for jobs
+    /// nor for galleries.
     pub fn ask(&self, question: Question) {
         self.shared.bayes.ask(question);
     }
 
-    /// Looks at run folders from now on, at these and no others; what changes there is told by events.
+    /// Looks at run folders from now on, at these and no others; what changes there is told by
+    /// events.
     pub fn watch(&self, request: WatchRequest) {
         self.shared.watch.put(request);
         let _ = self.shared.watch_notifier.try_send(());

@@ -1,6 +1,7 @@
-//! A device of another machine: how long it takes to answer while nothing else is asked of it, and what happens when its connection
-//! is gone. Then it is tried again a few times, with growing waits; if nobody answers, the CPU of this machine takes over, with the
-//! same oracle. What is under way fails and says so; what was computed stays with the window and on disk.
+//! A device of another machine: how long it takes to answer while nothing else is asked of it, and
+//! what happens when its connection is gone. Then it is tried again a few times, with growing
+//! waits; without an answer the CPU of this machine takes over, with the same oracle. Jobs under
+//! way fail with a message; results stay in the window and on disk.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
@@ -38,7 +39,8 @@ pub struct Heartbeat {
     last: Option<Instant>,
 }
 
-/// Notifies the worker and keeps the time: the worker may be busy then, which does not count as latency.
+/// Notifies the worker and keeps the time: the worker may be busy then, which does not count as
+/// latency.
 struct Notifier {
     shared: Arc<Shared>,
     at: OnceLock<Instant>,
@@ -52,8 +54,8 @@ impl Wake for Notifier {
 }
 
 impl Heartbeat {
-    /// Sends, or looks after what was sent. Measures only while the worker is idle: what waits behind work says nothing about
-    /// the way. Returns how long nothing needs to be done here.
+    /// Sends a ping, or checks for its answer. Measures only while the worker is idle: a ping
+    /// behind work would measure the work. Returns how long nothing needs to be done here.
     pub fn tick(&mut self, channels: &Channels, used: DeviceChoice) -> Duration {
         let DeviceChoice::Remote(address) = used else { return Duration::from_secs(3600) };
         if self.of != Some(address) {
@@ -76,14 +78,14 @@ impl Heartbeat {
                 channels.send(Event::Remote(RemoteNews::Latency(self.latency.clone())));
                 EVERY
             }
-            // It is remembered where it was noticed.
+            // The session remembers it.
             Answer::Gone(_) => Duration::ZERO,
         };
         self.ping = None;
         rest
     }
 
-    /// Forgets what is on its way: it would come back late, behind other work.
+    /// Drops a ping under way: it would come back late, behind other work.
     pub fn pass(&mut self) {
         self.ping = None;
     }
@@ -99,7 +101,8 @@ impl DeferredJobs {
         self.0.is_empty()
     }
 
-    /// A choice of device goes first: the others would fail on the one that is gone.
+    /// Queues a job. A choice of device goes first: the others would fail on the device that is
+    /// gone.
     fn hold(&mut self, (id, job): (JobId, Job)) {
         match job {
             Job::UseDevice(_) => self.0.push_front((id, job)),
@@ -112,7 +115,7 @@ impl DeferredJobs {
         matches!(self.0.front(), Some((_, Job::UseDevice(_))))
     }
 
-    /// The next job, if one comes within `wait` and nobody rings before.
+    /// The next job, if one comes within `wait` before a notification.
     ///
     /// # Errors
     /// When none will come any more.
@@ -133,7 +136,8 @@ pub fn is_lost(used: DeviceChoice) -> bool {
     matches!(used, DeviceChoice::Remote(address) if remote::lost(address).is_some())
 }
 
-/// What computes where a lent device cannot be had: the same one, if it was there before and comes back, otherwise the CPU.
+/// The device that computes where a lent one cannot be opened: the same one, if it was there before
+/// and comes back, otherwise the CPU.
 ///
 /// # Errors
 /// When the CPU cannot be used either.
@@ -150,7 +154,8 @@ pub fn instead(
     }
 }
 
-/// The lent device again, or the CPU with the reason; `None` where the user has chosen otherwise meanwhile, or the program ends.
+/// The lent device again, or the CPU with the reason; `None` where the user has chosen otherwise
+/// meanwhile, or the program ends.
 pub fn try_again(channels: &Channels, asked: DeviceChoice, deferred: &mut DeferredJobs) -> Option<OpenDevice> {
     let DeviceChoice::Remote(address) = asked else { return None };
     if deferred.switches() {
@@ -176,7 +181,7 @@ pub fn try_again(channels: &Channels, asked: DeviceChoice, deferred: &mut Deferr
     Some(stand_in(channels, cpu, asked, &reason))
 }
 
-/// The CPU in the place of a device that cannot be reached, said aloud.
+/// The CPU in place of a device that cannot be reached, with a message.
 fn stand_in(channels: &Channels, mut cpu: OpenDevice, asked: DeviceChoice, reason: &str) -> OpenDevice {
     channels.send(Event::Failed(format!("{reason}. Computing on the CPU instead")));
     cpu.report.asked = asked;
@@ -184,7 +189,8 @@ fn stand_in(channels: &Channels, mut cpu: OpenDevice, asked: DeviceChoice, reaso
     cpu
 }
 
-/// Waits; whether to go on. Jobs that come meanwhile are held back; a choice of device ends the wait.
+/// Waits. Returns whether to go on. Jobs that come meanwhile are deferred; a choice of device ends
+/// the wait.
 fn rest(channels: &Channels, wait: Duration, deferred: &mut DeferredJobs) -> bool {
     let end = Instant::now() + wait;
     loop {

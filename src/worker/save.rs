@@ -12,7 +12,8 @@ use crate::oracle::rounding::Rounding;
 use crate::oracle::world::{SampleSpec, Settings};
 use crate::task::{Done, OpenOracle, Task, TaskContext};
 
-/// Writes samples to a `.npz` file, a `.png` contact sheet or a folder of PNGs. Pictures with a look are never numbers.
+/// Writes samples to a `.npz` file, a `.png` contact sheet or a folder of PNGs. Pictures with a
+/// look are never numbers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SaveSamples {
     /// Which samples.

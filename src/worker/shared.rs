@@ -27,8 +27,8 @@ pub struct Control {
 }
 
 impl Control {
-    /// Claims the job atomically. Returns true for the first caller: the thread that runs it, or the
-    /// handle that cancels it while it waits.
+    /// Claims the job atomically. Returns true for the first caller: the thread that runs it, or
+    /// the handle that cancels it while it waits.
     pub fn take(&self) -> bool {
         !self.taken.swap(true, Ordering::AcqRel)
     }
@@ -89,7 +89,7 @@ impl Shared {
         controls.entry(id).or_default().clone()
     }
 
-    /// That of a job that has not ended.
+    /// The control of a job that has not ended.
     pub fn known(&self, id: JobId) -> Option<Arc<Control>> {
         self.controls.lock().unwrap_or_else(PoisonError::into_inner).get(&id).cloned()
     }

@@ -12,7 +12,7 @@ use super::protocol::{Event, JobId, Outcome};
 use super::shared::{Control, Shared};
 use crate::error::{Error, Result, panic_message};
 
-/// How often a paused job looks whether it goes on.
+/// How often a paused job checks whether to continue.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// A job of such a thread, and its line to the window.
@@ -30,13 +30,13 @@ impl SideJob<'_> {
         (self.shared.wake)();
     }
 
-    /// Tells that a job has ended.
+    /// Sends that a job has ended.
     pub fn end(&self, id: JobId, outcome: Outcome) {
         self.shared.forget(id);
         self.send(Event::JobEnded { id, outcome });
     }
 
-    /// Holds while paused, and says whether to go on.
+    /// Blocks while paused. Returns whether to go on.
     pub fn check(&self) -> ControlFlow<()> {
         loop {
             if self.control.cancelled.load(Ordering::Relaxed) || self.shared.stopping.load(Ordering::Relaxed) {
@@ -70,11 +70,12 @@ impl SideJob<'_> {
     }
 }
 
-/// What is done for a request. Returns a sentence about it, or `None` where another thread ends the job.
+/// What is done for a request. Returns a sentence about it, or `None` where another thread ends the
+/// job.
 pub type Work<T> = fn(&SideJob<'_>, &T) -> Result<Option<String>>;
 
-/// Starts a thread called `name`, which answers requests one after the other. `what` it does and `on`
-/// what stand in messages.
+/// Starts a thread called `name`, which answers requests one after the other. `what` it does and
+/// `on` what stand in messages.
 pub fn start<T: Send + 'static>(
     [name, what, on]: [&'static str; 3],
     shared: &Arc<Shared>,

@@ -20,7 +20,8 @@ pub fn work(channels: &Channels, device: DeviceChoice, oracle: String) {
     survive(channels, |running| run(channels, &mut again, running));
 }
 
-/// Calls `run` until it returns, again after every panic, which is told as the failure of the running job.
+/// Calls `run` until it returns, again after every panic, which is reported as the failure of the
+/// running job.
 fn survive(channels: &Channels, mut run: impl FnMut(&mut Option<JobId>)) {
     loop {
         let mut running: Option<JobId> = None;
@@ -39,7 +40,8 @@ fn survive(channels: &Channels, mut run: impl FnMut(&mut Option<JobId>)) {
     }
 }
 
-/// The loop of the thread. `again` always holds the device and the oracle in use, for the run after a panic.
+/// The loop of the thread. `again` always holds the device and the oracle in use, for the run after
+/// a panic.
 fn run(channels: &Channels, again: &mut (DeviceChoice, String), running: &mut Option<JobId>) {
     let (mut heartbeat, mut deferred) = (Heartbeat::default(), DeferredJobs::default());
     let Some(chosen) = settle(channels, again, &mut deferred) else { return };

@@ -1,4 +1,4 @@
-//! Walks to the boundary between two classes: the task, what it tells, and the walk written to a file.
+//! Walks to the boundary between two classes: the task, its events, and the walk written to a file.
 
 mod history;
 
@@ -68,9 +68,11 @@ pub enum Destination {
 /// A point of a walk.
 #[derive(Debug, Clone)]
 pub struct WalkDot {
-    /// Share of a straight way; along a gradient the way so far in units of x, root mean square over dimensions.
+    /// Share of a straight way; along a gradient the way so far in units of x, root mean square
+    /// over dimensions.
     pub position: f64,
-    /// Its picture and the exact posterior of its float tensor; `index` counts points, label and source are the decision.
+    /// Its picture and the exact posterior of its float tensor; `index` counts points, label and
+    /// source are the decision.
     pub tile: Tile,
 }
 

@@ -11,7 +11,8 @@ use crate::device::{OpenDevice, WorkQueue, run_on_all};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 
-/// Shards for each device of a new job: so many that a slow device does not hold up the others for long.
+/// Shards for each device of a new job: so many that a slow device does not hold up the others for
+/// long.
 const SHARDS_EACH: usize = 4;
 
 /// Lets a device compute: opens the oracle and the images for it and calls back with both.
@@ -23,8 +24,8 @@ pub fn shards_for(folder: &Path, devices: usize) -> usize {
     Job::read(folder).map_or(SHARDS_EACH * devices.max(1), |job| job.shards)
 }
 
-/// [`run`] for all shards of `spec`, on several devices. The numbers are those of the devices that computed them, which the report
-/// names; on devices of one kind they are those of one device.
+/// [`run`] for all shards of `spec`, on several devices. The numbers are those of the devices that
+/// computed them, which the report names; on devices of one kind they are those of one device.
 ///
 /// # Errors
 /// As [`run`]; [`Error::DeviceLost`] where no device is left.
@@ -37,7 +38,8 @@ pub fn run_on(
 ) -> Result<Outcome> {
     let finished = Mutex::new(None);
     let work = |chosen: &OpenDevice, hand: &WorkQueue<'_, usize>, events: &mut dyn Events<Word>| {
-        // Taken before the device is warm: what is quick at once does not leave the others without any.
+        // Taken before the device is warm: what is quick at once does not leave the others without
+        // any.
         let mut next = hand.take();
         if next.is_none() {
             return Ok(());

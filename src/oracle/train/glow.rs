@@ -87,8 +87,8 @@ impl Learner for GlowLearner {
         self.trainee.module.num_params()
     }
 
-    /// The batch is cut into `shards` pieces that run side by side, one batch part after the other; gradients are added in
-    /// a fixed order.
+    /// The batch is cut into `shards` pieces that run side by side, one batch part after the other;
+    /// gradients are added in a fixed order.
     fn step(&mut self, draw: &Draw<'_>, rate: f64, decay: f64) -> Result<StepLoss> {
         let (spec, config) = (&self.spec, &self.config);
         let dims = config.shape.dims();
@@ -131,7 +131,8 @@ impl Learner for GlowLearner {
     }
 }
 
-/// Share of the batch's NLL and classification loss that a piece of it has, and the gradient of the loss per dimension.
+/// Share of the batch's NLL and classification loss that a piece of it has, and the gradient of the
+/// loss per dimension.
 fn piece_gradients(
     spec: &TrainSpec,
     config: &GlowConfig,

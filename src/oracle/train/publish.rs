@@ -23,7 +23,8 @@ const BATCH: usize = 50;
 /// Name of the finished oracle inside a training folder.
 pub const ORACLE: &str = "oracle";
 
-/// Trains in `folder` (going on where a killed run stopped) and writes the oracle folder `folder/oracle`.
+/// Trains in `folder` (resuming where a killed run stopped) and writes the oracle folder
+/// `folder/oracle`.
 ///
 /// # Errors
 /// As [`train`]; names the file that cannot be written.
@@ -41,7 +42,8 @@ pub fn train_oracle(
     write(&folder.join(ORACLE), spec, &trained, &chosen.report.used.label(), &today(), drift)
 }
 
-/// Compares the trained weights with their f16 form on test images (training images where there is no test part).
+/// Compares the trained weights with their f16 form on test images (training images where there is
+/// no test part).
 fn storage_drift(spec: &TrainSpec, trained: &Trained, chosen: &OpenDevice) -> Result<StorageDrift> {
     let data = corpus(&spec.data, Split::Test).or_else(|_| corpus(&spec.data, Split::Train))?;
     let data = data.subset(0..DRIFT_IMAGES.min(data.len()))?;

@@ -1,4 +1,5 @@
-//! The TarFlow in training (Zhai et al. 2025; BLC App. B): maximum likelihood under noise, labels dropped by chance.
+//! The TarFlow in training (Zhai et al. 2025; BLC App. B): maximum likelihood under noise, labels
+//! dropped by chance.
 
 mod gradients;
 
@@ -40,7 +41,8 @@ pub struct TarFlowLearner {
     on_cpu: Option<CpuTarFlow<f32>>,
 }
 
-/// Part of a batch: tokens, the class each image is conditioned on (none where one map serves all classes), and its class.
+/// Part of a batch: tokens, the class each image is conditioned on (none where one map serves all
+/// classes), and its class.
 struct Part {
     x: Vec<f32>,
     conditions: Vec<Condition>,
@@ -64,7 +66,8 @@ impl TarFlowLearner {
     /// From a checkpoint, or a fresh one.
     ///
     /// # Errors
-    /// When the architecture is impossible, the checkpoint does not fit it, or the device lacks the format of the products.
+    /// When the architecture is impossible, the checkpoint does not fit it, or the device lacks the
+    /// format of the products.
     pub fn new(
         spec: &TrainSpec,
         tarflow: &TarFlowSpec,
@@ -103,7 +106,8 @@ impl TarFlowLearner {
         Part { x: self.config.patchify(&x), conditions, labels: draw.classes() }
     }
 
-    /// Mean square deviation of z from the class mean over the batch becomes part of the base's variance (VP).
+    /// Mean square deviation of z from the class mean over the batch becomes part of the base's
+    /// variance (VP).
     fn learn_variance(&mut self, squares: &[f64]) -> Result<()> {
         let shape = [self.config.tokens(), self.config.token_dims()];
         let blend = |flow: &TarFlow| -> Result<Param<Tensor<2>>> {

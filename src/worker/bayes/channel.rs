@@ -17,8 +17,8 @@ use crate::units::Tau;
 use crate::worker::protocol::Event;
 use crate::worker::shared::Shared;
 
-/// A knob that has not moved for so long is at rest. Longer than a frame takes where the processor paints: a refinement in
-/// every frame of a drag would slow the next.
+/// A knob that has not moved for so long is at rest. Longer than a frame takes where the processor
+/// paints: a refinement in every frame of a drag would slow the next.
 pub const REST: Duration = Duration::from_millis(350);
 
 /// One of the two threads' ends of all channels.
@@ -86,7 +86,8 @@ impl Channel {
         Ok(limit_at_zero(classes))
     }
 
-    /// As [`Self::error`], ended after `budget` with what is known by then. `None` when `stop` says so before anything is.
+    /// As [`Self::error`], ended after `budget` with what is known by then. `None` when `stop` says
+    /// so before anything is.
     pub fn error_within(
         &self,
         classes: &GaussianClasses,

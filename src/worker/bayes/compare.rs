@@ -28,7 +28,7 @@ impl Comparison {
         self.at.generation
     }
 
-    /// The next method; whether there was one.
+    /// Computes the next method. Returns whether there was one.
     pub fn piece(&mut self, channel: &Channel) -> bool {
         let Some(method) = self.waiting.pop_front() else { return false };
         let (slots, epoch) = (channel.slots(), channel.epoch());
@@ -37,7 +37,8 @@ impl Comparison {
         let outcome = channel.error_within(&self.classes, self.at.tau, &spec, BUDGET, stop);
         let outcome = match outcome {
             Ok(None) => return true,
-            // Where there is no closed form, `bayes_error` takes quadrature, which has a row of its own.
+            // Where there is no closed form, `bayes_error` takes quadrature, which has a row of its
+            // own.
             Ok(Some(found)) if method == Method::Closed && found.method != Method::Closed => {
                 Err("this problem has no closed form".to_owned())
             }

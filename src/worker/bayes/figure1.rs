@@ -1,5 +1,6 @@
-//! EBO's Figure 1, live: two Gaussian classes in 784 dimensions, their means random unit vectors, Σ = τ²I. The exact error
-//! (EBO eq. 4) is Φ(−|μ₁ − μ₂|/2τ); beside it the integrators that do not know this, each forced on the same problem.
+//! EBO's Figure 1, live: two Gaussian classes in 784 dimensions, their means random unit vectors, Σ
+//! = τ²I. The exact error (EBO eq. 4) is Φ(−|μ₁ − μ₂|/2τ); beside it the integrators that do not
+//! know this, each forced on the same problem.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -59,7 +60,7 @@ impl Figure1 {
         self.generation
     }
 
-    /// The next point; whether there was one.
+    /// Computes the next point. Returns whether there was one.
     pub fn piece(&mut self, channel: &Channel) -> bool {
         let Some((method, tau)) = self.waiting.pop_front() else { return false };
         let (slots, generation) = (channel.slots(), self.generation);

@@ -1,6 +1,6 @@
-//! Two threads for Bayes errors. A shared-map world needs no device for them, so they wait neither for
-//! sampling nor for jobs. The *quick* thread answers a dragged slider and a typed target; the *study*
-//! thread computes what takes longer, a piece at a time. Each has a thread pool of its own.
+//! Two threads for Bayes errors. A shared-map world needs no device for them, so they wait neither
+//! for sampling nor for jobs. The *quick* thread answers a dragged slider and a typed target; the
+//! *study* thread computes what takes longer, a piece at a time. Each has a thread pool of its own.
 
 mod channel;
 mod compare;
@@ -58,7 +58,7 @@ fn start_one(
     Ok(())
 }
 
-/// Runs `sitting` until it returns, again after every panic, which is told.
+/// Calls `run` until it returns, again after every panic, which is reported.
 fn survive(channel: &Channel, run: impl Fn()) {
     while let Err(panic) = catch_unwind(AssertUnwindSafe(&run)) {
         let reason = panic_message(panic.as_ref());

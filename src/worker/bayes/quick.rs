@@ -12,7 +12,7 @@ use crate::error::Error;
 pub const COARSE: f64 = 1e-4;
 /// When it rests.
 pub const FINE: f64 = 1e-6;
-/// A first answer that takes longer is told refinement by refinement.
+/// A first answer that takes longer is sent refinement by refinement.
 const SLOW: Duration = Duration::from_millis(100);
 /// Of A and I while the slider moves; the study thread computes them better when it rests.
 const ROUGH_INFORMATION: f64 = 1e-2;
@@ -53,8 +53,8 @@ fn tell(channel: &Channel, at: &At, tolerance: f64, outcome: Result<Estimate, St
     channel.send(Answer::Readout { generation: at.generation, tau: at.tau.get(), tolerance, outcome });
 }
 
-/// A first answer. What a newer question interrupts has been refined once at least, so that even a slow problem is
-/// answered while the slider moves.
+/// A first answer. What a newer question interrupts has been refined once at least, so that even a
+/// slow problem is answered while the slider moves.
 fn first(channel: &Channel, at: At) -> Option<At> {
     let classes = match channel.classes(&at.prior) {
         Ok(classes) => classes,
@@ -81,7 +81,8 @@ fn first(channel: &Channel, at: At) -> Option<At> {
         let mut told = |_| if disturbed(channel) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
         let found = match at.tau.get() {
             0.0 => Some(information_at_zero(&classes)),
-            // Stopped, it is asked again with the newer question; why else there is none, the readout has said.
+            // Stopped, it is asked again with the newer question; why else there is none, the
+            // readout has said.
             _ => channel.pool.install(|| information(&classes, at.tau, &spec, &mut told)).ok(),
         };
         if let Some(information) = found {
@@ -91,7 +92,7 @@ fn first(channel: &Channel, at: At) -> Option<At> {
     Some(at)
 }
 
-/// The same to more digits; every refinement better than the first answer is told.
+/// The same to more digits. Every refinement better than the first answer is sent.
 fn refine(channel: &Channel, at: &At) {
     let Ok(classes) = channel.classes(&at.prior) else { return };
     let spec = Spec { tolerance: FINE, ..Spec::default() };
@@ -103,7 +104,7 @@ fn refine(channel: &Channel, at: &At) {
         if disturbed(channel) || channel.epoch() != epoch { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     match outcome {
-        // An estimate from sampling has been told as its last refinement.
+        // An estimate from sampling was sent as its last refinement.
         Ok(estimate) => tell(channel, at, FINE, Ok(estimate)),
         Err(Error::Cancelled) => {}
         Err(error) => tell(channel, at, FINE, Err(error.to_string())),

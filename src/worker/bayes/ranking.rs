@@ -29,8 +29,8 @@ impl Rankings {
         Ok(Self { generation: question.generation, classes, waiting, found: RankingsOverTau::default() })
     }
 
-    /// The classes at the next τ, unless something is asked meanwhile or what waits since then has rested; whether there may
-    /// be more.
+    /// The classes at the next τ, unless something is asked meanwhile or what waits since then has
+    /// rested; whether there may be more.
     pub fn piece(&mut self, channel: &Channel, resting: Option<Instant>) -> bool {
         let generation = self.generation;
         let end = |trouble| channel.send(Answer::Ended { generation, study: Study::Ranking, trouble });

@@ -1,5 +1,6 @@
-//! The study thread: curves, class hardness, the comparison of methods, EBO's Figure 1, the ranking of classes over τ. Everything comes a piece at a time;
-//! the most urgent piece goes first, and a newer question of a kind takes the place of the one under way.
+//! The study thread: curves, class hardness, the comparison of methods, EBO's Figure 1, the ranking
+//! of classes over τ. Everything comes a piece at a time; the most urgent piece goes first, and a
+//! newer question of a kind takes the place of the one under way.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -107,7 +108,7 @@ impl Studies {
         }
     }
 
-    /// Does the most urgent piece there is; whether there was one.
+    /// Computes the most urgent piece. Returns whether there was one.
     fn piece(&mut self, channel: &Channel) -> bool {
         let rested = self.information.as_ref().is_some_and(|(_, since)| since.elapsed() >= REST);
         if let Some(curve) = &mut self.curve {
@@ -142,7 +143,7 @@ impl Studies {
 }
 
 impl Curve {
-    /// The next point; whether there may be more.
+    /// Computes the next point. Returns whether there may be more.
     fn point(&mut self, channel: &Channel) -> bool {
         let generation = self.question.generation;
         let Some(index) = self.waiting.pop_front() else {

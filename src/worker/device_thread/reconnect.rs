@@ -1,4 +1,4 @@
-//! What happens to the open oracle when the connection to another machine's device is gone.
+//! Reconnecting to another machine's device whose connection is gone.
 
 use super::DeviceThread;
 use crate::device::explain;
@@ -13,8 +13,9 @@ impl DeviceThread {
         is_lost(self.chosen.report.used.choice)
     }
 
-    /// If the device in use is cut off: connects again, or falls back to the CPU, and opens `oracle` there. Not where the user has
-    /// chosen another device meanwhile: that job is next, and nothing has changed.
+    /// If the device in use is cut off: connects again, or falls back to the CPU, and opens
+    /// `oracle` there. Not where the user has chosen another device meanwhile: that job is next,
+    /// and nothing has changed.
     pub fn reconnect(&mut self, channels: &Channels, oracle: &str, deferred: &mut DeferredJobs) {
         if !self.is_cut_off() {
             return;

@@ -24,7 +24,7 @@ pub struct Gallery {
     pub(super) request: GalleryRequest,
     waiting: VecDeque<usize>,
     delivered: usize,
-    /// Whether it was told that samples are left out.
+    /// Whether a message said that samples are left out.
     told: bool,
 }
 
@@ -35,7 +35,7 @@ impl Gallery {
         Self { request, waiting, delivered: 0, told: false }
     }
 
-    /// Only what is kept is told: the rest need not be made.
+    /// Leaves only samples that are in the cache.
     pub fn leave_unmade(&mut self, cache: &SampleCache) {
         let GalleryRequest { spec, settings, look, .. } = &self.request;
         let there = |index: usize| match look {
@@ -50,7 +50,7 @@ impl Gallery {
         indices.iter().rev().for_each(|&index| self.waiting.push_front(index));
     }
 
-    /// A sample that cannot be made; the first of a gallery is told.
+    /// Leaves out a sample that cannot be made. The first of a gallery gives a message.
     fn leave_out(&mut self, cx: &PieceContext<'_>, index: usize, why: &str) {
         self.delivered += 1;
         tell(cx, self, News { failed: vec![index], ..News::default() });
@@ -117,7 +117,8 @@ impl Interactive {
         }
     }
 
-    /// Tiles of some samples, and how many of them had to be made: those that are kept cost nothing.
+    /// Tiles of some samples, and how many of them had to be made: those that are kept cost
+    /// nothing.
     fn make(&self, cx: &PieceContext<'_>, gallery: &Gallery, indices: &[usize]) -> Result<(Vec<Tile>, usize)> {
         let world = cx.world;
         let GalleryRequest { spec, settings, look, .. } = &gallery.request;
@@ -134,7 +135,7 @@ impl Interactive {
                 samples.push(sample);
             }
         }
-        // In the order asked for, whoever was made first.
+        // In the order asked for.
         samples.sort_by_key(|sample| indices.iter().position(|index| *index == sample.index));
         let mut made = missing.len();
         if let Some(look) = look {
@@ -151,7 +152,8 @@ impl Interactive {
         Ok((samples.iter().map(|sample| self.tile(world, sample, look.as_ref())).collect(), made))
     }
 
-    /// [`Self::make`] where images stay on the device: figures are read back, and pictures only where nobody can paint them there.
+    /// [`Self::make`] where images stay on the device: figures are read back; pictures only where
+    /// the window cannot paint them there.
     fn make_resident(&self, cx: &PieceContext<'_>, gallery: &Gallery, indices: &[usize]) -> Result<(Vec<Tile>, usize)> {
         let GalleryRequest { spec, settings, .. } = &gallery.request;
         let known = |index: &usize| self.cache.borrow().resident(spec, settings, *index).map(resident_tile);
@@ -174,7 +176,7 @@ impl Interactive {
             cache.keep_resident(spec, settings, (&made, pictures));
             tiles.extend(missing.iter().filter_map(|&index| cache.resident(spec, settings, index).map(resident_tile)));
         }
-        // In the order asked for, whoever was made first.
+        // In the order asked for.
         tiles.sort_by_key(|tile| indices.iter().position(|index| *index == tile.index));
         Ok((tiles, missing.len()))
     }
@@ -192,11 +194,13 @@ impl Interactive {
         self.cost.set(took / made as u32);
         let stoppable = cx.world.flow().stages() > 1;
         let ideal = if stoppable { STOPPABLE_PIECE } else { PIECE };
-        // Where launching kernels alone takes longer than that, no smaller piece helps: up to twice as long is given.
+        // Where launching kernels alone takes longer than that, no smaller piece helps: up to twice
+        // as long is given.
         let floor = self.floor.get().min(took);
         self.floor.set(floor);
         let ideal = made as f64 * ideal.max(2 * floor).as_secs_f64() / took.as_secs_f64().max(1e-4);
-        // Powers of two: few shapes, so that a GPU compiles few kernels. One slow start must not make a huge piece.
+        // Powers of two: few shapes, so that a GPU compiles few kernels. One slow start must not
+        // make a huge piece.
         let size = (ideal as usize).clamp(1, self.largest.get().min(2 * made.next_power_of_two()));
         self.piece.set(if size.is_power_of_two() { size } else { size.next_power_of_two() / 2 });
     }

@@ -1,4 +1,5 @@
-//! The inspector's answer: the image itself first, then the same latent at other temperatures, one after the other.
+//! The inspector's answer: the image itself first, then the same latent at other temperatures, one
+//! after the other.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -18,7 +19,7 @@ use crate::units::Tau;
 const PUBLISH_EVERY: Duration = Duration::from_millis(120);
 /// Where a sample costs more than this, every second of the other temperatures is left out.
 const DEAR: Duration = Duration::from_millis(300);
-/// Where the classes take longer than this, the posterior is told while they are evaluated.
+/// Where the classes take longer than this, the running posterior is sent.
 const RUNNING_AFTER: Duration = Duration::from_millis(80);
 
 /// An inspection under way.
@@ -37,7 +38,7 @@ impl Inspecting {
 }
 
 impl Interactive {
-    /// Goes on with the inspection until it is finished, or until somebody else should have a turn.
+    /// Continues the inspection until it is finished or another request is due.
     pub(super) fn inspect_piece(&self, cx: &PieceContext<'_>) -> Result<()> {
         let mut slot = self.inspecting.borrow_mut();
         let Some(inspecting) = slot.as_mut() else { return Ok(()) };
@@ -133,7 +134,7 @@ impl Interactive {
     }
 }
 
-/// The inspected sample, its posterior told while classes are still being evaluated.
+/// The inspected sample; its running posterior is sent while classes are still evaluated.
 fn make(cx: &PieceContext<'_>, request: &InspectRequest, spec: &SampleSpec, index: usize) -> Result<Arc<Sample>> {
     let (channels, world) = (cx.channels, cx.world);
     let InspectRequest { generation, subject, settings, .. } = request;

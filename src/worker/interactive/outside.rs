@@ -12,8 +12,8 @@ use crate::worker::external_images::LoadedImages;
 use crate::worker::protocol::{Event, Outcome, Tile};
 
 impl Interactive {
-    /// Sends images from outside to the window and keeps them for its inspector; a sentence about them. The window takes over
-    /// their knobs where these are their `own`.
+    /// Sends images from outside to the window and keeps them for its inspector; a sentence about
+    /// them. The window takes over their knobs where these are their `own`.
     ///
     /// # Errors
     /// When a posterior is not known and the device fails; then those before stay.

@@ -15,7 +15,7 @@ use crate::worker::interactive::Interactive;
 use crate::worker::protocol::{Event, JobId};
 use crate::worker::shared::Control;
 
-/// Progress is told at most this often.
+/// Progress is sent at most this often.
 pub const TELL_EVERY: Duration = Duration::from_millis(50);
 
 /// What a job is given.
@@ -78,7 +78,7 @@ pub struct Sink<'a> {
 }
 
 impl Sink<'_> {
-    /// Serves the window, holds while paused, and says whether to go on.
+    /// Serves the window and blocks while paused. Returns whether to go on.
     pub fn check(&mut self) -> ControlFlow<()> {
         loop {
             let cancelled = || self.control.cancelled.load(Ordering::Relaxed);
@@ -104,7 +104,7 @@ impl Sink<'_> {
         }
     }
 
-    /// Tells progress if it is time to; returns whether it was.
+    /// Sends progress if it is due. Returns whether it was.
     pub fn progress(&mut self, progress: Progress, note: String) -> bool {
         let due = self.told.is_none_or(|told| told.elapsed() >= TELL_EVERY) || progress.done == progress.total;
         if due {

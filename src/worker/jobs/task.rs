@@ -10,7 +10,7 @@ use crate::worker::device_thread::Opened;
 use crate::worker::interactive::gone;
 use crate::worker::protocol::Event;
 
-/// Runs a task, and tells what came of it.
+/// Runs a task and sends its report.
 pub fn run(cx: &mut JobContext<'_>, task: &AnyTask) -> Result<String> {
     let mut sink = cx.sink();
     sink.checkpoints_on = task.lets_oracles_open().then_some(&cx.thread.chosen);

@@ -1,4 +1,5 @@
-//! The images of a walk on their way to the gallery, and posteriors of images from outside once more.
+//! The images of a walk on their way to the gallery, and posteriors of images from outside once
+//! more.
 
 use super::context::JobContext;
 use crate::error::Result;

@@ -1,6 +1,8 @@
-//! The loss of a TarFlow in training and its gradients: by burn on any device, by our own kernels on the CPU.
+//! The loss of a TarFlow in training and its gradients: by burn on any device, by our own kernels
+//! on the CPU.
 //!
-//! −log p(x|y), and where one map serves all classes λ·(−log p(y|x)) beside it, both in nats per image, divided by D.
+//! −log p(x|y), and where one map serves all classes λ·(−log p(y|x)) beside it, both in nats per
+//! image, divided by D.
 
 use burn::module::Module;
 use burn::optim::GradientsParams;
@@ -37,8 +39,9 @@ impl Loss<'_> {
     }
 }
 
-/// What a part of a batch adds to: the mean −log p(x|y) in world space, the mean classification loss (0 where there is none), and
-/// in VP the mean square deviation of each dimension of z from its mean; and the gradient of the loss.
+/// What a part of a batch adds to: the mean −log p(x|y) in world space, the mean classification
+/// loss (0 where there is none), and in VP the mean square deviation of each dimension of z from
+/// its mean; and the gradient of the loss.
 pub fn gradients(loss: Loss<'_>, flow: &TarFlow, part: Part) -> Result<(Vec<f64>, GradientsParams)> {
     let Loss { config, products, .. } = loss;
     let (n, t, p) = (part.conditions.len(), config.tokens(), config.token_dims());
@@ -161,7 +164,8 @@ mod tests {
         gather.2
     }
 
-    /// A shared map's own kernels and closed-form gradients against burn's automatic differentiation.
+    /// A shared map's own kernels and closed-form gradients against burn's automatic
+    /// differentiation.
     #[test]
     fn both_ways_have_the_same_loss_and_gradients() {
         let shape = ImageShape { channels: 1, height: 4, width: 4 };
