@@ -135,7 +135,7 @@ const WORDS: &[(&[&str], &[&str])] = &[
             // A case that hangs is left behind on its thread.
             "src/verify/isolate.rs",
             // Each of several devices is driven by a thread of its own.
-            "src/device/many.rs",
+            "src/device/scheduler.rs",
             // Each client of `serve` has a thread that passes its bytes on.
             "src/device/lend",
             // The desktop's file dialog and the listing of adapters wait for people and drivers.

@@ -12,7 +12,7 @@ use super::host::Host;
 use super::layers::{Narrow, Pass};
 use super::{Classifier, Network, resized};
 use crate::data::ImageShape;
-use crate::device::Products;
+use crate::device::MatmulPrecision;
 use crate::error::Result;
 use crate::flow::parameters::to_host;
 use crate::gradients::{Scale, gradients_of};
@@ -47,9 +47,9 @@ pub struct Found {
 
 impl Network {
     /// Whether our own kernels train it there.
-    pub fn trains_on_host(&self, device: &Device, dtype: DType, products: Products) -> bool {
+    pub fn trains_on_host(&self, device: &Device, dtype: DType, products: MatmulPrecision) -> bool {
         let known = matches!(self, Self::ResNet(_) | Self::WideResNet(_) | Self::Vit(_));
-        known && device.clone().inner() == Device::flex() && dtype == DType::F32 && products == Products::F32
+        known && device.clone().inner() == Device::flex() && dtype == DType::F32 && products == MatmulPrecision::F32
     }
 
     /// Images that pass together on the host; `None` for all, where they are normalised by each other.
@@ -70,7 +70,7 @@ impl Classifier {
         &self,
         network: &Network,
         piece: Piece<'_>,
-        products: Products,
+        products: MatmulPrecision,
         mut pass: Pass,
     ) -> Result<Found> {
         let narrowed = match products.narrow() {
@@ -246,7 +246,9 @@ mod tests {
         let targets: Vec<f32> = (0..N).flat_map(|i| [[0.7, 0.2, 0.1], [0.0, 0.25, 0.75]][i % 2]).collect();
         let piece = Piece { images: &images, targets: &targets, share: 0.25 };
         let burns = |classifier: &Classifier| {
-            classifier.gradients(&classifier.network, piece, Products::F32, Pass::training(Seed(1).rng(0))).unwrap()
+            classifier
+                .gradients(&classifier.network, piece, MatmulPrecision::F32, Pass::training(Seed(1).rng(0)))
+                .unwrap()
         };
         let plain = burns(&wide);
         let (hosts64, hosts32) = (Pool::<Host<f64>>::default(), Pool::<Host<f32>>::default());

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::device::Products;
+use crate::device::MatmulPrecision;
 use crate::error::{Error, Result};
 
 /// What a classifier is told about an image's class.
@@ -112,7 +112,7 @@ pub struct TrainingSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resize: Option<usize>,
     /// Format of the products of convolutions and linear maps.
-    pub products: Products,
+    pub products: MatmulPrecision,
     /// ε of smoothed labels. Not written where it is the usual 0.1, so that cells of older runs keep their names.
     #[serde(skip_serializing_if = "is_usual")]
     pub label_smoothing: f64,
@@ -179,7 +179,7 @@ impl Default for TrainingSpec {
             mirror: false,
             input: Normalisation::Standard,
             resize: None,
-            products: Products::F32,
+            products: MatmulPrecision::F32,
             label_smoothing: LABEL_SMOOTHING,
             shards: 1,
         }

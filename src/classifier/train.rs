@@ -250,7 +250,7 @@ mod tests {
     use super::*;
     use crate::classifier::Architecture;
     use crate::data::ImageShape;
-    use crate::device::Products;
+    use crate::device::MatmulPrecision;
     use crate::flow::base::latents;
     use burn::tensor::TensorData;
 
@@ -316,8 +316,8 @@ mod tests {
     #[test]
     fn narrow_products_are_near_those_of_32_bits() {
         let of = |products| trained(Architecture::ResNet18, &TrainingSpec { products, ..Default::default() }, 1).1[0];
-        let exact = of(Products::F32);
-        for products in [Products::Bf16, Products::F16] {
+        let exact = of(MatmulPrecision::F32);
+        for products in [MatmulPrecision::Bf16, MatmulPrecision::F16] {
             let found = of(products);
             assert!((found.cross_entropy - exact.cross_entropy).abs() < 0.05, "{products:?}: {found:?} {exact:?}");
             assert!((found.grad_norm / exact.grad_norm - 1.0).abs() < 0.1, "{products:?}: {found:?} {exact:?}");

@@ -17,8 +17,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use super::output::Output;
 use crate::data::dataset_formats;
-use crate::device::Products;
+use crate::device::MatmulPrecision;
 use crate::error::{Error, Result};
 use crate::flow::preprocess::Dequantisation;
 pub use bayes::{BayesErrorArgs, CheckArgs, HardnessArgs, ProblemArgs, TauArgs};
@@ -100,9 +101,8 @@ pub enum Command {
     Doctor {
         #[command(flatten)]
         device: DeviceArg,
-        /// Print one JSON document.
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        output: Output,
     },
     /// Compute reference cases on a device and tell whether each is within its bound of what is right.
     Verify(VerifyArgs),
@@ -168,17 +168,15 @@ pub enum Command {
 pub enum OracleCommand {
     /// List the bundled oracles.
     List {
-        /// Print one JSON document.
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        output: Output,
     },
     /// Describe one oracle.
     Info {
         /// Bundled name, oracle folder, or checkpoint file.
         oracle: String,
-        /// Print one JSON document.
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        output: Output,
     },
     /// Train a conditional Glow or a TarFlow on a dataset; goes on where a stopped or killed run was.
     Train {
@@ -197,40 +195,36 @@ pub enum OracleCommand {
     Validate(Box<ValidateArgs>),
     /// Compare an oracle on a device with itself in 64 bits on the CPU: posterior, log-likelihood and Bayes decision.
     Precision {
-        /// Bundled name, oracle folder, or checkpoint file.
-        oracle: String,
         /// Samples to compare.
         #[arg(long, default_value_t = crate::validate::IMAGES, value_name = "N")]
         images: usize,
         #[command(flatten)]
-        world: WorldArgs,
-        /// Seed of the samples.
-        #[arg(long, default_value_t = 0)]
-        seed: u64,
-        #[command(flatten)]
-        device: DeviceArg,
-        /// Print one JSON document.
-        #[arg(long)]
-        json: bool,
+        samples: SamplesArgs,
     },
     /// Measure what pictures of 4 to 16 bits a value keep of the posteriors of a world's samples.
     Depth {
-        /// Bundled name, oracle folder, or checkpoint file.
-        oracle: String,
         /// Samples to compare.
-        #[arg(long, default_value_t = 1000, value_name = "N")]
-        samples: usize,
+        #[arg(long = "samples", id = "samples", default_value_t = 1000, value_name = "N")]
+        n: usize,
         #[command(flatten)]
-        world: WorldArgs,
-        /// Seed of the samples.
-        #[arg(long, default_value_t = 0)]
-        seed: u64,
-        #[command(flatten)]
-        device: DeviceArg,
-        /// Print one JSON document.
-        #[arg(long)]
-        json: bool,
+        samples: SamplesArgs,
     },
+}
+
+/// Samples of an oracle on a device.
+#[derive(Debug, Args)]
+pub struct SamplesArgs {
+    /// Bundled name, oracle folder, or checkpoint file.
+    pub oracle: String,
+    #[command(flatten)]
+    pub world: WorldArgs,
+    /// Seed of the samples.
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    #[command(flatten)]
+    pub device: DeviceArg,
+    #[command(flatten)]
+    pub output: Output,
 }
 
 /// Arguments of `fetch`.
@@ -241,9 +235,8 @@ pub struct FetchArgs {
     /// Folder that gets a folder of the dataset's name.
     #[arg(long, value_name = "DIR", default_value = "data")]
     pub out: PathBuf,
-    /// Print one JSON document.
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub output: Output,
 }
 
 /// Arguments of `sample`.
@@ -269,7 +262,7 @@ pub struct SampleArgs {
     pub compute: Compute,
     /// Format of the matrix products that draw the images, where device and oracle have it (TarFlow); densities stay in 32 bits.
     #[arg(long, value_parser = products, default_value = "f32", value_name = "f32|bf16|f16", conflicts_with_all = ["latents", "guidance", "denoise"])]
-    pub products: Products,
+    pub products: MatmulPrecision,
     #[command(flatten)]
     pub look: LookArgs,
     /// `.npz` (x, y, posterior, logp, aleatoric), `.png` (contact sheet) or a folder (PNG files by label). With a look
@@ -281,8 +274,8 @@ pub struct SampleArgs {
     pub json: bool,
 }
 
-fn products(name: &str) -> Result<Products> {
-    let known = [Products::F32, Products::Bf16, Products::F16];
+fn products(name: &str) -> Result<MatmulPrecision> {
+    let known = [MatmulPrecision::F32, MatmulPrecision::Bf16, MatmulPrecision::F16];
     let found = known.into_iter().find(|products| products.name() == name);
     found.ok_or_else(|| Error::input(format!("{name} is none of f32, bf16, f16")))
 }
@@ -312,7 +305,6 @@ pub struct PosteriorArgs {
     pub dequantise: Dequantisation,
     #[command(flatten)]
     pub scale: ScaleArgs,
-    /// Print one JSON document.
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub output: Output,
 }

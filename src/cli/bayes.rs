@@ -6,7 +6,6 @@ use serde::Serialize;
 
 use super::args::{BayesErrorArgs, CheckArgs, Compute, DeviceArg, HardnessArgs, PrecisionArg, ProblemArgs, TauArgs};
 use super::open::{Opened, open, with_oracle};
-use super::output::print_json;
 use super::progress::{Bar, Refining};
 use crate::bayes::{
     Agreement, Claims, ClassHardness, ClassRanking, Estimate, Figure, GaussianClasses, Information, Method, Problem,
@@ -132,19 +131,18 @@ pub fn error(args: &BayesErrorArgs) -> Result<()> {
     let slope = args.information.then(|| derivative(&given.classes, tau, &spec)).transpose()?;
     let information = args.information.then(|| information(&given.classes, tau, &spec, &mut silent())).transpose()?;
     let report = ErrorReport { estimate, tau: tau.get(), about: About::new(&given, &spec), slope, information };
-    if args.problem.json {
-        return print_json(&report);
-    }
-    tell_estimate(&report.estimate);
-    if let Some(slope) = report.slope {
-        println!("dE/dlog τ:    {}", interval(&slope));
-    }
-    if let Some(i) = report.information {
-        println!("A = H(Y|X):   {} nats", interval(&i.aleatoric_nats));
-        println!("I(X;Y):       {} bits", interval(&i.mutual_information_bits));
-        println!("I(X;Y)/H(Y):  {}", interval(&i.normalised));
-    }
-    Ok(())
+    args.problem.output.print(&report, |_| {
+        tell_estimate(&report.estimate);
+        if let Some(slope) = report.slope {
+            println!("dE/dlog τ:    {}", interval(&slope));
+        }
+        if let Some(i) = report.information {
+            println!("A = H(Y|X):   {} nats", interval(&i.aleatoric_nats));
+            println!("I(X;Y):       {} bits", interval(&i.mutual_information_bits));
+            println!("I(X;Y)/H(Y):  {}", interval(&i.normalised));
+        }
+        Ok(())
+    })
 }
 
 fn interval(figure: &Figure) -> String {
@@ -194,25 +192,22 @@ fn sampled_in(opened: &Opened, args: &BayesErrorArgs, n: usize) -> Result<()> {
     let figures = by_sampling(&opened.world, &settings, &[tau], n, seed, &mut Bar::new("sampling"))?;
     let Some(sampled) = figures.first().copied() else { return Err(Error::input("no temperature")) };
     let figure = sampled.bayes_error;
-    if args.problem.json {
-        let dim = opened.world.shape().dims();
-        let (value, std_error, interval) = (figure.value, figure.std_error, figure.interval);
-        let method = "samples of the world";
-        return print_json(&SampledReport {
-            value,
-            std_error,
-            interval,
-            method,
-            samples: n,
-            tau: tau.get(),
-            classes,
-            dim,
-            sampled,
-        });
-    }
-    println!("Bayes error:  {} from {n} samples of the world", interval(&figure));
-    println!("A = H(Y|X):   {} nats", interval(&sampled.aleatoric_nats));
-    Ok(())
+    let report = SampledReport {
+        value: figure.value,
+        std_error: figure.std_error,
+        interval: figure.interval,
+        method: "samples of the world",
+        samples: n,
+        tau: tau.get(),
+        classes,
+        dim: opened.world.shape().dims(),
+        sampled,
+    };
+    args.problem.output.print(&report, |_| {
+        println!("Bayes error:  {} from {n} samples of the world", interval(&figure));
+        println!("A = H(Y|X):   {} nats", interval(&sampled.aleatoric_nats));
+        Ok(())
+    })
 }
 
 /// `value` is τ, as everywhere the number asked for.
@@ -237,8 +232,8 @@ pub fn tau(args: &TauArgs) -> Result<()> {
     let given = given(&args.problem)?;
     let spec = args.problem.spec()?;
     let found = tau_of_error(&given.classes, args.target, &spec, &mut Refining::new("tau"))?;
-    if args.problem.json {
-        return print_json(&TauReport {
+    args.problem.output.print(
+        &TauReport {
             figure: found.tau,
             tau: found.tau.value,
             target: found.target,
@@ -249,13 +244,15 @@ pub fn tau(args: &TauArgs) -> Result<()> {
             evaluations: found.evaluations,
             seconds: found.seconds,
             about: About::new(&given, &spec),
-        });
-    }
-    println!("τ:            {}", interval(&found.tau));
-    tell_estimate(&found.achieved);
-    println!("dE/dlog τ:    {}", interval(&found.slope));
-    println!("search:       {} Bayes errors, {:.3} s", found.evaluations, found.seconds);
-    Ok(())
+        },
+        |_| {
+            println!("τ:            {}", interval(&found.tau));
+            tell_estimate(&found.achieved);
+            println!("dE/dlog τ:    {}", interval(&found.slope));
+            println!("search:       {} Bayes errors, {:.3} s", found.evaluations, found.seconds);
+            Ok(())
+        },
+    )
 }
 
 /// The classes at one τ, hardest first.
@@ -322,22 +319,21 @@ pub fn hardness(args: &HardnessArgs) -> Result<()> {
     let at = |r: &ClassRanking| RankingAt { tau: r.tau, order: r.order().collect(), apart: r.apart().collect() };
     let over_tau = rankings.iter().map(at).collect();
     let report = HardnessReport { tau: tau.get(), one_vs_rest: ranked, pairwise: rows, over_tau, agreement, about };
-    if args.problem.json {
-        return print_json(&report);
-    }
-    println!("one class against the rest, hardest first:");
-    for hardness in &report.one_vs_rest {
-        println!("  {:16} {}", given.names[hardness.class], interval(&hardness.one_vs_rest));
-    }
-    tell_over_tau(&report.over_tau, report.agreement, &given.names);
-    println!("hardest pairs:");
-    let count = given.names.len();
-    let mut order: Vec<(usize, usize)> = (0..count).flat_map(|i| (0..i).map(move |j| (j, i))).collect();
-    order.sort_by(|a, b| pairs[b.0 * count + b.1].total_cmp(&pairs[a.0 * count + a.1]));
-    for (i, j) in order.into_iter().take(10) {
-        println!("  {:33} {:.6e}", format!("{} – {}", given.names[i], given.names[j]), pairs[i * count + j]);
-    }
-    Ok(())
+    args.problem.output.print(&report, |_| {
+        println!("one class against the rest, hardest first:");
+        for hardness in &report.one_vs_rest {
+            println!("  {:16} {}", given.names[hardness.class], interval(&hardness.one_vs_rest));
+        }
+        tell_over_tau(&report.over_tau, report.agreement, &given.names);
+        println!("hardest pairs:");
+        let count = given.names.len();
+        let mut order: Vec<(usize, usize)> = (0..count).flat_map(|i| (0..i).map(move |j| (j, i))).collect();
+        order.sort_by(|a, b| pairs[b.0 * count + b.1].total_cmp(&pairs[a.0 * count + a.1]));
+        for (i, j) in order.into_iter().take(10) {
+            println!("  {:33} {:.6e}", format!("{} – {}", given.names[i], given.names[j]), pairs[i * count + j]);
+        }
+        Ok(())
+    })
 }
 
 #[derive(Serialize)]
@@ -368,16 +364,16 @@ fn published_fraction(name: &str, text: &Option<String>) -> Result<Option<(f64, 
 /// `check`.
 pub fn check(args: &CheckArgs) -> Result<()> {
     let contradictions = if args.papers { papers::contradictions()? } else { claimed(args)? };
-    if args.json {
-        return print_json(&CheckReport { possible: contradictions.is_empty(), contradictions });
-    }
-    if contradictions.is_empty() {
-        println!("possible: the figures contradict neither each other nor Fano's and Hellman and Raviv's bounds");
-    }
-    for contradiction in &contradictions {
-        println!("impossible: {contradiction}");
-    }
-    Ok(())
+    let report = CheckReport { possible: contradictions.is_empty(), contradictions };
+    args.output.print(&report, |report| {
+        if report.possible {
+            println!("possible: the figures contradict neither each other nor Fano's and Hellman and Raviv's bounds");
+        }
+        for contradiction in &report.contradictions {
+            println!("impossible: {contradiction}");
+        }
+        Ok(())
+    })
 }
 
 /// What contradicts itself in the figures given.

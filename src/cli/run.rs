@@ -14,7 +14,7 @@ use super::output::{print_json, print_text};
 use super::progress::{Bar, duration};
 use super::spec::{Spec, read_spec};
 use crate::classifier::Labels;
-use crate::device::{Chosen, DeviceChoice, choose, on_device};
+use crate::device::{DeviceChoice, OpenDevice, choose, on_device};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::experiment::{CellEvent, CellResult, Data, ExperimentSpec, Law, Summary};
@@ -116,10 +116,10 @@ fn oracle_of<'a>(spec: &'a ExperimentSpec, sitting: &'a Sitting<'_>) -> &'a str 
 }
 
 /// Every device takes the next cell.
-fn on_several(run: &Path, spec: &ExperimentSpec, sitting: &Sitting<'_>, devices: Vec<Chosen>) -> Result<()> {
+fn on_several(run: &Path, spec: &ExperimentSpec, sitting: &Sitting<'_>, devices: Vec<OpenDevice>) -> Result<()> {
     let first = devices.first().cloned().ok_or_else(|| Error::input("no device"))?;
     let (folder, _) = plan_in(run, spec, &open_on(oracle_of(spec, sitting), first, Precision::F32)?)?;
-    let on = |chosen: &Chosen, work: &mut dyn FnMut(&Computer<'_>) -> Result<()>| {
+    let on = |chosen: &OpenDevice, work: &mut dyn FnMut(&Computer<'_>) -> Result<()>| {
         let opened = open_silently(oracle_of(spec, sitting), chosen.clone(), Precision::F32)?;
         let data = open_data(spec, &opened)?;
         work(&computer(spec, sitting, (&opened, data), &chosen.device)?)

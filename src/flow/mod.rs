@@ -28,7 +28,7 @@ use std::ops::Range;
 use burn::tensor::Tensor;
 
 use crate::data::ImageShape;
-use crate::device::Products;
+use crate::device::MatmulPrecision;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::units::{ClassId, Tau};
@@ -102,15 +102,15 @@ pub trait Flow: Send {
     }
 
     /// Formats of matrix products in which it can draw images on its device; 32 bits first.
-    fn formats(&self) -> Vec<Products> {
-        vec![Products::F32]
+    fn formats(&self) -> Vec<MatmulPrecision> {
+        vec![MatmulPrecision::F32]
     }
 
     /// The flow with narrower matrix products, to draw images alone: its densities are not those of the world.
     ///
     /// # Errors
     /// When its device has no such arithmetic, or its images are drawn together with their densities.
-    fn narrowed(&self, products: Products) -> Result<Box<dyn Flow>> {
+    fn narrowed(&self, products: MatmulPrecision) -> Result<Box<dyn Flow>> {
         Err(Error::input(format!(
             "images of this world are drawn together with their densities, in 32 bits: not in {}",
             products.label()

@@ -42,7 +42,7 @@ use burn::tensor::module::{layer_norm, linear};
 use burn::tensor::{DType, Tensor};
 
 use crate::device::bounded;
-use crate::device::wide;
+use crate::device::full_precision_matmul;
 use crate::units::ClassId;
 
 pub use config::TarFlowConfig;
@@ -97,7 +97,7 @@ impl Linear {
         let (format, weight, bias) = (x.dtype(), self.weight.val(), self.bias.val());
         let narrow = weight.dtype();
         if narrow == format {
-            return bounded(wide::linear(x, weight, bias));
+            return bounded(full_precision_matmul::linear(x, weight, bias));
         }
         bounded(linear(x.cast(narrow), weight.transpose(), None).cast(format)) + bias.unsqueeze()
     }
@@ -127,8 +127,8 @@ impl Attention {
         let part = |i: usize| qkv.clone().narrow(1, i * heads, heads);
         let (k, v) = context.extend(layer, part(1), part(2));
         let scale = 1.0 / ((HEAD as f64).sqrt() * context.temperature);
-        let scores = bounded(wide::matmul(part(0), k.swap_dims(2, 3))) * scale + context.mask.like(&x);
-        let read = wide::matmul(softmax(scores, 3), v);
+        let scores = bounded(full_precision_matmul::matmul(part(0), k.swap_dims(2, 3))) * scale + context.mask.like(&x);
+        let read = full_precision_matmul::matmul(softmax(scores, 3), v);
         x + self.proj.forward(read.swap_dims(1, 2).reshape([n, m, c]))
     }
 }
@@ -197,7 +197,7 @@ impl Block {
     fn embedding(&self, classes: Option<&Tensor<2>>) -> Option<Tensor<3>> {
         let (embed, classes) = (self.class_embed.as_ref()?.val(), classes?);
         let [k, _, c] = embed.dims();
-        Some(wide::matmul(classes.clone(), embed.reshape([k, c])).unsqueeze_dim(1))
+        Some(full_precision_matmul::matmul(classes.clone(), embed.reshape([k, c])).unsqueeze_dim(1))
     }
 
     /// Log-scale a (none in VP) and shift b of every token of x [N, T, P], both in the block's own order.

@@ -11,7 +11,7 @@ use super::folder::{Planned, RunFolder};
 use super::metrics::{Line, Writer};
 use super::pools::Pools;
 use super::status::{State, Status};
-use crate::device::{Chosen, Hand, spread};
+use crate::device::{OpenDevice, WorkQueue, run_on_all};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::experiment::{CellEvent, CellResult, Data, Job, Place, Summary, carry_out, train_pool};
@@ -136,7 +136,7 @@ pub fn execute(
 }
 
 /// Lets a device compute: opens a world on it and calls back with what computes there.
-pub type OnDevice<'a> = dyn Fn(&Chosen, &mut dyn FnMut(&Computer<'_>) -> Result<()>) -> Result<()> + Sync + 'a;
+pub type OnDevice<'a> = dyn Fn(&OpenDevice, &mut dyn FnMut(&Computer<'_>) -> Result<()>) -> Result<()> + Sync + 'a;
 
 /// [`execute`] on several devices at once, each of which takes the next cell. A cell is the same whichever takes it, as far as the
 /// devices' arithmetic is.
@@ -146,13 +146,13 @@ pub type OnDevice<'a> = dyn Fn(&Chosen, &mut dyn FnMut(&Computer<'_>) -> Result<
 pub fn execute_on(
     folder: &RunFolder,
     share: Share,
-    devices: Vec<Chosen>,
+    devices: Vec<OpenDevice>,
     on: &OnDevice<'_>,
     events: &mut dyn Events<RunEvent>,
 ) -> Result<Summary> {
     let open = begin(folder, share, events)?;
     let (last, failed) = (open.last().copied(), AtomicUsize::new(0));
-    let work = |chosen: &Chosen, hand: &Hand<'_, &Planned>, events: &mut dyn Events<RunEvent>| {
+    let work = |chosen: &OpenDevice, hand: &WorkQueue<'_, &Planned>, events: &mut dyn Events<RunEvent>| {
         // Taken before the device is warm: what is quick at once does not leave the others without any.
         let mut first = hand.take();
         if first.is_none() {
@@ -163,7 +163,7 @@ pub fn execute_on(
             cells(folder, computer, (&mut next, last), &failed, events)
         })
     };
-    match spread(devices, open.clone(), work, events) {
+    match run_on_all(devices, open.clone(), work, events) {
         // Nothing is left to break off.
         Err(Error::Cancelled) if open.iter().all(|planned| folder.finished(&planned.id)) => {}
         done => done?,

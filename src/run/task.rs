@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::{Computer, Estimate, Planned, RunEvent, RunFolder, Share, estimate, execute};
-use crate::device::Chosen;
+use crate::device::OpenDevice;
 use crate::error::Result;
 use crate::events::{Events, Progress};
 use crate::experiment::{CellEvent, Data, ExperimentSpec, Summary};
@@ -141,7 +141,7 @@ impl<'a> Place<'a> {
 }
 
 /// Opens a world that nobody looks at.
-fn world_beside(chosen: &Chosen, name: &str, events: &mut dyn Events<Progress>) -> Result<(OracleInfo, World)> {
+fn world_beside(chosen: &OpenDevice, name: &str, events: &mut dyn Events<Progress>) -> Result<(OracleInfo, World)> {
     let (info, weights) = folder::read_watched(name, events)?;
     let world = info.clone().build(weights, &chosen.device, Precision::F32, chosen.batch)?.world;
     let images = world.batch().next_power_of_two();

@@ -55,6 +55,8 @@ pub struct ComparePrecision {
     pub images: usize,
     /// The world's knobs.
     pub settings: Settings,
+    /// Seed of the samples.
+    pub seed: Seed,
 }
 
 impl Task for ComparePrecision {
@@ -72,8 +74,9 @@ impl Task for ComparePrecision {
 
     fn run(&self, cx: &mut TaskContext<'_, ()>) -> Result<Done<Self::Report>> {
         let open = cx.oracle()?;
-        let about = (open.name, open.info, &cx.chosen.report.used.name[..]);
-        let found = compare_precision(open.world, about, (self.images, &self.settings, Seed(0)), cx)?;
+        let device = cx.chosen.report.used.label();
+        let about = (open.name, open.info, &device[..]);
+        let found = compare_precision(open.world, about, (self.images, &self.settings, self.seed), cx)?;
         let sentence = format!(
             "posteriors within {:.1e}, {:.1} % of {} decisions changed",
             found.posterior.largest,

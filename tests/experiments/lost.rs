@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bayescope::data::ImageShape;
-use bayescope::device::{Chosen, DeviceChoice, choose};
+use bayescope::device::{DeviceChoice, OpenDevice, choose};
 use bayescope::error::{Error, Result};
 use bayescope::events::{Events, silent};
 use bayescope::flow::base::GaussianBase;
@@ -75,7 +75,7 @@ fn what_failed_on_a_device_that_was_lost_later_is_not_forgotten() {
     let folder = RunFolder::create(place.path(), &spec, "0123", None).unwrap();
     let (first, lost) = (AtomicBool::new(true), OnceLock::new());
     let settings = || spec.world.settings(3).unwrap();
-    let on = |chosen: &Chosen, work: &mut dyn FnMut(&Computer<'_>) -> Result<()>| {
+    let on = |chosen: &OpenDevice, work: &mut dyn FnMut(&Computer<'_>) -> Result<()>| {
         if !first.swap(false, Ordering::Relaxed) {
             lost.wait();
             return work(&Computer::new(&world(), settings(), &chosen.device));

@@ -10,8 +10,6 @@ const MOST: usize = 4;
 
 /// Room → sizes of its circles above [`MOST`] today, largest first. A number may fall, never rise.
 const STANDING: &[(&str, &[usize])] = &[
-    // Faults, readings, adapters and the window's device know each other.
-    ("device", &[15]),
     // The list of kinds, the spec, the cell and each kind of experiment know each other.
     ("experiment", &[21]),
 ];

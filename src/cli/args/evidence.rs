@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::super::output::Output;
 use super::{Compute, input_help};
 use crate::flow::preprocess::Dequantisation;
 
@@ -31,7 +32,6 @@ pub struct EvidenceArgs {
     /// Draw every image beside its map: blue speaks for b, orange for a.
     #[arg(long, value_name = "FILE.png")]
     pub out: Option<PathBuf>,
-    /// Print one JSON document.
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub output: Output,
 }

@@ -8,7 +8,7 @@ use nalgebra::DMatrix;
 
 use super::matrix::{from_matrix, invert, to_matrix};
 use super::{BiasConv, Conv, FixedNorm, FlowStep};
-use crate::device::{bounded, wide};
+use crate::device::{bounded, full_precision_matmul};
 use crate::error::Result;
 
 /// A [`FlowStep`] ready to run. Gradients flow through the folding.
@@ -53,7 +53,8 @@ impl Affine {
     fn product(&self, x: Tensor<4>) -> Tensor<4> {
         let [channels, n, h, w] = x.dims();
         let [out, _] = self.weight.dims();
-        bounded(wide::matmul(self.weight.clone(), x.reshape([channels, n * h * w]))).reshape([out, n, h, w])
+        bounded(full_precision_matmul::matmul(self.weight.clone(), x.reshape([channels, n * h * w])))
+            .reshape([out, n, h, w])
     }
 
     /// The inverse map, W^-1 taken in f64 on the host.

@@ -8,7 +8,7 @@ use burn::tensor::Tensor;
 
 use super::Condition;
 use super::solve::Solved;
-use crate::device::Products;
+use crate::device::MatmulPrecision;
 use crate::error::{Error, Result};
 use crate::flow::sampling::{Guidance, Strategy};
 
@@ -61,7 +61,7 @@ pub trait Engine: Send {
     ///
     /// # Errors
     /// Says what has no such arithmetic.
-    fn narrowed(&self, products: Products) -> Result<Box<dyn Engine>> {
+    fn narrowed(&self, products: MatmulPrecision) -> Result<Box<dyn Engine>> {
         Err(Error::Device(format!(
             "our kernels on the CPU compute in 32 bits, not in {}: choose another device, or products f32",
             products.label()
@@ -69,8 +69,8 @@ pub trait Engine: Send {
     }
 
     /// Formats of matrix products that the engine and its device have; 32 bits first.
-    fn formats(&self) -> Vec<Products> {
-        vec![Products::F32]
+    fn formats(&self) -> Vec<MatmulPrecision> {
+        vec![MatmulPrecision::F32]
     }
 
     /// Whether it computes on a GPU that paints nothing: no frame waits there until a pass is over.

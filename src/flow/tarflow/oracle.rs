@@ -10,7 +10,7 @@ use super::evidence::distances;
 use super::map::Map;
 use super::{Condition, TarFlowConfig};
 use crate::data::ImageShape;
-use crate::device::Products;
+use crate::device::MatmulPrecision;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::flow::preprocess::Preprocessing;
@@ -248,11 +248,11 @@ impl Flow for TarFlowOracle {
         self.here().is_ok().then_some(self as &dyn ResidentFlow)
     }
 
-    fn formats(&self) -> Vec<Products> {
-        self.maps.first().map_or_else(|| vec![Products::F32], |map| map.engine.formats())
+    fn formats(&self) -> Vec<MatmulPrecision> {
+        self.maps.first().map_or_else(|| vec![MatmulPrecision::F32], |map| map.engine.formats())
     }
 
-    fn narrowed(&self, products: Products) -> Result<Box<dyn Flow>> {
+    fn narrowed(&self, products: MatmulPrecision) -> Result<Box<dyn Flow>> {
         let maps = self.maps.iter().map(|map| map.narrowed(products)).collect::<Result<_>>()?;
         let strategies = self.strategies.clone();
         Ok(Box::new(Self { config: self.config, pixels: self.pixels, maps, strategies }))

@@ -11,7 +11,7 @@ use burn::tensor::{DType, Tensor};
 use super::engine::Tick;
 use super::kv_cache::{Context, KvCache, assign};
 use super::{Block, HEAD, Mask, denormalise, parts};
-use crate::device::stand_aside;
+use crate::device::yield_to_window;
 use crate::error::Result;
 use crate::flow::parameters::to_host;
 use crate::flow::sampling::{Guess, Guidance, Strategy};
@@ -164,7 +164,7 @@ impl Solver<'_> {
             } else {
                 solved = end;
             }
-            stand_aside(&self.z.device());
+            yield_to_window(&self.z.device());
             tick(solved + 1)?;
         }
         Ok(())

@@ -7,7 +7,7 @@ use super::engine::{Encoded, Engine, Inverted, ResidentEngine, Tick};
 use super::solve::{Mixing, Solved};
 use super::{Block, Condition, TarFlow, TarFlowConfig};
 use crate::data::ImageShape;
-use crate::device::{Products, at_most, guarded, in_batches, is_gpu, paints, paints_in_software};
+use crate::device::{MatmulPrecision, at_most, guarded, in_batches, is_gpu, paints, paints_in_software};
 use crate::error::{Error, Result};
 use crate::flow::Precision;
 use crate::flow::parameters::to_host;
@@ -184,10 +184,10 @@ fn joined(parts: Vec<Encoded>) -> Encoded {
 /// What a device makes of an image may differ in the last digits with the number of images beside it, and where Jacobi rounds
 /// end, within their tolerance.
 impl Engine for TensorTarFlow {
-    fn formats(&self) -> Vec<Products> {
-        let narrow = [Products::Bf16, Products::F16].into_iter();
+    fn formats(&self) -> Vec<MatmulPrecision> {
+        let narrow = [MatmulPrecision::Bf16, MatmulPrecision::F16].into_iter();
         let computed = narrow.filter(|products| products.check(&self.device).is_ok());
-        [Products::F32].into_iter().chain(computed).collect()
+        [MatmulPrecision::F32].into_iter().chain(computed).collect()
     }
 
     fn is_headless_gpu(&self) -> bool {
@@ -198,7 +198,7 @@ impl Engine for TensorTarFlow {
         (self.dtype == DType::F32).then_some(self as &dyn ResidentEngine)
     }
 
-    fn narrowed(&self, products: Products) -> Result<Box<dyn Engine>> {
+    fn narrowed(&self, products: MatmulPrecision) -> Result<Box<dyn Engine>> {
         products.check(&self.device)?;
         let flow = match products.narrow() {
             Some(dtype) => self.flow.narrowed(dtype),

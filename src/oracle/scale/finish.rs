@@ -47,11 +47,11 @@ pub struct Report {
     pub arrays: Vec<String>,
     /// What the posteriors are exact for.
     pub exact_for: String,
-    /// Difference of the first images' posteriors from 64-bit arithmetic; absent where they were computed in 64 bits or
-    /// nobody wanted to know.
+    /// Difference of the first images' posteriors from 64-bit arithmetic; absent where they were
+    /// computed in 64 bits or no comparison was asked for.
     pub precision: Option<PrecisionReport>,
-    /// What computed the shards: device and instruction set, on different ones of which the last bits may differ. Old jobs name
-    /// the device alone.
+    /// What computed the shards: device and instruction set, on different ones of which the last
+    /// bits may differ. Old jobs name the device alone.
     pub devices: Vec<String>,
     /// Mean entropy of the posteriors, nats.
     pub mean_aleatoric_nats: f64,
@@ -75,7 +75,7 @@ pub fn finished(folder: &Path, job: &Job) -> Result<Option<Report>> {
     }
 }
 
-/// Writes the result if no shard misses anything; otherwise tells which do.
+/// Writes the result if no shard is incomplete; otherwise returns which are.
 ///
 /// # Errors
 /// As [`super::run`].
@@ -104,7 +104,8 @@ pub fn finish(
     let report = match finished(folder, job)? {
         Some(report) => report,
         None => {
-            // What killed writers left behind: where there are no locks, another may be writing the same result.
+            // What killed writers left behind: where there are no locks, another may be writing the
+            // same result.
             if held.is_some() {
                 sweep_all_temp_files(folder)
             } else {

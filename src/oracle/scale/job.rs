@@ -65,8 +65,8 @@ impl Job {
     /// The job in its folder: made with it where there is none.
     ///
     /// # Errors
-    /// When the folder holds another job (says what differs) or something else, is the one that the images are read from, or the
-    /// system refuses.
+    /// When the folder holds another job (says what differs) or something else, is the one that the
+    /// images are read from, or the system refuses.
     pub fn settle(&self, folder: &Path) -> Result<()> {
         check_folder_kind(folder, Some(FolderKind::Posteriors))?;
         if !folder.join(JOB).exists() && self.is_read_from(folder) {

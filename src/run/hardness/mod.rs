@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::execute::Share;
 use super::status::{State, Status};
 use crate::data::{Dataset, Split};
-use crate::device::Chosen;
+use crate::device::OpenDevice;
 use crate::error::{Error, Result};
 use crate::events::Events;
 use crate::experiment::Truth;
@@ -78,7 +78,7 @@ pub enum HardnessEvent {
 pub fn rank(
     folder: &HardnessFolder,
     share: Share,
-    chosen: &Chosen,
+    chosen: &OpenDevice,
     events: &mut dyn Events<HardnessEvent>,
 ) -> Result<Ranking> {
     folder.sweep();
@@ -136,7 +136,7 @@ impl From<Error> for Failure {
 fn one(
     folder: &HardnessFolder,
     planned: &PlannedCorpus,
-    chosen: &Chosen,
+    chosen: &OpenDevice,
     events: &mut dyn Events<HardnessEvent>,
 ) -> Result<CorpusResult, Failure> {
     let PlannedCorpus { id, name, train } = planned;

@@ -12,7 +12,7 @@ use crate::flow::base::GaussianBase;
 use crate::oracle::posterior::Prior;
 use crate::worker::slot::Slot;
 
-/// The classes of the open oracle, reduced by whichever lane needs them first.
+/// The classes of the open oracle, reduced by whichever thread needs them first.
 pub struct Opened {
     base: Option<GaussianBase>,
     reduced: OnceLock<std::result::Result<GaussianClasses, String>>,
@@ -33,7 +33,7 @@ impl Opened {
 }
 
 /// What the faces ask, and the problem they ask about.
-pub struct Board {
+pub struct RequestSlots {
     pub(super) opened: Mutex<Option<Arc<Opened>>>,
     /// Grows with every oracle.
     pub(super) epoch: AtomicU64,
@@ -45,14 +45,14 @@ pub struct Board {
     pub(super) ranking: Slot<RankingQuestion>,
     pub(super) compare: Slot<At>,
     pub(super) figure1: Slot<u64>,
-    bells: [Sender<()>; 2],
+    notifiers: [Sender<()>; 2],
 }
 
-impl Board {
-    /// A board, and the two bells it rings: the quick lane's and the study lane's.
+impl RequestSlots {
+    /// Empty slots, and what wakes the quick thread and the study thread.
     pub fn new() -> (Self, [Receiver<()>; 2]) {
         let ((quick, hear_quick), (study, hear_study)) = (bounded(1), bounded(1));
-        let board = Self {
+        let slots = Self {
             opened: Mutex::default(),
             epoch: AtomicU64::new(0),
             readout: Slot::default(),
@@ -63,12 +63,12 @@ impl Board {
             ranking: Slot::default(),
             compare: Slot::default(),
             figure1: Slot::default(),
-            bells: [quick, study],
+            notifiers: [quick, study],
         };
-        (board, [hear_quick, hear_study])
+        (slots, [hear_quick, hear_study])
     }
 
-    /// Puts a question where its lane finds it; a question of its kind not begun is replaced.
+    /// Puts a question where its thread finds it; a question of its kind not begun is replaced.
     pub fn ask(&self, question: Question) {
         match question {
             Question::Readout(at) => {
@@ -82,10 +82,10 @@ impl Board {
             Question::Compare(at) => self.compare.put(at),
             Question::Figure1 { generation } => self.figure1.put(generation),
         }
-        self.ring();
+        self.notify();
     }
 
-    /// Whether the study lane is asked anything it has not taken yet.
+    /// Whether the study thread is asked anything it has not taken yet.
     pub fn asked(&self) -> bool {
         self.information.is_full()
             || self.curve.is_full()
@@ -100,14 +100,14 @@ impl Board {
         let opened = Arc::new(Opened { base: base.cloned(), reduced: OnceLock::new() });
         *self.opened.lock().unwrap_or_else(PoisonError::into_inner) = Some(opened);
         self.epoch.fetch_add(1, Ordering::Relaxed);
-        self.ring();
+        self.notify();
     }
 
-    /// Wakes both lanes.
-    pub fn ring(&self) {
-        for bell in &self.bells {
-            // A full bell is already ringing.
-            let _ = bell.try_send(());
+    /// Wakes both threads.
+    pub fn notify(&self) {
+        for notifier in &self.notifiers {
+            // A full channel wakes it already.
+            let _ = notifier.try_send(());
         }
     }
 }

@@ -1,25 +1,20 @@
-//! Whose turn it is on a queue that window and engine share. A window gets its new size only while the queue is empty: wgpu refuses
-//! otherwise, and the frame is lost. An engine that computes without pause never leaves it empty; so it is asked to stand aside for a
-//! few frames.
+//! Yielding the queue that window and engine share. A window gets a new size only while the queue
+//! is empty; otherwise wgpu refuses and the frame is lost. An engine that computes without pause
+//! never leaves it empty, so it waits for a few frames.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use burn::tensor::Device;
-
-use super::picture::paints;
-use super::read::settled;
-
-/// In the first the window asks again for its size, in the second for the latency it had ([`take_refusal`]), and whoever draws a window
-/// larger goes on with it.
+/// In the first the window asks again for its size, in the second for the latency it had
+/// ([`take_refusal`]); a resize by hand needs the others.
 const FRAMES: u32 = 6;
 /// A window that has not been painted for so long takes no turn.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Frames that are the window's alone.
 static FRAMES_LEFT: AtomicU32 = AtomicU32::new(0);
-/// Whether the window was refused its size since somebody asked.
+/// Whether the window was refused its size since the last question.
 static REFUSED: AtomicBool = AtomicBool::new(false);
 /// When the last frame of a turn began, or the turn.
 static LAST: Mutex<Option<Instant>> = Mutex::new(None);
@@ -51,8 +46,8 @@ pub fn is_taken() -> bool {
     FRAMES_LEFT.load(Ordering::Relaxed) > 0
 }
 
-/// A frame of the window begins: whether it is the window's alone, and another one should follow soon, so that the engine need not
-/// wait long.
+/// To be called when a frame of the window begins. Returns whether the frame is the window's alone;
+/// then another one should follow soon, so that the engine does not wait long.
 pub fn frame() -> bool {
     let one_less = |left: u32| left.checked_sub(1);
     let left = FRAMES_LEFT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less);
@@ -63,14 +58,8 @@ pub fn frame() -> bool {
     left.is_ok()
 }
 
-/// For whoever computes on `device`, between two pieces of work: if that is the window's, finishes what was begun and waits while
-/// frames are the window's alone.
-pub fn stand_aside(device: &Device) {
-    if !is_taken() || !paints(device) {
-        return;
-    }
-    // What fails here is told by whoever reads next.
-    _ = settled(device);
+/// Waits while frames are the window's alone, at most [`PATIENCE`] after its last frame.
+pub fn wait() {
     let mut last = last();
     while is_taken() {
         let since = last.map_or(PATIENCE, |last| last.elapsed());
@@ -94,7 +83,7 @@ mod tests {
         assert!(!is_taken() && !frame());
         take();
         let began = Instant::now();
-        stand_aside(&Device::flex());
+        crate::device::yield_to_window(&burn::tensor::Device::flex());
         assert!(began.elapsed() < PATIENCE / 2 && is_taken());
         FRAMES_LEFT.store(0, Ordering::Relaxed);
     }

@@ -1,5 +1,5 @@
-//! Several devices of one machine: each takes the next piece of work from one list, on a thread of its own. One that is lost leaves
-//! its work to the others.
+//! Several devices of one machine: each takes the next piece of work from one list, on its own
+//! thread. A lost device leaves its work to the others.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -9,8 +9,11 @@ use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError, mpsc};
 
-use super::faults::{guarded, note};
-use super::{Chosen, DeviceChoice, candidates, choose, remote};
+use super::choice::{DeviceChoice, OpenDevice};
+use super::choose::{candidates, choose};
+use super::faults::note;
+use super::guard::guarded;
+use super::remote;
 use crate::error::{Error, Result};
 use crate::events::Events;
 
@@ -76,9 +79,9 @@ impl Devices {
     ///
     /// # Errors
     /// When one that was named is missing or fails, or two names mean the same.
-    pub fn choose(&self) -> Result<Vec<Chosen>> {
+    pub fn choose(&self) -> Result<Vec<OpenDevice>> {
         let Self::Listed(choices) = self else { return all() };
-        let chosen: Vec<Chosen> = choices.iter().map(|choice| choose(*choice)).collect::<Result<_>>()?;
+        let chosen: Vec<OpenDevice> = choices.iter().map(|choice| choose(*choice)).collect::<Result<_>>()?;
         for (i, one) in chosen.iter().enumerate() {
             if chosen[..i].iter().any(|other| other.device == one.device) {
                 return Err(Error::input(format!("'{self}' names {} twice", one.report.used.name)));
@@ -89,7 +92,7 @@ impl Devices {
 }
 
 /// A card that has CUDA has a graphics API too: the one that computes faster counts.
-fn all() -> Result<Vec<Chosen>> {
+fn all() -> Result<Vec<OpenDevice>> {
     let found: Vec<DeviceChoice> =
         candidates().into_iter().filter(|one| !one.software).map(|candidate| candidate.choice).collect();
     let of = |wanted: fn(&DeviceChoice) -> bool| {
@@ -113,8 +116,8 @@ pub struct List<I> {
     stopped: AtomicBool,
 }
 
-/// A device's hand in the list.
-pub struct Hand<'a, I> {
+/// One device's access to the list.
+pub struct WorkQueue<'a, I> {
     list: &'a List<I>,
     held: RefCell<Option<I>>,
 }
@@ -125,8 +128,9 @@ impl<I: Clone> List<I> {
     }
 }
 
-impl<I: Clone> Hand<'_, I> {
-    /// The next piece of work; what was taken before is done by this. None where the list is empty or the work was stopped.
+impl<I: Clone> WorkQueue<'_, I> {
+    /// The next piece of work; taking it marks the one before as done. `None` where the list is
+    /// empty or the work was stopped.
     pub fn take(&self) -> Option<I> {
         let stopped = self.list.stopped.load(Ordering::Relaxed);
         let next = if stopped { None } else { self.list.waiting().pop_front() };
@@ -134,7 +138,7 @@ impl<I: Clone> Hand<'_, I> {
         next
     }
 
-    /// Puts back what is not done.
+    /// Puts back the item that was not finished.
     fn put_back(&self) {
         if let Some(item) = self.held.take() {
             self.list.waiting().push_front(item);
@@ -142,15 +146,17 @@ impl<I: Clone> Hand<'_, I> {
     }
 }
 
-/// Carries out pieces of work on devices side by side: `work` takes from the hand until it is empty. What it tells reaches `events`
-/// on the thread of the caller; a break there stops all devices at their next word.
+/// Runs pieces of work on devices side by side: `work` takes from its queue until that is empty.
+/// Its events reach `events` on the caller's thread; a break there stops all devices at their next
+/// event.
 ///
 /// # Errors
-/// The first of `work`'s that is not the loss of a device; the last loss, where no device is left; [`Error::Cancelled`].
-pub fn spread<I: Clone + Send, E: Send>(
-    mut devices: Vec<Chosen>,
+/// The first of `work`'s that is not the loss of a device; the last loss, where no device is left;
+/// [`Error::Cancelled`].
+pub fn run_on_all<I: Clone + Send, E: Send>(
+    mut devices: Vec<OpenDevice>,
     items: Vec<I>,
-    work: impl Fn(&Chosen, &Hand<'_, I>, &mut dyn Events<E>) -> Result<()> + Sync,
+    work: impl Fn(&OpenDevice, &WorkQueue<'_, I>, &mut dyn Events<E>) -> Result<()> + Sync,
     events: &mut dyn Events<E>,
 ) -> Result<()> {
     let list = List { waiting: Mutex::new(items.into()), stopped: AtomicBool::new(false) };
@@ -184,8 +190,8 @@ pub fn spread<I: Clone + Send, E: Send>(
     }
 }
 
-/// Another machine's device whose connection is gone is lost to those beside it.
-fn lender_lost(chosen: &Chosen, error: Error) -> Error {
+/// A device of another machine whose connection is gone counts as lost.
+fn lender_lost(chosen: &OpenDevice, error: Error) -> Error {
     let (Error::Device(_), DeviceChoice::Remote(address)) = (&error, chosen.report.used.choice) else { return error };
     match remote::gone(Some(address)).and_then(|_| remote::lost(address)) {
         Some(why) => Error::DeviceLost { device: chosen.report.used.choice.to_string(), why },
@@ -195,13 +201,13 @@ fn lender_lost(chosen: &Chosen, error: Error) -> Error {
 
 /// How every device ended: once the list is empty, or with its error.
 fn round<I: Clone + Send, E: Send>(
-    devices: &[Chosen],
+    devices: &[OpenDevice],
     list: &List<I>,
-    work: &(impl Fn(&Chosen, &Hand<'_, I>, &mut dyn Events<E>) -> Result<()> + Sync),
+    work: &(impl Fn(&OpenDevice, &WorkQueue<'_, I>, &mut dyn Events<E>) -> Result<()> + Sync),
     events: &mut dyn Events<E>,
 ) -> Vec<Result<()>> {
-    let one = |chosen: &Chosen, sender: mpsc::SyncSender<E>| {
-        let hand = Hand { list, held: RefCell::new(None) };
+    let one = |chosen: &OpenDevice, sender: mpsc::SyncSender<E>| {
+        let hand = WorkQueue { list, held: RefCell::new(None) };
         let mut sink = |event: E| match sender.send(event).is_err() || list.stopped.load(Ordering::Relaxed) {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
@@ -249,7 +255,7 @@ mod tests {
         assert!("cpu,gpu".parse::<Devices>().unwrap_err().to_string().contains("'gpu' is no device"));
     }
 
-    fn cpus(n: usize) -> Vec<Chosen> {
+    fn cpus(n: usize) -> Vec<OpenDevice> {
         let mut cpus = vec![choose(DeviceChoice::Cpu).unwrap(); n];
         cpus.iter_mut().enumerate().for_each(|(i, cpu)| cpu.batch = i);
         cpus
@@ -262,7 +268,7 @@ mod tests {
     #[test]
     fn everything_is_done_once_and_a_lost_device_leaves_its_work_to_the_others() {
         let mut done = Vec::new();
-        let work = |chosen: &Chosen, hand: &Hand<'_, usize>, events: &mut dyn Events<usize>| {
+        let work = |chosen: &OpenDevice, hand: &WorkQueue<'_, usize>, events: &mut dyn Events<usize>| {
             while let Some(item) = hand.take() {
                 if chosen.batch == 0 && item >= 2 {
                     return Err(loss());
@@ -275,11 +281,11 @@ mod tests {
             done.push(item);
             ControlFlow::Continue(())
         };
-        spread(cpus(3), (0..50).collect(), work, &mut sink).unwrap();
+        run_on_all(cpus(3), (0..50).collect(), work, &mut sink).unwrap();
         done.sort_unstable();
         assert_eq!(done, (0..50).collect::<Vec<_>>());
         assert!(super::super::faults::notes().iter().all(|note| note.contains("Its work goes to the other devices")));
-        let all_lost = spread(
+        let all_lost = run_on_all(
             cpus(2),
             vec![1],
             |_, hand, _: &mut dyn Events<()>| hand.take().map_or(Ok(()), |_| Err(loss())),
@@ -290,27 +296,27 @@ mod tests {
 
     #[test]
     fn a_stop_and_an_error_end_all() {
-        let endless = |_: &Chosen, hand: &Hand<'_, usize>, events: &mut dyn Events<usize>| {
+        let endless = |_: &OpenDevice, hand: &WorkQueue<'_, usize>, events: &mut dyn Events<usize>| {
             while let Some(item) = hand.take() {
                 events.report(item)?;
             }
             Ok(())
         };
-        let stopped = spread(cpus(2), (0..10_000).collect(), endless, &mut |_| ControlFlow::Break(()));
+        let stopped = run_on_all(cpus(2), (0..10_000).collect(), endless, &mut |_| ControlFlow::Break(()));
         assert!(matches!(stopped, Err(Error::Cancelled)));
-        let wrong = |_: &Chosen, hand: &Hand<'_, usize>, _: &mut dyn Events<()>| match hand.take() {
+        let wrong = |_: &OpenDevice, hand: &WorkQueue<'_, usize>, _: &mut dyn Events<()>| match hand.take() {
             Some(3) => Err(Error::input("three")),
             _ => Ok(()),
         };
-        let failed = spread(cpus(2), (3..10).collect(), wrong, &mut silent());
+        let failed = run_on_all(cpus(2), (3..10).collect(), wrong, &mut silent());
         assert!(matches!(failed, Err(Error::Input(why)) if why == "three"));
-        // Whoever is stopped by it, and comes first in the list, does not hide it.
-        let one_is_wrong = |chosen: &Chosen, hand: &Hand<'_, usize>, events: &mut dyn Events<usize>| match chosen.batch
-        {
-            0 => endless(chosen, hand, events).and(Err(Error::Cancelled)),
-            _ => Err(Error::input("three")),
-        };
-        let failed = spread(cpus(2), (0..10_000).collect(), one_is_wrong, &mut silent());
+        // A device that it stops, and that comes first in the list, does not hide it.
+        let one_is_wrong =
+            |chosen: &OpenDevice, hand: &WorkQueue<'_, usize>, events: &mut dyn Events<usize>| match chosen.batch {
+                0 => endless(chosen, hand, events).and(Err(Error::Cancelled)),
+                _ => Err(Error::input("three")),
+            };
+        let failed = run_on_all(cpus(2), (0..10_000).collect(), one_is_wrong, &mut silent());
         assert!(matches!(failed, Err(Error::Input(why)) if why == "three"));
     }
 }

@@ -1,4 +1,5 @@
-//! What the worker's thread owns: the device, the open oracle, and what is under way for the window.
+//! What the worker's thread owns: the device, the open oracle, and requests of the window under
+//! way.
 
 mod idle;
 mod reconnect;
@@ -6,10 +7,10 @@ mod reconnect;
 use std::sync::Arc;
 
 use super::channels::Channels;
-use super::far::Held;
 use super::interactive::{FIRST_PIECE, Interactive};
 use super::protocol::{Event, Outcome};
-use crate::device::{Chosen, DeviceChoice, Losses, Moved, choose, explain, guarded};
+use super::remote_device::DeferredJobs;
+use crate::device::{DeviceFailures, OpenDevice, Replacement, explain, guarded};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
 use crate::flow::Precision;
@@ -19,35 +20,35 @@ use crate::oracle::strategies;
 use crate::oracle::train::oracle_so_far;
 use crate::oracle::world::World;
 
-/// An opened oracle. Its weights are in its world only: whoever needs them again reads them again.
+/// An opened oracle. Its weights are in its world only; to use them again means to read them again.
 pub struct Opened {
     pub name: String,
     pub info: OracleInfo,
     pub world: World,
     /// Whether its kernels are compiled, or need not be.
     prepared: bool,
-    /// Whether its precision was told.
+    /// Whether its precision was reported.
     measured: bool,
     /// Whether the ways of inverting its blocks were measured, or need not be.
     tuned: bool,
 }
 
 /// What the worker owns.
-pub struct Desk {
-    pub chosen: Chosen,
+pub struct DeviceThread {
+    pub chosen: OpenDevice,
     pub opened: Option<Opened>,
     pub interactive: Interactive,
     /// Devices lost since all that the window asked for was there.
-    losses: Losses,
+    losses: DeviceFailures,
 }
 
-impl Desk {
+impl DeviceThread {
     /// A device on which nothing is open yet.
-    pub fn new(chosen: Chosen) -> Self {
-        Self { chosen, opened: None, interactive: Interactive::default(), losses: Losses::default() }
+    pub fn new(chosen: OpenDevice) -> Self {
+        Self { chosen, opened: None, interactive: Interactive::default(), losses: DeviceFailures::default() }
     }
 
-    /// Opens an oracle and tells so.
+    /// Opens an oracle and reports it.
     pub fn open(&mut self, channels: &Channels, name: &str, events: &mut dyn Events<Progress>) -> Result<()> {
         let read = folder::read_watched(name, events)?;
         self.opened = Some(settle_world(channels, &self.chosen, &self.interactive, name.to_owned(), read)?);
@@ -55,11 +56,7 @@ impl Desk {
     }
 
     /// Puts the open oracle on another device.
-    pub fn move_to(&mut self, channels: &Channels, device: DeviceChoice) -> Result<()> {
-        self.sit_at(channels, choose(device)?)
-    }
-
-    fn sit_at(&mut self, channels: &Channels, chosen: Chosen) -> Result<()> {
+    pub fn switch_device(&mut self, channels: &Channels, chosen: OpenDevice) -> Result<()> {
         self.chosen = chosen;
         channels.send(Event::Device(self.chosen.report.clone()));
         match self.opened.as_ref().map(|opened| opened.name.clone()) {
@@ -68,15 +65,16 @@ impl Desk {
         }
     }
 
-    /// Goes on at the device after a lost one: the open oracle moves there, and what the window waits for is begun again.
-    pub fn move_on(&mut self, channels: &Channels, moved: Moved) -> Result<()> {
+    /// Switches to the replacement device, reloads the oracle and queues pending requests again.
+    pub fn resume_on(&mut self, channels: &Channels, moved: Replacement) -> Result<()> {
         channels.tell_notes();
         self.interactive.put_back(&channels.shared);
-        self.sit_at(channels, moved.chosen)
+        self.switch_device(channels, moved.chosen)
     }
 
-    /// Does a piece of what the window asks for, or what nobody waits for; whether more is to be done.
-    fn serve(&mut self, channels: &Channels, held: &Held) -> Result<bool> {
+    /// Does a piece of a request, or of the work for idle times. Returns whether more is to be
+    /// done.
+    fn serve(&mut self, channels: &Channels, deferred: &DeferredJobs) -> Result<bool> {
         // What is asked for of a device that is cut off waits for the next one.
         if self.is_cut_off() {
             return Ok(false);
@@ -84,7 +82,8 @@ impl Desk {
         let device = self.chosen.device.clone();
         let served = guarded(&device, || {
             self.prepare(channels)?;
-            let job_waits = || !channels.queue.is_empty() || !held.is_empty() || channels.shared.aside.is_full();
+            let job_waits =
+                || !channels.queue.is_empty() || !deferred.is_empty() || channels.shared.checkpoint.is_full();
             let world = self.opened.as_ref().map(|opened| &opened.world);
             let busy = self.interactive.serve(channels, world, &job_waits);
             if let Some(loss) = self.interactive.take_loss() {
@@ -100,13 +99,14 @@ impl Desk {
         served
     }
 
-    /// [`Self::serve`], on another device where this one was lost.
-    pub fn serve_on(&mut self, channels: &Channels, held: &Held) -> bool {
-        match self.serve(channels, held) {
+    /// [`Self::serve`]; switches to another device where this one was lost.
+    pub fn serve_on(&mut self, channels: &Channels, deferred: &DeferredJobs) -> bool {
+        match self.serve(channels, deferred) {
             Ok(busy) => {
-                // A piece that succeeds is no proof: what loses the device may be the next, or what is done at rest.
+                // A piece that succeeds proves nothing: the next one, or idle work, may lose the
+                // device again.
                 if !busy {
-                    self.losses = Losses::default();
+                    self.losses = DeviceFailures::default();
                 }
                 busy
             }
@@ -117,7 +117,7 @@ impl Desk {
                 };
                 let settled = next.and_then(|moved| {
                     channels.send(Event::Note(moved.sentence.clone()));
-                    match self.move_on(channels, moved) {
+                    match self.resume_on(channels, moved) {
                         // Lost, too: the next one takes over, as long as there is one.
                         Err(again @ Error::DeviceLost { .. }) => {
                             self.interactive.lose(again);
@@ -127,7 +127,7 @@ impl Desk {
                     }
                 });
                 let told = settled.map_err(|error| explain(error, Some(self.chosen.report.used.choice)));
-                // A connection that is gone is told once, by who connects again.
+                // A connection that is gone is reported once, when it is tried again.
                 if let Err(error) = &told
                     && !self.is_cut_off()
                 {
@@ -139,17 +139,17 @@ impl Desk {
     }
 
     /// Opens the best epoch of a run, if that was asked for.
-    pub fn step_aside(&mut self, channels: &Channels) {
-        if let Some(opened) = open_so_far(channels, &self.chosen, &self.interactive) {
+    pub fn open_checkpoint_if_asked(&mut self, channels: &Channels) {
+        if let Some(opened) = open_checkpoint(channels, &self.chosen, &self.interactive) {
             self.opened = Some(opened);
         }
     }
 }
 
-/// Builds a world and tells that it is open.
+/// Builds a world and reports that it is open.
 fn settle_world(
     channels: &Channels,
-    chosen: &Chosen,
+    chosen: &OpenDevice,
     interactive: &Interactive,
     name: String,
     (info, weights): (OracleInfo, Weights),
@@ -164,9 +164,9 @@ fn settle_world(
     Ok(Opened { name, info, world, prepared: false, measured: false, tuned: false })
 }
 
-/// Opens the best epoch of a run, if that was asked for; tells how it went.
-pub fn open_so_far(channels: &Channels, chosen: &Chosen, interactive: &Interactive) -> Option<Opened> {
-    let (id, run) = channels.shared.aside.take()?;
+/// Opens the best epoch of a run, if that was asked for, and ends its job.
+pub fn open_checkpoint(channels: &Channels, chosen: &OpenDevice, interactive: &Interactive) -> Option<Opened> {
+    let (id, run) = channels.shared.checkpoint.take()?;
     channels.send(Event::JobStarted { id });
     let open = || -> Result<Opened> {
         let name = oracle_so_far(&run)?.display().to_string();
@@ -181,7 +181,7 @@ pub fn open_so_far(channels: &Channels, chosen: &Chosen, interactive: &Interacti
         // It is opened on the next device.
         Err(loss @ Error::DeviceLost { .. }) => {
             interactive.lose(loss);
-            channels.shared.aside.offer((id, run));
+            channels.shared.checkpoint.offer((id, run));
             return None;
         }
         Err(error) => (None, Outcome::Failed(error.to_string())),

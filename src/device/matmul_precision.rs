@@ -5,11 +5,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
-/// Format in which matrix products are computed, of training or of drawing images; sums, norms and the weights that are kept are
-/// 32-bit, and so is every density.
+/// Format in which matrix products are computed, of training or of drawing images; sums, norms and
+/// the weights that are kept are 32-bit, and so is every density.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Products {
+pub enum MatmulPrecision {
     /// 32 bits.
     #[default]
     F32,
@@ -22,7 +22,7 @@ pub enum Products {
 /// Half precision loses gradients below 6e-8: they are computed this much larger.
 const HALF_SCALE: f64 = 4096.0;
 
-impl Products {
+impl MatmulPrecision {
     /// The narrow format, where there is one.
     pub fn narrow(self) -> Option<DType> {
         match self {

@@ -1,21 +1,21 @@
-//! Faults on purpose, to see what comes of them. Nothing but tests and drills has a use for these.
+//! Faults on purpose, for tests and drills.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
 
-use super::DeviceChoice;
-use super::table::{self, Line};
+use super::choice::DeviceChoice;
+use super::registry::{self, DeviceEntry};
 
-/// Takes a device away, as a driver that resets does: whoever computes on it finds it lost. Whether there was such a device.
+/// Destroys a device, as a driver reset does. Returns whether there was such a device.
 pub fn lose(choice: DeviceChoice) -> bool {
-    table::each(choice, Line::destroy) > 0
+    registry::each(choice, DeviceEntry::destroy) > 0
 }
 
 /// Bytes in a buffer at most, by the number of the adapter.
 static CONFINED: Mutex<Option<HashMap<usize, u64>>> = Mutex::new(None);
 
-/// Devices brought up from now on on adapter `index` take buffers of at most so many bytes, as small ones do; none: as large as the
-/// adapter takes.
+/// Devices brought up from now on on adapter `index` take buffers of at most so many bytes, as
+/// small ones do; none: as large as the adapter takes.
 pub fn confine(index: usize, bytes: Option<u64>) {
     let mut confined = CONFINED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let confined = confined.get_or_insert_default();

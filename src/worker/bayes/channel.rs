@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, Sender};
 use rayon::ThreadPool;
 
-use super::board::{Board, Opened};
 use super::protocol::{Answer, WorldProblem};
+use super::request_slots::{Opened, RequestSlots};
 use crate::bayes::{Estimate, GaussianClasses, Spec, bayes_error, limit_at_zero};
 use crate::error::{Error, Result};
 use crate::oracle::posterior::Prior;
@@ -17,20 +17,20 @@ use crate::units::Tau;
 use crate::worker::protocol::Event;
 use crate::worker::shared::Shared;
 
-/// A knob that has not moved for so long is at rest. Longer than a frame takes where the processor paints: a refinement in
-/// every frame of a drag would slow the next.
+/// A knob that has not moved for so long is at rest. Longer than a frame takes where the processor
+/// paints: a refinement in every frame of a drag would slow the next.
 pub const REST: Duration = Duration::from_millis(350);
 
 /// One of the two threads' ends of all channels.
-pub struct Lane {
+pub struct Channel {
     pub shared: Arc<Shared>,
-    pub ringing: Receiver<()>,
+    pub notified: Receiver<()>,
     pub events: Sender<Event>,
     pub pool: ThreadPool,
 }
 
-impl Lane {
-    pub fn board(&self) -> &Board {
+impl Channel {
+    pub fn slots(&self) -> &RequestSlots {
         &self.shared.bayes
     }
 
@@ -39,7 +39,7 @@ impl Lane {
     }
 
     pub fn epoch(&self) -> u64 {
-        self.board().epoch.load(Ordering::Relaxed)
+        self.slots().epoch.load(Ordering::Relaxed)
     }
 
     /// Sends an answer and wakes the reader; a vanished reader is no error.
@@ -48,13 +48,13 @@ impl Lane {
         (self.shared.wake)();
     }
 
-    /// Waits for the bell; whether it rang.
+    /// Waits to be notified. Returns whether it was.
     pub fn wait(&self, longest: Option<Duration>) -> bool {
-        self.ringing.recv_timeout(longest.unwrap_or(Duration::from_secs(3600))).is_ok()
+        self.notified.recv_timeout(longest.unwrap_or(Duration::from_secs(3600))).is_ok()
     }
 
     pub fn opened(&self) -> Option<Arc<Opened>> {
-        self.board().opened.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.slots().opened.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The classes of the open oracle under a prior.
@@ -72,7 +72,7 @@ impl Lane {
         Some(described.map_err(|error| error.to_string()))
     }
 
-    /// The Bayes error on this lane's threads; at τ = 0 its limit.
+    /// The Bayes error on this channel's threads; at τ = 0 its limit.
     pub fn error(
         &self,
         classes: &GaussianClasses,
@@ -86,7 +86,8 @@ impl Lane {
         Ok(limit_at_zero(classes))
     }
 
-    /// As [`Self::error`], ended after `budget` with what is known by then. `None` when `stop` says so before anything is.
+    /// As [`Self::error`], ended after `budget` with what is known by then. `None` when `stop` says
+    /// so before anything is.
     pub fn error_within(
         &self,
         classes: &GaussianClasses,

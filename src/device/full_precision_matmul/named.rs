@@ -11,8 +11,8 @@ use cubek::matmul::launch::launch_ref;
 use cubek::matmul::multi_level::Strategy;
 use cubek::std::InputBinding;
 
-/// a·b without tensor cores, on a device whose tensor cores would round 32-bit factors. `None` elsewhere, and where gradients are
-/// wanted.
+/// a·b without tensor cores, on a device whose tensor cores would round 32-bit factors. `None`
+/// elsewhere, and where gradients are wanted.
 pub fn instead<const D: usize>(a: &Tensor<D>, b: &Tensor<D>) -> Option<Tensor<D>> {
     let (a, b) = (beneath(a)?, beneath(b)?);
     let rounds = a.client.properties().supports_type(tf32::elem_type_native());
@@ -26,12 +26,13 @@ pub fn instead<const D: usize>(a: &Tensor<D>, b: &Tensor<D>) -> Option<Tensor<D>
     Some(product(&a, &b).map_or_else(|_| parts(), Tensor::from_primitive::<Cube>))
 }
 
-/// The tensor beneath, if burn's own kernels compute on it and it has 32 bits.
+/// The 32-bit tensor of burn's own kernels behind `x`, if there is one.
 fn beneath<const D: usize>(x: &Tensor<D>) -> Option<CubeTensor> {
     (x.dtype() == DType::F32).then(|| x.clone().try_into_primitive::<Cube>().ok()).flatten()
 }
 
-/// a·b, every unit with sums of its own; where that kernel does not take the shapes, by the one that takes all.
+/// a·b, every unit with sums of its own; where that kernel does not take the shapes, by the one
+/// that takes all.
 ///
 /// # Errors
 /// When neither can be launched.

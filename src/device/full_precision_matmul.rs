@@ -1,8 +1,8 @@
-//! Matrix products whose factors keep their 32 bits. NVIDIA's tensor cores take 32-bit numbers rounded to 11 significant bits (TF32),
-//! and burn gives them any product for which they are fastest, without a word. A density is computed with none of these: on such a
-//! card kernels that use no tensor cores are named, and where none can be named, because the card is another machine's, a product
-//! is taken in three parts that TF32 holds exactly or nearly (Ootomo & Yokota 2022, without their scaling). Training computes as burn
-//! chooses: there a number stays 32-bit where it is kept, and its products need not.
+//! Matrix products in full 32-bit precision. burn silently uses TF32 tensor cores, which round
+//! factors to 11 significant bits, where they are fastest. Log-densities must not: on such a card
+//! we choose kernels without tensor cores. On another machine's card none can be chosen, so a
+//! product is computed in three parts that TF32 holds almost exactly (Ootomo & Yokota 2022, without
+//! their scaling). Training uses burn's choice.
 
 #[cfg(any(feature = "wgpu", feature = "cuda"))]
 pub(super) mod named;
@@ -34,7 +34,8 @@ pub fn matmul<const D: usize>(a: Tensor<D>, b: Tensor<D>) -> Tensor<D> {
     a.matmul(b)
 }
 
-/// x Wᵀ + b for x [N, M, in], W [out, in] and b [out]: [N, M, out]. Where no gradient is wanted, 32-bit factors enter as they are.
+/// x Wᵀ + b for x [N, M, in], W [out, in] and b [out]: [N, M, out]. Where no gradient is wanted,
+/// 32-bit factors enter as they are.
 pub fn linear(x: Tensor<3>, weight: Tensor<2>, bias: Tensor<1>) -> Tensor<3> {
     if x.device().is_autodiff() {
         return module::linear(x, weight.transpose(), Some(bias));
@@ -44,7 +45,8 @@ pub fn linear(x: Tensor<3>, weight: Tensor<2>, bias: Tensor<1>) -> Tensor<3> {
     (product + bias.unsqueeze()).reshape([n, m, out])
 }
 
-/// a·b by a product that rounds its factors to 11 bits: what is left out is 2^-22 of each term at most, and what is rounded as little.
+/// a·b by a product that rounds its factors to 11 bits: what is left out is 2^-22 of each term at
+/// most, and what is rounded as little.
 fn in_parts<const D: usize>(
     a: Tensor<D>,
     b: Tensor<D>,
@@ -55,7 +57,8 @@ fn in_parts<const D: usize>(
     product(a_rest, b.clone()) + product(a.clone(), b_rest) + product(a, b)
 }
 
-/// The leading 11 bits of 32-bit numbers, and the others (Veltkamp's splitting): they add up to what they are of.
+/// The leading 11 bits of 32-bit numbers, and the others (Veltkamp's splitting): they add up to
+/// what they are of.
 fn halves<const D: usize>(x: Tensor<D>) -> [Tensor<D>; 2] {
     let far = x.clone() * 8193.0;
     let leading = far.clone() - (far - x.clone());
@@ -65,7 +68,8 @@ fn halves<const D: usize>(x: Tensor<D>) -> [Tensor<D>; 2] {
 /// Side of the product that is tried: burn prefers tensor cores from 512 on.
 const SIDE: usize = 1024;
 
-/// Finds out whether another machine's device rounds the factors of its products, and has [`matmul`] know.
+/// Finds out whether another machine's device rounds the factors of its products, and has
+/// [`matmul`] know.
 ///
 /// # Errors
 /// When the device fails.

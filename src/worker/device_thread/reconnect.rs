@@ -1,25 +1,26 @@
-//! What happens to the open oracle when the connection to another machine's device is gone.
+//! Reconnecting to another machine's device whose connection is gone.
 
-use super::Desk;
+use super::DeviceThread;
 use crate::device::explain;
 use crate::events::silent;
 use crate::worker::channels::Channels;
-use crate::worker::far::{Held, is_lost, try_again};
 use crate::worker::protocol::Event;
+use crate::worker::remote_device::{DeferredJobs, is_lost, try_again};
 
-impl Desk {
+impl DeviceThread {
     /// Whether the connection of the device in use is gone.
     pub fn is_cut_off(&self) -> bool {
         is_lost(self.chosen.report.used.choice)
     }
 
-    /// If the device in use is cut off: connects again, or falls back to the CPU, and opens `oracle` there. Not where the user has
-    /// chosen another device meanwhile: that job is next, and nothing has changed.
-    pub fn come_back(&mut self, channels: &Channels, oracle: &str, held: &mut Held) {
+    /// If the device in use is cut off: connects again, or falls back to the CPU, and opens
+    /// `oracle` there. Not where the user has chosen another device meanwhile: that job is next,
+    /// and nothing has changed.
+    pub fn reconnect(&mut self, channels: &Channels, oracle: &str, deferred: &mut DeferredJobs) {
         if !self.is_cut_off() {
             return;
         }
-        let Some(chosen) = try_again(channels, self.chosen.report.asked, held) else { return };
+        let Some(chosen) = try_again(channels, self.chosen.report.asked, deferred) else { return };
         channels.send(Event::Device(chosen.report.clone()));
         self.chosen = chosen;
         self.opened = None;

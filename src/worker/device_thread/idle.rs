@@ -1,12 +1,12 @@
-//! What is done for an oracle just opened, when nobody waits for anything else.
+//! Work for an oracle just opened, while no request waits.
 
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use super::super::far::is_lost;
 use super::super::interactive::FIRST_PIECE;
 use super::super::protocol::Event;
-use super::Desk;
+use super::super::remote_device::is_lost;
+use super::DeviceThread;
 use crate::device::{DeviceChoice, explain};
 use crate::error::{Error, Result};
 use crate::events::Progress;
@@ -17,17 +17,19 @@ use crate::worker::channels::Channels;
 
 /// Samples of a class-map world on which its precision is measured.
 const MEASURED: usize = 2;
-/// A measurement in 64 bits that costs more than this is left out: nothing else is served meanwhile.
+/// A measurement in 64 bits that costs more than this is left out: nothing else is served
+/// meanwhile.
 const MEASURABLE_FLOP: f64 = 5e10;
 
-/// Of all that can go wrong here only the loss of the device is an error: it ends more than this.
-impl Desk {
-    /// Measures the precision of the open oracle, once, when nobody waits for anything else.
+/// Only the loss of the device is returned as an error; other failures are logged.
+impl DeviceThread {
+    /// Measures the precision of the open oracle, once.
     pub(super) fn tell_precision(&mut self, channels: &Channels) -> Result<()> {
         let Some(opened) = self.opened.as_mut().filter(|opened| !opened.measured) else { return Ok(()) };
         opened.measured = true;
         let measured = if opened.world.flow().passes_by_class() {
-            // Samples are dear where every class is a pass of its own: two of those on show must do, and only where 64 bits do not take minutes.
+            // Samples are dear where every class is a pass of its own: two of those on show must
+            // do, and only where 64 bits do not take minutes.
             let x = self.interactive.some_images(MEASURED);
             let flop = opened.info.architecture.flop_per_image() * (MEASURED * opened.info.class_names.len()) as f64;
             if x.is_empty() || flop > MEASURABLE_FLOP {
@@ -48,8 +50,8 @@ impl Desk {
         Ok(())
     }
 
-    /// Measures how the blocks of a world's flow are best inverted on this device, once for a model and a device, when
-    /// nobody waits for anything else; stops as soon as somebody does.
+    /// Measures how the blocks of a world's flow are best inverted on this device, once for a model
+    /// and a device. Stops as soon as a request waits.
     pub(super) fn tune_sampling(&mut self, channels: &Channels) -> Result<()> {
         let Some(opened) = self.opened.as_mut().filter(|opened| !opened.tuned) else { return Ok(()) };
         let mut undisturbed = |_: Progress| match channels.wanted() {
@@ -72,8 +74,8 @@ impl Desk {
         Ok(())
     }
 
-    /// Has a device other than the CPU compile the kernels of a world just opened, as a step of its own: the first pictures and
-    /// knobs do not wait for it unexplained.
+    /// Compiles the kernels of a world just opened, on devices other than the CPU. As a separate
+    /// step the window can say what it waits for.
     pub(super) fn prepare(&mut self, channels: &Channels) -> Result<()> {
         let used = &self.chosen.report.used;
         let Some(opened) = self.opened.as_mut().filter(|opened| !opened.prepared) else { return Ok(()) };

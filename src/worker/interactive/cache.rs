@@ -38,7 +38,7 @@ impl Resident {
 
 /// Samples of one seed at one setting of the knobs.
 #[derive(Default)]
-pub struct Kept {
+pub struct SampleCache {
     key: Option<Key>,
     samples: HashMap<usize, Arc<Sample>>,
     residents: HashMap<usize, Resident>,
@@ -48,7 +48,7 @@ pub struct Kept {
     bytes: usize,
 }
 
-impl Kept {
+impl SampleCache {
     /// Sample `index`, if it is kept.
     pub fn get(&self, spec: &SampleSpec, settings: &Settings, index: usize) -> Option<Arc<Sample>> {
         self.samples.get(&index).filter(|_| self.key.as_ref() == Some(&key(spec, settings))).cloned()

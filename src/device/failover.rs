@@ -1,34 +1,36 @@
-//! Work that outlives its device: begun again, from whatever checkpoint it keeps, on a new device of the same adapter, otherwise
-//! on the next that works, in the end on the CPU.
+//! Failover: work whose device was lost runs again, from its last checkpoint, on a new device of
+//! the same adapter, otherwise on the next that works, in the end on the CPU.
 
-use super::faults::{guarded, note};
-use super::{Chosen, DeviceChoice, candidates, choose};
+use super::choice::{DeviceChoice, OpenDevice};
+use super::choose::{candidates, choose};
+use super::faults::note;
+use super::guard::guarded;
 use crate::error::{Error, Result};
 
-/// Losses in one piece of work after which it is given up.
+/// DeviceFailures in one piece of work after which it is given up.
 const MOST: usize = 4;
 /// New devices of one adapter that are tried in one piece of work.
 const OF_ONE_ADAPTER: usize = 1;
 
 /// Devices lost in one piece of work.
 #[derive(Debug, Default)]
-pub struct Losses(Vec<DeviceChoice>);
+pub struct DeviceFailures(Vec<DeviceChoice>);
 
-/// Where work goes on.
+/// The device that takes over.
 #[derive(Debug, Clone)]
-pub struct Moved {
+pub struct Replacement {
     /// The device.
-    pub chosen: Chosen,
+    pub chosen: OpenDevice,
     /// What was lost and what is used now, in words.
     pub sentence: String,
 }
 
-impl Losses {
+impl DeviceFailures {
     /// The device after a lost one.
     ///
     /// # Errors
     /// The loss itself, where too many devices were lost.
-    pub fn replace(&mut self, lost: &Chosen, loss: Error) -> Result<Moved> {
+    pub fn replace(&mut self, lost: &OpenDevice, loss: Error) -> Result<Replacement> {
         self.0.push(lost.report.used.choice);
         if self.0.len() >= MOST {
             return Err(loss);
@@ -42,14 +44,14 @@ impl Losses {
         let sentence = format!("{loss}. Going on with {place}, from the last checkpoint");
         chosen.report.asked = lost.report.asked;
         chosen.report.reason = format!("{} was lost", lost.report.used.name);
-        Ok(Moved { chosen, sentence })
+        Ok(Replacement { chosen, sentence })
     }
 
     fn lost(&self, choice: DeviceChoice) -> usize {
         self.0.iter().filter(|lost| **lost == choice).count()
     }
 
-    fn next(&self, lost: &Chosen) -> Result<Chosen> {
+    fn next(&self, lost: &OpenDevice) -> Result<OpenDevice> {
         let same = lost.report.used.choice;
         let others = candidates().into_iter().filter(|other| other.choice != same && !other.software);
         let order = std::iter::once(same).chain(others.map(|other| other.choice));
@@ -63,18 +65,18 @@ impl Losses {
     }
 }
 
-/// Does `work`, and again from the beginning whenever the device under it was lost; `moved` takes over the new one. What was done
-/// stays done where `work` keeps checkpoints.
+/// Runs `work`, and again from its start whenever its device was lost; `moved` takes over the new
+/// device. Work that keeps checkpoints resumes there.
 ///
 /// # Errors
 /// Those of `work` and `moved`; the last loss, after several.
-pub fn persevere<S, T>(
+pub fn retry_on_next_device<S, T>(
     state: &mut S,
-    chosen: impl Fn(&S) -> &Chosen,
+    chosen: impl Fn(&S) -> &OpenDevice,
     mut work: impl FnMut(&mut S) -> Result<T>,
-    mut moved: impl FnMut(&mut S, Moved) -> Result<()>,
+    mut moved: impl FnMut(&mut S, Replacement) -> Result<()>,
 ) -> Result<T> {
-    let mut losses = Losses::default();
+    let mut losses = DeviceFailures::default();
     loop {
         let device = chosen(state).device.clone();
         match guarded(&device, || work(state)) {
@@ -88,12 +90,12 @@ pub fn persevere<S, T>(
     }
 }
 
-/// [`persevere`] for work that needs nothing but the device.
+/// [`retry_on_next_device`] for work that needs nothing but the device.
 ///
 /// # Errors
-/// As [`persevere`].
-pub fn on_device<T>(mut chosen: Chosen, mut work: impl FnMut(&Chosen) -> Result<T>) -> Result<T> {
-    persevere(
+/// As [`retry_on_next_device`].
+pub fn on_device<T>(mut chosen: OpenDevice, mut work: impl FnMut(&OpenDevice) -> Result<T>) -> Result<T> {
+    retry_on_next_device(
         &mut chosen,
         |chosen| chosen,
         |chosen| work(chosen),
