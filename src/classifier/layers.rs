@@ -7,7 +7,7 @@ use burn::tensor::{DType, Device, Slice, Tensor, TensorData};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
-use super::maker::Names;
+use super::init::Names;
 use crate::device::bounded;
 
 /// Which dimension of the maps of a convolutional network comes first.

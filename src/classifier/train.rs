@@ -5,10 +5,11 @@ use burn::optim::momentum::MomentumConfig;
 use burn::optim::{ModuleOptimizer, SgdConfig, decay::WeightDecayConfig};
 use burn::tensor::{Device, Tensor};
 
-use super::host::Host;
+use super::cpu::Tape;
+use super::descriptor::Backbone;
 use super::layers::{Pass, Settle};
 use super::linear::LinearClassifier;
-use super::piece::Piece;
+use super::micro_batch::MicroBatch;
 use super::spec::{Optimizer, TrainingSpec};
 use super::{Classifier, ClassifierConfig, Network};
 use crate::device::in_batches;
@@ -44,7 +45,9 @@ pub struct Trainee {
     spec: TrainingSpec,
     seed: Seed,
     /// Memory of our own kernels, from step to step.
-    hosts: Pool<Host<f32>>,
+    tapes: Pool<Tape<f32>>,
+    /// Whether our own kernels train the network.
+    on_cpu: bool,
 }
 
 fn optimizer(spec: &TrainingSpec) -> ModuleOptimizer {
@@ -127,7 +130,8 @@ impl Trainee {
         device: &Device,
     ) -> Result<Self> {
         spec.products.check(device)?;
-        Ok(Self { classifier, optimizer, spec: *spec, seed, hosts: Pool::default() })
+        let on_cpu = classifier.trains_on_cpu(spec.products);
+        Ok(Self { classifier, optimizer, spec: *spec, seed, tapes: Pool::default(), on_cpu })
     }
 
     /// What it takes to go on later.
@@ -173,13 +177,12 @@ impl Trainee {
         let pieces = images.chunks(cut.piece * dims).zip(targets.chunks(cut.piece * k)).enumerate().collect();
         let chance = self.seed.split("chance").split(&index.to_string());
         let (products, classifier) = (self.spec.products, &self.classifier);
-        let on_host = classifier.network.trains_on_host(&classifier.device(), classifier.dtype, products);
         let mut sums = in_pieces(&classifier.network, pieces, cut.shards, |network, (i, (images, targets))| {
-            let piece = Piece { images, targets, share: (cut.images as f64).recip() };
-            let own = if on_host { classifier.gradients_on_host(&network, piece, &self.hosts)? } else { None };
+            let batch = MicroBatch { images, targets, share: (cut.images as f64).recip() };
+            let own = if self.on_cpu { classifier.gradients_on_cpu(&network, batch, &self.tapes)? } else { None };
             let found = match own {
                 Some(found) => found,
-                None => classifier.gradients(&network, piece, products, Pass::training(chance.rng(i as u64)))?,
+                None => classifier.gradients(&network, batch, products, Pass::training(chance.rng(i as u64)))?,
             };
             Ok((vec![found.loss], found.grads, (images.len() / dims, found.moved)))
         })?;

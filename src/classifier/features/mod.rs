@@ -21,7 +21,8 @@ use burn::tensor::{DType, Device, Tensor, TensorData};
 
 use self::inception::{FEATURES, Inception, SIDE};
 use self::layout::{AUXILIARY, Layout, Shapes};
-use super::maker::{Finished, Maker};
+use super::descriptor::Backbone;
+use super::init::{Finished, ParamBuilder};
 use super::spec::IMAGENET;
 use super::{Architecture, Classifier, ClassifierConfig, Pass, is_computed, resized};
 use crate::data::{ImageShape, sha256_of_file};
@@ -160,9 +161,9 @@ impl FeatureNet {
         };
         let misfit = |cause: String| format!("weights do not fit {}: {cause}", layout.label());
         weights.0.retain(|name, _| !is_computed(name));
-        let mut maker = Maker::new(weights, None, device, precision);
-        let network = Network::Inception(Inception::make(&mut maker, port).map_err(misfit)?);
-        let Finished { left, .. } = maker.finish();
+        let mut builder = ParamBuilder::new(weights, None, device, precision);
+        let network = Network::Inception(Inception::new(&mut builder, port).map_err(misfit)?);
+        let Finished { left, .. } = builder.finish();
         if let Some(name) = left.0.keys().next() {
             return Err(misfit(format!("array '{name}' has no place in it")));
         }

@@ -6,11 +6,8 @@
 //!
 //! A block's last token predicts nothing and no token looks at it: it does not pass the Transformer.
 
-mod attention;
-mod attention_back;
 mod backward;
 mod encode;
-mod gradient;
 mod inverse;
 mod parameters;
 #[cfg(test)]
@@ -23,7 +20,7 @@ use rayon::prelude::*;
 pub use train::{Gradients, Slope};
 
 use super::engine::{Encoded, Engine, Inverted, Tick};
-use super::{Condition, TarFlowConfig};
+use super::{Condition, HEAD, TarFlowConfig};
 use crate::error::{Error, Result};
 use crate::flow::sampling::{Guidance, Strategy};
 use crate::flow::weights::Weights;
@@ -33,6 +30,8 @@ use backward::Reverse;
 use encode::Encoder;
 use inverse::{Inversion, Iteration, Module, Room};
 use parameters::Network;
+
+const _: () = assert!(HEAD == crate::kernels::HEAD, "one size of heads");
 
 /// Rows (tokens) that pass the matrix products together: enough to share a pass over the weights, few enough for what
 /// they leave behind to stay in the second cache.

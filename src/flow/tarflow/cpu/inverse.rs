@@ -1,13 +1,13 @@
 //! One block backward: token after token, or many at once by Jacobi iteration.
 
-use super::attention::Cache;
 use super::encode::place;
-use super::parameters::{Block, Network};
-use super::transformer::{Activations, Stretch, Workspace};
+use super::parameters::{Block, Network, widths};
+use super::transformer::{Stretch, Workspace};
 use crate::flow::sampling::{Guess, Guidance};
 use crate::flow::tarflow::TarFlowConfig;
-use crate::kernels::rows::Affine;
-use crate::kernels::{Real, vectorise};
+use crate::kernels::rows::affine;
+use crate::kernels::transformer::Activations;
+use crate::kernels::{Cache, Real};
 
 /// A group of images on its way back through one block.
 pub struct Inversion<'a, T> {
@@ -52,7 +52,7 @@ impl<T: Real> Room<T> {
             capacity: images,
             rows,
             work: Workspace::new(config, rows, false),
-            layer: Activations::new(config.channels, rows, false),
+            layer: Activations::new(widths(config), rows, false),
             caches: [caches(true), caches(guided)],
             conditional: Vec::new(),
             images: Vec::new(),
@@ -118,7 +118,7 @@ impl<'a, T: Real> Inversion<'a, T> {
         let outputs = self.room.work.output.chunks_exact(self.config.outputs());
         for (image, outputs) in self.x.chunks_exact_mut(tokens * dims).zip(outputs) {
             let token = &mut image[(token + 1) * dims..][..dims];
-            vectorise(Affine { token, outputs, inverse: true });
+            affine(token, outputs, true);
         }
     }
 
@@ -175,11 +175,7 @@ impl<'a, T: Real> Inversion<'a, T> {
             let x = &mut self.x[at..][..dims];
             before.copy_from_slice(x);
             x.copy_from_slice(&self.z[at..][..dims]);
-            vectorise(Affine {
-                token: x,
-                outputs: &self.room.work.output[(row + i) * width..][..width],
-                inverse: true,
-            });
+            affine(x, &self.room.work.output[(row + i) * width..][..width], true);
             for (x, before) in x.iter().zip(&*before) {
                 let moved = (*x - *before).wide().abs();
                 // A NaN stays.
@@ -202,14 +198,14 @@ impl<'a, T: Real> Inversion<'a, T> {
         rows_of.clear();
         rows_of.extend(images.iter().map(|&image| self.classes[image]));
         let stretch = Stretch { classes: rows_of, slots: Some(images), first, tokens: count, temperature: 1.0 };
-        self.block.predict(work, stretch, cache, layers, false);
+        self.block.predict(work, stretch, cache, layers);
         let Some(guidance) = self.guidance else { return };
         conditional.clear();
         conditional.extend_from_slice(&work.output[..images.len() * count * width]);
         rows_of.fill(self.config.embeddings());
         let temperature = guidance.attention_temperature;
         let stretch = Stretch { classes: rows_of, slots: Some(images), first, tokens: count, temperature };
-        self.block.predict(work, stretch, free_cache, layers, false);
+        self.block.predict(work, stretch, free_cache, layers);
         let outputs = work.output.chunks_exact_mut(width).zip(conditional.chunks_exact(width));
         for (row, (free, conditional)) in outputs.enumerate() {
             guide(guidance, (first + row % count, tokens), free, conditional, dims);

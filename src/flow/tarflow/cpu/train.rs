@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::backward::Reverse;
-use super::gradient::{block_len, named};
+use super::parameters::{block_len, named};
 use super::{CpuTarFlow, ROWS};
 use crate::error::{Error, Result};
 use crate::flow::tarflow::Condition;

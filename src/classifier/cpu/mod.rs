@@ -9,17 +9,15 @@
 //!
 //! Every number is a sum in one order, whatever the number of threads.
 
-mod attention;
 mod elementwise;
-mod kernel;
 mod loss;
 mod map;
 mod norm;
 mod pool;
-mod product;
 #[cfg(test)]
 mod tests;
 mod tokens;
+mod transformer;
 
 use crate::kernels::{Buffer, Real};
 use std::collections::HashMap;
@@ -32,8 +30,9 @@ use map::Weight;
 pub use map::{Geometry, Linear};
 pub use norm::{Affine, After, Statistics};
 pub use tokens::Embedding;
+pub use transformer::LayerParameters;
 
-/// Values of some images on the host: [height·width, images, channels].
+/// Values of some images on the CPU: [height·width, images, channels].
 #[derive(Debug, Clone, Copy)]
 pub struct Maps {
     at: usize,
@@ -58,15 +57,17 @@ impl Maps {
 }
 
 /// A step back: what it reads and where it adds is in the closure.
-type Back<T> = Box<dyn FnOnce(&mut Host<T>) + Send>;
+type Back<T> = Box<dyn FnOnce(&mut Tape<T>) + Send>;
 
 /// One pass over a network, and the memory for the next.
-pub struct Host<T> {
+pub struct Tape<T> {
     values: Vec<Arc<Buffer<T>>>,
     slopes: Vec<Option<Buffer<T>>>,
     back: Vec<Back<T>>,
     /// By the identity of their parameter.
     weights: HashMap<u64, Weight<T>>,
+    /// Transformer layers.
+    layers: transformer::Layers<T>,
     /// Gradients of parameters so far, with what puts them into the order of the parameter.
     sums: HashMap<u64, Sum<T>>,
     /// Memory nobody uses, by length.
@@ -80,24 +81,26 @@ struct Sum<T> {
     map: Option<MapShape>,
 }
 
-impl<T: Real> Default for Host<T> {
+impl<T: Real> Default for Tape<T> {
     fn default() -> Self {
         Self {
             values: Vec::new(),
             slopes: Vec::new(),
             back: Vec::new(),
             weights: HashMap::new(),
+            layers: transformer::Layers::default(),
             sums: HashMap::new(),
             room: HashMap::new(),
         }
     }
 }
 
-impl<T: Real> Host<T> {
+impl<T: Real> Tape<T> {
     /// Before the first pass of a step: parameters have moved.
     pub fn begin(&mut self) {
         self.forget();
         self.weights.values_mut().for_each(|weight| weight.loaded = false);
+        self.layers.by_id.values_mut().for_each(|(loaded, _)| *loaded = false);
         for (_, sum) in std::mem::take(&mut self.sums) {
             self.give(sum.values);
         }
@@ -199,9 +202,9 @@ impl<T: Real> Host<T> {
 
     /// Adds a step back from `out`: `step` gets the gradient of its values, if there is one.
     fn record(&mut self, out: Maps, step: impl FnOnce(&mut Self, Buffer<T>) + Send + 'static) {
-        self.back.push(Box::new(move |host| {
-            if let Some(slope) = host.slopes[out.at].take() {
-                step(host, slope);
+        self.back.push(Box::new(move |tape| {
+            if let Some(slope) = tape.slopes[out.at].take() {
+                step(tape, slope);
             }
         }));
     }

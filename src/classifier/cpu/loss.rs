@@ -1,9 +1,9 @@
 //! The loss at the end of a pass.
 
-use super::{Host, Maps};
+use super::{Maps, Tape};
 use crate::kernels::Real;
 
-impl<T: Real> Host<T> {
+impl<T: Real> Tape<T> {
     /// Σ over images of −Σ_y t_y log q_y for logits of one position and `targets` [N, K], nats; and `scale` times its gradient by the
     /// logits.
     pub fn cross_entropy(&self, logits: Maps, targets: &[f32], scale: f64) -> (f64, Vec<T>) {

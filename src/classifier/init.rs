@@ -66,7 +66,7 @@ impl Init {
 /// State-dict names by the identity of a parameter.
 pub type Names = HashMap<ParamId, String>;
 
-/// What became of the arrays given to a [`Maker`].
+/// What became of the arrays given to a [`ParamBuilder`].
 pub struct Finished {
     /// Names of all that was made.
     pub names: Names,
@@ -77,7 +77,7 @@ pub struct Finished {
 }
 
 /// Makes parameters on a device.
-pub struct Maker<'a> {
+pub struct ParamBuilder<'a> {
     given: Weights,
     /// Draws what is not given; without, everything must be given.
     seed: Option<Seed>,
@@ -87,7 +87,7 @@ pub struct Maker<'a> {
     drawn: Vec<String>,
 }
 
-impl<'a> Maker<'a> {
+impl<'a> ParamBuilder<'a> {
     /// From given arrays, which it uses up, and a seed for the others.
     pub fn new(given: Weights, seed: Option<Seed>, device: &'a Device, precision: Precision) -> Self {
         Self { given, seed, device, dtype: precision.dtype(), names: Names::new(), drawn: Vec::new() }
@@ -137,7 +137,13 @@ impl<'a> Maker<'a> {
     ///
     /// # Errors
     /// A sentence that names the array.
-    pub fn conv(&mut self, name: &str, shape: [usize; 4], (stride, padding): (usize, usize), init: Init) -> Made<Conv> {
+    pub fn conv(
+        &mut self,
+        name: &str,
+        shape: [usize; 4],
+        (stride, padding): (usize, usize),
+        init: Init,
+    ) -> InitResult<Conv> {
         let weight = self.param(&format!("{name}.weight"), shape, init)?;
         Ok(Conv { weight, bias: None, stride, padding: [padding; 2], groups: 1 })
     }
@@ -152,7 +158,7 @@ impl<'a> Maker<'a> {
         shape: [usize; 4],
         geometry: (usize, usize),
         [weight, bias]: [Init; 2],
-    ) -> Made<Conv> {
+    ) -> InitResult<Conv> {
         let bias = Some(self.param(&format!("{name}.bias"), [shape[0]], bias)?);
         Ok(Conv { bias, ..self.conv(name, shape, geometry, weight)? })
     }
@@ -161,7 +167,7 @@ impl<'a> Maker<'a> {
     ///
     /// # Errors
     /// A sentence that names the array.
-    pub fn batch_norm(&mut self, name: &str, channels: usize, (eps, momentum): (f64, f64)) -> Made<BatchNorm> {
+    pub fn batch_norm(&mut self, name: &str, channels: usize, (eps, momentum): (f64, f64)) -> InitResult<BatchNorm> {
         Ok(BatchNorm {
             weight: self.param(&format!("{name}.weight"), [channels], Init::Full(1.0))?,
             bias: self.param(&format!("{name}.bias"), [channels], Init::Full(0.0))?,
@@ -176,7 +182,7 @@ impl<'a> Maker<'a> {
     ///
     /// # Errors
     /// A sentence that names the array.
-    pub fn layer_norm(&mut self, name: &str, channels: usize, eps: f64) -> Made<LayerNorm> {
+    pub fn layer_norm(&mut self, name: &str, channels: usize, eps: f64) -> InitResult<LayerNorm> {
         Ok(LayerNorm {
             weight: self.param(&format!("{name}.weight"), [channels], Init::Full(1.0))?,
             bias: self.param(&format!("{name}.bias"), [channels], Init::Full(0.0))?,
@@ -188,7 +194,7 @@ impl<'a> Maker<'a> {
     ///
     /// # Errors
     /// A sentence that names the array.
-    pub fn linear(&mut self, name: &str, shape: [usize; 2], [weight, bias]: [Init; 2]) -> Made<Linear> {
+    pub fn linear(&mut self, name: &str, shape: [usize; 2], [weight, bias]: [Init; 2]) -> InitResult<Linear> {
         Ok(Linear {
             weight: self.param(&format!("{name}.weight"), shape, weight)?,
             bias: Some(self.param(&format!("{name}.bias"), [shape[0]], bias)?),
@@ -197,4 +203,4 @@ impl<'a> Maker<'a> {
 }
 
 /// A part, or a sentence that names the array that was missing or misshapen.
-pub type Made<T> = Result<T, String>;
+pub type InitResult<T> = Result<T, String>;
