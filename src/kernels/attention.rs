@@ -262,6 +262,14 @@ struct Weights<'a, T> {
     column: usize,
 }
 
+impl<T> Weights<'_, T> {
+    /// Those of the sums from sum `i` on.
+    #[inline(always)]
+    fn from(self, i: usize) -> Self {
+        Self { data: &self.data[i * self.row..], ..self }
+    }
+}
+
 /// Sum i of `out` [64, every `stride`] = factor_i · Σ_j weight_ij · row j over j in `ranges[i]`.
 #[inline(always)]
 fn mix<T: Real, S: Simd, const SUMS: usize>(
@@ -292,39 +300,43 @@ fn mix_vectors<T: Real, S: Simd, const SUMS: usize, const VECTORS: usize>(
     let common = ranges.iter().fold(0..usize::MAX, |all, one| all.start.max(one.start)..all.end.min(one.end));
     for part in 0..HEAD / T::lanes::<S>() / VECTORS {
         let mut sums = [[T::splat(simd, T::ZERO); VECTORS]; SUMS];
-        let vectors = |j: usize| &T::vectors::<S>(rows.row(j))[part * VECTORS..][..VECTORS];
-        macro_rules! add {
-            ($i:ident, $j:ident, $row:ident) => {
-                let weight = T::splat(simd, weights.data[$i * weights.row + $j * weights.column]);
-                for v in 0..VECTORS {
-                    sums[$i][v] = T::multiply_add(simd, weight, $row[v], sums[$i][v]);
-                }
-            };
+        for (i, sum) in sums.iter_mut().enumerate() {
+            [*sum] = accumulate(simd, weights.from(i), rows, ranges[i].start..common.start, part, [*sum]);
         }
-        for i in 0..SUMS {
-            for j in ranges[i].start..common.start {
-                let row = vectors(j);
-                add!(i, j, row);
-            }
-        }
-        for j in common.clone() {
-            let row = vectors(j);
-            for i in 0..SUMS {
-                add!(i, j, row);
-            }
-        }
-        for i in 0..SUMS {
-            for j in common.end..ranges[i].end {
-                let row = vectors(j);
-                add!(i, j, row);
-            }
+        sums = accumulate(simd, weights, rows, common.clone(), part, sums);
+        for (i, sum) in sums.into_iter().enumerate() {
+            let [sum] = accumulate(simd, weights.from(i), rows, common.end..ranges[i].end, part, [sum]);
             let factor = T::splat(simd, factors[i]);
             let out = T::vectors_mut::<S>(&mut out[i * stride..][..HEAD]);
-            for (out, sum) in out[part * VECTORS..][..VECTORS].iter_mut().zip(sums[i]) {
+            for (out, sum) in out[part * VECTORS..][..VECTORS].iter_mut().zip(sum) {
                 *out = T::times(simd, sum, factor);
             }
         }
     }
+}
+
+/// `sums` and, of rows `range`, the registers of a part. By value: sums that are indexed by a variable
+/// would not stay in registers.
+#[inline(always)]
+fn accumulate<T: Real, S: Simd, const SUMS: usize, const VECTORS: usize>(
+    simd: S,
+    weights: Weights<'_, T>,
+    rows: Rows<'_, T>,
+    range: Range<usize>,
+    part: usize,
+    sums: [[T::Vector<S>; VECTORS]; SUMS],
+) -> [[T::Vector<S>; VECTORS]; SUMS] {
+    let mut sums = sums;
+    for j in range {
+        let row = &T::vectors::<S>(rows.row(j))[part * VECTORS..][..VECTORS];
+        for i in 0..SUMS {
+            let weight = T::splat(simd, weights.data[i * weights.row + j * weights.column]);
+            for v in 0..VECTORS {
+                sums[i][v] = T::multiply_add(simd, weight, row[v], sums[i][v]);
+            }
+        }
+    }
+    sums
 }
 
 /// Room for the reverse pass of one head of one image.
