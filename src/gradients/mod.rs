@@ -7,13 +7,12 @@ use std::sync::OnceLock;
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::optim::{GradientsParams, ModuleOptimizer};
 use burn::tensor::{Bytes, DType, Device, Tensor};
-use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::device::{guarded, halving, to_host};
 use crate::error::{Error, Result, caught};
-use crate::kernels::vectorise;
+use crate::kernels::kernel;
 
 pub use adamw::AdamW;
 
@@ -219,24 +218,18 @@ impl ModuleVisitor for SquaredNorm<'_> {
     }
 }
 
-/// Σ x².
-fn squares(x: &[f32]) -> f64 {
-    struct Squares<'a>(&'a [f32]);
-    impl WithSimd for Squares<'_> {
-        type Output = f64;
-        #[inline(always)]
-        fn with_simd<S: Simd>(self, _: S) -> f64 {
-            let (rows, rest) = self.0.as_chunks::<16>();
-            let mut sums = [0.0; 16];
-            for row in rows {
-                for (sum, x) in sums.iter_mut().zip(row) {
-                    *sum += f64::from(*x) * f64::from(*x);
-                }
+kernel! {
+    /// Σ x².
+    squares<T, S>(x: &'a [T]) -> f64 {
+        let (rows, rest) = x.as_chunks::<16>();
+        let mut sums = [0.0; 16];
+        for row in rows {
+            for (sum, x) in sums.iter_mut().zip(row) {
+                *sum += x.wide() * x.wide();
             }
-            sums.iter().sum::<f64>() + rest.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>()
         }
+        sums.iter().sum::<f64>() + rest.iter().map(|x| x.wide().powi(2)).sum::<f64>()
     }
-    vectorise(Squares(x))
 }
 
 struct Add<'a> {

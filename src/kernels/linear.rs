@@ -22,17 +22,12 @@ pub struct Linear<T> {
 impl<T: Real> Linear<T> {
     /// From `weight` [outputs, inputs] and `bias` [outputs].
     pub fn new(weight: &[T], bias: &[T]) -> Self {
-        let mut linear = Self::default();
-        linear.set(weight, bias, Threads::One);
-        linear
+        Self { forward: Panels::new(weight, bias), back: OnceLock::new() }
     }
 
     /// Other numbers, in the memory of earlier ones. With [`Threads::All`] those for the way back too.
     pub fn set(&mut self, weight: &[T], bias: &[T], threads: Threads) {
-        let (outputs, inputs) = (bias.len(), weight.len() / bias.len().max(1));
-        self.forward.size(1, inputs, outputs);
-        self.forward.fill(weight, |_, input| input, inputs, threads);
-        self.forward.set_bias(bias);
+        self.forward.set(weight, bias, threads);
         let back = self.back.take();
         if threads == Threads::All {
             let mut back = back.unwrap_or_default();

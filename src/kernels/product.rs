@@ -60,23 +60,19 @@ pub struct Panels<T> {
 }
 
 impl<T: Real> Panels<T> {
-    /// One matrix whose entry for an input and an output is `at(input, output)`, and what is added to every output.
-    pub fn of(inputs: usize, outputs: usize, at: impl Fn(usize, usize) -> T, bias: impl Fn(usize) -> T) -> Self {
+    /// One matrix from `weight` [outputs, inputs], and `bias` [outputs].
+    pub fn new(weight: &[T], bias: &[T]) -> Self {
         let mut panels = Self::default();
-        panels.size(1, inputs, outputs);
-        for output in 0..outputs {
-            panels.bias[output] = bias(output);
-            for input in 0..inputs {
-                let entry = panels.entry(input, output);
-                panels.data[entry] = at(input, output);
-            }
-        }
+        panels.set(weight, bias, Threads::One);
         panels
     }
 
-    /// Where an entry of the only matrix lies.
-    fn entry(&self, input: usize, output: usize) -> usize {
-        ((output / self.width) * self.inputs + input) * self.width + output % self.width
+    /// Other numbers for [`Self::new`], in the memory of earlier ones.
+    pub fn set(&mut self, weight: &[T], bias: &[T], threads: Threads) {
+        let (outputs, inputs) = (bias.len(), weight.len() / bias.len().max(1));
+        self.size(1, inputs, outputs);
+        self.fill(weight, |_, input| input, inputs, threads);
+        self.set_bias(bias);
     }
 
     /// Sets `into` to the only matrix transposed, without bias.
