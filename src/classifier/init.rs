@@ -99,29 +99,18 @@ impl<'a> ParamBuilder<'a> {
     }
 
     /// A parameter, trained where the device differentiates.
-    ///
-    /// # Errors
-    /// A sentence that names the array.
-    pub fn param<const D: usize>(
-        &mut self,
-        name: &str,
-        shape: [usize; D],
-        init: Init,
-    ) -> Result<Param<Tensor<D>>, String> {
+    pub fn param<const D: usize>(&mut self, name: &str, shape: [usize; D], init: Init) -> InitResult<Param<Tensor<D>>> {
         let tensor = self.upload(name, shape, init)?;
         let tensor = if self.device.is_autodiff() { tensor.require_grad() } else { tensor };
         Ok(Param::initialized(param_id(name), tensor))
     }
 
     /// A running statistic, which no gradient reaches.
-    ///
-    /// # Errors
-    /// A sentence that names the array.
-    pub fn statistic(&mut self, name: &str, channels: usize, start: f32) -> Result<Param<Tensor<1>>, String> {
+    pub fn statistic(&mut self, name: &str, channels: usize, start: f32) -> InitResult<Param<Tensor<1>>> {
         Ok(Param::initialized(param_id(name), self.upload(name, [channels], Init::Full(start))?))
     }
 
-    fn upload<const D: usize>(&mut self, name: &str, shape: [usize; D], init: Init) -> Result<Tensor<D>, String> {
+    fn upload<const D: usize>(&mut self, name: &str, shape: [usize; D], init: Init) -> InitResult<Tensor<D>> {
         let missing = !self.given.0.contains_key(name);
         if let (true, Some(seed)) = (missing, self.seed) {
             let values = init.draw(seed, name, shape.iter().product());
@@ -134,9 +123,6 @@ impl<'a> ParamBuilder<'a> {
     }
 
     /// A convolution without bias.
-    ///
-    /// # Errors
-    /// A sentence that names the array.
     pub fn conv(
         &mut self,
         name: &str,
@@ -149,9 +135,6 @@ impl<'a> ParamBuilder<'a> {
     }
 
     /// A convolution with bias.
-    ///
-    /// # Errors
-    /// A sentence that names the array.
     pub fn biased_conv(
         &mut self,
         name: &str,
@@ -164,13 +147,11 @@ impl<'a> ParamBuilder<'a> {
     }
 
     /// A batch normalisation, which starts as the identity.
-    ///
-    /// # Errors
-    /// A sentence that names the array.
     pub fn batch_norm(&mut self, name: &str, channels: usize, (eps, momentum): (f64, f64)) -> InitResult<BatchNorm> {
+        let LayerNorm { weight, bias, .. } = self.layer_norm(name, channels, eps)?;
         Ok(BatchNorm {
-            weight: self.param(&format!("{name}.weight"), [channels], Init::Full(1.0))?,
-            bias: self.param(&format!("{name}.bias"), [channels], Init::Full(0.0))?,
+            weight,
+            bias,
             running_mean: self.statistic(&format!("{name}.running_mean"), channels, 0.0)?,
             running_var: self.statistic(&format!("{name}.running_var"), channels, 1.0)?,
             eps,
@@ -179,9 +160,6 @@ impl<'a> ParamBuilder<'a> {
     }
 
     /// A layer normalisation, which starts as the identity.
-    ///
-    /// # Errors
-    /// A sentence that names the array.
     pub fn layer_norm(&mut self, name: &str, channels: usize, eps: f64) -> InitResult<LayerNorm> {
         Ok(LayerNorm {
             weight: self.param(&format!("{name}.weight"), [channels], Init::Full(1.0))?,
@@ -191,9 +169,6 @@ impl<'a> ParamBuilder<'a> {
     }
 
     /// A linear map [outputs, inputs] with bias.
-    ///
-    /// # Errors
-    /// A sentence that names the array.
     pub fn linear(&mut self, name: &str, shape: [usize; 2], [weight, bias]: [Init; 2]) -> InitResult<Linear> {
         Ok(Linear {
             weight: self.param(&format!("{name}.weight"), shape, weight)?,

@@ -170,6 +170,17 @@ pub trait Flow: Send {
     fn evidence(&self, x: &[f32], a: ClassId, b: ClassId, tau: Tau) -> Result<Evidence>;
 }
 
+/// Refuses numbers that are not finite, `per_image` for each image.
+///
+/// # Errors
+/// Names the first image that has one.
+fn check_finite<T: Copy + Into<f64>>(values: &[T], per_image: usize) -> Result<()> {
+    match values.iter().position(|&value| !Into::<f64>::into(value).is_finite()) {
+        Some(i) => Err(Error::Numeric(format!("image {} leaves the finite numbers inside the flow", i / per_image))),
+        None => Ok(()),
+    }
+}
+
 /// A word from within a slow inverse pass.
 #[derive(Debug, Clone)]
 pub struct Decoding {
@@ -237,6 +248,12 @@ impl Scores {
     /// Whether there is no image.
     pub fn is_empty(&self) -> bool {
         self.quad.is_empty()
+    }
+
+    /// Refuses statistics that are not finite, of a map that depends on the class.
+    fn check_finite(&self) -> Result<()> {
+        let terms: Vec<f64> = self.quad.iter().zip(&self.log_det).map(|(quad, log_det)| quad + log_det).collect();
+        check_finite(&terms, self.classes)
     }
 
     /// log |det ∂z/∂x| of image `i` under class `class`, less ½ Σ_d log(2πσ_d²): the part of log p(x|y) that does not depend on τ.

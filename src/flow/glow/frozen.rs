@@ -17,7 +17,9 @@ use crate::flow::base::GaussianBase;
 use crate::flow::parameters::to_host;
 use crate::flow::preprocess::{Front, Preprocessing};
 use crate::flow::weights::Weights;
-use crate::flow::{Decoded, Decoding, Evidence, Flow, Mapped, Precision, Resident, ResidentFlow, Scores, SharedMap};
+use crate::flow::{
+    Decoded, Decoding, Evidence, Flow, Mapped, Precision, Resident, ResidentFlow, Scores, SharedMap, check_finite,
+};
 use crate::units::{ClassId, Tau};
 
 /// A frozen conditional Glow: weights folded, 1×1 convolutions inverted, base distribution on the host in f64.
@@ -177,11 +179,8 @@ impl GlowFlow {
 
     /// What leaves the map must be numbers: broken weights and far-out inputs overflow inside the couplings.
     fn finite(&self, images: &[f64], log_det: &[f64]) -> Result<()> {
-        let broken = |(image, log_det): (&[f64], &f64)| !log_det.is_finite() || image.iter().any(|v| !v.is_finite());
-        match images.chunks(self.config.shape.dims()).zip(log_det).position(broken) {
-            Some(i) => Err(Error::Numeric(format!("image {i} leaves the finite numbers inside the flow"))),
-            None => Ok(()),
-        }
+        check_finite(images, self.config.shape.dims())?;
+        check_finite(log_det, 1)
     }
 
     /// What our kernels made, once the log-determinants Σ s of the couplings, and the constant part, are added to `log_det` [N].

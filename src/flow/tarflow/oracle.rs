@@ -18,7 +18,7 @@ use crate::flow::sampling::{Guidance, Strategy};
 use crate::flow::weights::Weights;
 use crate::flow::{
     BlockInversion, Decoded, Decoding, DifferentiableFlow, Evidence, Flow, GuidedFlow, Precision, ResidentFlow, Scores,
-    Unfinished,
+    Unfinished, check_finite,
 };
 use crate::units::{ClassId, Tau};
 
@@ -204,10 +204,8 @@ impl TarFlowOracle {
     }
 
     pub(super) fn finite(&self, x: Vec<f32>) -> Result<Vec<f32>> {
-        match x.chunks(self.config.shape.dims()).position(|x| x.iter().any(|v| !v.is_finite())) {
-            Some(i) => Err(Error::Numeric(format!("image {i} leaves the finite numbers inside the flow"))),
-            None => Ok(x),
-        }
+        check_finite(&x, self.config.shape.dims())?;
+        Ok(x)
     }
 }
 
@@ -265,17 +263,13 @@ impl Flow for TarFlowOracle {
 
     fn score_classes(&self, x: &[f32], classes: Range<ClassId>) -> Result<Scores> {
         let (dims, t) = (self.config.shape.dims(), self.config.tokens());
-        let (n, k) = (x.len() / dims, classes.len());
-        let x = self.tokens(x);
+        let (x, k) = (self.tokens(x), classes.len());
         let (quad, log_det) = self.token_terms(&x, classes.clone())?;
         let sums = |terms: &[f64]| terms.chunks(t).map(|tokens| tokens.iter().sum()).collect::<Vec<f64>>();
         let log_norm = classes.map(|class| self.map_of(class).0.log_norm).collect();
         let scores = Scores { classes: k, dims, quad: sums(&quad), log_det: sums(&log_det), log_norm };
-        let finite = |i: &usize| scores.quad[*i].is_finite() && scores.log_det[*i].is_finite();
-        match (0..n * k).find(|i| !finite(i)) {
-            Some(i) => Err(Error::Numeric(format!("image {} leaves the finite numbers inside the flow", i / k))),
-            None => Ok(scores),
-        }
+        scores.check_finite()?;
+        Ok(scores)
     }
 
     /// x = f_y⁻¹(τ √var noise). Statistics come from x itself, by K forward passes.

@@ -87,12 +87,9 @@ impl TarFlowOracle {
             log_det.extend(sums(of_log_det));
             events.report(Decoding { progress: Progress { done: quad.len(), total: n * k }, x: None })?;
         }
-        match quad.iter().zip(&log_det).position(|(q, l): (&f64, &f64)| !q.is_finite() || !l.is_finite()) {
-            Some(i) => Err(Error::Numeric(format!("image {} leaves the finite numbers inside the flow", i / k))),
-            None => {
-                let (dims, log_norm) = (self.config().shape.dims(), vec![map.log_norm; k]);
-                Ok(Scores { classes: k, dims, quad, log_det, log_norm })
-            }
-        }
+        let (dims, log_norm) = (self.config().shape.dims(), vec![map.log_norm; k]);
+        let scores = Scores { classes: k, dims, quad, log_det, log_norm };
+        scores.check_finite()?;
+        Ok(scores)
     }
 }

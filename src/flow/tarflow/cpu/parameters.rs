@@ -1,31 +1,9 @@
-//! Weights as the products need them, gradients in one flat array, and the place of each in the state dict.
+//! Weights as the products need them, gradients in one flat array, both in the order of [`TarFlowConfig::block_arrays`].
 
 use crate::flow::tarflow::{EXPANSION, NORM_EPS, TarFlowConfig};
 use crate::flow::weights::{HostTensor, Weights};
 use crate::kernels::transformer::{ARRAYS, Layer, LayerGradient};
 use crate::kernels::{Linear, LinearGradient, Real, Threads};
-
-/// Names and shapes of the trained arrays of block `block`, in the order in which their gradients stand.
-fn arrays(config: &TarFlowConfig, block: usize) -> Vec<(String, Vec<usize>)> {
-    const LAYER: [&str; ARRAYS / 2] =
-        ["attention.norm", "attention.qkv", "attention.proj", "mlp.norm", "mlp.main.0", "mlp.main.2"];
-    let c = config.channels;
-    let linear = |name: &str, outputs: usize, inputs: usize| {
-        [(format!("{name}.weight"), vec![outputs, inputs]), (format!("{name}.bias"), vec![outputs])]
-    };
-    let mut all = vec![("pos_embed".to_owned(), vec![config.tokens(), c])];
-    if config.embeddings() > 0 {
-        all.push(("class_embed".to_owned(), vec![config.classes, 1, c]));
-    }
-    all.extend(linear("proj_in", c, config.token_dims()));
-    for layer in 0..config.layers {
-        let parts = LAYER.iter().flat_map(|part| ["weight", "bias"].map(|kind| format!("{part}.{kind}")));
-        let names = parts.map(|part| format!("attn_blocks.{layer}.{part}"));
-        all.extend(names.zip(Layer::<f32>::shapes(widths(config))));
-    }
-    all.extend(linear("proj_out", config.outputs(), c));
-    all.into_iter().map(|(name, shape)| (format!("blocks.{block}.{name}"), shape)).collect()
-}
 
 /// Channels of a layer, and those of its MLP's hidden layer.
 pub fn widths(config: &TarFlowConfig) -> [usize; 2] {
@@ -34,14 +12,14 @@ pub fn widths(config: &TarFlowConfig) -> [usize; 2] {
 
 /// Numbers in all arrays of one block.
 pub fn block_len(config: &TarFlowConfig) -> usize {
-    arrays(config, 0).iter().map(|(_, shape)| shape.iter().product::<usize>()).sum()
+    config.block_arrays(0).iter().map(|(_, shape)| shape.iter().product::<usize>()).sum()
 }
 
 /// Gradients by state-dict name.
 pub fn named<T: Real>(config: &TarFlowConfig, flat: &[T]) -> Weights {
     let mut rest = flat;
     let mut weights = Weights::default();
-    for (name, shape) in (0..config.blocks).flat_map(|block| arrays(config, block)) {
+    for (name, shape) in (0..config.blocks).flat_map(|block| config.block_arrays(block)) {
         let (values, others) = rest.split_at(shape.iter().product());
         rest = others;
         let values = values.iter().map(|x| x.wide() as f32).collect();
@@ -67,7 +45,7 @@ pub struct BlockGradient<'a, T> {
 impl<'a, T: Real> BlockGradient<'a, T> {
     /// The parts of one block's array.
     pub fn new(config: &TarFlowConfig, flat: &'a mut [T]) -> Self {
-        let mut shapes = arrays(config, 0).into_iter().map(|(_, shape)| shape);
+        let mut shapes = config.block_arrays(0).into_iter().map(|(_, shape)| shape);
         let mut rest = flat;
         let mut next = || {
             let len = shapes.next().map_or(0, |shape| shape.iter().product());
@@ -128,7 +106,7 @@ pub struct Block<T> {
 
 impl<T: Real> Block<T> {
     fn read(config: &TarFlowConfig, weights: &Weights, index: usize) -> Result<Self, String> {
-        let arrays = arrays(config, index).into_iter().map(|(name, shape)| values(weights, &name, &shape));
+        let arrays = config.block_arrays(index).into_iter().map(|(name, shape)| values(weights, &name, &shape));
         let mut arrays = arrays.collect::<Result<Vec<Vec<T>>, String>>()?.into_iter();
         let mut next = || arrays.next().unwrap_or_default();
         let c = config.channels;
