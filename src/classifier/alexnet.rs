@@ -1,4 +1,5 @@
-//! AlexNet: "One weird trick for parallelizing convolutional neural networks" (Krizhevsky 2014), as torchvision builds it.
+//! AlexNet: "One weird trick for parallelizing convolutional neural networks" (Krizhevsky 2014), as
+//! torchvision builds it.
 //!
 //! ```text
 //! conv 11×11 /4 → pool → conv 5×5 → pool → 3 × conv 3×3 → pool → mean onto 6×6 → dropout → 4096 → dropout → 4096 → classes
@@ -12,8 +13,8 @@ use super::descriptor::{Backbone, Descriptor, Side};
 use super::init::{Init, InitResult, ParamBuilder};
 use super::layers::{Conv, Linear, Pass, max_pool};
 
-/// Numbers of the convolutions in torchvision's `features`, with their outputs, kernel, stride and padding, and whether a pool
-/// follows.
+/// Numbers of the convolutions in torchvision's `features`, with their outputs, kernel, stride and
+/// padding, and whether a pool follows.
 const CONVS: [(usize, usize, usize, usize, usize, bool); 5] = [
     (0, 64, 11, 4, 2, true),
     (3, 192, 5, 1, 2, true),

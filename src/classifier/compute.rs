@@ -1,5 +1,6 @@
-//! What computes the layers of a network: burn's tensors on any device ([`Pass`]), or, in training on the
-//! CPU, our own kernels ([`CpuLayers`]). A network that is written for [`Layers`] runs by either.
+//! What computes the layers of a network: burn's tensors on any device ([`Pass`]), or, in training
+//! on the CPU, our own kernels ([`CpuLayers`]). A network that is written for [`Layers`] runs by
+//! either.
 
 use burn::module::{Module, ModuleVisitor, Param, ParamId};
 use burn::optim::GradientsParams;
@@ -143,15 +144,17 @@ impl<'a, T: Real + Element> CpuLayers<'a, T> {
         self.tape.map(x, CpuLinear { weight: id, bias, size: [outputs, inputs], numbers: given }, geometry)
     }
 
-    /// The gradients of all parameters of a network, from everything that was passed back since [`Tape::begin`].
+    /// The gradients of all parameters of a network, from everything that was passed back since
+    /// [`Tape::begin`].
     pub fn gradients(tape: &mut Tape<T>, network: &impl Module) -> GradientsParams {
-        let mut taken = Taken { tape, grads: GradientsParams::new() };
+        let mut taken = GradientCollector { tape, grads: GradientsParams::new() };
         network.visit(&mut taken);
         taken.grads
     }
 }
 
-/// Identities of a module's parameters, in the order of its fields, and their numbers if they are to be read.
+/// Identities of a module's parameters, in the order of its fields, and their numbers if they are
+/// to be read.
 struct Parameters {
     read: bool,
     ids: Vec<u64>,
@@ -165,12 +168,12 @@ impl ModuleVisitor for Parameters {
     }
 }
 
-struct Taken<'a, T> {
+struct GradientCollector<'a, T> {
     tape: &'a mut Tape<T>,
     grads: GradientsParams,
 }
 
-impl<T: Real + Element> ModuleVisitor for Taken<'_, T> {
+impl<T: Real + Element> ModuleVisitor for GradientCollector<'_, T> {
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
         if let Some(values) = self.tape.gradient(param.id.val()) {
             let data = TensorData::new(values, param.dims());

@@ -39,7 +39,8 @@ pub trait Backbone {
     /// The last linear map.
     fn head(&self) -> &Linear;
 
-    /// [`Self::features`] by anything that computes [`Layers`]; `None` of networks with other layers.
+    /// [`Self::features`] by anything that computes [`Layers`]; `None` of networks with other
+    /// layers.
     fn features_by<L: Layers>(&self, _x: L::Maps, _layers: &mut L) -> Option<L::Rows> {
         None
     }

@@ -101,11 +101,13 @@ mod tests {
 
     #[test]
     fn macs_are_those_counted_by_hand() {
-        // Patches 64·48·192; a layer of 65 tokens: 12·192² for the maps and 2·65·192 for the attention of each; the head.
+        // Patches 64·48·192; a layer of 65 tokens: 12·192² for the maps and 2·65·192 for the
+        // attention of each; the head.
         let layer = 65 * (12 * 192 * 192 + 2 * 65 * 192);
         assert_eq!(macs(Architecture::VitSmall, 32), Some((64 * 48 * 192 + 6 * layer + 192 * 10) as f64));
-        // A 3×3 kernel on a map of side 8 meets 22² pixels, of side 4 10², of side 2 4², of side 1 one; with stride 2 from 8
-        // to 4 11², from 4 to 2 5², from 2 to 1 2². The stem of 7×7 with stride 2 on side 32 meets 106².
+        // A 3×3 kernel on a map of side 8 meets 22² pixels, of side 4 10², of side 2 4², of side 1
+        // one; with stride 2 from 8 to 4 11², from 4 to 2 5², from 2 to 1 2². The stem of 7×7 with
+        // stride 2 on side 32 meets 106².
         let stem = 106 * 106 * 3 * 64;
         let first = 4 * 22 * 22 * 64 * 64;
         let later = |c: usize, half: usize, whole: usize, shortcut: usize| {

@@ -1,4 +1,5 @@
-//! Builds a network's parameters by their state-dict names: from given arrays, or drawn where none is given.
+//! Builds a network's parameters by their state-dict names: from given arrays, or drawn where none
+//! is given.
 
 use std::collections::HashMap;
 
@@ -21,12 +22,14 @@ pub enum Init {
     Uniform(f64),
     /// N(0, std²).
     Normal(f64),
-    /// N(0, std²), drawn again where further than 2 from 0 (torch's `trunc_normal_`, whose limits do not scale with std).
+    /// N(0, std²), drawn again where further than 2 from 0 (torch's `trunc_normal_`, whose limits
+    /// do not scale with std).
     TruncatedNormal(f64),
 }
 
 impl Init {
-    /// Uniform in ±1/√inputs: PyTorch's start of linear maps and convolutions, weights and biases alike.
+    /// Uniform in ±1/√inputs: PyTorch's start of linear maps and convolutions, weights and biases
+    /// alike.
     pub fn fan_in(inputs: usize) -> Self {
         Self::Uniform((inputs as f64).sqrt().recip())
     }

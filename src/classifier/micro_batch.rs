@@ -1,5 +1,5 @@
-//! Loss and gradients of a part of a batch: by burn's tensors, or on the CPU by our own kernels, which the
-//! tests hold against each other.
+//! Loss and gradients of a part of a batch: by burn's tensors, or on the CPU by our own kernels,
+//! which the tests hold against each other.
 
 use burn::module::{Module, ParamId};
 use burn::optim::GradientsParams;
@@ -19,10 +19,11 @@ use crate::flow::parameters::to_host;
 use crate::gradients::{Scale, gradients_of};
 use crate::kernels::{Pool, Real};
 
-/// Tokens that pass together where images do not depend on each other: what they leave behind stays in the caches.
+/// Tokens that pass together where images do not depend on each other: what they leave behind stays
+/// in the caches.
 const TOKENS: usize = 1024;
-/// Rows of such passes that run side by side. A constant, so that sums come out the same on any number of cores; more would take
-/// the memory of as many gradients.
+/// Rows of such passes that run side by side. A constant, so that sums come out the same on any
+/// number of cores; more would take the memory of as many gradients.
 const STRANDS: usize = 2;
 
 /// A part of a batch.
@@ -32,12 +33,13 @@ pub struct MicroBatch<'a> {
     pub images: &'a [f32],
     /// [N, K]
     pub targets: &'a [f32],
-    /// What the loss is multiplied by before its gradient is taken: one over the images of the batch.
+    /// What the loss is multiplied by before its gradient is taken: one over the images of the
+    /// batch.
     pub share: f64,
 }
 
 /// What a part of a batch left behind.
-pub struct Found {
+pub struct MicroBatchGradients {
     /// Σ over images of −Σ_y t_y log q_y, nats.
     pub loss: f64,
     /// Gradients of its share.
@@ -53,7 +55,8 @@ impl Classifier {
         on_cpu && products == Products::F32 && self.macs_per_image().is_some()
     }
 
-    /// By burn's tensors, on any device. `network` is this one's, as the thread of this part has it.
+    /// By burn's tensors, on any device. `network` is this one's, as the thread of this part has
+    /// it.
     ///
     /// # Errors
     /// When the device fails.
@@ -63,7 +66,7 @@ impl Classifier {
         batch: MicroBatch<'_>,
         products: Products,
         mut pass: Pass,
-    ) -> Result<Found> {
+    ) -> Result<MicroBatchGradients> {
         let narrowed = match products.narrow() {
             Some(dtype) => network.clone().map(&mut Narrow { names: &self.names, dtype }),
             None => network.clone(),
@@ -75,7 +78,7 @@ impl Classifier {
         if scale != 1.0 {
             network.visit(&mut Scale { grads: &mut grads, factor: scale.recip() });
         }
-        Ok(Found { loss: measured[0], grads, moved: pass.moved })
+        Ok(MicroBatchGradients { loss: measured[0], grads, moved: pass.moved })
     }
 
     /// Σ over images of −Σ_y t_y log q_y, [1].
@@ -88,8 +91,8 @@ impl Classifier {
         -(log_softmax(logits, 1) * targets).sum()
     }
 
-    /// By our own kernels, on the memory of earlier ones; `None` for a network they do not know. All parameters are of the format
-    /// `T`.
+    /// By our own kernels, on the memory of earlier ones; `None` for a network they do not know.
+    /// All parameters are of the format `T`.
     ///
     /// # Errors
     /// When images cannot be resized.
@@ -98,20 +101,22 @@ impl Classifier {
         network: &Network,
         batch: MicroBatch<'_>,
         tapes: &Pool<Tape<T>>,
-    ) -> Result<Option<Found>> {
+    ) -> Result<Option<MicroBatchGradients>> {
         let images = self.scaled(batch.images)?;
         let batch = MicroBatch { images: &images, ..batch };
-        // On a thread of the pool: from outside, every division of work would first wake it and then wait for it.
+        // On a thread of the pool: from outside, every division of work would first wake it and
+        // then wait for it.
         Ok(rayon::scope(|_| self.strands(network, batch, tapes)))
     }
 
-    /// [`Self::gradients_on_cpu`] for images of the size that the network sees, in strands whose gradients are added in order.
+    /// [`Self::gradients_on_cpu`] for images of the size that the network sees, in strands whose
+    /// gradients are added in order.
     fn strands<T: Real + Element>(
         &self,
         network: &Network,
         batch: MicroBatch<'_>,
         tapes: &Pool<Tape<T>>,
-    ) -> Option<Found> {
+    ) -> Option<MicroBatchGradients> {
         let (dims, k) = (self.config.input().dims(), self.config.classes);
         let n = batch.targets.len() / k;
         let together = network.tokens().map_or(n, |tokens| TOKENS / tokens).clamp(1, n.max(1));
@@ -138,10 +143,11 @@ impl Classifier {
         }
         let grads = CpuLayers::gradients(&mut tape, network);
         tapes.give(tape);
-        Some(Found { loss, grads, moved })
+        Some(MicroBatchGradients { loss, grads, moved })
     }
 
-    /// The loss of images that pass together, whose gradients `tape` gathers, and the running statistics after them.
+    /// The loss of images that pass together, whose gradients `tape` gathers, and the running
+    /// statistics after them.
     fn pass<T: Real + Element>(
         &self,
         network: &Network,
@@ -198,7 +204,7 @@ mod tests {
         }
     }
 
-    fn values(classifier: &Classifier, found: &Found) -> BTreeMap<String, Vec<f64>> {
+    fn values(classifier: &Classifier, found: &MicroBatchGradients) -> BTreeMap<String, Vec<f64>> {
         let mut values = Values { classifier, grads: &found.grads, found: BTreeMap::new() };
         classifier.network.visit(&mut values);
         for (id, moved) in &found.moved {
@@ -207,8 +213,9 @@ mod tests {
         values.found
     }
 
-    /// Largest difference of the gradient or the running statistics of any parameter, as a share of their length. (Not of single
-    /// numbers: where rounding decides on which side of a ReLU a value lies, one of them moves by a whole image's part.)
+    /// Largest difference of the gradient or the running statistics of any parameter, as a share of
+    /// their length. (Not of single numbers: where rounding decides on which side of a ReLU a value
+    /// lies, one of them moves by a whole image's part.)
     fn difference(a: &BTreeMap<String, Vec<f64>>, b: &BTreeMap<String, Vec<f64>>) -> f64 {
         assert_eq!(a.keys().collect::<Vec<_>>(), b.keys().collect::<Vec<_>>());
         let length = |x: &mut dyn Iterator<Item = f64>| x.map(|x| x * x).sum::<f64>().sqrt();
@@ -220,12 +227,14 @@ mod tests {
         a.keys().map(of).fold(0.0, f64::max)
     }
 
-    /// What two computations in f64 may differ by: images that were scaled come to our kernels in 32 bits.
+    /// What two computations in f64 may differ by: images that were scaled come to our kernels in
+    /// 32 bits.
     fn rounding(resize: Option<usize>) -> f64 {
         if resize.is_some() { 1e-7 } else { 1e-10 }
     }
 
-    /// The same part of a batch by burn in f64 beside our kernels in f64, ours in f32, and burn in f32.
+    /// The same part of a batch by burn in f64 beside our kernels in f64, ours in f32, and burn in
+    /// f32.
     fn compared(architecture: Architecture, side: usize, resize: Option<usize>) -> [f64; 3] {
         let shape = ImageShape { channels: 3, height: side, width: side };
         let config = ClassifierConfig { architecture, shape, classes: K, resize };
@@ -252,7 +261,7 @@ mod tests {
         let own32 = narrow.gradients_on_cpu(&narrow.network, batch, &tapes32).unwrap().unwrap();
         assert!((own64.loss / plain.loss - 1.0).abs() < rounding(resize), "{} {}", own64.loss, plain.loss);
         let burns32 = burns(&narrow);
-        let far = |found: &Found| (found.loss / plain.loss - 1.0).abs();
+        let far = |found: &MicroBatchGradients| (found.loss / plain.loss - 1.0).abs();
         assert!(far(&own32) < 3.0 * far(&burns32) + 1e-4, "{} {} {}", own32.loss, burns32.loss, plain.loss);
         let expected = values(&wide, &plain);
         let found = [(&wide, &own64), (&narrow, &own32), (&narrow, &burns32)];

@@ -1,4 +1,5 @@
-//! The network of PyTorch's "basic MNIST example", EBO's ConvNet; logits instead of its log-probabilities.
+//! The network of PyTorch's "basic MNIST example", EBO's ConvNet; logits instead of its
+//! log-probabilities.
 //!
 //! ```text
 //! conv 3×3, 32 → ReLU → conv 3×3, 64 → ReLU → max pool 2×2 → dropout ¼ → linear, 128 → ReLU → dropout ½ → classes

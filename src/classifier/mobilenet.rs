@@ -1,4 +1,5 @@
-//! MobileNetV3-Large: "Searching for MobileNetV3" (Howard et al. 2019, table 1), as torchvision builds it.
+//! MobileNetV3-Large: "Searching for MobileNetV3" (Howard et al. 2019, table 1), as torchvision
+//! builds it.
 //!
 //! ```text
 //! conv 3×3 /2 → 15 inverted residuals (expand → depthwise → squeeze and excite → project) → conv 1×1 → mean → 1280 → classes
@@ -18,7 +19,8 @@ const STEM: usize = 16;
 const LAST: usize = 960;
 const HIDDEN: usize = 1280;
 
-/// One line of the paper's table 1: kernel, width inside, width after, whether it squeezes, whether h-swish, stride.
+/// One line of the paper's table 1: kernel, width inside, width after, whether it squeezes, whether
+/// h-swish, stride.
 type Line = (usize, usize, usize, bool, bool, usize);
 
 const TABLE: [Line; 15] = [

@@ -1,5 +1,5 @@
-//! Classifiers q(y|x): the architectures of EBO and BLC, each file its paper, with torchvision's parameter names, so that its
-//! weight files open here.
+//! Classifiers q(y|x): the architectures of EBO and BLC, each file its paper, with torchvision's
+//! parameter names, so that its weight files open here.
 //!
 //! | file | what |
 //! |---|---|
@@ -52,7 +52,7 @@ use crate::units::Seed;
 
 pub use architecture::Architecture;
 use architecture::Network;
-pub use checkpoint::{Asked, CheckpointClassifier, CheckpointOptions, Description, STATE};
+pub use checkpoint::{CheckpointClassifier, CheckpointOptions, Description, ExpectedImages, STATE};
 use compute::Layers;
 use descriptor::Backbone;
 use flops::{FlopCounter, Size};
@@ -139,8 +139,9 @@ impl Classifier {
         Self::make(config, weights, None, device, precision)
     }
 
-    /// A network from arrays of another task, such as torchvision's of ImageNet: the head is drawn anew where it is missing or for
-    /// another number of classes, and a Vision Transformer's positions are resampled where they are of images of another size.
+    /// A network from arrays of another task, such as torchvision's of ImageNet: the head is drawn
+    /// anew where it is missing or for another number of classes, and a Vision Transformer's
+    /// positions are resampled where they are of images of another size.
     ///
     /// # Errors
     /// Names an array that is missing, misshapen or too many.
@@ -229,8 +230,8 @@ impl Classifier {
         parameters::to_weights_by(&self.network, &|_, id| self.names.get(&id).cloned().unwrap_or_default())
     }
 
-    /// Multiply-accumulates for the answer to one image, those with padding not counted; `None` of networks
-    /// whose layers are not counted.
+    /// Multiply-accumulates for the answer to one image, those with padding not counted; `None` of
+    /// networks whose layers are not counted.
     pub fn macs_per_image(&self) -> Option<f64> {
         let ImageShape { height, width, .. } = self.config.input();
         let mut counter = FlopCounter::default();
@@ -248,8 +249,8 @@ impl Classifier {
     }
 }
 
-/// Images [N, C, H, W] of other sides: bilinear, the borders of the first and last pixels kept in place (torch's
-/// `align_corners=False`), without smoothing where they shrink.
+/// Images [N, C, H, W] of other sides: bilinear, the borders of the first and last pixels kept in
+/// place (torch's `align_corners=False`), without smoothing where they shrink.
 fn resized(x: Tensor<4>, [height, width]: [usize; 2]) -> Tensor<4> {
     match x.dims() {
         [_, _, h, w] if (h, w) == (height, width) => x,

@@ -1,5 +1,5 @@
-//! ResNet: "Deep Residual Learning for Image Recognition" (He et al. 2016), as torchvision builds it: in the bottleneck the
-//! stride is in the 3×3 convolution ("v1.5").
+//! ResNet: "Deep Residual Learning for Image Recognition" (He et al. 2016), as torchvision builds
+//! it: in the bottleneck the stride is in the 3×3 convolution ("v1.5").
 //!
 //! ```text
 //! conv 7×7 /2 → BN → ReLU → max pool 3×3 /2 → 4 stages of residual blocks, each but the first halving the side → mean → linear
@@ -21,7 +21,8 @@ struct Projection {
     norm: BatchNorm,
 }
 
-/// ReLU(x' + convolutions(x)), x' being x or its projection; a ReLU after every normalisation but the last.
+/// ReLU(x' + convolutions(x)), x' being x or its projection; a ReLU after every normalisation but
+/// the last.
 #[derive(Module, Debug)]
 struct Residual {
     convs: Vec<Conv>,

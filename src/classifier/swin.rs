@@ -1,11 +1,13 @@
-//! Swin-T: "Swin Transformer: Hierarchical Vision Transformer using Shifted Windows" (Liu et al. 2021), as torchvision builds it.
+//! Swin-T: "Swin Transformer: Hierarchical Vision Transformer using Shifted Windows" (Liu et al.
+//! 2021), as torchvision builds it.
 //!
 //! ```text
 //! patches 4×4 → norm → 4 stages of blocks (96, 192, 384, 768 channels), between them four neighbours merged → norm → mean → linear
 //! block: x + attention(norm x) in windows of 7×7, every second block's shifted by 3; then x + mlp(norm x)
 //! ```
 //!
-//! Maps that windows do not tile are padded with zeros; where one window covers a side, nothing is shifted along it.
+//! Maps that windows do not tile are padded with zeros; where one window covers a side, nothing is
+//! shifted along it.
 
 use burn::module::{Module, Param};
 use burn::tensor::activation::{gelu, softmax};
@@ -26,9 +28,11 @@ const WINDOW: usize = 7;
 /// Tokens of a window.
 const TOKENS: usize = WINDOW * WINDOW;
 const EPS: f64 = 1e-5;
-/// Probability with which the last block's branches are dropped; it grows linearly from 0 at the first.
+/// Probability with which the last block's branches are dropped; it grows linearly from 0 at the
+/// first.
 const STOCHASTIC_DEPTH: f64 = 0.2;
-/// Tokens of different regions that a shift brought into one window: their scores are lowered by this.
+/// Tokens of different regions that a shift brought into one window: their scores are lowered by
+/// this.
 const APART: f32 = -100.0;
 const INIT: [Init; 2] = [Init::TruncatedNormal(0.02), Init::Full(0.0)];
 
@@ -98,7 +102,8 @@ fn relative_index() -> [i64; TOKENS * TOKENS] {
     })
 }
 
-/// 0 between tokens of one region and −100 between those a shift brought together, [windows, 49, 49].
+/// 0 between tokens of one region and −100 between those a shift brought together, [windows, 49,
+/// 49].
 fn regions_mask([high, wide]: [usize; 2], shift: [usize; 2], like: &Tensor<4>) -> Tensor<3> {
     // Along each side: what stays, the last window's stationary part, and what came around.
     let region = |at: usize, side: usize, shift: usize| match at {

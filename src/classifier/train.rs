@@ -7,7 +7,7 @@ use burn::tensor::{Device, Tensor};
 
 use super::cpu::Tape;
 use super::descriptor::Backbone;
-use super::layers::{Pass, Settle};
+use super::layers::{Pass, ReplaceStatistics};
 use super::linear::LinearClassifier;
 use super::micro_batch::MicroBatch;
 use super::spec::{Optimizer, TrainingSpec};
@@ -65,7 +65,8 @@ fn optimizer(spec: &TrainingSpec) -> ModuleOptimizer {
 }
 
 impl Trainee {
-    /// A classifier at its start on `device`; `seed` is that of its parameters and of dropped units.
+    /// A classifier at its start on `device`; `seed` is that of its parameters and of dropped
+    /// units.
     ///
     /// # Errors
     /// When the network does not fit the images.
@@ -74,7 +75,8 @@ impl Trainee {
         Self::of(classifier, optimizer(spec), spec, seed, device)
     }
 
-    /// The same classifier at the same start in 64 bits on the CPU, by burn's tensors: what the steps of a device are held against.
+    /// The same classifier at the same start in 64 bits on the CPU, by burn's tensors: what the
+    /// steps of a device are held against.
     ///
     /// # Errors
     /// When the network does not fit the images.
@@ -148,8 +150,9 @@ impl Trainee {
         Classifier { network: self.classifier.network.valid(), ..self.classifier.clone() }
     }
 
-    /// Moves the parameters by one step on images [N, C, H, W] that were told `targets` [N, K]. Chance depends on `index`, the
-    /// number of the step, alone. A gradient that is not finite moves nothing.
+    /// Moves the parameters by one step on images [N, C, H, W] that were told `targets` [N, K].
+    /// Chance depends on `index`, the number of the step, alone. A gradient that is not finite
+    /// moves nothing.
     ///
     /// # Errors
     /// When the device fails.
@@ -162,11 +165,12 @@ impl Trainee {
         let Gradients { sums, cross_entropy, norm } =
             cut.fit(&device, |cut| self.gradients(images, targets, index, cut))?;
         if cross_entropy.is_finite() && norm.is_finite() {
-            // Taken out, so that nobody else holds the weights and they are moved where they lie.
+            // GradientCollector out, so that nobody else holds the weights and they are moved where
+            // they lie.
             let rest = Network::Linear(LinearClassifier { fc: self.classifier.network.head().clone() });
             let network = std::mem::replace(&mut self.classifier.network, rest);
             let network = self.optimizer.step(rate, network, sums.grads);
-            self.classifier.network = network.map(&mut Settle(mean_statistics(sums.others, n)));
+            self.classifier.network = network.map(&mut ReplaceStatistics(mean_statistics(sums.others, n)));
         }
         Ok(StepLoss { cross_entropy, grad_norm: norm })
     }
@@ -229,7 +233,8 @@ impl Classifier {
         Ok(answers.concat())
     }
 
-    /// What `pass` makes of images [N, C, H, W], `batch` at once and fewer where the device has no memory for them.
+    /// What `pass` makes of images [N, C, H, W], `batch` at once and fewer where the device has no
+    /// memory for them.
     pub(super) fn in_batches<T>(
         &self,
         images: &[f32],
@@ -336,7 +341,8 @@ mod tests {
         let (x, _) = batch(12);
         let mut pass = Pass::evaluation();
         let network = before.unwrap();
-        // What the first normalisation sees: the first convolution of the images, by the weights before the step.
+        // What the first normalisation sees: the first convolution of the images, by the weights
+        // before the step.
         let weights = network.to_weights().unwrap();
         let kernel = Tensor::<4>::from_data(
             TensorData::new(weights.0["conv1.weight"].values.clone(), [64, 3, 7, 7]),

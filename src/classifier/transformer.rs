@@ -41,7 +41,8 @@ impl Attention {
     }
 }
 
-/// x + attention, then x + MLP. The order of the fields is that of [`crate::kernels::transformer::ARRAYS`].
+/// x + attention, then x + MLP. The order of the fields is that of
+/// [`crate::kernels::transformer::ARRAYS`].
 #[derive(Module, Debug)]
 pub struct EncoderLayer {
     ln_1: LayerNorm,

@@ -1,4 +1,5 @@
-//! Vision Transformer: "An Image is Worth 16x16 Words" (Dosovitskiy et al. 2021), as torchvision builds it.
+//! Vision Transformer: "An Image is Worth 16x16 Words" (Dosovitskiy et al. 2021), as torchvision
+//! builds it.
 //!
 //! ```text
 //! patches → [class token, patches] + positions → L × (x + attention(norm x), x + mlp(norm x)) → norm → class token → linear
@@ -33,7 +34,8 @@ struct Size {
 const SMALL: Size = Size { patch: 4, layers: 6, channels: 192, hidden: 768 };
 const B_16: Size = Size { patch: 16, layers: 12, channels: 768, hidden: 3072 };
 
-/// A small one for images of some 32 pixels: patches of 4, 6 layers of 192 channels, 2.7 M parameters.
+/// A small one for images of some 32 pixels: patches of 4, 6 layers of 192 channels, 2.7 M
+/// parameters.
 pub const VIT_SMALL: Descriptor<VisionTransformer> = Descriptor {
     name: "vit-small",
     label: "ViT-small",
@@ -116,8 +118,9 @@ impl Backbone for VisionTransformer {
 /// Name of the positions among a Vision Transformer's arrays.
 pub const POSITIONS: &str = "encoder.pos_embedding";
 
-/// Positions [1, T + 1, C] of a network for other, square images, for a grid of `rows` by `columns` patches: resampled bicubically
-/// with the corners kept, as torchvision's `interpolate_embeddings` does. As they are where they fit or are no square grid.
+/// Positions [1, T + 1, C] of a network for other, square images, for a grid of `rows` by `columns`
+/// patches: resampled bicubically with the corners kept, as torchvision's `interpolate_embeddings`
+/// does. As they are where they fit or are no square grid.
 ///
 /// # Errors
 /// Never on the CPU, where it is computed.
@@ -144,13 +147,15 @@ mod tests {
 
     #[test]
     fn positions_are_resampled_as_torch_resamples() {
-        // A class token and a grid of 3 × 3 whose rows are 1, 2 and 4, in two channels, the second the negative of the first.
+        // A class token and a grid of 3 × 3 whose rows are 1, 2 and 4, in two channels, the second
+        // the negative of the first.
         let rows = [1.0, 2.0, 4.0f32];
         let values: Vec<f32> = [9.0, -9.0].into_iter().chain(rows.iter().flat_map(|v| [*v, -v].repeat(3))).collect();
         let positions = HostTensor::new([1, 10, 2], values);
         let larger = resample_positions(positions.clone(), [5, 2]).unwrap();
         assert_eq!(larger.shape, [1, 11, 2]);
-        // Half way between two points torch weighs four of them by −3/32, 19/32, 19/32 and −3/32, the border repeated.
+        // Half way between two points torch weighs four of them by −3/32, 19/32, 19/32 and −3/32,
+        // the border repeated.
         let expected = [1.0, 1.3125, 2.0, 3.09375, 4.0].into_iter().flat_map(|v| [v, -v].repeat(2));
         let expected: Vec<f32> = [9.0, -9.0].into_iter().chain(expected).collect();
         assert!(larger.values.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-6), "{:?}", larger.values);

@@ -1,5 +1,5 @@
-//! WRN-28-10: "Wide Residual Networks" (Zagoruyko & Komodakis 2016), without dropout. Parameter names are those of the reference
-//! in `tests/reference/classifiers`.
+//! WRN-28-10: "Wide Residual Networks" (Zagoruyko & Komodakis 2016), without dropout. Parameter
+//! names are those of the reference in `tests/reference/classifiers`.
 //!
 //! ```text
 //! conv 3×3 → 3 groups of 4 pre-activation blocks (160, 320, 640 channels), the last two halving the side → BN → ReLU → mean → linear

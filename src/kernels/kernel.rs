@@ -1,9 +1,10 @@
 //! How kernels are written.
 
 /// Defines a function whose body is compiled for the widest registers of the machine
-/// ([`crate::kernels::vectorise`]). It is generic in the number format `T` and in the registers `S`;
-/// a third name, where there is one, is the value of `S` that [`crate::kernels::Real`]'s methods take.
-/// A closure would not do: it would be compiled on its own, without the instruction set.
+/// ([`crate::kernels::vectorise`]). It is generic in the number format `T` and in the registers
+/// `S`; a third name, where there is one, is the value of `S` that [`crate::kernels::Real`]'s
+/// methods take. A closure would not do: it would be compiled on its own, without the instruction
+/// set.
 macro_rules! kernel {
     (@output) => { () };
     (@output $out:ty) => { $out };

@@ -25,7 +25,8 @@ impl<T: Real> Linear<T> {
         Self { forward: Panels::new(weight, bias), back: OnceLock::new() }
     }
 
-    /// Other numbers, in the memory of earlier ones. With [`Threads::All`] those for the way back too.
+    /// Other numbers, in the memory of earlier ones. With [`Threads::All`] those for the way back
+    /// too.
     pub fn set(&mut self, weight: &[T], bias: &[T], threads: Threads) {
         self.forward.set(weight, bias, threads);
         let back = self.back.take();
@@ -150,7 +151,8 @@ impl<T: Real> Norm<T> {
         renormalise(&saved.standard, self.affine(), out);
     }
 
-    /// Adds ∂/∂x to `x` and those of γ and β to `gradient`, from the gradient `slope` of the result.
+    /// Adds ∂/∂x to `x` and those of γ and β to `gradient`, from the gradient `slope` of the
+    /// result.
     pub fn backward(
         &self,
         slope: &[T],

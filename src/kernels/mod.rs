@@ -1,6 +1,6 @@
-//! Kernels of the host, in f32 and f64, for the widest registers of the machine: what flows and classifiers
-//! are computed with on the CPU. Every number is a sum in one fixed order, whatever is computed beside it
-//! and on however many threads.
+//! Kernels of the host, in f32 and f64, for the widest registers of the machine: what flows and
+//! classifiers are computed with on the CPU. Every number is a sum in one fixed order, whatever is
+//! computed beside it and on however many threads.
 //!
 //! | file | what |
 //! |---|---|

@@ -10,8 +10,8 @@ use super::{Buffer, Real, kernel};
 const OUTER_ROWS: usize = 256;
 
 kernel! {
-    /// `sums` [some columns of a, columns of b] += aᵀ·b for `a` and `b` with the same number of rows: the
-    /// columns of a from `first` on that `sums` has rows for. `room` is scratch.
+    /// `sums` [some columns of a, columns of b] += aᵀ·b for `a` and `b` with the same number of
+    /// rows: the columns of a from `first` on that `sums` has rows for. `room` is scratch.
     pub add_transposed_product<T, S, simd>(
         a: &'a [T],
         b: &'a [T],

@@ -1,5 +1,6 @@
-//! Matrix products with packed weights. Every number of a result is one sum in the order of the inputs, whatever else is
-//! computed beside it: rows come out the same in whatever batch they stand.
+//! Matrix products with packed weights. Every number of a result is one sum in the order of the
+//! inputs, whatever else is computed beside it: rows come out the same in whatever batch they
+//! stand.
 
 use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
@@ -44,7 +45,8 @@ fn tile_width<T: Real>() -> usize {
     vectorise(Width::<T>(std::marker::PhantomData))
 }
 
-/// Some matrices [inputs, outputs], one for each place, in panels of as many outputs as a tile of the product is wide.
+/// Some matrices [inputs, outputs], one for each place, in panels of as many outputs as a tile of
+/// the product is wide.
 #[derive(Debug, Default)]
 pub struct Panels<T> {
     places: usize,
@@ -190,8 +192,8 @@ kernel! {
     }
 }
 
-/// `out` [position, rows, outputs] (+)= Σ over the terms of a position, named by place and position of
-/// `x` [.., rows, inputs]. Divided among all threads.
+/// `out` [position, rows, outputs] (+)= Σ over the terms of a position, named by place and position
+/// of `x` [.., rows, inputs]. Divided among all threads.
 pub fn multiply_all<T: Real>(
     x: &[T],
     rows: usize,

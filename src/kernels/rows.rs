@@ -1,12 +1,12 @@
-//! Kernels on rows of numbers between the matrix products: softmax, layer normalisation, GELU, the affine
-//! map of a token, and their reverse passes.
+//! Kernels on rows of numbers between the matrix products: softmax, layer normalisation, GELU, the
+//! affine map of a token, and their reverse passes.
 
 use pulp::Simd;
 
 use super::{Real, kernel};
 
-/// Sums an expression over the registers of some slices, by two sums side by side. Not a function of a
-/// closure, which would be compiled without the instruction set of its caller.
+/// Sums an expression over the registers of some slices, by two sums side by side. Not a function
+/// of a closure, which would be compiled without the instruction set of its caller.
 macro_rules! sum {
     ($t:ident, $s:ident, $simd:expr; $($v:ident in $slice:expr),+ => $value:expr) => {{
         let count = usize::MAX;
@@ -28,8 +28,8 @@ pub(crate) use sum;
 /// Rows over tokens are padded to a multiple of this: the lanes of the widest registers.
 pub const PAD: usize = 16;
 
-/// Replaces the first `seen` scores s by e^{s − max}, and the rest up to a multiple of [`PAD`] by 0.
-/// Returns 1/Σ.
+/// Replaces the first `seen` scores s by e^{s − max}, and the rest up to a multiple of [`PAD`] by
+/// 0. Returns 1/Σ.
 #[inline(always)]
 pub fn softmax<T: Real, S: Simd>(simd: S, scores: &mut [T], seen: usize) -> T {
     let used = seen.next_multiple_of(PAD);
@@ -47,8 +47,8 @@ pub fn softmax<T: Real, S: Simd>(simd: S, scores: &mut [T], seen: usize) -> T {
 }
 
 kernel! {
-    /// n = γ (x − mean)/√(var + ε) + β for rows as long as γ (a multiple of 64), from `affine` = [γ, β].
-    /// `saved` receives (x − mean)/√(var + ε) and 1/√(var + ε) for the reverse pass.
+    /// n = γ (x − mean)/√(var + ε) + β for rows as long as γ (a multiple of 64), from `affine` =
+    /// [γ, β]. `saved` receives (x − mean)/√(var + ε) and 1/√(var + ε) for the reverse pass.
     pub normalise<T, S, simd>(
         x: &'a [T],
         affine: [&'a [T]; 2],
@@ -94,8 +94,8 @@ kernel! {
 }
 
 kernel! {
-    /// Reverse pass of [`normalise`]: from the gradient `slope` of n and what was saved, adds ∂/∂x to `x`,
-    /// and ∂/∂γ and ∂/∂β to `parameters`.
+    /// Reverse pass of [`normalise`]: from the gradient `slope` of n and what was saved, adds ∂/∂x
+    /// to `x`, and ∂/∂γ and ∂/∂β to `parameters`.
     pub normalise_backward<T, S, simd>(
         slope: &'a [T],
         saved: (&'a [T], &'a [T]),
@@ -192,8 +192,9 @@ kernel! {
 }
 
 kernel! {
-    /// Reverse pass of [`affine`] from x to z: `slope` goes from the gradient of z to that of x, and `out`
-    /// receives the gradients of `outputs`. `log_det` is the gradient of the token's log-determinant.
+    /// Reverse pass of [`affine`] from x to z: `slope` goes from the gradient of z to that of x,
+    /// and `out` receives the gradients of `outputs`. `log_det` is the gradient of the token's
+    /// log-determinant.
     pub affine_backward<T, S>(slope: &'a mut [T], z: &'a [T], outputs: &'a [T], log_det: T, out: &'a mut [T]) {
         if outputs.len() == slope.len() {
             out.iter_mut().zip(slope).for_each(|(out, slope)| *out = -*slope);

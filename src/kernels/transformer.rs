@@ -1,5 +1,5 @@
-//! A pre-norm Transformer layer (Vaswani et al. 2017), forward and back: the layer of TarFlows and of
-//! Vision Transformers.
+//! A pre-norm Transformer layer (Vaswani et al. 2017), forward and back: the layer of TarFlows and
+//! of Vision Transformers.
 //!
 //! ```text
 //! x ← x + proj(attention(qkv(norm x)))
@@ -15,8 +15,8 @@ use super::linear::{Linear, LinearGradient, Norm, Normalised};
 use super::rows::{gelu, gelu_backward, gelu_into};
 use super::{Buffer, Real, Threads};
 
-/// Arrays of a layer: weight and bias of the norm before the attention, of queries, keys and values, of the
-/// projection, of the norm before the MLP, and of the MLP's two maps.
+/// Arrays of a layer: weight and bias of the norm before the attention, of queries, keys and
+/// values, of the projection, of the norm before the MLP, and of the MLP's two maps.
 pub const ARRAYS: usize = 12;
 
 /// Numbers that one thread passes through GELU at a time.
@@ -31,7 +31,8 @@ pub struct Span<'a> {
     pub first: usize,
     /// Tokens of each image.
     pub tokens: usize,
-    /// Place of each image in the cache of keys and values; `None` where all its tokens pass at once.
+    /// Place of each image in the cache of keys and values; `None` where all its tokens pass at
+    /// once.
     pub slots: Option<&'a [usize]>,
     /// Whether a token looks at itself and earlier ones only.
     pub causal: bool,
@@ -188,7 +189,8 @@ impl<T: Real> Layer<T> {
         ]
     }
 
-    /// Sets all parameters, in the memory of earlier ones; `epsilon` is the variance floor of the norms.
+    /// Sets all parameters, in the memory of earlier ones; `epsilon` is the variance floor of the
+    /// norms.
     pub fn set(&mut self, arrays: [&[T]; ARRAYS], epsilon: f64, threads: Threads) {
         let [a, b, c, d, e, f, g, h, i, j, k, l] = arrays;
         self.attention_norm = Norm::new(a, b, epsilon);
@@ -204,7 +206,8 @@ impl<T: Real> Layer<T> {
         [self.proj.outputs(), self.expand.outputs()]
     }
 
-    /// `stream` [rows, C] through the layer, in place. `cache` holds keys and values of earlier tokens.
+    /// `stream` [rows, C] through the layer, in place. `cache` holds keys and values of earlier
+    /// tokens.
     pub fn forward(
         &self,
         stream: &mut [T],
@@ -237,8 +240,8 @@ impl<T: Real> Layer<T> {
         self.contract.apply(active, stream, true, threads);
     }
 
-    /// `stream` from the gradient of the layer's result to that of its input, in place. Adds the gradients
-    /// of the parameters to `gradient`. After [`Self::forward`] with kept activations.
+    /// `stream` from the gradient of the layer's result to that of its input, in place. Adds the
+    /// gradients of the parameters to `gradient`. After [`Self::forward`] with kept activations.
     pub fn backward(
         &self,
         stream: &mut [T],
@@ -257,7 +260,7 @@ impl<T: Real> Layer<T> {
         let (active, again) = (&mut room.active[..rows * hidden], &mut room.normed[..rows * c]);
 
         self.contract.backward(stream, inner, threads);
-        gelu_back(&activations.hidden[..rows * hidden], active, inner, threads);
+        gelu_gradient(&activations.hidden[..rows * hidden], active, inner, threads);
         if let Some(gradient) = &mut gradient {
             gradient.contract.add(stream, active, outer, threads);
             self.mlp_norm.again(mlp_norm, again);
@@ -280,7 +283,7 @@ impl<T: Real> Layer<T> {
     }
 }
 
-fn gelu_back<T: Real>(x: &[T], out: &mut [T], slope: &mut [T], threads: Threads) {
+fn gelu_gradient<T: Real>(x: &[T], out: &mut [T], slope: &mut [T], threads: Threads) {
     if !threads.several() {
         return gelu_backward(x, out, slope);
     }

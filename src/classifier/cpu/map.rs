@@ -9,7 +9,8 @@ use super::{Maps, Tape};
 use crate::kernels::rows::add_rows;
 use crate::kernels::{Buffer, Panels, Real, Threads, add_outer_products, multiply_all};
 
-/// Channels below which an image's neighbourhoods are gathered first: products of three numbers are slow.
+/// Channels below which an image's neighbourhoods are gathered first: products of three numbers are
+/// slow.
 const FEW: usize = 16;
 
 /// How a kernel moves over a map, along height and width.
@@ -38,7 +39,8 @@ impl Geometry {
         (out * self.stride + place).checked_sub(self.padding[axis]).filter(|&at| at < side)
     }
 
-    /// Of every position of the result, row by row: places of the kernel and positions of the argument they meet.
+    /// Of every position of the result, row by row: places of the kernel and positions of the
+    /// argument they meet.
     pub fn sources(&self, side: [usize; 2]) -> Vec<Vec<(usize, usize)>> {
         let [high, wide] = self.out(side);
         let of = |out: usize| {
@@ -131,11 +133,13 @@ pub struct Linear<'a, T> {
     pub bias: Option<u64>,
     /// Outputs and inputs.
     pub size: [usize; 2],
-    /// Their numbers, weights [outputs, inputs, height, width] first; not needed where [`Tape::loaded`] has them.
+    /// Their numbers, weights [outputs, inputs, height, width] first; not needed where
+    /// [`Tape::loaded`] has them.
     pub numbers: Option<(&'a [T], &'a [T])>,
 }
 
-/// Of every position of the argument: places of the kernel, and positions of the result whose sources it is among by them.
+/// Of every position of the argument: places of the kernel, and positions of the result whose
+/// sources it is among by them.
 pub fn readers(sources: &[Vec<(usize, usize)>], side: [usize; 2]) -> Vec<Vec<(usize, usize)>> {
     let mut readers = vec![Vec::new(); side[0] * side[1]];
     for (out, sources) in sources.iter().enumerate() {
@@ -182,7 +186,8 @@ impl<T: Real> Tape<T> {
         self.weights.get(&weight).is_some_and(|weight| weight.loaded)
     }
 
-    /// A convolution with bias, where there is one; by [`Geometry::POINT`] a linear map of every position of every image.
+    /// A convolution with bias, where there is one; by [`Geometry::POINT`] a linear map of every
+    /// position of every image.
     pub fn map(&mut self, x: Maps, linear: Linear<'_, T>, geometry: Geometry) -> Maps {
         let point = geometry == Geometry::POINT;
         let gathers = !point && !x.slopes && x.channels < FEW;
@@ -200,12 +205,13 @@ impl<T: Real> Tape<T> {
         let mut out = self.take(like.len());
         multiply_all(&value, rows, |position| meeting.sources[position].clone(), &panels, &mut out, false);
         let out = self.push(out, like);
-        let step = MapBack { x, from, rows, meeting, shape, weight: linear.weight, bias: linear.bias };
+        let step = MapBackward { x, from, rows, meeting, shape, weight: linear.weight, bias: linear.bias };
         self.record(out, move |tape, slope| step.run(tape, slope));
         out
     }
 
-    /// Panels of a weight, read once in a step; of one place where what all places meet is gathered.
+    /// Panels of a weight, read once in a step; of one place where what all places meet is
+    /// gathered.
     fn load(&mut self, linear: Linear<'_, T>, shape: &MapShape, gathered: bool) -> Arc<Panels<T>> {
         let weight = self.weights.entry(linear.weight).or_default();
         if let Some((values, bias)) = linear.numbers {
@@ -262,7 +268,7 @@ fn spread<T: Copy, const C: usize>(from: &[T], out: &mut [T], places: usize) {
 }
 
 /// The way back of a map.
-struct MapBack {
+struct MapBackward {
     x: Maps,
     /// The first factor: x, or what was gathered of it.
     from: Maps,
@@ -273,7 +279,7 @@ struct MapBack {
     bias: Option<u64>,
 }
 
-impl MapBack {
+impl MapBackward {
     fn run<T: Real>(self, tape: &mut Tape<T>, slope: Buffer<T>) {
         let Self { x, from, rows, meeting, shape, weight, bias } = self;
         let outputs = shape.outputs;

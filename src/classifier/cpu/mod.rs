@@ -1,11 +1,15 @@
-//! Training on the host by our own kernels: values, their gradients, and what leads from one back to the other.
+//! Training on the CPU by our own kernels: values, their gradients, and what leads from one back
+//! to the other.
 //!
-//! burn's CPU kernels gather a convolution's inputs, copy what they transpose, and take fresh memory for every result; here nothing
-//! is gathered but the image itself, and memory is used again. The plain twin of every function is the same layer by burn's
-//! tensors ([`super::compute`]); the tests hold one against the other, values and gradients, in f64 and f32.
+//! burn's CPU kernels gather a convolution's inputs, copy what they transpose, and take fresh
+//! memory for every result; here nothing is gathered but the image itself, and memory is used
+//! again. The plain twin of every function is the same layer by burn's tensors
+//! ([`super::compute`]); the tests hold one against the other, values and gradients, in f64 and
+//! f32.
 //!
-//! Maps lie as [position, image, channel]. Then what one place of a kernel meets at one position is a matrix as it stands, for all
-//! images at once, and places that meet the padding are left out instead of multiplied by zero.
+//! Maps lie as [position, image, channel]. Then what one place of a kernel meets at one position is
+//! a matrix as it stands, for all images at once, and places that meet the padding are left out
+//! instead of multiplied by zero.
 //!
 //! Every number is a sum in one order, whatever the number of threads.
 
@@ -57,13 +61,13 @@ impl Maps {
 }
 
 /// A step back: what it reads and where it adds is in the closure.
-type Back<T> = Box<dyn FnOnce(&mut Tape<T>) + Send>;
+type BackwardStep<T> = Box<dyn FnOnce(&mut Tape<T>) + Send>;
 
 /// One pass over a network, and the memory for the next.
 pub struct Tape<T> {
     values: Vec<Arc<Buffer<T>>>,
     slopes: Vec<Option<Buffer<T>>>,
-    back: Vec<Back<T>>,
+    back: Vec<BackwardStep<T>>,
     /// By the identity of their parameter.
     weights: HashMap<u64, Weight<T>>,
     /// Transformer layers.
@@ -125,7 +129,8 @@ impl<T: Real> Tape<T> {
         &self.values[maps.at]
     }
 
-    /// Adds what the passes so far left behind to the parameters' gradients, from the gradient of `maps`, and forgets all values.
+    /// Adds what the passes so far left behind to the parameters' gradients, from the gradient of
+    /// `maps`, and forgets all values.
     pub fn backward(&mut self, maps: Maps, slope: &[T]) {
         let mut start = self.take(slope.len());
         start.copy_from_slice(slope);

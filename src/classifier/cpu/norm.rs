@@ -1,5 +1,5 @@
-//! Normalisation by the batch (Ioffe & Szegedy 2015) and by the channels of one position (Ba et al. 2016), each with what commonly
-//! follows in the same pass over the memory.
+//! Normalisation by the batch (Ioffe & Szegedy 2015) and by the channels of one position (Ba et al.
+//! 2016), each with what commonly follows in the same pass over the memory.
 
 use rayon::prelude::*;
 
@@ -133,7 +133,8 @@ pub struct Affine<'a, T> {
 }
 
 impl<T: Real> Tape<T> {
-    /// γ (x − mean)/√(var + ε) + β by the means and variances of the channels over all positions of all images, and what follows.
+    /// γ (x − mean)/√(var + ε) + β by the means and variances of the channels over all positions of
+    /// all images, and what follows.
     pub fn batch_norm(&mut self, x: Maps, affine: Affine<'_, T>, after: After<Maps>) -> (Maps, Statistics) {
         let (rows, c, value) = (x.rows(), x.channels, self.value(x));
         let count = rows as f64;
@@ -157,13 +158,14 @@ impl<T: Real> Tape<T> {
             normalised(&value[at..][..out.len()], [&middle, &scale, affine.bias], other, relu, out);
         });
         let out = self.push(out, Maps { slopes: true, ..x });
-        let step = BatchBack { x, out, other, relu, parameters: affine.parameters, mean: middle, inverse, scale };
+        let step =
+            BatchNormBackward { x, out, other, relu, parameters: affine.parameters, mean: middle, inverse, scale };
         self.record(out, move |tape, slope| step.run(tape, slope));
         (out, Statistics { mean, variance })
     }
 
-    /// γ (x − mean)/√(var + ε) + β by the mean and variance of the channels (a multiple of 64) of every
-    /// position of every image.
+    /// γ (x − mean)/√(var + ε) + β by the mean and variance of the channels (a multiple of 64) of
+    /// every position of every image.
     pub fn layer_norm(&mut self, x: Maps, affine: Affine<'_, T>) -> Maps {
         let Affine { parameters, gain, bias, epsilon } = affine;
         let (c, norm, mut saved) = (x.channels, Norm::new(gain, bias, epsilon), Normalised::new(x.channels, x.rows()));
@@ -191,7 +193,7 @@ impl<T: Real> Tape<T> {
 }
 
 /// The way back of a batch normalisation.
-struct BatchBack<T> {
+struct BatchNormBackward<T> {
     x: Maps,
     out: Maps,
     other: Option<Maps>,
@@ -204,7 +206,7 @@ struct BatchBack<T> {
     scale: Vec<T>,
 }
 
-impl<T: Real> BatchBack<T> {
+impl<T: Real> BatchNormBackward<T> {
     fn run(self, tape: &mut Tape<T>, mut slope: Buffer<T>) {
         let (rows, c, value) = (self.x.rows(), self.x.channels, tape.value(self.x));
         if self.relu {

@@ -7,7 +7,8 @@ use super::{Geometry, Maps, Tape};
 use crate::kernels::{Real, kernel};
 
 kernel! {
-    /// Larger values and where they come from take the place of smaller ones; of equals the first stays, as in PyTorch.
+    /// Larger values and where they come from take the place of smaller ones; of equals the first
+    /// stays, as in PyTorch.
     larger<T, S>(x: &'a [T], place: u8, most: &'a mut [T], from: &'a mut [u8]) {
         for ((most, from), x) in most.iter_mut().zip(from).zip(x) {
             let more = *x > *most;

@@ -1,4 +1,5 @@
-//! Gradients against differences of the loss, in f64; by burn's tensors they are checked in [`super::super::micro_batch`].
+//! Gradients against differences of the loss, in f64; by burn's tensors they are checked in
+//! [`super::super::micro_batch`].
 
 use super::*;
 use crate::kernels::transformer::Layer;
@@ -53,7 +54,8 @@ fn geometry(side: usize, stride: usize, padding: usize) -> Geometry {
     Geometry { kernel: [side; 2], stride, padding: [padding; 2] }
 }
 
-/// Gathered and met places, strides, padding that no place leaves, windows that overlap, and a shortcut.
+/// Gathered and met places, strides, padding that no place leaves, windows that overlap, and a
+/// shortcut.
 fn convolutional(network: &mut Network<'_>, x: Maps) -> Maps {
     let h = network.map(x, 20, geometry(3, 1, 1));
     let h = network.affine(20, |tape, affine| tape.batch_norm(h, affine, After::Relu).0);

@@ -19,7 +19,8 @@ pub struct Embedding<'a, T> {
 }
 
 impl<T: Real> Tape<T> {
-    /// The class token and the patches, each plus its position: rows of all images, one image after the other.
+    /// The class token and the patches, each plus its position: rows of all images, one image after
+    /// the other.
     pub fn embed(&mut self, patches: Maps, embedding: Embedding<'_, T>) -> Maps {
         let (c, n, tokens) = (patches.channels, patches.images, patches.side[0] * patches.side[1] + 1);
         let Embedding { parameters, class, positions } = embedding;

@@ -1,13 +1,14 @@
-//! Inception-v3: "Rethinking the Inception Architecture for Computer Vision" (Szegedy et al. 2016), in two ports of Google's
-//! networks that share all names and shapes but those of the last linear map.
+//! Inception-v3: "Rethinking the Inception Architecture for Computer Vision" (Szegedy et al. 2016),
+//! in two ports of Google's networks that share all names and shapes but those of the last linear
+//! map.
 //!
 //! ```text
 //! 5 convolutions with two max pools, 299 → 35 pixels → 3 × A → B, 17 pixels → 4 × C → D, 8 pixels → 2 × E → mean → linear
 //! block: branches side by side, each a pool or none and then convolutions; their maps are joined
 //! ```
 //!
-//! Every convolution is followed by a batch normalisation (ε 10⁻³) and a ReLU. The auxiliary classifier, which helps in training
-//! only, is left out.
+//! Every convolution is followed by a batch normalisation (ε 10⁻³) and a ReLU. The auxiliary
+//! classifier, which helps in training only, is left out.
 
 use burn::module::Module;
 use burn::tensor::Tensor;
@@ -30,8 +31,9 @@ const INIT: Init = Init::TruncatedNormal(0.1);
 /// Whose network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Port {
-    /// That of the FID (Heusel et al. 2017), ported from TensorFlow by pytorch-fid: 1008 classes. Its average pools leave the
-    /// padding out, the last block pools maxima, and its logits, as the inception score reads them, have no bias.
+    /// That of the FID (Heusel et al. 2017), ported from TensorFlow by pytorch-fid: 1008 classes.
+    /// Its average pools leave the padding out, the last block pools maxima, and its logits, as the
+    /// inception score reads them, have no bias.
     PytorchFid,
     /// torchvision's, of 1000 classes.
     Torchvision,

@@ -1,11 +1,14 @@
 //! A user's own classifier, from an ONNX file, in pure Rust (tract).
 //!
-//! The file may come from any tool. What it takes and gives is found out and checked when it is opened, once:
+//! The file may come from any tool. What it takes and gives is found out and checked when it is
+//! opened, once:
 //!
-//! * **Images** enter as NCHW or NHWC, in float32, float64, float16 or bytes, and in one fixed size of batch or any. How they are
-//!   scaled is asked for or stands in the file's metadata ([`Normalisation`]); nothing is guessed.
-//! * **Scores** are the only output, or the one named. A last Softmax is left out, because its float32 result loses the small
-//!   probabilities; other outputs are probabilities if they look like it on every one of eight noise images, and logits if not.
+//! * **Images** enter as NCHW or NHWC, in float32, float64, float16 or bytes, and in one fixed size
+//!   of batch or any. How they are scaled is asked for or stands in the file's metadata
+//!   ([`Normalisation`]); nothing is guessed.
+//! * **Scores** are the only output, or the one named. A last Softmax is left out, because its
+//!   float32 result loses the small probabilities; other outputs are probabilities if they look
+//!   like it on every one of eight noise images, and logits if not.
 //! * **What cannot be run** is named: every missing operator with its nodes, not only the first.
 
 mod file;
@@ -50,9 +53,11 @@ pub struct OnnxOptions {
     pub range: [f32; 2],
     /// Grey images may enter a network of several channels, the same in each.
     pub repeat_channels: bool,
-    /// Images of another size are scaled to the network's, bilinearly (as PyTorch's `interpolate`, corners not aligned).
+    /// Images of another size are scaled to the network's, bilinearly (as PyTorch's `interpolate`,
+    /// corners not aligned).
     pub resize: bool,
-    /// Images of one pass, where the file leaves that open. Scores may differ between sizes by rounding.
+    /// Images of one pass, where the file leaves that open. Scores may differ between sizes by
+    /// rounding.
     pub batch: usize,
     /// The output to read; the only one, where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -96,11 +101,12 @@ pub struct OnnxClassifier {
 }
 
 impl OnnxClassifier {
-    /// Opens a file for images of a shape, or of the network's own, and K classes, and runs it on a few noise images.
+    /// Opens a file for images of a shape, or of the network's own, and K classes, and runs it on a
+    /// few noise images.
     ///
     /// # Errors
-    /// Names the file and what is wrong: damaged, operators that are missing here, images or classes that do not fit, or an
-    /// entry or output that nobody chose.
+    /// Names the file and what is wrong: damaged, operators that are missing here, images or
+    /// classes that do not fit, or an entry or output that nobody chose.
     pub fn open(path: &Path, images: Option<ImageShape>, classes: usize, options: &OnnxOptions) -> Result<Self> {
         let in_file = |error| match error {
             Error::Input(cause) => Error::file(path, cause),
@@ -149,7 +155,8 @@ impl OnnxClassifier {
         Ok(classifier)
     }
 
-    /// Scores of noise images [n, K], n ≥ [`PROBED`]: what the network gives, seen once before it counts.
+    /// Scores of noise images [n, K], n ≥ [`PROBED`]: what the network gives, seen once before it
+    /// counts.
     fn probe(&self, [low, high]: [f32; 2]) -> Result<Vec<f64>> {
         let dims = self.entry.images.dims();
         let mut state = 1u64;
@@ -178,8 +185,9 @@ impl OnnxClassifier {
         Error::file(&self.description.path, cause)
     }
 
-    /// Scores [n, K] of images x [n, C, H, W] as the network gives them (see [`OnnxClassifier::meaning`]), in passes that share
-    /// the machine's cores. Memory: the scores, and the passes that run at once.
+    /// Scores [n, K] of images x [n, C, H, W] as the network gives them (see
+    /// [`OnnxClassifier::meaning`]), in passes that share the machine's cores. Memory: the scores,
+    /// and the passes that run at once.
     ///
     /// # Errors
     /// When `x` holds no whole number of images, the network fails on some, or the caller stops.
@@ -201,10 +209,12 @@ impl OnnxClassifier {
         Ok(scores)
     }
 
-    /// log q(y|x) [n, K] in nats of images x [n, C, H, W] in world space. −∞ only where the network gives a probability of 0.
+    /// log q(y|x) [n, K] in nats of images x [n, C, H, W] in world space. −∞ only where the network
+    /// gives a probability of 0.
     ///
     /// # Errors
-    /// As [`OnnxClassifier::scores`], and when scores of an image are no distribution, by the number of the image.
+    /// As [`OnnxClassifier::scores`], and when scores of an image are no distribution, by the
+    /// number of the image.
     pub fn log_probabilities(&self, x: &[f32], events: &mut dyn Events<Progress>) -> Result<Vec<f64>> {
         let scores = self.scores(x, events)?;
         self.scores.log_probabilities(&scores, self.classes).map_err(|error| match error {
@@ -223,7 +233,8 @@ impl OnnxClassifier {
         self.scores
     }
 
-    /// Whether [`OnnxClassifier::meaning`] was seen on noise images, for neither the graph nor the user says it.
+    /// Whether [`OnnxClassifier::meaning`] was seen on noise images, for neither the graph nor the
+    /// user says it.
     pub fn guessed(&self) -> bool {
         self.guessed
     }
@@ -249,7 +260,8 @@ impl OnnxClassifier {
     }
 }
 
-/// Reduces a graph to the chosen output. Returns what that output is, where the graph tells or the user says.
+/// Reduces a graph to the chosen output. Returns what that output is, where the graph tells or the
+/// user says.
 fn keep(graph: &mut GraphProto, options: &OnnxOptions) -> Result<Option<Scores>> {
     let names: Vec<_> = graph.output.iter().map(|output| output.name.clone()).collect();
     let output = match (&options.output, &names[..]) {
@@ -268,8 +280,8 @@ fn keep(graph: &mut GraphProto, options: &OnnxOptions) -> Result<Option<Scores>>
     Ok(scores)
 }
 
-/// A plan for the batch size of the file or, where that is open, the one asked for. Some exporters leave it open in a graph that
-/// then only takes single images.
+/// A plan for the batch size of the file or, where that is open, the one asked for. Some exporters
+/// leave it open in a graph that then only takes single images.
 fn prepare(model: &mut ModelProto, path: &Path, input: &str, entry: &Entry, asked: usize) -> Result<Plan, String> {
     match entry.fixed {
         Some(batch) => Plan::new(model, path, input, entry, batch),

@@ -1,8 +1,9 @@
 //! A Glow on the CPU: our own matrix products and what stands between them, in f32 or f64.
 //!
-//! Activations are rows: one row of channels for each position of each image, [N·H·W, C]. A few images at a time pass all steps, and of
-//! these so many that their hidden layers stay in the second cache. Every number is a sum in one fixed order, so an image's result has
-//! the same bits in whatever batch and on however many threads.
+//! Activations are rows: one row of channels for each position of each image, [N·H·W, C]. A few
+//! images at a time pass all steps, and of these so many that their hidden layers stay in the
+//! second cache. Every number is a sum in one fixed order, so an image's result has the same bits
+//! in whatever batch and on however many threads.
 
 mod coupling;
 mod squeeze;

@@ -1,4 +1,5 @@
-//! A TarFlow that no longer changes, as the class-map flow of a world: p(x|y) = N(z_y(x); 0, τ²·diag(var)) |det ∂z_y/∂x|.
+//! A TarFlow that no longer changes, as the class-map flow of a world: p(x|y) = N(z_y(x); 0,
+//! τ²·diag(var)) |det ∂z_y/∂x|.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -22,7 +23,8 @@ use crate::flow::{
 };
 use crate::units::{ClassId, Tau};
 
-/// Arithmetic of a pass on a card that paints nothing: tenths of a second of a slow one, so that nobody waits long for it to end.
+/// Arithmetic of a pass on a card that paints nothing: tenths of a second of a slow one, so that
+/// nobody waits long for it to end.
 const CARD_FLOP: f64 = 3e11;
 /// Times [`Flow::images_per_pass`] at most.
 const MAX_PASS_MULTIPLE: usize = 8;
@@ -52,7 +54,8 @@ impl TarFlowOracle {
         Self::of_classes(config, vec![weights], pixels, device, precision)
     }
 
-    /// One unconditional TarFlow for each class, all of one architecture (BLC §2.1); or a single one for all classes.
+    /// One unconditional TarFlow for each class, all of one architecture (BLC §2.1); or a single
+    /// one for all classes.
     ///
     /// # Errors
     /// As [`Self::new`].
@@ -155,7 +158,8 @@ impl TarFlowOracle {
                 continue;
             }
             let part = mine.iter().flat_map(|&i| z[i * dims..(i + 1) * dims].iter().copied()).collect();
-            // Images of one class alone are not what a viewer waits for: only the steps are passed on.
+            // Images of one class alone are not what a viewer waits for: only the steps are passed
+            // on.
             let mut steps = |d: Decoding| events.emit(Decoding { x: None, ..d });
             let solved = self.invert(map, part, &vec![None; mine.len()], guidance, &mut steps)?;
             for (&i, solved) in mine.iter().zip(solved.chunks(dims)) {
@@ -165,8 +169,9 @@ impl TarFlowOracle {
         Ok(x)
     }
 
-    /// Pairs of image and class that pass an engine together. A small flow leaves a card idle between one launch and the next: where
-    /// no frame waits for the end of a pass they are more than on a processor, which has the same to do for each.
+    /// Pairs of image and class that pass an engine together. A small flow leaves a card idle
+    /// between one launch and the next: where no frame waits for the end of a pass they are more
+    /// than on a processor, which has the same to do for each.
     pub(super) fn pairs_together(&self) -> usize {
         let few = self.images_per_pass();
         let idle = self.maps.first().is_some_and(|map| map.engine.is_headless_gpu());
@@ -174,13 +179,14 @@ impl TarFlowOracle {
         busy.clamp(few, MAX_PASS_MULTIPLE * few)
     }
 
-    /// Σ_d z²/var and log-det of every token of each image under each class of a range: [N, K, T] each. Up to
-    /// [`Self::pairs_together`] images under a class pass an engine together.
+    /// Σ_d z²/var and log-det of every token of each image under each class of a range: [N, K, T]
+    /// each. Up to [`Self::pairs_together`] images under a class pass an engine together.
     fn token_terms(&self, x: &[f64], classes: Range<ClassId>) -> Result<(Vec<f64>, Vec<f64>)> {
         let (dims, t, p, k) = (self.config.shape.dims(), self.config.tokens(), self.config.token_dims(), classes.len());
         let n = x.len() / dims;
         let (mut quad, mut log_det) = (vec![0.0; n * k * t], vec![0.0; n * k * t]);
-        // Image after image where one map serves all classes; class after class where each has its own.
+        // Image after image where one map serves all classes; class after class where each has its
+        // own.
         let cells: Vec<(usize, usize)> = match self.maps.len() {
             1 => (0..n).flat_map(|i| (0..k).map(move |column| (i, column))).collect(),
             _ => (0..k).flat_map(|column| (0..n).map(move |i| (i, column))).collect(),
@@ -243,7 +249,7 @@ impl Flow for TarFlowOracle {
     }
 
     fn resident(&self) -> Option<&dyn ResidentFlow> {
-        self.here().is_ok().then_some(self as &dyn ResidentFlow)
+        self.resident_map().is_ok().then_some(self as &dyn ResidentFlow)
     }
 
     fn formats(&self) -> Vec<Products> {

@@ -65,8 +65,8 @@ impl TarFlowConfig {
         all.into_iter().map(|(name, shape)| (format!("blocks.{block}.{name}"), shape)).collect()
     }
 
-    /// Whether `weights` are those of such a TarFlow: every array with its shape, nothing else but masks, finite values, and a
-    /// base distribution with variances above 0.
+    /// Whether `weights` are those of such a TarFlow: every array with its shape, nothing else but
+    /// masks, finite values, and a base distribution with variances above 0.
     ///
     /// # Errors
     /// A sentence that names the array.
@@ -79,8 +79,9 @@ impl TarFlowConfig {
         }
     }
 
-    /// A random start as in the paper's code: linear maps as PyTorch starts them (uniform in ±1/√inputs), embeddings and class
-    /// means N(0, 0.01²), the last map's weight 0. Its bias is 0 here too, so that a fresh flow is the identity.
+    /// A random start as in the paper's code: linear maps as PyTorch starts them (uniform in
+    /// ±1/√inputs), embeddings and class means N(0, 0.01²), the last map's weight 0. Its bias is 0
+    /// here too, so that a fresh flow is the identity.
     pub fn initial_weights(&self, seed: Seed) -> Weights {
         let arrays = self.arrays().into_iter().map(|(name, shape)| {
             let tensor = initial(seed, &name, &shape, self.fan_in(&name));
@@ -173,7 +174,8 @@ impl Parts for Builder<'_> {
 }
 
 impl TarFlow {
-    /// A TarFlow on `device` from named arrays, which must be exactly its own ([`TarFlowConfig::check`]).
+    /// A TarFlow on `device` from named arrays, which must be exactly its own
+    /// ([`TarFlowConfig::check`]).
     ///
     /// # Errors
     /// Names the array.
@@ -204,7 +206,8 @@ impl TarFlow {
         parameters::to_weights(self, Self::state_name)
     }
 
-    /// State-dict name of the parameter at a path of fields: the linear maps of an MLP have numbers there.
+    /// State-dict name of the parameter at a path of fields: the linear maps of an MLP have numbers
+    /// there.
     pub fn state_name(path: &[String]) -> String {
         path.join(".").replace(".mlp.up.", ".mlp.main.0.").replace(".mlp.down.", ".mlp.main.2.")
     }

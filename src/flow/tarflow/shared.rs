@@ -1,10 +1,12 @@
-//! A TarFlow with one map for all classes: BLC's flow without class embeddings, EBO's classes in the base distribution.
+//! A TarFlow with one map for all classes: BLC's flow without class embeddings, EBO's classes in
+//! the base distribution.
 //!
 //! ```text
 //! p(x|y) = N(f(x); μ_y, τ²·diag(var)) |det ∂f/∂x|
 //! ```
 //!
-//! One pass gives the likelihoods of every class, and the Bayes error is a Gaussian integral, as for a conditional Glow.
+//! One pass gives the likelihoods of every class, and the Bayes error is a Gaussian integral, as
+//! for a conditional Glow.
 
 use std::ops::Range;
 

@@ -1,4 +1,5 @@
-//! The affine coupling of rows [N·H·W, C]: a ↦ (a + t)e^s of the first half of the channels, (s, t) = NN(second half).
+//! The affine coupling of rows [N·H·W, C]: a ↦ (a + t)e^s of the first half of the channels, (s, t)
+//! = NN(second half).
 
 use super::super::GlowConfig;
 use super::super::step::Step;
@@ -83,7 +84,8 @@ impl<T: Real> Coupling<T> {
         })
     }
 
-    /// Changes the first half of the channels of `rows`, which are whole images of `grid`, and adds Σ s of each image to `sums`.
+    /// Changes the first half of the channels of `rows`, which are whole images of `grid`, and adds
+    /// Σ s of each image to `sums`.
     pub fn run(&self, grid: Grid, rows: &mut [T], inverse: bool, scratch: &mut Scratch<T>, sums: &mut [f64]) {
         let Scratch { padded, near, hidden: [first, second], taps, outputs, s, factor } = scratch;
         let (count, half, hidden) = (rows.len() / grid.channels, grid.channels / 2, self.middle.outputs);
@@ -157,7 +159,8 @@ kernel! {
 }
 
 kernel! {
-    /// Adds up what the neighbourhood of every position contributes to it, and the bias: [rows, 9·C] → [rows, C].
+    /// Adds up what the neighbourhood of every position contributes to it, and the bias: [rows,
+    /// 9·C] → [rows, C].
     gather<T, S>(grid: Grid, taps: &'a [T], bias: &'a [T], outputs: &'a mut [T]) {
         let Grid { height, width, channels } = grid;
         for (row, out) in outputs.chunks_exact_mut(channels).enumerate() {
@@ -184,7 +187,8 @@ kernel! {
 }
 
 kernel! {
-    /// s = scale·tanh(first half of the outputs), t the second half; a ← (a + t)e^s, or back a ← a·e^−s − t.
+    /// s = scale·tanh(first half of the outputs), t the second half; a ← (a + t)e^s, or back a ←
+    /// a·e^−s − t.
     couple<T, S>(rows: &'a mut [T], outputs: &'a [T], scale: &'a [T], inverse: bool, s: &'a mut [T], factor: &'a mut [T]) {
         let (half, channels) = (scale.len(), 2 * scale.len());
         for (s, outputs) in s.chunks_exact_mut(half).zip(outputs.chunks_exact(channels)) {

@@ -1,4 +1,5 @@
-//! All blocks backward: gradients of the input and of every parameter, from the activations of a forward pass.
+//! All blocks backward: gradients of the input and of every parameter, from the activations of a
+//! forward pass.
 
 use super::encode::{gather, place, transform};
 use super::parameters::{BlockGradient, Network, block_len, widths};
@@ -8,7 +9,8 @@ use crate::kernels::rows::affine_backward;
 use crate::kernels::transformer::{Activations, Slopes as LayerSlopes};
 use crate::kernels::{Buffer, Cache, Real};
 
-/// Bytes of activations beyond which only a block's own input is kept, and the block computed again on the way back.
+/// Bytes of activations beyond which only a block's own input is kept, and the block computed again
+/// on the way back.
 const TAPE_BYTES: usize = 256 << 20;
 
 /// What one block leaves for its reverse pass.
@@ -106,8 +108,9 @@ impl<T: Real> Reverse<T> {
         std::mem::swap(&mut self.work.output, &mut tape.output);
     }
 
-    /// From gradients of z [G, T, P] and of each image's log-determinant to those of x, in place; adds those of all
-    /// parameters to `flat`, if wanted. After [`Self::forward`] with the same classes.
+    /// From gradients of z [G, T, P] and of each image's log-determinant to those of x, in place;
+    /// adds those of all parameters to `flat`, if wanted. After [`Self::forward`] with the same
+    /// classes.
     pub fn backward(
         &mut self,
         network: &Network<T>,
@@ -132,7 +135,8 @@ impl<T: Real> Reverse<T> {
         }
     }
 
-    /// Adds to `slope` what reaches the tokens through a block's Transformer, from the gradients of its outputs.
+    /// Adds to `slope` what reaches the tokens through a block's Transformer, from the gradients of
+    /// its outputs.
     fn block_backward(
         &mut self,
         network: &Network<T>,

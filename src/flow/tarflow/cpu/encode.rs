@@ -55,7 +55,8 @@ impl<T: Real> Encoder<T> {
         blocks[index].predict(&mut self.work, stretch, caches, layers);
     }
 
-    /// Tokens `x` [G, T, P] of block `index` to its log-scales `a`, 0 for its first token and in VP.
+    /// Tokens `x` [G, T, P] of block `index` to its log-scales `a`, 0 for its first token and in
+    /// VP.
     pub fn log_scales(&mut self, network: &Network<T>, index: usize, x: &[f64], classes: &[usize], a: &mut [f64]) {
         self.state.clear();
         self.state.extend(x.iter().map(|&x| T::of(x)));

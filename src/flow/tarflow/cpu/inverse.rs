@@ -122,8 +122,9 @@ impl<'a, T: Real> Inversion<'a, T> {
         }
     }
 
-    /// Solves a module for all images; rounds of the slowest image and the largest last change of those that stopped
-    /// before they were exact. In round k the first k − 1 tokens are exact: they and their keys and values stay.
+    /// Solves a module for all images; rounds of the slowest image and the largest last change of
+    /// those that stopped before they were exact. In round k the first k − 1 tokens are exact: they
+    /// and their keys and values stay.
     pub fn solve(&mut self, module: Module, iteration: Iteration) -> (usize, f64) {
         self.guess(module, iteration.guess);
         let (mut rounds, mut residual) = (0, 0.0_f64);
@@ -165,7 +166,8 @@ impl<'a, T: Real> Inversion<'a, T> {
         }
     }
 
-    /// x_t = z_t e^{a_t} + b_t for one image, whose outputs start at row `row`; the largest change, or NaN.
+    /// x_t = z_t e^{a_t} + b_t for one image, whose outputs start at row `row`; the largest change,
+    /// or NaN.
     fn update(&mut self, image: usize, module: Module, row: usize) -> f64 {
         let (tokens, dims, width) = (self.config.tokens(), self.config.token_dims(), self.config.outputs());
         let mut change = 0.0_f64;
@@ -185,8 +187,8 @@ impl<'a, T: Real> Inversion<'a, T> {
         change
     }
 
-    /// Leaves the (guided) outputs for tokens from + 1 ..= to of the images on their way in `work.output`, [image, token,
-    /// outputs].
+    /// Leaves the (guided) outputs for tokens from + 1 ..= to of the images on their way in
+    /// `work.output`, [image, token, outputs].
     fn predict(&mut self, module: Module) {
         let (tokens, dims, width) = (self.config.tokens(), self.config.token_dims(), self.config.outputs());
         let Room { work, layer, caches, conditional, images, rows_of, .. } = &mut self.room;
@@ -213,7 +215,8 @@ impl<'a, T: Real> Inversion<'a, T> {
     }
 }
 
-/// a + g(a − a_none) and b + g(b − b_none) for the outputs of token t, in place of those without class.
+/// a + g(a − a_none) and b + g(b − b_none) for the outputs of token t, in place of those without
+/// class.
 fn guide<T: Real>(guidance: &Guidance, (t, tokens): (usize, usize), free: &mut [T], conditional: &[T], dims: usize) {
     let growth = if guidance.annealed { (t + 1) as f64 / (tokens - 1) as f64 } else { 1.0 };
     let g = T::of(growth * guidance.scale);

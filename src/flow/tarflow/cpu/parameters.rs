@@ -1,4 +1,5 @@
-//! Weights as the products need them, gradients in one flat array, both in the order of [`TarFlowConfig::block_arrays`].
+//! Weights as the products need them, gradients in one flat array, both in the order of
+//! [`TarFlowConfig::block_arrays`].
 
 use crate::flow::tarflow::{EXPANSION, NORM_EPS, TarFlowConfig};
 use crate::flow::weights::{HostTensor, Weights};
@@ -73,10 +74,12 @@ pub struct Network<T> {
 }
 
 impl<T: Real> Network<T> {
-    /// Reads all blocks. Drops a block's arrays once they are packed: at no time are all of them held twice.
+    /// Reads all blocks. Drops a block's arrays once they are packed: at no time are all of them
+    /// held twice.
     ///
     /// # Errors
-    /// Says what is wrong with the architecture or names the array that is missing or has the wrong shape.
+    /// Says what is wrong with the architecture or names the array that is missing or has the wrong
+    /// shape.
     pub fn read(config: &TarFlowConfig, mut weights: Weights) -> Result<Self, String> {
         config.validate().map_err(|error| error.to_string())?;
         let block = |index: usize| {

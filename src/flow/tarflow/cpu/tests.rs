@@ -1,4 +1,5 @@
-//! Reverse pass against differences, and the same bits whatever the batch, the threads and the way back.
+//! Reverse pass against differences, and the same bits whatever the batch, the threads and the way
+//! back.
 
 use super::*;
 use crate::data::ImageShape;

@@ -10,7 +10,8 @@ use crate::kernels::{Buffer, Cache, Real, Threads};
 pub struct Stretch<'a> {
     /// Row of [`Block::classes`] of each image.
     pub classes: &'a [usize],
-    /// Place of each image in the cache of keys and values; `None` where all its tokens pass at once.
+    /// Place of each image in the cache of keys and values; `None` where all its tokens pass at
+    /// once.
     pub slots: Option<&'a [usize]>,
     /// First token, in the block's order.
     pub first: usize,
@@ -59,8 +60,8 @@ impl<T: Real> Workspace<T> {
 }
 
 impl<T: Real> Block<T> {
-    /// `output` of the rows in `input`. One entry of `layers` serves all layers if it is the only one, as
-    /// does one cache; activations that are kept are complete afterwards.
+    /// `output` of the rows in `input`. One entry of `layers` serves all layers if it is the only
+    /// one, as does one cache; activations that are kept are complete afterwards.
     pub fn predict(
         &self,
         work: &mut Workspace<T>,
