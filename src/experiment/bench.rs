@@ -76,7 +76,7 @@ pub fn bench_training(task: TrainTask, device: &Device, peak: Option<f64>) -> Re
     })?;
     let seconds = timing.median / 1e3;
     let classifier = trainee.classifier();
-    let gflop = classifier.products_per_image().map(|products| 2.0 * 3.0 * products * batch as f64 / 1e9);
+    let gflop = classifier.macs_per_image().map(|macs| 2.0 * 3.0 * macs * batch as f64 / 1e9);
     Ok(TrainBench {
         timing,
         roofline_share: gflop.zip(peak).map(|(gflop, peak)| gflop / seconds / peak),

@@ -7,7 +7,7 @@ use burn::tensor::Device;
 use super::progress::{JudgeEvent, Stage};
 use super::{Note, Predictions, ReadOptions, Report, Truth, judge};
 use crate::classifier::onnx::{OnnxClassifier, OnnxOptions};
-use crate::classifier::{Asked, CheckpointClassifier, CheckpointOptions};
+use crate::classifier::{CheckpointClassifier, CheckpointOptions, ExpectedImages};
 use crate::data::{NpzImages, Split};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
@@ -91,7 +91,7 @@ impl Candidate {
             }
             Self::Checkpoint { path, options } => {
                 let images = images(truth)?;
-                let asked = Asked { shape: images.shape(), classes: truth.classes, range: truth.pixel_range };
+                let asked = ExpectedImages { shape: images.shape(), classes: truth.classes, range: truth.pixel_range };
                 let network = CheckpointClassifier::open(path, &asked, options, device)?;
                 let name = network.name.clone().unwrap_or_else(|| stem(path));
                 let mut found = run(&name, &|x, events| network.log_probabilities(x, events), &images, truth, events)?;

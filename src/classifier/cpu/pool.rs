@@ -2,13 +2,13 @@
 
 use rayon::prelude::*;
 
-use super::kernel::kernel;
 use super::map::readers;
-use super::{Geometry, Host, Maps};
-use crate::kernels::Real;
+use super::{Geometry, Maps, Tape};
+use crate::kernels::{Real, kernel};
 
 kernel! {
-    /// Larger values and where they come from take the place of smaller ones; of equals the first stays, as in PyTorch.
+    /// Larger values and where they come from take the place of smaller ones; of equals the first
+    /// stays, as in PyTorch.
     larger<T, S>(x: &'a [T], place: u8, most: &'a mut [T], from: &'a mut [u8]) {
         for ((most, from), x) in most.iter_mut().zip(from).zip(x) {
             let more = *x > *most;
@@ -35,7 +35,7 @@ kernel! {
     }
 }
 
-impl<T: Real> Host<T> {
+impl<T: Real> Tape<T> {
     /// Maxima of windows of at most 16 by 16 pixels.
     pub fn max_pool(&mut self, x: Maps, geometry: Geometry) -> Maps {
         let side = geometry.out(x.side);
@@ -54,16 +54,16 @@ impl<T: Real> Host<T> {
         });
         drop(value);
         let out = self.push(out, like);
-        self.record(out, move |host, slope| {
-            let mut into = host.zeros(x.len());
+        self.record(out, move |tape, slope| {
+            let mut into = tape.zeros(x.len());
             into.par_chunks_mut(block.max(1)).zip(&readers).for_each(|(into, readers)| {
                 for &(place, position) in readers {
                     let (slope, from) = (&slope[position * block..][..block], &from[position * block..][..block]);
                     chosen(slope, from, place as u8, into);
                 }
             });
-            host.give(slope);
-            host.add_slope(x, into);
+            tape.give(slope);
+            tape.add_slope(x, into);
         });
         out
     }
@@ -75,11 +75,11 @@ impl<T: Real> Host<T> {
         let mut out = self.zeros(block);
         self.value(x).chunks_exact(block.max(1)).for_each(|x| scaled(x, factor, &mut out));
         let out = self.push(out, Maps { side: [1; 2], ..x });
-        self.record(out, move |host, slope| {
-            let mut into = host.zeros(x.len());
+        self.record(out, move |tape, slope| {
+            let mut into = tape.zeros(x.len());
             into.chunks_exact_mut(block.max(1)).for_each(|into| scaled(&slope, factor, into));
-            host.give(slope);
-            host.add_slope(x, into);
+            tape.give(slope);
+            tape.add_slope(x, into);
         });
         out
     }

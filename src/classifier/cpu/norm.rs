@@ -1,12 +1,11 @@
-//! Normalisation by the batch (Ioffe & Szegedy 2015) and by the channels of one position (Ba et al. 2016), each with what commonly
-//! follows in the same pass over the memory.
+//! Normalisation by the batch (Ioffe & Szegedy 2015) and by the channels of one position (Ba et al.
+//! 2016), each with what commonly follows in the same pass over the memory.
 
 use rayon::prelude::*;
 
-use super::kernel::kernel;
-use super::{Host, Maps};
-use crate::kernels::rows::{Normalise, NormaliseBack, add_rows};
-use crate::kernels::{Buffer, Real, vectorise};
+use super::{Maps, Tape};
+use crate::kernels::rows::add_rows;
+use crate::kernels::{Buffer, Norm, Normalised, Real, Threads, kernel};
 
 /// Rows that one thread sums at a time, in the format of the numbers; their sums are added in f64.
 const ROWS: usize = 256;
@@ -133,8 +132,9 @@ pub struct Affine<'a, T> {
     pub epsilon: f64,
 }
 
-impl<T: Real> Host<T> {
-    /// γ (x − mean)/√(var + ε) + β by the means and variances of the channels over all positions of all images, and what follows.
+impl<T: Real> Tape<T> {
+    /// γ (x − mean)/√(var + ε) + β by the means and variances of the channels over all positions of
+    /// all images, and what follows.
     pub fn batch_norm(&mut self, x: Maps, affine: Affine<'_, T>, after: After<Maps>) -> (Maps, Statistics) {
         let (rows, c, value) = (x.rows(), x.channels, self.value(x));
         let count = rows as f64;
@@ -158,45 +158,28 @@ impl<T: Real> Host<T> {
             normalised(&value[at..][..out.len()], [&middle, &scale, affine.bias], other, relu, out);
         });
         let out = self.push(out, Maps { slopes: true, ..x });
-        let step = BatchBack { x, out, other, relu, parameters: affine.parameters, mean: middle, inverse, scale };
-        self.record(out, move |host, slope| step.run(host, slope));
+        let step =
+            BatchNormBackward { x, out, other, relu, parameters: affine.parameters, mean: middle, inverse, scale };
+        self.record(out, move |tape, slope| step.run(tape, slope));
         (out, Statistics { mean, variance })
     }
 
-    /// γ (x − mean)/√(var + ε) + β by the mean and variance of the channels (a multiple of 64) of every position of every image.
+    /// γ (x − mean)/√(var + ε) + β by the mean and variance of the channels (a multiple of 64) of
+    /// every position of every image.
     pub fn layer_norm(&mut self, x: Maps, affine: Affine<'_, T>) -> Maps {
-        let (c, value) = (x.channels, self.value(x));
-        let (mut out, mut standard, mut scales) = (self.take(x.len()), self.take(x.len()), self.take(x.rows()));
-        let pieces = out.par_chunks_mut(ROWS * c).zip(standard.par_chunks_mut(ROWS * c));
-        let pieces = pieces.zip(scales.par_chunks_mut(ROWS)).zip(value.par_chunks(ROWS * c));
-        pieces.for_each(|(((out, standard), scales), x)| {
-            let saved = Some((standard, scales));
-            let Affine { gain, bias, epsilon, .. } = affine;
-            vectorise(Normalise { x, gain, bias, epsilon: T::of(epsilon), out, saved });
-        });
+        let Affine { parameters, gain, bias, epsilon } = affine;
+        let (c, norm, mut saved) = (x.channels, Norm::new(gain, bias, epsilon), Normalised::new(x.channels, x.rows()));
+        let mut out = self.take(x.len());
+        norm.forward(&self.value(x), &mut out, Some(&mut saved), Threads::All);
         let out = self.push(out, Maps { slopes: true, ..x });
-        let (parameters, gain) = (affine.parameters, affine.gain.to_vec());
-        self.record(out, move |host, slope| {
-            let (mut into, add) = host.slope(x);
-            if !add {
-                into.fill(T::ZERO);
-            }
-            let pieces = into.par_chunks_mut(ROWS * c).zip(slope.par_chunks(ROWS * c));
-            let pieces = pieces.zip(standard.par_chunks(ROWS * c)).zip(scales.par_chunks(ROWS));
-            let found = pieces.map(|(((x, slope), standard), scales)| {
-                let mut sums = vec![T::ZERO; 2 * c];
-                let parameters = Some(sums.split_at_mut(c));
-                vectorise(NormaliseBack { slope, saved: (standard, scales), gain: &gain, x, parameters });
-                sums
-            });
-            let mut total = vec![0.0; 2 * c];
-            for sums in found.collect::<Vec<_>>() {
-                total.iter_mut().zip(sums).for_each(|(total, sum)| *total += sum.wide());
-            }
-            host.add_channels(parameters[0], &total[..c]);
-            host.add_channels(parameters[1], &total[c..]);
-            host.slopes[x.at] = Some(into);
-            [slope, standard, scales].into_iter().for_each(|room| host.give(room));
+        self.record(out, move |tape, slope| {
+            let mut into = tape.zeros(x.len());
+            let mut sums = parameters.map(|id| tape.sum(id, c, None));
+            let gradient = sums.each_mut().map(|sum| &mut *sum.values);
+            norm.backward(&slope, &saved, &mut into, Some(gradient), Threads::All);
+            tape.sums.extend(parameters.into_iter().zip(sums));
+            tape.give(slope);
+            tape.add_slope(x, into);
         });
         out
     }
@@ -210,7 +193,7 @@ impl<T: Real> Host<T> {
 }
 
 /// The way back of a batch normalisation.
-struct BatchBack<T> {
+struct BatchNormBackward<T> {
     x: Maps,
     out: Maps,
     other: Option<Maps>,
@@ -223,11 +206,11 @@ struct BatchBack<T> {
     scale: Vec<T>,
 }
 
-impl<T: Real> BatchBack<T> {
-    fn run(self, host: &mut Host<T>, mut slope: Buffer<T>) {
-        let (rows, c, value) = (self.x.rows(), self.x.channels, host.value(self.x));
+impl<T: Real> BatchNormBackward<T> {
+    fn run(self, tape: &mut Tape<T>, mut slope: Buffer<T>) {
+        let (rows, c, value) = (self.x.rows(), self.x.channels, tape.value(self.x));
         if self.relu {
-            let out = host.value(self.out);
+            let out = tape.value(self.out);
             slope.par_chunks_mut(ROWS * c).zip(out.par_chunks(ROWS * c)).for_each(|(slope, out)| masked(out, slope));
         }
         let found = sums::<T>(rows, 2 * c, |from, to, sums| {
@@ -235,24 +218,24 @@ impl<T: Real> BatchBack<T> {
         });
         let (plain, along) = found.split_at(c);
         let gain: Vec<f64> = along.iter().zip(&self.inverse).map(|(along, inverse)| along * inverse).collect();
-        host.add_channels(self.parameters[0], &gain);
-        host.add_channels(self.parameters[1], plain);
+        tape.add_channels(self.parameters[0], &gain);
+        tape.add_channels(self.parameters[1], plain);
         let count = rows as f64;
         let share: Vec<T> = narrow(plain.iter().zip(&self.scale).map(|(plain, scale)| scale.wide() * plain / count));
         let along = along.iter().zip(&self.inverse).zip(&self.scale);
         let along: Vec<T> =
             narrow(along.map(|((along, inverse), scale)| scale.wide() * inverse * inverse * along / count));
-        let (mut into, add) = host.slope(self.x);
+        let (mut into, add) = tape.slope(self.x);
         into.par_chunks_mut((ROWS * c).max(1)).enumerate().for_each(|(piece, into)| {
             let (at, len) = (piece * ROWS * c, into.len());
             let channel = [&self.mean[..], &self.scale, &share, &along];
             normalised_back(&value[at..][..len], &slope[at..][..len], channel, into, add);
         });
         drop(value);
-        host.slopes[self.x.at] = Some(into);
+        tape.slopes[self.x.at] = Some(into);
         match self.other {
-            Some(other) => host.add_slope(other, slope),
-            None => host.give(slope),
+            Some(other) => tape.add_slope(other, slope),
+            None => tape.give(slope),
         }
     }
 }

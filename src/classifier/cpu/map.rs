@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::product::{add_outer_products, multiply_all};
-use super::{Host, Maps};
+use super::{Maps, Tape};
 use crate::kernels::rows::add_rows;
-use crate::kernels::{Buffer, Panels, Real};
+use crate::kernels::{Buffer, Panels, Real, Threads, add_outer_products, multiply_all};
 
-/// Channels below which an image's neighbourhoods are gathered first: products of three numbers are slow.
+/// Channels below which an image's neighbourhoods are gathered first: products of three numbers are
+/// slow.
 const FEW: usize = 16;
 
 /// How a kernel moves over a map, along height and width.
@@ -39,7 +39,8 @@ impl Geometry {
         (out * self.stride + place).checked_sub(self.padding[axis]).filter(|&at| at < side)
     }
 
-    /// Of every position of the result, row by row: places of the kernel and positions of the argument they meet.
+    /// Of every position of the result, row by row: places of the kernel and positions of the
+    /// argument they meet.
     pub fn sources(&self, side: [usize; 2]) -> Vec<Vec<(usize, usize)>> {
         let [high, wide] = self.out(side);
         let of = |out: usize| {
@@ -132,11 +133,13 @@ pub struct Linear<'a, T> {
     pub bias: Option<u64>,
     /// Outputs and inputs.
     pub size: [usize; 2],
-    /// Their numbers, weights [outputs, inputs, height, width] first; not needed where [`Host::loaded`] has them.
+    /// Their numbers, weights [outputs, inputs, height, width] first; not needed where
+    /// [`Tape::loaded`] has them.
     pub numbers: Option<(&'a [T], &'a [T])>,
 }
 
-/// Of every position of the argument: places of the kernel, and positions of the result whose sources it is among by them.
+/// Of every position of the argument: places of the kernel, and positions of the result whose
+/// sources it is among by them.
 pub fn readers(sources: &[Vec<(usize, usize)>], side: [usize; 2]) -> Vec<Vec<(usize, usize)>> {
     let mut readers = vec![Vec::new(); side[0] * side[1]];
     for (out, sources) in sources.iter().enumerate() {
@@ -177,13 +180,14 @@ impl Meeting {
     }
 }
 
-impl<T: Real> Host<T> {
+impl<T: Real> Tape<T> {
     /// Whether a weight was read in this step.
     pub fn loaded(&self, weight: u64) -> bool {
         self.weights.get(&weight).is_some_and(|weight| weight.loaded)
     }
 
-    /// A convolution with bias, where there is one; by [`Geometry::POINT`] a linear map of every position of every image.
+    /// A convolution with bias, where there is one; by [`Geometry::POINT`] a linear map of every
+    /// position of every image.
     pub fn map(&mut self, x: Maps, linear: Linear<'_, T>, geometry: Geometry) -> Maps {
         let point = geometry == Geometry::POINT;
         let gathers = !point && !x.slopes && x.channels < FEW;
@@ -201,12 +205,13 @@ impl<T: Real> Host<T> {
         let mut out = self.take(like.len());
         multiply_all(&value, rows, |position| meeting.sources[position].clone(), &panels, &mut out, false);
         let out = self.push(out, like);
-        let step = MapBack { x, from, rows, meeting, shape, weight: linear.weight, bias: linear.bias };
-        self.record(out, move |host, slope| step.run(host, slope));
+        let step = MapBackward { x, from, rows, meeting, shape, weight: linear.weight, bias: linear.bias };
+        self.record(out, move |tape, slope| step.run(tape, slope));
         out
     }
 
-    /// Panels of a weight, read once in a step; of one place where what all places meet is gathered.
+    /// Panels of a weight, read once in a step; of one place where what all places meet is
+    /// gathered.
     fn load(&mut self, linear: Linear<'_, T>, shape: &MapShape, gathered: bool) -> Arc<Panels<T>> {
         let weight = self.weights.entry(linear.weight).or_default();
         if let Some((values, bias)) = linear.numbers {
@@ -218,12 +223,12 @@ impl<T: Real> Host<T> {
             let mut back = Arc::try_unwrap(std::mem::take(&mut weight.back)).unwrap_or_default();
             if gathered {
                 forward.size(1, places * inputs, outputs);
-                forward.fill(values, |_, input| of_input(input / inputs, input % inputs), inputs * all);
+                forward.fill(values, |_, input| of_input(input / inputs, input % inputs), inputs * all, Threads::All);
             } else {
                 forward.size(places, inputs, outputs);
-                forward.fill(values, of_input, inputs * all);
+                forward.fill(values, of_input, inputs * all, Threads::All);
                 back.size(places, outputs, inputs);
-                back.fill(values, |place, output| output * inputs * all + at[place], all);
+                back.fill(values, |place, output| output * inputs * all + at[place], all, Threads::All);
             }
             forward.set_bias(bias);
             (weight.forward, weight.back) = (Arc::new(forward), Arc::new(back));
@@ -263,7 +268,7 @@ fn spread<T: Copy, const C: usize>(from: &[T], out: &mut [T], places: usize) {
 }
 
 /// The way back of a map.
-struct MapBack {
+struct MapBackward {
     x: Maps,
     /// The first factor: x, or what was gathered of it.
     from: Maps,
@@ -274,15 +279,15 @@ struct MapBack {
     bias: Option<u64>,
 }
 
-impl MapBack {
-    fn run<T: Real>(self, host: &mut Host<T>, slope: Buffer<T>) {
+impl MapBackward {
+    fn run<T: Real>(self, tape: &mut Tape<T>, slope: Buffer<T>) {
         let Self { x, from, rows, meeting, shape, weight, bias } = self;
         let outputs = shape.outputs;
-        let value = host.value(from);
-        let mut sum = host.sum(weight, shape.places() * shape.inputs * outputs, Some(shape));
-        let mut bias = bias.map(|bias| (bias, host.sum(bias, outputs, None)));
-        let panels = host.weights.get(&weight).map(|weight| Arc::clone(&weight.back));
-        let mut input = panels.filter(|_| x.slopes).map(|panels| (panels, host.slope(x)));
+        let value = tape.value(from);
+        let mut sum = tape.sum(weight, shape.places() * shape.inputs * outputs, Some(shape));
+        let mut bias = bias.map(|bias| (bias, tape.sum(bias, outputs, None)));
+        let panels = tape.weights.get(&weight).map(|weight| Arc::clone(&weight.back));
+        let mut input = panels.filter(|_| x.slopes).map(|panels| (panels, tape.slope(x)));
         let of_parameters = || {
             add_outer_products((&value, from.channels), (&slope, outputs), rows, &meeting.pairs, &mut sum.values);
             if let Some((_, sum)) = &mut bias {
@@ -296,13 +301,13 @@ impl MapBack {
             }
         };
         rayon::join(of_parameters, of_input);
-        host.sums.insert(weight, sum);
+        tape.sums.insert(weight, sum);
         if let Some((bias, sum)) = bias {
-            host.sums.insert(bias, sum);
+            tape.sums.insert(bias, sum);
         }
         if let Some((_, (into, _))) = input {
-            host.slopes[x.at] = Some(into);
+            tape.slopes[x.at] = Some(into);
         }
-        host.give(slope);
+        tape.give(slope);
     }
 }

@@ -2,8 +2,8 @@
 
 use rayon::prelude::*;
 
-use super::kernel::kernel;
-use super::{Host, Maps};
+use super::elementwise::sum_of;
+use super::{Maps, Tape};
 use crate::kernels::Real;
 use crate::kernels::rows::add_rows;
 
@@ -18,16 +18,9 @@ pub struct Embedding<'a, T> {
     pub positions: &'a [T],
 }
 
-kernel! {
-    sum_of<T, S>(a: &'a [T], b: &'a [T], out: &'a mut [T]) {
-        for (out, (a, b)) in out.iter_mut().zip(a.iter().zip(b)) {
-            *out = *a + *b;
-        }
-    }
-}
-
-impl<T: Real> Host<T> {
-    /// The class token and the patches, each plus its position: rows of all images, one image after the other.
+impl<T: Real> Tape<T> {
+    /// The class token and the patches, each plus its position: rows of all images, one image after
+    /// the other.
     pub fn embed(&mut self, patches: Maps, embedding: Embedding<'_, T>) -> Maps {
         let (c, n, tokens) = (patches.channels, patches.images, patches.side[0] * patches.side[1] + 1);
         let Embedding { parameters, class, positions } = embedding;
@@ -41,20 +34,20 @@ impl<T: Real> Host<T> {
         });
         drop(value);
         let out = self.push(out, Maps { side: [1; 2], images: n * tokens, slopes: true, ..patches });
-        self.record(out, move |host, slope| {
-            let mut into = host.take(patches.len());
+        self.record(out, move |tape, slope| {
+            let mut into = tape.take(patches.len());
             into.par_chunks_mut((n * c).max(1)).enumerate().for_each(|(patch, into)| {
                 let rows = into.chunks_exact_mut(c).zip(slope.chunks_exact(tokens * c));
                 rows.for_each(|(row, image)| row.copy_from_slice(&image[(patch + 1) * c..][..c]));
             });
-            let mut sum = host.sum(parameters[1], tokens * c, None);
+            let mut sum = tape.sum(parameters[1], tokens * c, None);
             add_rows(&slope, &mut sum.values);
-            host.sums.insert(parameters[1], sum);
-            let mut sum = host.sum(parameters[0], c, None);
+            tape.sums.insert(parameters[1], sum);
+            let mut sum = tape.sum(parameters[0], c, None);
             slope.chunks_exact(tokens * c).for_each(|image| add_rows(&image[..c], &mut sum.values));
-            host.sums.insert(parameters[0], sum);
-            host.give(slope);
-            host.add_slope(patches, into);
+            tape.sums.insert(parameters[0], sum);
+            tape.give(slope);
+            tape.add_slope(patches, into);
         });
         out
     }
@@ -68,12 +61,12 @@ impl<T: Real> Host<T> {
         rows.for_each(|(row, image)| row.copy_from_slice(&image[..c]));
         drop(value);
         let out = self.push(out, Maps { images: n, ..x });
-        self.record(out, move |host, slope| {
-            let mut into = host.zeros(x.len());
+        self.record(out, move |tape, slope| {
+            let mut into = tape.zeros(x.len());
             let rows = slope.chunks_exact(c).zip(into.chunks_exact_mut(tokens * c));
             rows.for_each(|(row, image)| image[..c].copy_from_slice(row));
-            host.give(slope);
-            host.add_slope(x, into);
+            tape.give(slope);
+            tape.add_slope(x, into);
         });
         out
     }

@@ -1,4 +1,5 @@
-//! Builds a network's parameters by their state-dict names: from given arrays, or drawn where none is given.
+//! Builds a network's parameters by their state-dict names: from given arrays, or drawn where none
+//! is given.
 
 use std::collections::HashMap;
 
@@ -21,12 +22,14 @@ pub enum Init {
     Uniform(f64),
     /// N(0, std²).
     Normal(f64),
-    /// N(0, std²), drawn again where further than 2 from 0 (torch's `trunc_normal_`, whose limits do not scale with std).
+    /// N(0, std²), drawn again where further than 2 from 0 (torch's `trunc_normal_`, whose limits
+    /// do not scale with std).
     TruncatedNormal(f64),
 }
 
 impl Init {
-    /// Uniform in ±1/√inputs: PyTorch's start of linear maps and convolutions, weights and biases alike.
+    /// Uniform in ±1/√inputs: PyTorch's start of linear maps and convolutions, weights and biases
+    /// alike.
     pub fn fan_in(inputs: usize) -> Self {
         Self::Uniform((inputs as f64).sqrt().recip())
     }
@@ -66,7 +69,7 @@ impl Init {
 /// State-dict names by the identity of a parameter.
 pub type Names = HashMap<ParamId, String>;
 
-/// What became of the arrays given to a [`Maker`].
+/// What became of the arrays given to a [`ParamBuilder`].
 pub struct Finished {
     /// Names of all that was made.
     pub names: Names,
@@ -77,7 +80,7 @@ pub struct Finished {
 }
 
 /// Makes parameters on a device.
-pub struct Maker<'a> {
+pub struct ParamBuilder<'a> {
     given: Weights,
     /// Draws what is not given; without, everything must be given.
     seed: Option<Seed>,
@@ -87,7 +90,7 @@ pub struct Maker<'a> {
     drawn: Vec<String>,
 }
 
-impl<'a> Maker<'a> {
+impl<'a> ParamBuilder<'a> {
     /// From given arrays, which it uses up, and a seed for the others.
     pub fn new(given: Weights, seed: Option<Seed>, device: &'a Device, precision: Precision) -> Self {
         Self { given, seed, device, dtype: precision.dtype(), names: Names::new(), drawn: Vec::new() }
@@ -99,29 +102,18 @@ impl<'a> Maker<'a> {
     }
 
     /// A parameter, trained where the device differentiates.
-    ///
-    /// # Errors
-    /// A sentence that names the array.
-    pub fn param<const D: usize>(
-        &mut self,
-        name: &str,
-        shape: [usize; D],
-        init: Init,
-    ) -> Result<Param<Tensor<D>>, String> {
+    pub fn param<const D: usize>(&mut self, name: &str, shape: [usize; D], init: Init) -> InitResult<Param<Tensor<D>>> {
         let tensor = self.upload(name, shape, init)?;
         let tensor = if self.device.is_autodiff() { tensor.require_grad() } else { tensor };
         Ok(Param::initialized(param_id(name), tensor))
     }
 
     /// A running statistic, which no gradient reaches.
-    ///
-    /// # Errors
-    /// A sentence that names the array.
-    pub fn statistic(&mut self, name: &str, channels: usize, start: f32) -> Result<Param<Tensor<1>>, String> {
+    pub fn statistic(&mut self, name: &str, channels: usize, start: f32) -> InitResult<Param<Tensor<1>>> {
         Ok(Param::initialized(param_id(name), self.upload(name, [channels], Init::Full(start))?))
     }
 
-    fn upload<const D: usize>(&mut self, name: &str, shape: [usize; D], init: Init) -> Result<Tensor<D>, String> {
+    fn upload<const D: usize>(&mut self, name: &str, shape: [usize; D], init: Init) -> InitResult<Tensor<D>> {
         let missing = !self.given.0.contains_key(name);
         if let (true, Some(seed)) = (missing, self.seed) {
             let values = init.draw(seed, name, shape.iter().product());
@@ -134,37 +126,35 @@ impl<'a> Maker<'a> {
     }
 
     /// A convolution without bias.
-    ///
-    /// # Errors
-    /// A sentence that names the array.
-    pub fn conv(&mut self, name: &str, shape: [usize; 4], (stride, padding): (usize, usize), init: Init) -> Made<Conv> {
+    pub fn conv(
+        &mut self,
+        name: &str,
+        shape: [usize; 4],
+        (stride, padding): (usize, usize),
+        init: Init,
+    ) -> InitResult<Conv> {
         let weight = self.param(&format!("{name}.weight"), shape, init)?;
         Ok(Conv { weight, bias: None, stride, padding: [padding; 2], groups: 1 })
     }
 
     /// A convolution with bias.
-    ///
-    /// # Errors
-    /// A sentence that names the array.
     pub fn biased_conv(
         &mut self,
         name: &str,
         shape: [usize; 4],
         geometry: (usize, usize),
         [weight, bias]: [Init; 2],
-    ) -> Made<Conv> {
+    ) -> InitResult<Conv> {
         let bias = Some(self.param(&format!("{name}.bias"), [shape[0]], bias)?);
         Ok(Conv { bias, ..self.conv(name, shape, geometry, weight)? })
     }
 
     /// A batch normalisation, which starts as the identity.
-    ///
-    /// # Errors
-    /// A sentence that names the array.
-    pub fn batch_norm(&mut self, name: &str, channels: usize, (eps, momentum): (f64, f64)) -> Made<BatchNorm> {
+    pub fn batch_norm(&mut self, name: &str, channels: usize, (eps, momentum): (f64, f64)) -> InitResult<BatchNorm> {
+        let LayerNorm { weight, bias, .. } = self.layer_norm(name, channels, eps)?;
         Ok(BatchNorm {
-            weight: self.param(&format!("{name}.weight"), [channels], Init::Full(1.0))?,
-            bias: self.param(&format!("{name}.bias"), [channels], Init::Full(0.0))?,
+            weight,
+            bias,
             running_mean: self.statistic(&format!("{name}.running_mean"), channels, 0.0)?,
             running_var: self.statistic(&format!("{name}.running_var"), channels, 1.0)?,
             eps,
@@ -173,10 +163,7 @@ impl<'a> Maker<'a> {
     }
 
     /// A layer normalisation, which starts as the identity.
-    ///
-    /// # Errors
-    /// A sentence that names the array.
-    pub fn layer_norm(&mut self, name: &str, channels: usize, eps: f64) -> Made<LayerNorm> {
+    pub fn layer_norm(&mut self, name: &str, channels: usize, eps: f64) -> InitResult<LayerNorm> {
         Ok(LayerNorm {
             weight: self.param(&format!("{name}.weight"), [channels], Init::Full(1.0))?,
             bias: self.param(&format!("{name}.bias"), [channels], Init::Full(0.0))?,
@@ -185,10 +172,7 @@ impl<'a> Maker<'a> {
     }
 
     /// A linear map [outputs, inputs] with bias.
-    ///
-    /// # Errors
-    /// A sentence that names the array.
-    pub fn linear(&mut self, name: &str, shape: [usize; 2], [weight, bias]: [Init; 2]) -> Made<Linear> {
+    pub fn linear(&mut self, name: &str, shape: [usize; 2], [weight, bias]: [Init; 2]) -> InitResult<Linear> {
         Ok(Linear {
             weight: self.param(&format!("{name}.weight"), shape, weight)?,
             bias: Some(self.param(&format!("{name}.bias"), [shape[0]], bias)?),
@@ -197,4 +181,4 @@ impl<'a> Maker<'a> {
 }
 
 /// A part, or a sentence that names the array that was missing or misshapen.
-pub type Made<T> = Result<T, String>;
+pub type InitResult<T> = Result<T, String>;

@@ -1,5 +1,5 @@
-//! Loss and gradients of a piece of a batch: by burn's tensors, or on the host by our own kernels, which the tests hold against
-//! each other.
+//! Loss and gradients of a part of a batch: by burn's tensors, or on the CPU by our own kernels,
+//! which the tests hold against each other.
 
 use burn::module::{Module, ParamId};
 use burn::optim::GradientsParams;
@@ -7,10 +7,11 @@ use burn::tensor::activation::log_softmax;
 use burn::tensor::{DType, Device, Element, Tensor, TensorData};
 use rayon::prelude::*;
 
-use super::compute::{Layers, OnHost};
-use super::host::Host;
+use super::compute::{CpuLayers, Layers};
+use super::cpu::Tape;
+use super::descriptor::Backbone;
 use super::layers::{Narrow, Pass};
-use super::{Classifier, Network, resized};
+use super::{Classifier, architecture::Network, resized};
 use crate::data::ImageShape;
 use crate::device::MatmulPrecision;
 use crate::error::Result;
@@ -18,25 +19,27 @@ use crate::flow::parameters::to_host;
 use crate::gradients::{Scale, gradients_of};
 use crate::kernels::{Pool, Real};
 
-/// Tokens that pass together where images do not depend on each other: what they leave behind stays in the caches.
+/// Tokens that pass together where images do not depend on each other: what they leave behind stays
+/// in the caches.
 const TOKENS: usize = 1024;
-/// Rows of such passes that run side by side. A constant, so that sums come out the same on any number of cores; more would take
-/// the memory of as many gradients.
+/// Rows of such passes that run side by side. A constant, so that sums come out the same on any
+/// number of cores; more would take the memory of as many gradients.
 const STRANDS: usize = 2;
 
-/// A piece of a batch.
+/// A part of a batch.
 #[derive(Debug, Clone, Copy)]
-pub struct Piece<'a> {
+pub struct MicroBatch<'a> {
     /// [N, C, H, W]
     pub images: &'a [f32],
     /// [N, K]
     pub targets: &'a [f32],
-    /// What the loss is multiplied by before its gradient is taken: one over the images of the batch.
+    /// What the loss is multiplied by before its gradient is taken: one over the images of the
+    /// batch.
     pub share: f64,
 }
 
-/// What a piece left behind.
-pub struct Found {
+/// What a part of a batch left behind.
+pub struct MicroBatchGradients {
     /// Σ over images of −Σ_y t_y log q_y, nats.
     pub loss: f64,
     /// Gradients of its share.
@@ -45,46 +48,37 @@ pub struct Found {
     pub moved: Vec<(ParamId, Tensor<1>)>,
 }
 
-impl Network {
-    /// Whether our own kernels train it there.
-    pub fn trains_on_host(&self, device: &Device, dtype: DType, products: MatmulPrecision) -> bool {
-        let known = matches!(self, Self::ResNet(_) | Self::WideResNet(_) | Self::Vit(_));
-        known && device.clone().inner() == Device::flex() && dtype == DType::F32 && products == MatmulPrecision::F32
-    }
-
-    /// Images that pass together on the host; `None` for all, where they are normalised by each other.
-    fn at_once(&self) -> Option<usize> {
-        match self {
-            Self::Vit(network) => Some((TOKENS / network.tokens()).max(1)),
-            _ => None,
-        }
-    }
-}
-
 impl Classifier {
-    /// By burn's tensors, on any device. `network` is this one's, as the piece's thread has it.
+    /// Whether our own kernels train it.
+    pub(super) fn trains_on_cpu(&self, products: MatmulPrecision) -> bool {
+        let on_cpu = self.device().inner() == Device::flex() && self.dtype == DType::F32;
+        on_cpu && products == MatmulPrecision::F32 && self.macs_per_image().is_some()
+    }
+
+    /// By burn's tensors, on any device. `network` is this one's, as the thread of this part has
+    /// it.
     ///
     /// # Errors
     /// When the device fails.
     pub(super) fn gradients(
         &self,
         network: &Network,
-        piece: Piece<'_>,
+        batch: MicroBatch<'_>,
         products: MatmulPrecision,
         mut pass: Pass,
-    ) -> Result<Found> {
+    ) -> Result<MicroBatchGradients> {
         let narrowed = match products.narrow() {
             Some(dtype) => network.clone().map(&mut Narrow { names: &self.names, dtype }),
             None => network.clone(),
         };
-        let loss = Self { network: narrowed, ..self.clone() }.cross_entropy(piece.images, piece.targets, &mut pass);
+        let loss = Self { network: narrowed, ..self.clone() }.cross_entropy(batch.images, batch.targets, &mut pass);
         let measured = to_host(loss.clone())?;
         let scale = products.loss_scale();
-        let mut grads = gradients_of(loss * (scale * piece.share), network);
+        let mut grads = gradients_of(loss * (scale * batch.share), network);
         if scale != 1.0 {
             network.visit(&mut Scale { grads: &mut grads, factor: scale.recip() });
         }
-        Ok(Found { loss: measured[0], grads, moved: pass.moved })
+        Ok(MicroBatchGradients { loss: measured[0], grads, moved: pass.moved })
     }
 
     /// Σ over images of −Σ_y t_y log q_y, [1].
@@ -97,69 +91,77 @@ impl Classifier {
         -(log_softmax(logits, 1) * targets).sum()
     }
 
-    /// By our own kernels, on the memory of earlier pieces; `None` for a network they do not know. All parameters are of the format
-    /// `T`.
+    /// By our own kernels, on the memory of earlier ones; `None` for a network they do not know.
+    /// All parameters are of the format `T`.
     ///
     /// # Errors
     /// When images cannot be resized.
-    pub(super) fn gradients_on_host<T: Real + Element>(
+    pub(super) fn gradients_on_cpu<T: Real + Element>(
         &self,
         network: &Network,
-        piece: Piece<'_>,
-        hosts: &Pool<Host<T>>,
-    ) -> Result<Option<Found>> {
-        let images = self.scaled(piece.images)?;
-        let piece = Piece { images: &images, ..piece };
-        // On a thread of the pool: from outside, every piece of work that is divided would first wake it and then wait for it.
-        Ok(rayon::scope(|_| self.strands(network, piece, hosts)))
+        batch: MicroBatch<'_>,
+        tapes: &Pool<Tape<T>>,
+    ) -> Result<Option<MicroBatchGradients>> {
+        let images = self.scaled(batch.images)?;
+        let batch = MicroBatch { images: &images, ..batch };
+        // On a thread of the pool: from outside, every division of work would first wake it and
+        // then wait for it.
+        Ok(rayon::scope(|_| self.strands(network, batch, tapes)))
     }
 
-    /// [`Self::gradients_on_host`] for images of the size that the network sees, in strands whose gradients are added in order.
-    fn strands<T: Real + Element>(&self, network: &Network, piece: Piece<'_>, hosts: &Pool<Host<T>>) -> Option<Found> {
+    /// [`Self::gradients_on_cpu`] for images of the size that the network sees, in strands whose
+    /// gradients are added in order.
+    fn strands<T: Real + Element>(
+        &self,
+        network: &Network,
+        batch: MicroBatch<'_>,
+        tapes: &Pool<Tape<T>>,
+    ) -> Option<MicroBatchGradients> {
         let (dims, k) = (self.config.input().dims(), self.config.classes);
-        let n = piece.targets.len() / k;
-        let together = network.at_once().unwrap_or(n).clamp(1, n.max(1));
-        let passes: Vec<_> = piece.images.chunks(together * dims).zip(piece.targets.chunks(together * k)).collect();
+        let n = batch.targets.len() / k;
+        let together = network.tokens().map_or(n, |tokens| TOKENS / tokens).clamp(1, n.max(1));
+        let passes: Vec<_> = batch.images.chunks(together * dims).zip(batch.targets.chunks(together * k)).collect();
         let strands = STRANDS.min(passes.len());
         let strand = |strand: usize| {
-            let mut host = hosts.take(|_| true, Host::default);
-            host.begin();
+            let mut tape = tapes.take(|_| true, Tape::default);
+            tape.begin();
             let (mut loss, mut moved) = (0.0, Vec::new());
             for &(images, targets) in passes.iter().skip(strand).step_by(strands) {
                 let more;
-                (more, moved) = self.pass(network, Piece { images, targets, share: piece.share }, &mut host)?;
+                (more, moved) = self.pass(network, MicroBatch { images, targets, share: batch.share }, &mut tape)?;
                 loss += more;
             }
-            Some((loss, moved, host))
+            Some((loss, moved, tape))
         };
         let done = (0..strands).into_par_iter().map(strand).collect::<Option<Vec<_>>>()?;
         let mut done = done.into_iter();
-        let (mut loss, moved, mut host) = done.next()?;
+        let (mut loss, moved, mut tape) = done.next()?;
         for (more, _, mut other) in done {
             loss += more;
-            host.add_gradients(&mut other);
-            hosts.give(other);
+            tape.add_gradients(&mut other);
+            tapes.give(other);
         }
-        let grads = OnHost::gradients(&mut host, network);
-        hosts.give(host);
-        Some(Found { loss, grads, moved })
+        let grads = CpuLayers::gradients(&mut tape, network);
+        tapes.give(tape);
+        Some(MicroBatchGradients { loss, grads, moved })
     }
 
-    /// The loss of images that pass together, whose gradients `host` gathers, and the running statistics after them.
+    /// The loss of images that pass together, whose gradients `tape` gathers, and the running
+    /// statistics after them.
     fn pass<T: Real + Element>(
         &self,
         network: &Network,
-        piece: Piece<'_>,
-        host: &mut Host<T>,
+        batch: MicroBatch<'_>,
+        tape: &mut Tape<T>,
     ) -> Option<(f64, Vec<(ParamId, Tensor<1>)>)> {
         let ImageShape { channels, height, width } = self.config.input();
-        let mut layers = OnHost::new(host);
-        let x = layers.host.images(piece.images, [channels, height, width]);
-        let features = network.features_on_host(x, &mut layers)?;
+        let mut layers = CpuLayers::new(tape);
+        let x = layers.tape.images(batch.images, [channels, height, width]);
+        let features = network.features_by(x, &mut layers)?;
         let logits = layers.linear(network.head(), features);
         let moved = layers.moved;
-        let (loss, slope) = host.cross_entropy(logits, piece.targets, piece.share);
-        host.backward(logits, &slope);
+        let (loss, slope) = tape.cross_entropy(logits, batch.targets, batch.share);
+        tape.backward(logits, &slope);
         Some((loss, moved))
     }
 
@@ -202,7 +204,7 @@ mod tests {
         }
     }
 
-    fn values(classifier: &Classifier, found: &Found) -> BTreeMap<String, Vec<f64>> {
+    fn values(classifier: &Classifier, found: &MicroBatchGradients) -> BTreeMap<String, Vec<f64>> {
         let mut values = Values { classifier, grads: &found.grads, found: BTreeMap::new() };
         classifier.network.visit(&mut values);
         for (id, moved) in &found.moved {
@@ -211,8 +213,9 @@ mod tests {
         values.found
     }
 
-    /// Largest difference of the gradient or the running statistics of any parameter, as a share of their length. (Not of single
-    /// numbers: where rounding decides on which side of a ReLU a value lies, one of them moves by a whole image's part.)
+    /// Largest difference of the gradient or the running statistics of any parameter, as a share of
+    /// their length. (Not of single numbers: where rounding decides on which side of a ReLU a value
+    /// lies, one of them moves by a whole image's part.)
     fn difference(a: &BTreeMap<String, Vec<f64>>, b: &BTreeMap<String, Vec<f64>>) -> f64 {
         assert_eq!(a.keys().collect::<Vec<_>>(), b.keys().collect::<Vec<_>>());
         let length = |x: &mut dyn Iterator<Item = f64>| x.map(|x| x * x).sum::<f64>().sqrt();
@@ -224,12 +227,14 @@ mod tests {
         a.keys().map(of).fold(0.0, f64::max)
     }
 
-    /// What two computations in f64 may differ by: images that were scaled come to our kernels in 32 bits.
+    /// What two computations in f64 may differ by: images that were scaled come to our kernels in
+    /// 32 bits.
     fn rounding(resize: Option<usize>) -> f64 {
         if resize.is_some() { 1e-7 } else { 1e-10 }
     }
 
-    /// The same piece by burn in f64 beside our kernels in f64, ours in f32, and burn in f32.
+    /// The same part of a batch by burn in f64 beside our kernels in f64, ours in f32, and burn in
+    /// f32.
     fn compared(architecture: Architecture, side: usize, resize: Option<usize>) -> [f64; 3] {
         let shape = ImageShape { channels: 3, height: side, width: side };
         let config = ClassifierConfig { architecture, shape, classes: K, resize };
@@ -244,21 +249,21 @@ mod tests {
         let (wide, narrow) = (make(Precision::F64), make(Precision::F32));
         let images = latents(Seed(3), 0, N, shape.dims());
         let targets: Vec<f32> = (0..N).flat_map(|i| [[0.7, 0.2, 0.1], [0.0, 0.25, 0.75]][i % 2]).collect();
-        let piece = Piece { images: &images, targets: &targets, share: 0.25 };
+        let batch = MicroBatch { images: &images, targets: &targets, share: 0.25 };
         let burns = |classifier: &Classifier| {
             classifier
-                .gradients(&classifier.network, piece, MatmulPrecision::F32, Pass::training(Seed(1).rng(0)))
+                .gradients(&classifier.network, batch, MatmulPrecision::F32, Pass::training(Seed(1).rng(0)))
                 .unwrap()
         };
         let plain = burns(&wide);
-        let (hosts64, hosts32) = (Pool::<Host<f64>>::default(), Pool::<Host<f32>>::default());
-        let own64 = wide.gradients_on_host(&wide.network, piece, &hosts64).unwrap().unwrap();
+        let (tapes64, tapes32) = (Pool::<Tape<f64>>::default(), Pool::<Tape<f32>>::default());
+        let own64 = wide.gradients_on_cpu(&wide.network, batch, &tapes64).unwrap().unwrap();
         // Twice: the second time everything lies in memory that was used before.
-        narrow.gradients_on_host(&narrow.network, piece, &hosts32).unwrap().unwrap();
-        let own32 = narrow.gradients_on_host(&narrow.network, piece, &hosts32).unwrap().unwrap();
+        narrow.gradients_on_cpu(&narrow.network, batch, &tapes32).unwrap().unwrap();
+        let own32 = narrow.gradients_on_cpu(&narrow.network, batch, &tapes32).unwrap().unwrap();
         assert!((own64.loss / plain.loss - 1.0).abs() < rounding(resize), "{} {}", own64.loss, plain.loss);
         let burns32 = burns(&narrow);
-        let far = |found: &Found| (found.loss / plain.loss - 1.0).abs();
+        let far = |found: &MicroBatchGradients| (found.loss / plain.loss - 1.0).abs();
         assert!(far(&own32) < 3.0 * far(&burns32) + 1e-4, "{} {} {}", own32.loss, burns32.loss, plain.loss);
         let expected = values(&wide, &plain);
         let found = [(&wide, &own64), (&narrow, &own32), (&narrow, &burns32)];
@@ -291,11 +296,11 @@ mod tests {
         for architecture in [Architecture::ResNet18, Architecture::VitSmall] {
             let config = ClassifierConfig { architecture, shape, classes: K, resize: None };
             let classifier = Classifier::new(&config, Seed(5), &Device::flex().autodiff(), Precision::F32).unwrap();
-            let piece = Piece { images: &images, targets: &targets, share: 1.0 };
+            let batch = MicroBatch { images: &images, targets: &targets, share: 1.0 };
             let by = |threads: usize| {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-                let hosts = Pool::<Host<f32>>::default();
-                let found = pool.install(|| classifier.gradients_on_host(&classifier.network, piece, &hosts));
+                let tapes = Pool::<Tape<f32>>::default();
+                let found = pool.install(|| classifier.gradients_on_cpu(&classifier.network, batch, &tapes));
                 let found = found.unwrap().unwrap();
                 (found.loss, values(&classifier, &found))
             };

@@ -1,11 +1,11 @@
 //! The loss at the end of a pass.
 
-use super::{Host, Maps};
+use super::{Maps, Tape};
 use crate::kernels::Real;
 
-impl<T: Real> Host<T> {
-    /// Σ over images of −Σ_y t_y log q_y for logits of one position and `targets` [N, K], nats; and `scale` times its gradient by the
-    /// logits.
+impl<T: Real> Tape<T> {
+    /// Σ over images of −Σ_y t_y log q_y for logits of one position and `targets` [N, K], nats; and
+    /// `scale` times its gradient by the logits.
     pub fn cross_entropy(&self, logits: Maps, targets: &[f32], scale: f64) -> (f64, Vec<T>) {
         let (mut loss, mut slope) = (0.0, Vec::with_capacity(logits.len()));
         let rows = self.values(logits).chunks_exact(logits.channels).zip(targets.chunks_exact(logits.channels));

@@ -1,25 +1,27 @@
-//! Training on the host by our own kernels: values, their gradients, and what leads from one back to the other.
+//! Training on the CPU by our own kernels: values, their gradients, and what leads from one back
+//! to the other.
 //!
-//! burn's CPU kernels gather a convolution's inputs, copy what they transpose, and take fresh memory for every result; here nothing
-//! is gathered but the image itself, and memory is used again. The plain twin of every function is the same layer by burn's
-//! tensors ([`super::compute`]); the tests hold one against the other, values and gradients, in f64 and f32.
+//! burn's CPU kernels gather a convolution's inputs, copy what they transpose, and take fresh
+//! memory for every result; here nothing is gathered but the image itself, and memory is used
+//! again. The plain twin of every function is the same layer by burn's tensors
+//! ([`super::compute`]); the tests hold one against the other, values and gradients, in f64 and
+//! f32.
 //!
-//! Maps lie as [position, image, channel]. Then what one place of a kernel meets at one position is a matrix as it stands, for all
-//! images at once, and places that meet the padding are left out instead of multiplied by zero.
+//! Maps lie as [position, image, channel]. Then what one place of a kernel meets at one position is
+//! a matrix as it stands, for all images at once, and places that meet the padding are left out
+//! instead of multiplied by zero.
 //!
 //! Every number is a sum in one order, whatever the number of threads.
 
-mod attention;
 mod elementwise;
-mod kernel;
 mod loss;
 mod map;
 mod norm;
 mod pool;
-mod product;
 #[cfg(test)]
 mod tests;
 mod tokens;
+mod transformer;
 
 use crate::kernels::{Buffer, Real};
 use std::collections::HashMap;
@@ -32,8 +34,9 @@ use map::Weight;
 pub use map::{Geometry, Linear};
 pub use norm::{Affine, After, Statistics};
 pub use tokens::Embedding;
+pub use transformer::LayerParameters;
 
-/// Values of some images on the host: [height·width, images, channels].
+/// Values of some images on the CPU: [height·width, images, channels].
 #[derive(Debug, Clone, Copy)]
 pub struct Maps {
     at: usize,
@@ -58,15 +61,17 @@ impl Maps {
 }
 
 /// A step back: what it reads and where it adds is in the closure.
-type Back<T> = Box<dyn FnOnce(&mut Host<T>) + Send>;
+type BackwardStep<T> = Box<dyn FnOnce(&mut Tape<T>) + Send>;
 
 /// One pass over a network, and the memory for the next.
-pub struct Host<T> {
+pub struct Tape<T> {
     values: Vec<Arc<Buffer<T>>>,
     slopes: Vec<Option<Buffer<T>>>,
-    back: Vec<Back<T>>,
+    back: Vec<BackwardStep<T>>,
     /// By the identity of their parameter.
     weights: HashMap<u64, Weight<T>>,
+    /// Transformer layers.
+    layers: transformer::Layers<T>,
     /// Gradients of parameters so far, with what puts them into the order of the parameter.
     sums: HashMap<u64, Sum<T>>,
     /// Memory nobody uses, by length.
@@ -80,24 +85,26 @@ struct Sum<T> {
     map: Option<MapShape>,
 }
 
-impl<T: Real> Default for Host<T> {
+impl<T: Real> Default for Tape<T> {
     fn default() -> Self {
         Self {
             values: Vec::new(),
             slopes: Vec::new(),
             back: Vec::new(),
             weights: HashMap::new(),
+            layers: transformer::Layers::default(),
             sums: HashMap::new(),
             room: HashMap::new(),
         }
     }
 }
 
-impl<T: Real> Host<T> {
+impl<T: Real> Tape<T> {
     /// Before the first pass of a step: parameters have moved.
     pub fn begin(&mut self) {
         self.forget();
         self.weights.values_mut().for_each(|weight| weight.loaded = false);
+        self.layers.by_id.values_mut().for_each(|(loaded, _)| *loaded = false);
         for (_, sum) in std::mem::take(&mut self.sums) {
             self.give(sum.values);
         }
@@ -122,7 +129,8 @@ impl<T: Real> Host<T> {
         &self.values[maps.at]
     }
 
-    /// Adds what the passes so far left behind to the parameters' gradients, from the gradient of `maps`, and forgets all values.
+    /// Adds what the passes so far left behind to the parameters' gradients, from the gradient of
+    /// `maps`, and forgets all values.
     pub fn backward(&mut self, maps: Maps, slope: &[T]) {
         let mut start = self.take(slope.len());
         start.copy_from_slice(slope);
@@ -199,9 +207,9 @@ impl<T: Real> Host<T> {
 
     /// Adds a step back from `out`: `step` gets the gradient of its values, if there is one.
     fn record(&mut self, out: Maps, step: impl FnOnce(&mut Self, Buffer<T>) + Send + 'static) {
-        self.back.push(Box::new(move |host| {
-            if let Some(slope) = host.slopes[out.at].take() {
-                step(host, slope);
+        self.back.push(Box::new(move |tape| {
+            if let Some(slope) = tape.slopes[out.at].take() {
+                step(tape, slope);
             }
         }));
     }
