@@ -324,7 +324,7 @@ fn tell(summary: &Summary) -> Result<()> {
     }
     text.push('\n');
     summary.laws.iter().for_each(|law| text += &law_text(law));
-    if summary.finding.is_some() {
+    if summary.analysis.is_some() {
         summary.tables().iter().for_each(|table| text += &format!("{}\n", table.text()));
     }
     print_text(&text)

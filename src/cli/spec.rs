@@ -24,7 +24,7 @@ pub fn read_spec(spec: &Path) -> Result<Spec> {
     let shipped = |presets: &'static [Preset]| {
         presets.iter().find(|preset| Path::new(preset.name) == spec).filter(|_| !spec.is_file())
     };
-    if let Some(preset) = shipped(PRESETS) {
+    if let Some(preset) = shipped(&PRESETS) {
         return Ok(Spec::Grid(Box::new(preset.spec()?)));
     }
     if let Some(preset) = shipped(HARDNESS_PRESETS) {

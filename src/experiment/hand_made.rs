@@ -1,8 +1,8 @@
 //! Results with known numbers, for the tests of summaries.
 
+use super::bayes_reference::Truth;
 use super::cell::{Cell, CellResult};
 use super::spec::ExperimentSpec;
-use super::truth::Truth;
 use crate::bayes::{Badge, Figure};
 use crate::measure::{Bootstrap, Estimate, Interval, Measured, measure};
 use crate::units::{Seed, Tau};
@@ -36,7 +36,7 @@ pub fn measured(error: f64, expected_error: f64, bayes_error: f64) -> Measured {
 
 /// A finished cell.
 pub fn result(cell: Cell, measured: Measured) -> CellResult {
-    CellResult { id: format!("{cell:?}"), cell, parameters: 1, steps: 1, train_loss: 0.5, measured, found: None }
+    CellResult { id: format!("{cell:?}"), cell, parameters: 1, steps: 1, train_loss: 0.5, measured, output: None }
 }
 
 /// A Bayes error ± 0.002.

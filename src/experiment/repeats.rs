@@ -159,7 +159,7 @@ impl Repeats<'_> {
 /// Where the numbers of an experiment's figures come from.
 pub(super) fn provenance(spec: &ExperimentSpec, finished: usize) -> Vec<(String, String)> {
     let list = |values: Vec<String>| values.join(", ");
-    let conditions = 0..spec.experiment.conditions().len().max(1);
+    let conditions = spec.experiment.condition_numbers();
     let mut taus: Vec<String> = conditions.map(|condition| spec.tau(condition).get().to_string()).collect();
     taus.dedup();
     let mut lines = vec![

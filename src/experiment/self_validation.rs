@@ -2,11 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::beside::{Beside, Who, across, axes, on_test, per_cent};
+use super::bayes_gap::{BayesGap, Who, across, axes, on_test, per_cent};
+use super::bayes_reference::Truth;
 use super::cell::CellResult;
+use super::kind::{About, Kind};
+use super::output::{Analysis, Findings};
+use super::presets::preset;
 use super::repeats::{SEED_MEAN, only, provenance, repeats, suffix};
 use super::spec::ExperimentSpec;
-use super::truth::Truth;
 use crate::classifier::{Architecture, Labels};
 use crate::figure::{Axis, Figure, Point, Rule, Series, Style, Table};
 use crate::measure::Estimate;
@@ -25,6 +28,35 @@ const PAPER: &str = "BLC table 1 (AFHQ)";
 const ANOTHER_WORLD: &str = "Pale: BLC table 1, in another world (its AFHQ oracle, Bayes accuracy 99.77 %, 50,000 images): to be \
                              compared by its gaps, not by its accuracies.";
 
+pub(super) const ABOUT: About = About {
+    name: "self-validation",
+    label: "Self-validation",
+    question: "Do classifiers trained on samples of this world come near its Bayes accuracy?",
+    presets: &[preset!("self-validation-quick"), preset!("self-validation")],
+};
+
+/// Self-validation varies nothing of its own.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SelfValidationSpec {}
+
+impl Kind for SelfValidationSpec {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn takes_data(&self) -> bool {
+        true
+    }
+
+    fn wants_bayes_error(&self) -> bool {
+        true
+    }
+
+    fn analyse(&self, spec: &ExperimentSpec, cells: &[CellResult], truths: &[Option<Truth>]) -> Option<Analysis> {
+        Some(Analysis::new(Nearness::of(spec, cells, truths)))
+    }
+}
+
 /// Errors beside the Bayes error.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Nearness {
@@ -37,7 +69,7 @@ pub struct Nearness {
     /// The Bayes accuracy of the test images: their mean max p(y|x); absent until a cell is finished.
     pub test_bayes_accuracy: Option<Estimate>,
     /// The classifiers that are finished, in the order of the plan.
-    pub classifiers: Vec<Beside>,
+    pub classifiers: Vec<BayesGap>,
 }
 
 impl Nearness {
@@ -48,20 +80,9 @@ impl Nearness {
             provenance: provenance(spec, cells.len()),
             architectures: spec.grid.architectures.clone(),
             test_bayes_accuracy: cells.first().map(|result| result.measured.bayes_accuracy),
-            classifiers: repeats(cells).iter().filter_map(|group| Beside::of(group, truth.as_ref())).collect(),
+            classifiers: repeats(cells).iter().filter_map(|group| BayesGap::of(group, truth.as_ref())).collect(),
             truth,
         }
-    }
-
-    /// Accuracy beside the Bayes accuracy, and the gap between them; for each number of training images, the largest first.
-    pub fn figures(&self) -> Vec<Figure> {
-        let (names, sizes) = axes(self.classifiers.iter());
-        sizes.iter().rev().flat_map(|&n| [self.accuracies(n, &names, &sizes), self.gaps(n, &names, &sizes)]).collect()
-    }
-
-    /// Every classifier, and what the paper has of its architecture.
-    pub fn tables(&self) -> Vec<Table> {
-        vec![self.table()]
     }
 
     /// What both figures share: the classifiers of N images along the horizontal axis, then those only the paper has.
@@ -78,8 +99,14 @@ impl Nearness {
     }
 
     /// One series a classifier of N images, at its place.
-    fn series(&self, n: usize, names: &[Who], style: Style, of: impl Fn(&Beside, f64) -> Option<Point>) -> Vec<Series> {
-        let series = |beside: &Beside| {
+    fn series(
+        &self,
+        n: usize,
+        names: &[Who],
+        style: Style,
+        of: impl Fn(&BayesGap, f64) -> Option<Point>,
+    ) -> Vec<Series> {
+        let series = |beside: &BayesGap| {
             let who = beside.who();
             let place = names.iter().position(|other| *other == who)?;
             let (points, colour) = (vec![of(beside, place as f64)?], who.colour(&self.architectures));
@@ -190,13 +217,32 @@ impl Nearness {
     }
 }
 
+impl Findings for Nearness {
+    /// Accuracy beside the Bayes accuracy, and the gap between them; for each number of training
+    /// images, the largest first.
+    fn figures(&self) -> Vec<Figure> {
+        let (names, sizes) = axes(self.classifiers.iter());
+        sizes.iter().rev().flat_map(|&n| [self.accuracies(n, &names, &sizes), self.gaps(n, &names, &sizes)]).collect()
+    }
+
+    /// Every classifier, and what the paper has of its architecture.
+    fn tables(&self) -> Vec<Table> {
+        vec![self.table()]
+    }
+
+    fn without_gaps_to_the_world(&self) -> Option<Analysis> {
+        let classifiers = self.classifiers.iter().map(BayesGap::without_world).collect();
+        Some(Analysis::new(Self { classifiers, ..self.clone() }))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
     use crate::experiment::hand_made::{measured, near, result, spec, truth};
-    use crate::experiment::{DataRecord, Finding, Mapped, PartRecord, Summary};
+    use crate::experiment::{DataRecord, Mapped, PartRecord, Summary};
 
     const SPEC: &str = "[world]\noracle = 'mnist'\n[grid]\narchitectures = ['convnet', 'resnet-18']\ntrain_sizes = [100]\n\
                         seeds = [0, 1]\n[experiment]\nkind = 'self-validation'\n";
@@ -213,9 +259,7 @@ mod tests {
     #[test]
     fn classifiers_stand_beside_the_bayes_accuracy_and_the_paper() {
         let spec = spec(SPEC);
-        let Some(Finding::SelfValidation(found)) = Finding::of(&spec, &results(&spec), &[truth(1.0, 0.04)]) else {
-            panic!("another kind")
-        };
+        let found = Nearness::of(&spec, &results(&spec), &[truth(1.0, 0.04)]);
         let net = &found.classifiers[0];
         assert!(
             near(net.error.value, 0.081) && near(net.gap.unwrap().value, 0.041) && near(net.gap_on_test.value, 0.051)
@@ -251,7 +295,7 @@ mod tests {
             let data = DataRecord { train: part(true), test: Some(part(of_this_world)) };
             let summary = Summary::of(&spec, &Default::default(), results(&spec), &[truth(1.0, 0.04)]).unwrap();
             let summary = summary.with_images(Some(data), BTreeMap::new());
-            let Some(Finding::SelfValidation(found)) = &summary.finding else { panic!("another kind") };
+            let found: &Nearness = summary.analysis.as_ref().unwrap().get().unwrap();
             assert!(found.classifiers.iter().all(|beside| beside.gap.is_some() == of_this_world));
             let said = |text: &str| text.contains("photographs") && text.contains("not of nature") != of_this_world;
             assert!(summary.tables().iter().all(|table| said(&table.caption)));
@@ -271,16 +315,16 @@ mod tests {
     fn a_run_that_has_just_begun_says_so() {
         let spec = spec(SPEC);
         for (finished, truths) in [(0, vec![]), (1, vec![None]), (3, vec![truth(1.0, 0.04)])] {
-            let found = Finding::of(&spec, &results(&spec)[..finished], &truths).unwrap();
+            let found = spec.experiment.analyse(&spec, &results(&spec)[..finished], &truths).unwrap();
             let text = serde_json::to_string(&found).unwrap();
-            assert_eq!(serde_json::from_str::<Finding>(&text).unwrap(), found);
+            assert_eq!(serde_json::from_str::<Analysis>(&text).unwrap(), found);
             assert_eq!(found.figures().is_empty(), finished == 0);
             assert_eq!(
                 found.tables()[0].caption.contains("not computed yet"),
                 truths.iter().flatten().next().is_none()
             );
         }
-        let Some(Finding::SelfValidation(one)) = Finding::of(&spec, &results(&spec)[..1], &[]) else { panic!() };
+        let one = Nearness::of(&spec, &results(&spec)[..1], &[]);
         assert_eq!((one.classifiers[0].error.interval, one.classifiers[0].gap), (None, None));
     }
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub use self::data::DataSpec;
 pub(super) use self::data::placed;
 use super::cell::Cell;
-use super::kinds::Experiment;
+use super::kind::Experiment;
 use crate::classifier::{Architecture, Labels, TrainingSpec};
 use crate::data::read_text;
 use crate::error::{Error, Result, check_name, check_words};
@@ -39,7 +39,7 @@ pub struct ExperimentSpec {
     #[serde(default = "near")]
     pub distance: f64,
     /// Which experiment of the papers.
-    #[serde(default, skip_serializing_if = "Experiment::is_scaling")]
+    #[serde(default, skip_serializing_if = "Experiment::is_default")]
     pub experiment: Experiment,
     /// Where the images come from, and the truth about them.
     pub world: WorldSpec,
@@ -166,7 +166,7 @@ impl ExperimentSpec {
                 spec.world.oracle = beside.display().to_string();
             }
             spec.data = spec.data.map(|data| data.beside(folder)).transpose()?;
-            spec.experiment.put_beside(folder)?;
+            spec.experiment = spec.experiment.beside(folder)?.unwrap_or(spec.experiment);
         }
         spec.validate().map_err(|e| Error::file(path, e.to_string()))?;
         Ok(spec)
@@ -216,7 +216,7 @@ impl ExperimentSpec {
             return Err(Error::input(*complaint));
         }
         self.training.validate()?;
-        self.experiment.validate(self)?;
+        self.experiment.check(self)?;
         for architecture in self.overrides.keys().chain(self.pretrained.keys()) {
             if !architectures.contains(architecture) {
                 let label = architecture.label();
@@ -231,7 +231,7 @@ impl ExperimentSpec {
     /// Whether its cells and their trainings can be listed, and their steps counted.
     fn check_extent(&self) -> Result<()> {
         let GridSpec { architectures, train_sizes, seeds, labels } = &self.grid;
-        let conditions = self.experiment.conditions().len().max(1);
+        let conditions = self.experiment.condition_numbers().len();
         let axes = [architectures.len(), train_sizes.len(), seeds.len(), labels.len(), conditions];
         let cells = axes.into_iter().fold(1, usize::saturating_mul);
         let largest = train_sizes.iter().copied().max().unwrap_or(0);
@@ -282,7 +282,7 @@ impl ExperimentSpec {
         sizes.sort_unstable();
         let mut cells = Vec::new();
         for &train_size in &sizes {
-            for condition in 0..self.experiment.conditions().len().max(1) {
+            for condition in self.experiment.condition_numbers() {
                 for &architecture in architectures {
                     for &labels in labels {
                         let cell = |&seed: &u64| Cell { architecture, train_size, labels, seed, condition };

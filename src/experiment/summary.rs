@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::bayes_reference::Truth;
 use super::cell::{Cell, CellResult};
 use super::dataset::DataRecord;
-use super::finding::Finding;
-use super::scaling;
+use super::laws;
+use super::output::Analysis;
 use super::spec::ExperimentSpec;
 use super::tested::Tested;
 use super::trained::measuring;
-use super::truth::Truth;
 use crate::classifier::{Architecture, Labels};
 use crate::error::Result;
 use crate::figure::{Figure, Records, Table};
@@ -47,9 +47,9 @@ pub struct Summary {
     pub identity_error: f64,
     /// How the epistemic part falls with N, for every architecture and kind of labels.
     pub laws: Vec<Law>,
-    /// What the kind of experiment makes of its cells; absent in plain grids.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub finding: Option<Finding>,
+    /// What the kind of experiment makes of its cells; absent where the laws say it.
+    #[serde(default, rename = "finding", skip_serializing_if = "Option::is_none")]
+    pub analysis: Option<Analysis>,
     /// The finished cells, in the order of the plan.
     pub cells: Vec<CellResult>,
 }
@@ -93,7 +93,7 @@ impl Summary {
         let first = cells.first().map(|result| &result.measured);
         let mut laws = Vec::new();
         // Cells under several conditions follow no one law.
-        let architectures = if spec.experiment.is_scaling() { &spec.grid.architectures[..] } else { &[] };
+        let architectures = if spec.experiment.has_laws() { &spec.grid.architectures[..] } else { &[] };
         for &architecture in architectures {
             for &labels in &spec.grid.labels {
                 let of = |cell: &Cell| cell.architecture == architecture && cell.labels == labels;
@@ -113,7 +113,7 @@ impl Summary {
             rounding: BTreeMap::new(),
             identity_error: cells.iter().map(|result| result.measured.identity_error).fold(0.0, f64::max),
             laws,
-            finding: Finding::of(spec, &cells, truths),
+            analysis: spec.experiment.analyse(spec, &cells, truths),
             cells,
         })
     }
@@ -123,8 +123,8 @@ impl Summary {
     #[must_use]
     pub fn with_images(mut self, data: Option<DataRecord>, rounding: BTreeMap<String, Rounding>) -> Self {
         let foreign = data.as_ref().and_then(|data| data.test.as_ref()).is_some_and(|test| !test.of_this_world);
-        if let Some(finding) = self.finding.as_mut().filter(|_| foreign) {
-            finding.forget_gaps_to_the_world();
+        if foreign && let Some(without) = self.analysis.as_ref().and_then(|found| found.without_gaps_to_the_world()) {
+            self.analysis = Some(without);
         }
         Self { data, rounding, ..self }
     }
@@ -155,7 +155,7 @@ impl Summary {
 
     /// Its figures, those first that answer the question. Where something has to be said about the images, each says it.
     pub fn figures(&self) -> Vec<Figure> {
-        let mut figures = self.finding.as_ref().map_or_else(|| scaling::figures(self), Finding::figures);
+        let mut figures = self.analysis.as_ref().map_or_else(|| laws::figures(self), Analysis::figures);
         let said = self.caveats();
         if !said.is_empty() {
             figures.iter_mut().for_each(|figure| figure.provenance.push(("images".into(), said.join(". "))));
@@ -165,7 +165,7 @@ impl Summary {
 
     /// Its tables, likewise.
     pub fn tables(&self) -> Vec<Table> {
-        let mut tables = self.finding.as_ref().map_or_else(|| scaling::tables(self), Finding::tables);
+        let mut tables = self.analysis.as_ref().map_or_else(|| laws::tables(self), |analysis| analysis.tables());
         let said = self.caveats();
         if !said.is_empty() {
             tables.iter_mut().for_each(|table| table.caption += &format!(" Images: {}.", said.join(". ")));

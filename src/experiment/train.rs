@@ -118,7 +118,7 @@ pub fn train_cell(job: &Job<'_>, events: &mut dyn Events<CellEvent>) -> Result<(
     let measured = measure(job, &trained)?;
     let (id, cell, steps) = (job.id.to_owned(), job.cell, total);
     let train_loss = run.state.last_loss;
-    Ok((CellResult { id, cell, parameters, steps, train_loss, measured, found: None }, trained))
+    Ok((CellResult { id, cell, parameters, steps, train_loss, measured, output: None }, trained))
 }
 
 struct Run<'a> {

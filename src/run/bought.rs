@@ -6,7 +6,7 @@ use super::folder::{Planned, RunFolder};
 use super::picked::{PoolReader, SAME};
 use crate::data::ImageShape;
 use crate::error::{Error, Result};
-use crate::experiment::{Found, Purchase, train_pool};
+use crate::experiment::{Bought, CellResult, Purchase, train_pool};
 use crate::oracle::posterior::Posterior;
 use crate::oracle::world::Settings;
 use crate::units::ClassId;
@@ -49,12 +49,12 @@ impl RunFolder {
     /// When there is no such cell, it is not finished, or it buys nothing.
     pub fn purchases(&self, id: &str) -> Result<Vec<Purchase>> {
         let label = self.planned(id)?.label();
-        match self.result(id)?.map(|result| result.found) {
-            Some(Some(Found::ActiveLearning(bought))) => {
-                Ok(bought.rounds.into_iter().map(|round| round.bought).collect())
-            }
-            Some(_) => Err(Error::input(format!("{label} buys no labels: only cells of active learning do"))),
-            None => Err(Error::input(format!("{label} is not finished: what it bought is known when it is"))),
+        let Some(CellResult { output, .. }) = self.result(id)? else {
+            return Err(Error::input(format!("{label} is not finished: what it bought is known when it is")));
+        };
+        match output.as_ref().and_then(|output| output.get::<Bought>()) {
+            Some(bought) => Ok(bought.rounds.iter().map(|round| round.bought.clone()).collect()),
+            None => Err(Error::input(format!("{label} buys no labels: only cells of active learning do"))),
         }
     }
 

@@ -14,7 +14,7 @@ use super::status::{State, Status};
 use crate::device::{Chosen, Hand, spread};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
-use crate::experiment::{CellEvent, CellResult, Data, Job, Place, Summary, carry_out, train_pool};
+use crate::experiment::{CellEvent, CellResult, Data, Job, Place, Summary, train_pool};
 use crate::flow::weights::Weights;
 use crate::oracle::world::{Settings, World};
 
@@ -273,7 +273,7 @@ impl Run<'_> {
             pool: (train_pool(spec, cell.condition, cell.seed), spec.largest()),
             features: &self.folder.features,
         };
-        let result = carry_out(&spec.experiment, &place, &job, &mut |said: CellEvent| diary.note(said, events));
+        let result = spec.experiment.run(&place, &job, &mut |said: CellEvent| diary.note(said, events));
         if let Some(error) = diary.error {
             return Err(error);
         }

@@ -37,7 +37,7 @@ impl RunFolder {
         let prior = if spec.world.prior.is_empty() { "uniform".into() } else { format!("{:?}", spec.world.prior) };
         let mut said = vec![
             ("run", spec.name.clone()),
-            ("experiment", spec.experiment.name().to_owned()),
+            ("experiment", spec.experiment.about().name.to_owned()),
             ("oracle", spec.world.oracle.clone()),
             ("weights SHA-256", world.unwrap_or("not at hand").to_owned()),
         ];

@@ -79,7 +79,7 @@ impl RunFolder {
     pub fn create(path: &Path, spec: &ExperimentSpec, weights_sha256: &str, data: Option<&Data>) -> Result<Self> {
         spec.validate()?;
         let data = data.map(Data::record);
-        let features = FeatureFile::all(spec)?;
+        let features = FeatureFile::all(&spec.experiment.files(), &pools::train_names(spec), spec.largest())?;
         let files = Files::of(spec, weights_sha256, data.as_ref(), &features)?;
         let plan = Planned::all(spec, |cell| cell.id(spec, &files))?;
         Self::write_spec(path, spec)?;
@@ -277,7 +277,7 @@ impl RunFolder {
             let counted: Option<Rounding> = read_json(&self.pool_rounding(&name))?;
             rounding.extend(counted.filter(|counted| counted.rounded > 0).map(|counted| (name, counted)));
         }
-        let conditions = 0..self.spec.experiment.conditions().len().max(1);
+        let conditions = self.spec.experiment.condition_numbers();
         let truths = conditions.map(|condition| self.truth(condition)).collect::<Result<Vec<_>>>()?;
         let results: Vec<CellResult> = results.into_iter().flatten().collect();
         let found = Summary::of(&self.spec, &self.tested(&results)?, results, &truths)?;
@@ -286,7 +286,7 @@ impl RunFolder {
 
     /// What finished cells scored on each test image, by the cell's ID, where laws need it and a version that keeps it measured them.
     fn tested(&self, results: &[CellResult]) -> Result<BTreeMap<String, Tested>> {
-        let needed = results.iter().filter(|_| self.spec.experiment.is_scaling());
+        let needed = results.iter().filter(|_| self.spec.experiment.has_laws());
         let of = |result: &CellResult| {
             let tested = Tested::read(&self.cell(&result.id), &result.measured)?;
             Ok(tested.map(|tested| (result.id.clone(), tested)))

@@ -7,7 +7,7 @@ use crate::data::write_json;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::experiment::{
-    Cell, Data, Images, Part, Pool, Source, Truth, View, WorldImages, read_pool, test_pool, train_pool,
+    Cell, Data, ExperimentSpec, Images, Part, Pool, Source, Truth, View, WorldImages, read_pool, test_pool, train_pool,
 };
 use crate::oracle::world::Settings;
 use crate::units::Seed;
@@ -33,14 +33,18 @@ pub struct Pools<'a> {
 /// Names of the files of images that a run may have.
 pub fn names(folder: &RunFolder) -> Vec<String> {
     let spec = &folder.spec;
-    let mut names = vec![TRAIN.to_owned()];
-    for condition in 0..spec.experiment.conditions().len().max(1) {
-        names.push(test_pool(spec, condition));
-        names.extend(spec.grid.seeds.iter().map(|&seed| train_pool(spec, condition, seed)));
-    }
+    let mut names = train_names(spec);
+    names.push(TRAIN.to_owned());
+    names.extend(spec.experiment.condition_numbers().map(|condition| test_pool(spec, condition)));
     names.sort_unstable();
     names.dedup();
     names
+}
+
+/// Names of the files of training images of the world.
+pub fn train_names(spec: &ExperimentSpec) -> Vec<String> {
+    let of = |condition| spec.grid.seeds.iter().map(move |&seed| train_pool(spec, condition, seed));
+    spec.experiment.condition_numbers().flat_map(of).collect()
 }
 
 impl<'a> Pools<'a> {

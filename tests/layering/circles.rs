@@ -12,8 +12,6 @@ const MOST: usize = 4;
 const STANDING: &[(&str, &[usize])] = &[
     // Faults, readings, adapters and the window's device know each other.
     ("device", &[15]),
-    // The list of kinds, the spec, the cell and each kind of experiment know each other.
-    ("experiment", &[21]),
 ];
 
 /// Counts as an import: every name that a file brings in by `use crate::…`, `use super::…`, `use self::…` or `use child::…`, and

@@ -12,7 +12,7 @@ const ASKED: usize = 256;
 pub(super) type Answers<'a> = dyn Fn(Vec<f32>) -> Result<Vec<f64>> + 'a;
 
 /// Where labels are bought.
-pub(super) struct Market<'a> {
+pub(super) struct Offer<'a> {
     /// The pool.
     pub pool: &'a dyn Source,
     /// Number of classes K.
@@ -83,7 +83,7 @@ fn disagreement(log_q: &[&[f64]]) -> f64 {
     entropy(&of_mean) - log_q.iter().map(|log_q| entropy(log_q)).sum::<f64>() / members
 }
 
-impl Market<'_> {
+impl Offer<'_> {
     /// Buys the labels of the `count` candidates that a strategy wants most; of equals those that come first. `tick` hears of every
     /// piece of the pool that was asked about and may break off.
     pub(super) fn buy(
@@ -203,8 +203,8 @@ mod tests {
     /// The second classifier says the opposite of the first.
     fn bought(images: &Images, strategy: Strategy, candidates: &[usize], count: usize) -> Purchase {
         let opposite = |x: Vec<f32>| log_odds(x.into_iter().map(|x| -x).collect());
-        let market = Market { pool: images, classes: 2, classifiers: vec![Box::new(log_odds), Box::new(opposite)] };
-        market.buy(strategy, candidates, count, &mut || Ok(())).unwrap()
+        let offer = Offer { pool: images, classes: 2, classifiers: vec![Box::new(log_odds), Box::new(opposite)] };
+        offer.buy(strategy, candidates, count, &mut || Ok(())).unwrap()
     }
 
     #[test]
@@ -250,12 +250,12 @@ mod tests {
     #[test]
     fn before_the_start_nobody_answers_and_an_answer_that_is_no_number_is_named() {
         let images = pool(&[(1.0, 0.5, 0), (f32::NAN, 1.0, 0)]);
-        let market = Market { pool: &images, classes: 2, classifiers: Vec::new() };
-        let start = market.buy(Strategy::Random, &[1, 0], 2, &mut || Ok(())).unwrap();
+        let offer = Offer { pool: &images, classes: 2, classifiers: Vec::new() };
+        let start = offer.buy(Strategy::Random, &[1, 0], 2, &mut || Ok(())).unwrap();
         assert_eq!((start.images, start.epistemic, start.entropy), (vec![1, 0], None, None));
         assert!(near(start.aleatoric, 2f64.ln() / 2.0));
-        let market = Market { classifiers: vec![Box::new(log_odds)], ..market };
-        let why = market.buy(Strategy::MaxEntropy, &[0, 1], 1, &mut || Ok(())).unwrap_err().to_string();
+        let offer = Offer { classifiers: vec![Box::new(log_odds)], ..offer };
+        let why = offer.buy(Strategy::MaxEntropy, &[0, 1], 1, &mut || Ok(())).unwrap_err().to_string();
         assert!(why.contains("image 1 of the pool"), "{why}");
     }
 }

@@ -17,18 +17,18 @@ use std::path::{Path, PathBuf};
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
-use super::acquire::{Answers, Market};
+use super::acquire::{Answers, Offer};
 use super::{ActiveSpec, Bought, Purchase, Round, Strategy};
 use crate::data::{read_bytes, sweep_parts, write_atomically};
 use crate::error::{Error, Result};
 use crate::events::Events;
-use crate::experiment::Trained;
 use crate::experiment::cell::{Cell, CellResult};
 use crate::experiment::images::View;
-use crate::experiment::kinds::Found;
+use crate::experiment::output::CellOutput;
+use crate::experiment::progress::{Trainings, member_seed};
 use crate::experiment::tested::TESTED_FILE;
-use crate::experiment::told::{Told, member_seed};
 use crate::experiment::train::{CellEvent, Job, LAST, train_cell};
+use crate::experiment::trained::Trained;
 use crate::experiment::worst::WORST_FILE;
 use crate::measure::Measured;
 use crate::units::Seed;
@@ -51,12 +51,12 @@ struct Settled {
 pub fn run(spec: &ActiveSpec, job: &Job<'_>, events: &mut dyn Events<CellEvent>) -> Result<CellResult> {
     let sizes = spec.rounds(job.cell.train_size);
     let steps_on = |labels: usize| job.training.total_steps(labels);
-    let total = spec.trained_on(&job.cell).into_iter().map(steps_on).sum();
+    let total = spec.trainings_of(&job.cell).into_iter().map(steps_on).sum();
     let strategy = spec.strategy(&job.cell)?;
     let mut order: Vec<usize> = (0..spec.pool).collect();
     order.shuffle(&mut Seed(job.cell.seed).split("labels bought at random").rng(0));
-    let course = Told { events, total, before: 0, started: false };
-    let mut cell = Buyer { job, strategy, members: spec.asked(strategy), order, owned: Vec::new(), course };
+    let course = Trainings { events, total, before: 0, started: false };
+    let mut cell = Buying { job, strategy, members: spec.asked(strategy), order, owned: Vec::new(), course };
     let mut bought = cell.start(sizes[0])?;
     let mut rounds = Vec::with_capacity(sizes.len());
     for (round, pair) in sizes.windows(2).enumerate() {
@@ -67,11 +67,11 @@ pub fn run(spec: &ActiveSpec, job: &Job<'_>, events: &mut dyn Events<CellEvent>)
     cell.own(&bought);
     let (result, _) = cell.train(job.folder, 0)?;
     rounds.push(Round { labels: job.cell.train_size, bought, measured: result.measured.clone() });
-    Ok(CellResult { steps: total, found: Some(Found::ActiveLearning(Bought { rounds })), ..result })
+    Ok(CellResult { steps: total, output: Some(CellOutput::new(Bought { rounds })), ..result })
 }
 
 /// A cell in work.
-struct Buyer<'a> {
+struct Buying<'a> {
     job: &'a Job<'a>,
     strategy: Strategy,
     /// Classifiers that are asked.
@@ -80,14 +80,14 @@ struct Buyer<'a> {
     order: Vec<usize>,
     /// Images whose labels are bought, sorted: what a classifier learns does not depend on when they were.
     owned: Vec<usize>,
-    course: Told<'a>,
+    course: Trainings<'a>,
 }
 
-impl Buyer<'_> {
+impl Buying<'_> {
     /// The first labels: the same for every strategy.
     fn start(&self, count: usize) -> Result<Purchase> {
-        let market = Market { pool: self.job.train, classes: self.job.test.classes, classifiers: Vec::new() };
-        market.buy(Strategy::Random, &self.order, count, &mut || Ok(()))
+        let offer = Offer { pool: self.job.train, classes: self.job.test.classes, classifiers: Vec::new() };
+        offer.buy(Strategy::Random, &self.order, count, &mut || Ok(()))
     }
 
     fn own(&mut self, bought: &Purchase) {
@@ -151,8 +151,8 @@ impl Buyer<'_> {
         }
         let answers = |trained| Box::new(move |x: Vec<f32>| Trained::log_q(trained, x)) as Box<Answers<'_>>;
         let classifiers = classifiers.iter().map(answers).collect();
-        let market = Market { pool: self.job.train, classes, classifiers };
-        market.buy(self.strategy, &candidates, count, &mut || self.course.alive())
+        let offer = Offer { pool: self.job.train, classes, classifiers };
+        offer.buy(self.strategy, &candidates, count, &mut || self.course.alive())
     }
 }
 

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::super::images::Images;
-use super::super::trained::Trained;
-use super::Estimated;
+use super::spec::Estimated;
 use crate::error::Result;
+use crate::experiment::images::Images;
+use crate::experiment::trained::Trained;
 use crate::measure::grade::{self, Graded, MOST, Sample};
 use crate::measure::{Interval, over_seeds};
 use crate::units::ClassId;
@@ -26,7 +26,7 @@ pub enum Features {
     /// least that of the world.
     Trained,
     /// What a file says of the training images, [N, D]: `{ file = "features.npz" }` in a spec, with arrays as
-    /// [`FeatureFile`](super::FeatureFile) reads them.
+    /// [`FeatureFile`](crate::experiment::FeatureFile) reads them.
     File(PathBuf),
 }
 

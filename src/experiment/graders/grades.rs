@@ -2,16 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::super::cell::{Cell, CellResult};
-use super::super::kinds::Found;
-use super::super::repeats::{SHARE, SeedGain, SeedMean};
-use super::super::spec::ExperimentSpec;
-use super::super::truth::Truth;
 use super::features::Features;
-use super::given::FeatureFile;
-use super::{FROM_SAMPLES, GradersSpec, Grading};
+use super::spec::{FROM_SAMPLES, GradersSpec, Grading};
 use crate::bayes::Figure as BayesError;
 use crate::classifier::{Architecture, Labels};
+use crate::experiment::bayes_reference::Truth;
+use crate::experiment::cell::{Cell, CellResult};
+use crate::experiment::feature_file::FeatureFile;
+use crate::experiment::output::Findings;
+use crate::experiment::repeats::{SHARE, SeedGain, SeedMean};
+use crate::experiment::spec::ExperimentSpec;
 use crate::figure::{Figure, Table};
 use crate::measure::grade::{Estimator, Graded};
 use crate::measure::uncertainty::{Score, Scored};
@@ -147,15 +147,15 @@ impl Grades {
         let files = cells.iter().find_map(grading).map_or_else(Vec::new, |grading| grading.files.clone());
         Self { estimators, scores, files }
     }
+}
 
-    /// Its figures.
-    pub fn figures(&self) -> Vec<Figure> {
-        super::drawn::figures(self)
+impl Findings for Grades {
+    fn figures(&self) -> Vec<Figure> {
+        super::figures::figures(self)
     }
 
-    /// Its tables.
-    pub fn tables(&self) -> Vec<Table> {
-        super::drawn::tables(self)
+    fn tables(&self) -> Vec<Table> {
+        super::figures::tables(self)
     }
 }
 
@@ -184,10 +184,7 @@ fn once_a_seed<'a>(cells: &[&'a CellResult]) -> Vec<&'a Grading> {
 }
 
 fn grading(result: &CellResult) -> Option<&Grading> {
-    match &result.found {
-        Some(Found::Graders(grading)) => Some(grading.as_ref()),
-        _ => None,
-    }
+    result.output.as_ref()?.get()
 }
 
 impl Marked {
@@ -253,6 +250,7 @@ fn rated(Place { asked, tau, n }: Place, found: &[&Grading]) -> Vec<Rated> {
 mod tests {
     use super::*;
     use crate::bayes::Badge;
+    use crate::experiment::output::CellOutput;
     use crate::experiment::{Cell, PRESETS};
     use crate::measure::uncertainty::Agreement;
     use crate::measure::{Bootstrap, measure};
@@ -263,11 +261,11 @@ mod tests {
         let measured = measure(&[0.7, 0.3, 0.4, 0.6], &[0.5f64.ln(); 4], &[0, 1], 2, &Bootstrap::new(Seed(0))).unwrap();
         let one = estimated(Estimator::OneNn, estimate, cell);
         let found = Grading { estimates: vec![one], scores: Vec::new(), files: Vec::new(), ensemble: measured.clone() };
-        let found = Some(Found::Graders(Box::new(found)));
-        CellResult { id: String::new(), cell, parameters: 1, steps: 1, train_loss: 0.1, measured, found }
+        let output = Some(CellOutput::new(found));
+        CellResult { id: String::new(), cell, parameters: 1, steps: 1, train_loss: 0.1, measured, output }
     }
 
-    fn estimated(estimator: Estimator, estimate: f64, cell: Cell) -> super::super::Estimated {
+    fn estimated(estimator: Estimator, estimate: f64, cell: Cell) -> super::super::spec::Estimated {
         let bounded = estimator != BELIEF;
         let graded = Graded {
             estimator,
@@ -278,7 +276,7 @@ mod tests {
             n: cell.train_size,
             chosen: None,
         };
-        super::super::Estimated { estimator, features: Features::Pixels, graded: Some(graded), why_not: None }
+        super::super::spec::Estimated { estimator, features: Features::Pixels, graded: Some(graded), why_not: None }
     }
 
     #[test]
@@ -287,7 +285,7 @@ mod tests {
         let mut spec = preset.spec().unwrap();
         spec.grid.architectures = vec![Architecture::Linear, Architecture::Mlp500];
         spec.grid.labels = vec![Labels::Drawn, Labels::Posterior];
-        let crate::experiment::Experiment::Graders(own) = &spec.experiment else { panic!("another kind") };
+        let own: &GradersSpec = spec.experiment.get().unwrap();
         let n = spec.grid.train_sizes[0];
         let place = |cell: &Cell| cell.condition == 0 && cell.train_size == n && cell.seed < 2;
         // What sees images says 0.2 and 0.3 under seeds 0 and 1; beliefs are 0.01 apart, 0.1 apart between seeds.
@@ -296,13 +294,12 @@ mod tests {
             0.01 * at as f64 + 0.1 * cell.seed as f64
         };
         let result = |at: Cell| {
-            let mut result = cell(&spec, at.seed, 0, 0.0);
+            let result = cell(&spec, at.seed, 0, 0.0);
             let estimates = [(Estimator::OneNn, 0.2 + 0.1 * at.seed as f64), (BELIEF, belief(&at))];
             let estimates = estimates.map(|(estimator, value)| estimated(estimator, value, at)).into();
             let scores = vec![scored(belief(&at))];
-            let Some(Found::Graders(grading)) = &mut result.found else { panic!("another kind") };
-            **grading = Grading { estimates, scores, ..(**grading).clone() };
-            CellResult { cell: at, ..result }
+            let grading = Grading { estimates, scores, ..grading(&result).unwrap().clone() };
+            CellResult { cell: at, output: Some(CellOutput::new(grading)), ..result }
         };
         let cells: Vec<CellResult> = spec.cells().into_iter().filter(place).map(result).collect();
         assert_eq!(cells.len(), 8);
@@ -356,7 +353,7 @@ mod tests {
     fn estimates_are_held_against_the_truth_of_their_own_world() {
         let preset = PRESETS.iter().find(|preset| preset.name == "graders-quick").unwrap();
         let spec = preset.spec().unwrap();
-        let crate::experiment::Experiment::Graders(own) = &spec.experiment else { panic!("another kind") };
+        let own: &GradersSpec = spec.experiment.get().unwrap();
         let truth = |condition: usize, value: f64| {
             let bayes_error = BayesError::new(value, 0.0, 1.0);
             Some(Truth { tau: own.taus[condition], bayes_error, badge: Badge::Exact, how: "known".into() })

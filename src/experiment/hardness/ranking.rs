@@ -6,7 +6,7 @@ use super::published::{Published, published};
 use super::spec::HardnessSpec;
 use crate::data::{ImageShape, Split};
 use crate::error::{Error, Result};
-use crate::experiment::truth::Truth;
+use crate::experiment::bayes_reference::Truth;
 use crate::figure::Records;
 use crate::measure::{Interval, wilson};
 use crate::oracle::evaluate::Evaluation;

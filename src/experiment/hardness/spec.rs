@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::published::plain;
 use crate::data::{read_text, sha256};
 use crate::error::{Error, Result, check_name};
-use crate::experiment::presets::Preset;
+use crate::experiment::presets::{Preset, preset};
 use crate::flow::weights::Storage;
 use crate::oracle::train::{DataSpec, ModelSpec, OptimSpec, TrainSpec};
 use crate::units::Seed;
@@ -16,10 +16,17 @@ use crate::units::Seed;
 const FORMAT: u32 = 1;
 
 /// The specs that come with the program; that whose name ends in `quick` is for a few minutes on two cores.
-pub const PRESETS: &[Preset] = &[
-    Preset { name: "hardness-quick", text: include_str!("../../../assets/specs/hardness-quick.toml") },
-    Preset { name: "hardness", text: include_str!("../../../assets/specs/hardness.toml") },
-];
+pub const PRESETS: &[Preset] = &[preset!("hardness-quick"), preset!("hardness")];
+
+impl Preset {
+    /// The spec, if it is one of [`PRESETS`]; its paths are relative.
+    ///
+    /// # Errors
+    /// When the program was built with a broken one.
+    pub fn hardness(&self) -> Result<HardnessSpec> {
+        self.read(HardnessSpec::validate)
+    }
+}
 
 /// A list of corpora, and how the Glow of each is trained.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,13 +1,15 @@
 //! A cell of a shift experiment: its images made, a classifier trained on them, both measured.
 
 use super::images::{ShiftedImages, add_noise, choose, counts, labels};
+use super::spec::kl;
 use super::unavoidable::unavoidable_loss;
-use super::{BaseShift, ShiftSetting, ShiftSpec, Shifted, kl};
+use super::{BaseShift, ShiftSetting, ShiftSpec, Shifted};
 use crate::data::{Input, WorldBatch, read_npz};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
 use crate::experiment::cell::{Cell, CellResult};
-use crate::experiment::kinds::{Found, Place};
+use crate::experiment::kind::Place;
+use crate::experiment::output::CellOutput;
 use crate::experiment::pool::Pool;
 use crate::experiment::train::{CellEvent, Job, train_cell};
 use crate::experiment::trained::Trained;
@@ -51,7 +53,7 @@ pub fn run(
         unavoidable_loss: unavoidable_loss(setting, place, job.test, seed)?,
     };
     make.tidy();
-    Ok(CellResult { cell: job.cell, found: Some(Found::Shift(found)), ..result })
+    Ok(CellResult { cell: job.cell, output: Some(CellOutput::new(found)), ..result })
 }
 
 /// How the images of a cell come about.

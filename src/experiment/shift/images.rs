@@ -108,7 +108,7 @@ impl Source for ShiftedImages {
 mod tests {
     use super::super::paper;
     use super::*;
-    use crate::experiment::shift::kl;
+    use crate::experiment::shift::spec::kl;
     use crate::measure::over_seeds;
 
     #[test]

@@ -7,7 +7,7 @@
 use super::{BaseMap, ShiftSetting};
 use crate::error::Result;
 use crate::experiment::images::Images;
-use crate::experiment::kinds::Place;
+use crate::experiment::kind::Place;
 use crate::measure::{Estimate, Interval, mean};
 use crate::oracle::posterior::Prior;
 use crate::units::{ClassId, Seed};

@@ -2,7 +2,8 @@
 
 use super::{Curve, Gain, Gains, Told};
 use crate::classifier::{Architecture, Labels};
-use crate::experiment::beside::across;
+use crate::experiment::bayes_gap::across;
+use crate::experiment::output::Findings;
 use crate::experiment::repeats::{SEED_GAIN, SEED_MEAN, SeedMean, distinct, only};
 use crate::figure::{Axis, Figure, Point, Rule, Series, Style, Table, Way};
 
@@ -49,9 +50,9 @@ fn sizes() -> Axis {
     Axis::log10("training images N")
 }
 
-impl Gains {
+impl Findings for Gains {
     /// What is gained, then accuracy, KL and calibration against N, then training curves; for each architecture.
-    pub fn figures(&self) -> Vec<Figure> {
+    fn figures(&self) -> Vec<Figure> {
         let architectures = distinct(self.told.iter().map(|told| told.architecture));
         let several = architectures.len() > 1;
         let of = |&architecture: &Architecture| {
@@ -73,10 +74,12 @@ impl Gains {
     }
 
     /// Every kind of labels at every N, and what exact posteriors gain.
-    pub fn tables(&self) -> Vec<Table> {
+    fn tables(&self) -> Vec<Table> {
         vec![self.told_table(), self.gain_table()]
     }
+}
 
+impl Gains {
     /// One series a kind of labels: a figure of it against N.
     fn against_n(&self, architecture: Architecture, of: fn(&Told) -> SeedMean, times: f64) -> Vec<Series> {
         let here = || self.told.iter().filter(move |told| told.architecture == architecture);

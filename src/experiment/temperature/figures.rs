@@ -2,7 +2,8 @@
 
 use super::{Sweep, Swept};
 use crate::experiment::Truth;
-use crate::experiment::beside::{Beside, Who, across, axes, on_test, per_cent};
+use crate::experiment::bayes_gap::{BayesGap, Who, across, axes, on_test, per_cent};
+use crate::experiment::output::{Analysis, Findings};
 use crate::experiment::repeats::{SEED_MEAN, only, point, suffix};
 use crate::figure::{Axis, Figure, Point, Rule, Series, Style, Table, Value, Way};
 use crate::measure::Interval;
@@ -14,9 +15,10 @@ const EBO: [(&str, f64, f64); 2] = [("mnist", 1.0, 1.5), ("fashion-mnist", 0.5, 
 const PAIRED: &str = "All temperatures share their seeds, and so latents and classes: a curve compares the same images made easier or \
                       harder.";
 
-impl Sweep {
-    /// Error and gap against τ, and the architectures at the τ nearest 1; for each number of training images, the largest first.
-    pub fn figures(&self) -> Vec<Figure> {
+impl Findings for Sweep {
+    /// Error and gap against τ, and the architectures at the τ nearest 1; for each number of
+    /// training images, the largest first.
+    fn figures(&self) -> Vec<Figure> {
         let (_, sizes) = axes(self.all());
         let of = |&n: &usize| {
             let figures = [Some(self.errors(n)), Some(self.gaps(n)), self.architectures_at_one(n)];
@@ -31,16 +33,26 @@ impl Sweep {
     }
 
     /// Every temperature and classifier, and the Bayes error of every world.
-    pub fn tables(&self) -> Vec<Table> {
+    fn tables(&self) -> Vec<Table> {
         vec![self.error_table(), self.bayes_table()]
     }
 
-    fn all(&self) -> impl Iterator<Item = &Beside> + Clone {
+    fn without_gaps_to_the_world(&self) -> Option<Analysis> {
+        let mut without = self.clone();
+        for world in &mut without.worlds {
+            world.classifiers = world.classifiers.iter().map(BayesGap::without_world).collect();
+        }
+        Some(Analysis::new(without))
+    }
+}
+
+impl Sweep {
+    fn all(&self) -> impl Iterator<Item = &BayesGap> + Clone {
         self.worlds.iter().flat_map(|world| &world.classifiers)
     }
 
     /// One series a classifier: what it has at each τ.
-    fn curves(&self, n: usize, of: impl Fn(&Beside, f64) -> Option<Point>) -> Vec<Series> {
+    fn curves(&self, n: usize, of: impl Fn(&BayesGap, f64) -> Option<Point>) -> Vec<Series> {
         let (names, _) = axes(self.all());
         let curve = |who: Who| {
             let at = |world: &Swept| {
@@ -136,11 +148,11 @@ impl Sweep {
     fn architectures_at_one(&self, n: usize) -> Option<Figure> {
         let off = |world: &&Swept| (world.tau.get() - 1.0).abs();
         let world = self.worlds.iter().min_by(|a, b| off(a).total_cmp(&off(b)))?;
-        let here: Vec<&Beside> = world.classifiers.iter().filter(|beside| beside.train_size == n).collect();
+        let here: Vec<&BayesGap> = world.classifiers.iter().filter(|beside| beside.train_size == n).collect();
         if here.iter().all(|beside| beside.architecture == here[0].architecture) {
             return None;
         }
-        let bar = |(i, beside): (usize, &&Beside)| Series {
+        let bar = |(i, beside): (usize, &&BayesGap)| Series {
             name: beside.who().name(),
             style: Style::Bars,
             colour: beside.who().colour(&self.architectures),
@@ -180,7 +192,7 @@ impl Sweep {
     }
 
     fn error_table(&self) -> Table {
-        let of = |world| move |beside| -> (&Swept, &Beside) { (world, beside) };
+        let of = |world| move |beside| -> (&Swept, &BayesGap) { (world, beside) };
         Table::of(self.worlds.iter().flat_map(|world| world.classifiers.iter().map(of(world))))
             .column("τ", "", 3, |(world, _)| world.tau.get())
             .words("architecture", |(_, beside)| beside.architecture.label())

@@ -1,6 +1,6 @@
 use super::*;
 use crate::experiment::hand_made::{measured, near, result, spec, truth};
-use crate::experiment::{Experiment, Finding};
+use crate::experiment::output::Findings;
 use crate::figure::{Figure, Way};
 
 const SPEC: &str = "[world]\noracle = 'mnist'\n[grid]\narchitectures = ['linear', 'convnet']\ntrain_sizes = [100]\nseeds = [0, 1]\n\
@@ -25,8 +25,7 @@ fn truths() -> Vec<Option<Truth>> {
 }
 
 fn sweep(spec: &ExperimentSpec, cells: &[CellResult], truths: &[Option<Truth>]) -> Sweep {
-    let Some(Finding::Temperature(found)) = Finding::of(spec, cells, truths) else { panic!("another kind") };
-    found
+    Sweep::of(spec, spec.experiment.get().unwrap(), cells, truths)
 }
 
 fn series<'a>(figure: &'a Figure, name: &str) -> &'a crate::figure::Series {
@@ -86,9 +85,9 @@ fn what_is_missing_is_left_out() {
     let all = results(&spec);
     for finished in 0..=all.len() {
         for known in [Vec::new(), vec![None; 3], vec![truth(1.5, 0.2), None, None], truths()] {
-            let found = Finding::of(&spec, &all[..finished], &known).unwrap();
+            let found = spec.experiment.analyse(&spec, &all[..finished], &known).unwrap();
             let text = serde_json::to_string(&found).unwrap();
-            assert_eq!(serde_json::from_str::<Finding>(&text).unwrap(), found);
+            assert_eq!(serde_json::from_str::<Analysis>(&text).unwrap(), found);
             assert!(found.figures().iter().flat_map(|f| &f.series).flat_map(|s| &s.points).all(|p| p.y.is_finite()));
             let tables = found.tables();
             assert!(tables.iter().all(|table| table.rows.iter().all(|row| row.len() == table.columns.len())));
@@ -116,7 +115,6 @@ fn temperatures_are_checked() {
     let wrong = |taus: &str| {
         let text = SPEC.replace("[1.5, 0.5, 1.1]", taus);
         let spec: ExperimentSpec = toml::from_str(&format!("name = 'x'\n{text}")).unwrap();
-        assert!(matches!(spec.experiment, Experiment::Temperature(_)));
         spec.validate().unwrap_err().to_string()
     };
     assert!(

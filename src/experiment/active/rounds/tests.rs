@@ -79,10 +79,7 @@ impl Bench {
 }
 
 fn bought(result: &CellResult) -> &[Round] {
-    match &result.found {
-        Some(Found::ActiveLearning(bought)) => &bought.rounds,
-        _ => panic!("nothing was bought"),
-    }
+    &result.output.as_ref().unwrap().get::<Bought>().unwrap().rounds
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use eframe::egui::{self, Button, RichText, Ui};
 
-use crate::experiment::{CellResult, Found};
+use crate::experiment::{Bought, CellResult};
 use crate::gui::command::Command;
 use crate::gui::command::RunCommand;
 use crate::gui::context::Cx;
@@ -14,7 +14,7 @@ use crate::worker::cell_images::CellImages;
 pub fn buttons(ui: &mut Ui, cx: &mut Cx, run: &RunView, result: &CellResult) {
     let about = "The test images with the largest KL(p || q), in the gallery; τ, T and π become those of the run";
     button(ui, cx, run, &result.id, (CellImages::Worst, "Worst images", about));
-    if matches!(result.found, Some(Found::ActiveLearning(_))) {
+    if result.output.as_ref().is_some_and(|output| output.get::<Bought>().is_some()) {
         let about = "The first images whose labels its strategy bought after the random start, in that order, in the gallery; τ, T and π \
                      become those of the run";
         button(ui, cx, run, &result.id, (CellImages::Bought, "Images it bought", about));

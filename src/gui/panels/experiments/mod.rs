@@ -105,7 +105,7 @@ impl ExperimentsPanel {
         for caveat in found.results.summary.caveats() {
             ui.add(egui::Label::new(RichText::new(caveat).color(Theme::of(ui).warning())).wrap());
         }
-        if found.spec.experiment.is_scaling() {
+        if found.spec.experiment.has_laws() {
             self.course.show(ui, cx, run);
             law::show(ui, cx, run, &mut self.shown);
         } else {

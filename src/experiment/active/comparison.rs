@@ -3,17 +3,16 @@
 use serde::{Deserialize, Serialize};
 
 use super::curves::{Saving, Spread, Stated};
-use super::{ActiveSpec, Purchase, Round, Strategy};
+use super::{ActiveSpec, Bought, Purchase, Round, Strategy};
 use crate::classifier::{Architecture, Labels};
 use crate::experiment::cell::{Cell, CellResult};
-use crate::experiment::kinds::Found;
 use crate::experiment::spec::ExperimentSpec;
 use crate::measure::Estimate;
 
 /// What strategies gain. Accuracies are expected ones, Σ p(argmax q)/n: the mean of the accuracy over all labels that could have been
 /// drawn. All intervals are Student's 95 % intervals over seeds where nothing else is said.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Bargains {
+pub struct StrategyComparison {
     /// Name of the run.
     pub run: String,
     /// The oracle.
@@ -31,12 +30,13 @@ pub struct Bargains {
     /// Test images.
     pub test_images: usize,
     /// A comparison for every network, budget and kind of labels of which a cell is finished.
-    pub contests: Vec<Contest>,
+    #[serde(rename = "contests")]
+    pub groups: Vec<Group>,
 }
 
 /// The strategies with one network, budget and kind of labels.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Contest {
+pub struct Group {
     /// Network.
     pub architecture: Architecture,
     /// Labels at the end.
@@ -48,7 +48,8 @@ pub struct Contest {
     /// Those of which a seed is finished, in the order of the spec.
     pub curves: Vec<Curve>,
     /// Max epistemic beside each of the others.
-    pub duels: Vec<Duel>,
+    #[serde(rename = "duels")]
+    pub pairs: Vec<Pair>,
 }
 
 /// A strategy's course, mean over its finished seeds.
@@ -102,7 +103,7 @@ pub struct Lead {
 
 /// Max epistemic beside another strategy, over the seeds that both have.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Duel {
+pub struct Pair {
     /// The other.
     pub against: Strategy,
     /// Seeds.
@@ -119,10 +120,10 @@ pub struct Duel {
 /// A strategy's finished cells: seeds and rounds.
 type Runs<'a> = Vec<(u64, &'a [Round])>;
 
-impl Bargains {
+impl StrategyComparison {
     /// From the finished cells.
     pub fn of(spec: &ExperimentSpec, own: &ActiveSpec, cells: &[CellResult]) -> Self {
-        let mut contests = Vec::new();
+        let mut groups = Vec::new();
         let mut budgets = spec.grid.train_sizes.clone();
         budgets.sort_unstable();
         for &architecture in &spec.grid.architectures {
@@ -131,7 +132,7 @@ impl Bargains {
                     let group = (architecture, budget, labels);
                     let one = |cell: &Cell| (cell.architecture, cell.train_size, cell.labels) == group;
                     let finished: Vec<&CellResult> = cells.iter().filter(|result| one(&result.cell)).collect();
-                    contests.extend(Contest::of(own, group, &finished));
+                    groups.extend(Group::of(own, group, &finished));
                 }
             }
         }
@@ -144,12 +145,12 @@ impl Bargains {
             batch: own.batch,
             members: own.members,
             test_images: spec.test.images,
-            contests,
+            groups,
         }
     }
 }
 
-impl Contest {
+impl Group {
     /// None where no cell is finished.
     fn of(
         own: &ActiveSpec,
@@ -172,17 +173,15 @@ impl Contest {
             own.strategies.iter().filter_map(|&strategy| Curve::of(strategy, &runs(strategy), &random)).collect();
         let best = runs(Strategy::MaxEpistemic);
         let others = own.strategies.iter().filter(|strategy| **strategy != Strategy::MaxEpistemic);
-        let duels = others.filter_map(|&other| Duel::of(other, &best, &runs(other))).collect();
-        Some(Self { architecture, budget, labels, bayes_accuracy, curves, duels })
+        let pairs = others.filter_map(|&other| Pair::of(other, &best, &runs(other))).collect();
+        Some(Self { architecture, budget, labels, bayes_accuracy, curves, pairs })
     }
 }
 
 /// A cell's rounds, where it has as many as it should.
 fn rounds(result: &CellResult, length: usize) -> Option<&[Round]> {
-    match &result.found {
-        Some(Found::ActiveLearning(bought)) if bought.rounds.len() == length => Some(&bought.rounds),
-        _ => None,
-    }
+    let bought: &Bought = result.output.as_ref()?.get()?;
+    (bought.rounds.len() == length).then_some(&bought.rounds)
 }
 
 fn accuracy(round: &Round) -> f64 {
@@ -264,7 +263,7 @@ impl Stage {
     }
 }
 
-impl Duel {
+impl Pair {
     fn of(against: Strategy, best: &Runs<'_>, other: &Runs<'_>) -> Option<Self> {
         let pairs = paired(best, other);
         let rounds = pairs.first()?.1;

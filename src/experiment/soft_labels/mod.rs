@@ -14,8 +14,11 @@ mod tests;
 
 use serde::{Deserialize, Serialize};
 
+use super::bayes_reference::Truth;
 use super::cell::CellResult;
-use super::kinds::Found;
+use super::kind::{About, Kind, Place};
+use super::output::{Analysis, CellOutput};
+use super::presets::preset;
 use super::repeats::{NATS, Repeats, SHARE, SeedGain, SeedMean, distinct, provenance, repeats};
 use super::spec::ExperimentSpec;
 use super::train::{CellEvent, Job, train_cell};
@@ -25,21 +28,43 @@ use crate::error::Result;
 use crate::events::Events;
 use crate::measure::{Estimate, Interval};
 
+pub(super) const ABOUT: About = About {
+    name: "soft-labels",
+    label: "Soft labels",
+    question: "What is the whole exact posterior worth as a label, beside one class?",
+    presets: &[preset!("soft-labels-quick"), preset!("soft-labels")],
+};
+
+/// Soft labels vary nothing but the labels of the grid.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SoftLabelsSpec {}
+
+impl Kind for SoftLabelsSpec {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn takes_data(&self) -> bool {
+        true
+    }
+
+    /// Trains and measures a cell, and keeps the course of its training.
+    fn run(&self, _place: &Place<'_>, job: &Job<'_>, events: &mut dyn Events<CellEvent>) -> Result<CellResult> {
+        let (result, trained) = train_cell(job, events)?;
+        let watched = trained.course().to_vec();
+        Ok(CellResult { output: Some(CellOutput::new(Course { watched })), ..result })
+    }
+
+    fn analyse(&self, spec: &ExperimentSpec, cells: &[CellResult], _truths: &[Option<Truth>]) -> Option<Analysis> {
+        Some(Analysis::new(Gains::of(spec, cells)))
+    }
+}
+
 /// How a cell's training went.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Course {
     /// The watched test images after the first epochs, then ever more rarely, and after the last.
     pub watched: Vec<Watched>,
-}
-
-/// Trains and measures a cell, and keeps the course of its training.
-///
-/// # Errors
-/// As [`super::train::run_cell`].
-pub fn run(job: &Job<'_>, events: &mut dyn Events<CellEvent>) -> Result<CellResult> {
-    let (result, trained) = train_cell(job, events)?;
-    let watched = trained.course().to_vec();
-    Ok(CellResult { found: Some(Found::SoftLabels(Course { watched })), ..result })
 }
 
 /// What exact labels gain.
@@ -173,11 +198,8 @@ impl Gain {
 
 impl Curve {
     fn of(group: &Repeats<'_>) -> Self {
-        let course = |result: &&&CellResult| match &result.found {
-            Some(Found::SoftLabels(course)) => Some(course.watched.clone()),
-            _ => None,
-        };
-        let watched: Vec<Watched> = group.results.iter().filter_map(|result| course(&result)).flatten().collect();
+        let courses = group.results.iter().filter_map(|result| result.output.as_ref()?.get::<Course>());
+        let watched: Vec<Watched> = courses.flat_map(|course| &course.watched).copied().collect();
         let point = |epoch: usize| {
             let there: Vec<Estimate> =
                 watched.iter().filter(|watched| watched.epoch == epoch).map(expected_accuracy).collect();

@@ -2,16 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::bayes_reference::Truth;
 use super::cell::Cell;
 use super::repeats::{Repeats, SHARE, SeedMean, cell, distinct, point};
-use super::truth::Truth;
 use crate::classifier::{Architecture, Labels};
 use crate::figure::{Point, Rule, Series, Value, Way};
 use crate::measure::{Estimate, Interval};
 
 /// A classifier's errors beside the Bayes error, as shares of 1.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Beside {
+pub struct BayesGap {
     /// Network.
     pub architecture: Architecture,
     /// What it was told.
@@ -56,7 +56,7 @@ impl Gap {
     }
 }
 
-impl Beside {
+impl BayesGap {
     /// The finished seeds of a classifier beside the Bayes error of their world.
     pub(super) fn of(repeats: &Repeats<'_>, truth: Option<&Truth>) -> Option<Self> {
         let Cell { architecture, train_size, labels, .. } = repeats.cell;
@@ -70,6 +70,11 @@ impl Beside {
             gap: truth.map(|truth| Gap::of(&error, truth)),
             gap_on_test: repeats.mean(|result| result.measured.gap, SHARE)?,
         })
+    }
+
+    /// The same without its gap to the Bayes error of the world.
+    pub(super) fn without_world(&self) -> Self {
+        Self { gap: None, ..self.clone() }
     }
 
     /// What tells it from the others of the same N.
@@ -101,8 +106,8 @@ impl Who {
 }
 
 /// Classifiers and numbers of training images of some finished cells.
-pub(super) fn axes<'a>(all: impl Iterator<Item = &'a Beside> + Clone) -> (Vec<Who>, Vec<usize>) {
-    (distinct(all.clone().map(Beside::who)), distinct(all.map(|beside| beside.train_size)))
+pub(super) fn axes<'a>(all: impl Iterator<Item = &'a BayesGap> + Clone) -> (Vec<Who>, Vec<usize>) {
+    (distinct(all.clone().map(BayesGap::who)), distinct(all.map(|beside| beside.train_size)))
 }
 
 /// The series of what is meant of the test images themselves, beside that of the world.

@@ -6,8 +6,6 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::super::pool::train_pool;
-use super::super::spec::ExperimentSpec;
 use crate::data::{Archive, Types, Values, memory_for, sha256_of_file};
 use crate::error::{Error, Result};
 use crate::events::silent;
@@ -33,22 +31,20 @@ pub struct FeatureFile {
 }
 
 impl FeatureFile {
-    /// Those of a spec, in its order. Each must have the arrays of all pools of training images; their values are read with the cells.
+    /// Those of some paths. Each must have the arrays of all `pools`, named, with a row for each of
+    /// so many images; their values are read with the cells.
     ///
     /// # Errors
     /// Names the file that cannot be read, and the array that is missing or has another number of rows.
-    pub fn all(spec: &ExperimentSpec) -> Result<Vec<Self>> {
-        let conditions = 0..spec.experiment.conditions().len().max(1);
-        let of = |condition| spec.grid.seeds.iter().map(move |&seed| train_pool(spec, condition, seed));
-        let pools: Vec<String> = conditions.flat_map(of).collect();
-        let one = |path: &Path| {
+    pub fn all(paths: &[&Path], pools: &[String], images: usize) -> Result<Vec<Self>> {
+        let one = |path: &&Path| {
             let mut archive = Archive::open(path, Types::All)?;
-            for pool in &pools {
-                columns(path, &mut archive, pool, spec.largest())?;
+            for pool in pools {
+                columns(path, &mut archive, pool, images)?;
             }
-            Ok(Self { path: path.to_owned(), sha256: sha256_of_file(path, &mut silent())? })
+            Ok(Self { path: path.to_path_buf(), sha256: sha256_of_file(path, &mut silent())? })
         };
-        spec.experiment.files().into_iter().map(one).collect()
+        paths.iter().map(one).collect()
     }
 
     /// Features [N, D] of the first N images of a pool of so many, whose labels are given, and D.
