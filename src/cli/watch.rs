@@ -9,7 +9,7 @@ use super::hardness;
 use super::output::{print_json_line, print_text};
 use super::progress::duration;
 use crate::error::{Error, Result};
-use crate::run::{Held, Line, Planned, RunFolder, State, Status};
+use crate::run::{AnyRun, Line, Planned, Run, RunFolder, State, Status};
 
 #[derive(Serialize)]
 struct Look<'a> {
@@ -43,13 +43,13 @@ pub fn run(args: &WatchArgs) -> Result<()> {
     if !(args.every > 0.0 && args.every < 1e6) {
         return Err(Error::input("--every takes a number of seconds > 0"));
     }
-    match Held::open(&args.run)? {
-        Held::Grid(folder) => follow(args, || {
+    match AnyRun::open(&args.run)? {
+        AnyRun::Grid(folder) => follow(args, || {
             let look = look(&folder)?;
             let json = serde_json::to_value(&look).map_err(|e| Error::input(e.to_string()))?;
             Ok(Seen { json, text: text(&look), over: look.finished == look.planned })
         }),
-        Held::Hardness(folder) => follow(args, || hardness::look(&folder)),
+        AnyRun::Hardness(folder) => follow(args, || hardness::look(&folder)),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::cells::Run;
 use super::folder::{Planned, RunFolder};
 use super::picked::{PoolReader, SAME};
 use crate::data::ImageShape;

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::cells::Run;
+use super::execute::RunEvent;
 use super::files::{ANOTHER, SPEC, SUMMARY, write_spec, write_summary};
 use super::metrics::{self, Line};
 use super::pools;
-use super::status::Status;
-use crate::data::{read_json, read_text, settle, settle_text, sweep_parts, write_json};
+use crate::data::{read_json, read_text, settle, settle_text, sweep_parts};
 use crate::error::{Error, Result};
 use crate::experiment::{
     Cell, CellResult, Data, DataRecord, ExperimentSpec, FeatureFile, Files, HardnessSpec, Summary, Tested, Truth,
@@ -21,8 +22,6 @@ const PLAN: &str = "plan.jsonl";
 const DATA: &str = "data.json";
 /// Hashes of the files of features of a run that has some.
 const FEATURES: &str = "features.json";
-/// What a cell, or a corpus of a ranking, found: written last.
-pub const RESULT: &str = "result.json";
 
 /// A line of the plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -167,11 +166,6 @@ impl RunFolder {
         }
     }
 
-    /// Folder of a cell.
-    pub fn cell(&self, id: &str) -> PathBuf {
-        self.path.join("cells").join(id)
-    }
-
     /// File of the images drawn under a name, in a folder that exists.
     ///
     /// # Errors
@@ -198,56 +192,6 @@ impl RunFolder {
     /// File of how many images of a pool do not carry their posterior.
     pub(super) fn pool_rounding(&self, name: &str) -> PathBuf {
         self.path.join("pool").join(format!("{name}.rounding.json"))
-    }
-
-    /// Removes what killed processes left unfinished: whole files are never among it.
-    pub fn sweep(&self) {
-        let inner = |name: &str| {
-            let entries = std::fs::read_dir(self.path.join(name)).into_iter().flatten();
-            entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_dir())
-        };
-        let folders = [self.path.clone(), self.path.join("pool"), self.path.join("worlds")]
-            .into_iter()
-            .chain(inner("pool"))
-            .chain(inner("cells"));
-        let swept: usize = folders.map(|folder| sweep_parts(&folder)).sum();
-        if swept > 0 {
-            tracing::info!("{}: {swept} files that killed processes left unfinished are removed", self.path.display());
-        }
-    }
-
-    /// What a cell gave, once it is finished.
-    ///
-    /// # Errors
-    /// Names a result that is there and cannot be read.
-    pub fn result(&self, id: &str) -> Result<Option<CellResult>> {
-        read_json(&self.result_path(id))
-    }
-
-    /// Where a cell's result is once it is finished.
-    pub fn result_path(&self, id: &str) -> PathBuf {
-        self.cell(id).join(RESULT)
-    }
-
-    /// Whether a cell is finished.
-    pub fn finished(&self, id: &str) -> bool {
-        self.result_path(id).exists()
-    }
-
-    /// Finishes a cell.
-    ///
-    /// # Errors
-    /// Names the file.
-    pub fn finish(&self, result: &CellResult) -> Result<()> {
-        write_json(&self.result_path(&result.id), result)
-    }
-
-    /// Where a cell stands; `None` where it was never begun.
-    ///
-    /// # Errors
-    /// Names a status that is there and cannot be read.
-    pub fn status(&self, id: &str) -> Result<Option<Status>> {
-        Status::read(&self.cell(id))
     }
 
     /// A cell's metrics so far.
@@ -293,12 +237,42 @@ impl RunFolder {
         };
         needed.filter_map(|result| of(result).transpose()).collect()
     }
+}
 
-    /// Writes the summary of what is finished as JSON and CSV.
-    ///
-    /// # Errors
-    /// Names the file.
-    pub fn write_summary(&self) -> Result<Summary> {
+impl Run for RunFolder {
+    type Planned = Planned;
+    type Output = CellResult;
+    type Summary = Summary;
+    type Event = RunEvent;
+
+    fn plan(&self) -> &[Planned] {
+        &self.plan
+    }
+
+    fn id(planned: &Planned) -> &str {
+        &planned.id
+    }
+
+    fn cell(&self, id: &str) -> PathBuf {
+        self.path.join("cells").join(id)
+    }
+
+    fn sweep(&self) {
+        let inner = |name: &str| {
+            let entries = std::fs::read_dir(self.path.join(name)).into_iter().flatten();
+            entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_dir())
+        };
+        let folders = [self.path.clone(), self.path.join("pool"), self.path.join("worlds")]
+            .into_iter()
+            .chain(inner("pool"))
+            .chain(inner("cells"));
+        let swept: usize = folders.map(|folder| sweep_parts(&folder)).sum();
+        if swept > 0 {
+            tracing::info!("{}: {swept} files that killed processes left unfinished are removed", self.path.display());
+        }
+    }
+
+    fn write_summary(&self) -> Result<Summary> {
         loop {
             let summary = self.summary()?;
             write_summary(&self.path, &summary, &summary.csv())?;
@@ -308,6 +282,21 @@ impl RunFolder {
                 return Ok(summary);
             }
         }
+    }
+
+    fn planned(cells: usize, finished: usize) -> RunEvent {
+        RunEvent::Planned { cells, finished }
+    }
+
+    fn ended(planned: &Planned, end: Result<CellResult, String>) -> RunEvent {
+        match end {
+            Ok(result) => RunEvent::Finished(Box::new(result)),
+            Err(why) => RunEvent::Failed { planned: planned.clone(), why },
+        }
+    }
+
+    fn summarised(summary: &Summary, last: bool) -> Option<RunEvent> {
+        last.then(|| RunEvent::Summary(Box::new(summary.clone())))
     }
 }
 

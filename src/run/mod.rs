@@ -27,8 +27,9 @@
 //! | file | what |
 //! |---|---|
 //! | `folder`, `files` | a grid on disk; its files |
-//! | `held`, `hardness` | which kind of run a folder holds; a ranking of corpora on disk |
-//! | `execute`, `estimate` | carrying it out; how long that will take |
+//! | `any_run`, `hardness` | which kind of run a folder holds; a ranking of corpora on disk |
+//! | `cells` | what all kinds share: cells with states and results, run one after another |
+//! | `execute`, `estimate` | running the cells of a grid; how long that will take |
 //! | `pools`, `stage`, `picked` | images of a run; copies on a disk of the machine's own; some of them read |
 //! | `status`, `metrics`, `trained` | where a cell stands, its course, its classifier |
 //! | `worst`, `bought` | images of a cell: those it knows least of, those it bought |
@@ -36,14 +37,15 @@
 //! | `task`, `train`, `judge` | tasks: experiments and their time; an oracle trained; classifiers judged, those of runs among them |
 //! | `slurm` | job arrays |
 
+mod any_run;
 mod bought;
+mod cells;
 mod estimate;
 mod execute;
 mod figures;
 mod files;
 mod folder;
 pub mod hardness;
-mod held;
 mod judge;
 mod metrics;
 mod picked;
@@ -56,13 +58,14 @@ mod train;
 mod trained;
 mod worst;
 
+pub use any_run::AnyRun;
 pub use bought::{BOUGHT, BoughtImage, BoughtImages};
+pub use cells::{Run, Share};
 pub use estimate::{Estimate, estimate};
-pub use execute::{Computer, OnDevice, RunEvent, Share, execute, execute_on};
+pub use execute::{OnDevice, RunContext, RunEvent, execute, execute_on};
 pub use figures::{Format, write_figures};
 pub use files::SPEC;
 pub use folder::{Planned, RunFolder};
-pub use held::Held;
 pub use judge::JudgeModels;
 pub use metrics::{Line, read as read_metrics};
 pub use status::{State, Status};

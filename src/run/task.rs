@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use super::{Computer, Estimate, Planned, RunEvent, RunFolder, Share, estimate, execute};
+use super::{Estimate, Planned, Run, RunContext, RunEvent, RunFolder, Share, estimate, execute};
 use crate::device::Chosen;
 use crate::error::Result;
 use crate::events::{Events, Progress};
@@ -58,8 +58,8 @@ impl Task for RunExperiment {
         let data = Data::open(&spec, world, weights)?;
         let folder = RunFolder::create(&self.folder, &spec, weights, data.as_ref())?;
         let settings = spec.world.settings(world.class_names().len())?;
-        let computer = Computer { data, ..Computer::new(world, settings, &cx.chosen.device) };
-        let summary = execute(&folder, Share::ALL, &computer, &mut Told::new(cx, &folder)?)?;
+        let context = RunContext { data, ..RunContext::new(world, settings, &cx.chosen.device) };
+        let summary = execute(&folder, Share::ALL, &context, &mut Told::new(cx, &folder)?)?;
         let (finished, planned) = (summary.finished, summary.planned);
         let sentence = format!("{finished} of {planned} cells are finished in {}", self.folder.display());
         Ok(Done::new(summary, sentence))
@@ -101,7 +101,7 @@ impl Task for EstimateTime {
             cx.progress(Progress { done, total }, format!("timed step {done} of {total}"));
             cx.check()
         };
-        let estimates = estimate(&folder, &Computer::new(world, settings, device), &mut timing)?;
+        let estimates = estimate(&folder, &RunContext::new(world, settings, device), &mut timing)?;
         let minutes = (estimates.iter().map(|estimate| estimate.seconds).sum::<f64>() / 60.0).ceil();
         let name = &spec.name;
         let sentence = format!("{name} takes up to {minutes:.0} min on this device, drawing and measuring not counted");

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::cells::Run;
 use super::folder::RunFolder;
 use crate::error::{Error, Result};
 use crate::experiment::LAST;

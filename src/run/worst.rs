@@ -1,5 +1,6 @@
 //! The worst images of a finished cell, read from a run folder: what the classifier says of them, and the images themselves.
 
+use super::cells::Run;
 use super::folder::{Planned, RunFolder};
 use super::picked::{PoolReader, SAME};
 use crate::data::{ImageShape, read_json};

@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::experiment::{ExperimentSpec, Summary};
 use crate::figure::{Figure, Table};
 use crate::measure::PowerLaw;
-use crate::run::{Line, Planned, RunFolder, State, Status};
+use crate::run::{Line, Planned, Run, RunFolder, State, Status};
 
 /// Points at which a law's band is computed.
 const BAND: usize = 48;

@@ -10,7 +10,7 @@ use bayescope::experiment::{
 use bayescope::flow::preprocess::Dequantisation;
 use bayescope::gui::{App, Look, Prefs};
 use bayescope::measure::{Bootstrap, Measured, measure};
-use bayescope::run::{Estimate, EstimateTime, RunEvent, RunExperiment, RunFolder, State, Status};
+use bayescope::run::{Estimate, EstimateTime, Run, RunEvent, RunExperiment, RunFolder, State, Status};
 use bayescope::task::{Done, News};
 use bayescope::units::Seed;
 use bayescope::worker::protocol::{Event, JobId, Outcome};
@@ -61,7 +61,7 @@ pub fn run_of(path: &Path, spec: &ExperimentSpec, finished: usize) -> RunFolder 
             measured: measured(share),
             output: None,
         };
-        folder.finish(&result).unwrap();
+        folder.finish(&result.id, &result).unwrap();
     }
     folder
 }

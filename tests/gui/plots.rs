@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use bayescope::experiment::{CellResult, Summary};
 use bayescope::gui::App;
 use bayescope::measure::{Estimate, Interval};
-use bayescope::run::{Line, Planned, RunFolder, State, Status};
+use bayescope::run::{Line, Planned, Run, RunFolder, State, Status};
 use bayescope::worker::protocol::Event;
 use bayescope::worker::runs::{CellLook, Course, Found, LawCurve, Look as RunLook, Results, look};
 use eframe::egui::{Key, vec2};

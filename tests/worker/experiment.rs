@@ -6,7 +6,7 @@ use bayescope::data::ImageShape;
 use bayescope::experiment::{CellEvent, ExperimentSpec, read_pool};
 use bayescope::oracle::posterior::Posterior;
 use bayescope::oracle::world::Settings;
-use bayescope::run::{EstimateTime, RunEvent, RunExperiment, RunFolder};
+use bayescope::run::{EstimateTime, Run, RunEvent, RunExperiment, RunFolder};
 use bayescope::units::Smoothing;
 use bayescope::worker::cell_images::{CellImages, CellImagesRequest};
 use bayescope::worker::protocol::{Event, InspectRequest, Job, Outcome, Subject};

@@ -20,7 +20,7 @@ use bayescope::oracle::folder;
 use bayescope::oracle::posterior::Posterior;
 use bayescope::oracle::scale::{self, Images, ScaleEvent, ScaleSpec};
 use bayescope::oracle::world::{SampleSpec, Settings, World};
-use bayescope::run::{Computer, RunEvent, RunExperiment, RunFolder, Share, execute};
+use bayescope::run::{RunContext, RunEvent, RunExperiment, RunFolder, Share, execute};
 use bayescope::units::Seed;
 use bayescope::worker::protocol::{Event, GalleryRequest, Job, Outcome};
 
@@ -161,8 +161,8 @@ fn grid(train_size: usize, epochs: usize) -> ExperimentSpec {
 fn train(path: &Path, chosen: &Chosen, told: &mut dyn FnMut(&CellEvent)) -> bayescope::error::Result<Summary> {
     let (spec, world) = (grid(64, 2), world_on(chosen));
     let run = RunFolder::create(path, &spec, &folder::read(&oracle())?.0.weights_sha256, None)?;
-    let computer = Computer { every: Duration::ZERO, ..Computer::new(&world, settings(), &chosen.device) };
-    execute(&run, Share::ALL, &computer, &mut |event: RunEvent| {
+    let context = RunContext { every: Duration::ZERO, ..RunContext::new(&world, settings(), &chosen.device) };
+    execute(&run, Share::ALL, &context, &mut |event: RunEvent| {
         if let RunEvent::Cell { said, .. } = &event {
             told(said);
         }
