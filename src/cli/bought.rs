@@ -1,4 +1,5 @@
-//! `bayescope summary RUN --bought CELL`: the images whose labels a strategy bought first, as a list or as a picture.
+//! `bayescope summary RUN --bought CELL`: lists or draws the images whose labels a strategy bought
+//! first.
 
 use std::path::Path;
 

@@ -1,4 +1,5 @@
-//! `bayescope run|resume|plan|summary|watch` on a ranking of corpora by hardness. (`bayescope hardness` is about the classes of one world.)
+//! `bayescope run|resume|plan|summary|watch` on a ranking of corpora. (`bayescope hardness` ranks
+//! the classes of one world.)
 
 use std::ops::ControlFlow;
 use std::path::Path;

@@ -87,7 +87,7 @@ fn resume_in(run: &Path, options: &RunOptions<'_>) -> Result<()> {
     start_or_resume(run, &folder.spec, options)
 }
 
-/// Writes the plan, or finds it, and runs what is left of it; on another device where the first is lost.
+/// Writes the plan, or finds it, and runs what is left; on another device where the first is lost.
 fn start_or_resume(run: &Path, spec: &ExperimentSpec, options: &RunOptions<'_>) -> Result<()> {
     let mut chosen = options.device.devices.choose()?;
     let alone = match chosen.len() {
@@ -195,7 +195,8 @@ impl Watch {
         self.bar.line(&format!("{cells} {what}, {finished} of them finished"));
     }
 
-    /// Tells the present step of a cell: on the bar, or now and then in a line where nobody sees a bar.
+    /// Shows the present step of a cell: on the bar, or in a line now and then where there is no
+    /// bar.
     pub fn step(&mut self, progress: Progress, note: &str, eta_secs: Option<f64>) {
         let left = eta_secs.map_or(String::new(), |secs| format!(", {} left", duration(secs)));
         let note = format!("{note}{left}");

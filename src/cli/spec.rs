@@ -19,7 +19,7 @@ pub fn is_preset(spec: &Path) -> bool {
     PRESETS.iter().chain(HARDNESS_PRESETS).any(|preset| Path::new(preset.name) == spec)
 }
 
-/// Reads a spec. Relative paths are taken from the folder of its file, or from the present one where it has none.
+/// Reads a spec. Relative paths start at the folder of its file, else at the present one.
 pub fn read_spec(spec: &Path) -> Result<Spec> {
     let shipped = |presets: &'static [Preset]| {
         presets.iter().find(|preset| Path::new(preset.name) == spec).filter(|_| !spec.is_file())

@@ -24,17 +24,17 @@ pub struct BayesGap {
     pub expected_error: SeedMean,
     /// Test error − Bayes error of the world; absent where that is not known yet.
     pub gap: Option<Gap>,
-    /// Expected error − Bayes error of the same test images, image by image: the same gap with less noise.
+    /// Expected error − Bayes error of the same test images: the same gap with less noise.
     pub gap_on_test: SeedMean,
 }
 
-/// A gap between a test error and the Bayes error of the world, as a share of 1. Test images vary: it can be below 0.
+/// A gap between a test error and the Bayes error of the world, as a share of 1. It can be below 0.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Gap {
     /// The difference.
     pub value: f64,
-    /// 95 % interval: the distances of the test error's ends, and beyond them those of the Bayes error; absent where the test error
-    /// has none.
+    /// 95 % interval: the distances of both intervals' ends added; absent where the test error has
+    /// none.
     pub interval: Option<Interval>,
 }
 

@@ -18,7 +18,8 @@ pub struct Cell {
     pub labels: Labels,
     /// Of the training images drawn, the start and the order.
     pub seed: u64,
-    /// Which of the experiment's conditions (temperatures, shifts, strategies), from 0; 0 where it has none.
+    /// Number of its condition (temperature, shift, strategy), from 0; 0 where the experiment has
+    /// none.
     #[serde(default, skip_serializing_if = "is_first")]
     pub condition: usize,
 }

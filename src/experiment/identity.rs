@@ -47,7 +47,8 @@ impl Files {
 }
 
 impl Cell {
-    /// The hash of everything the cell's numbers depend on but the device: equal in every run that asks for the same.
+    /// The hash of everything the cell's numbers depend on but the device: equal in every run that
+    /// asks for it.
     ///
     /// # Errors
     /// When the spec's overrides are wrong.
@@ -73,7 +74,7 @@ impl Cell {
         if spec.training_of(self.architecture)?.input == Normalisation::Imagenet {
             content["imagenet"] = serde_json::json!("of the world's range");
         }
-        // Not there at all without a dataset, so that the cells of the world's own images keep their names.
+        // Absent without a dataset: cells of the world's own images keep their names.
         if let Some(DataRecord { train, test }) = &files.data {
             content["data"] = serde_json::json!([train.sha256, test.as_ref().map(|test| &test.sha256)]);
         }

@@ -1,4 +1,4 @@
-//! What an experiment adds to a grid of classifiers: its conditions, what its cells do, and what they say together.
+//! What an experiment adds to a grid of classifiers: conditions, the run of a cell, the analysis.
 //!
 //! The grid (spec, cells, run folder, summary) knows an experiment by this trait alone. The
 //! experiments are in [`super::registry`], a line each.
@@ -207,7 +207,8 @@ pub struct Place<'a> {
     pub world: &'a World,
     /// Its knobs under the cell's condition.
     pub settings: &'a Settings,
-    /// Seed of the cell's training images: image i of the world under it is image i of [`Job::train`].
+    /// Seed of the cell's training images: image i of the world under it is image i of
+    /// [`Job::train`].
     pub train_seed: Seed,
     /// Name of the pool of these images, and how many it holds.
     pub pool: (String, usize),

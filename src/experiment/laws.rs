@@ -1,4 +1,5 @@
-//! Figures and tables of the laws of a grid (BLC figure 2, table 2): loss against N, its floor, its epistemic part with the fitted law.
+//! Figures and tables of the laws of a grid (BLC figure 2, table 2): loss against N with fitted
+//! laws.
 
 use std::collections::BTreeSet;
 
@@ -82,7 +83,8 @@ fn accuracy(summary: &Summary) -> Figure {
     figure
 }
 
-/// How the intervals of the laws hold the error of the test images, in a sentence with a space before it; nothing without a law.
+/// How the laws' intervals hold the error of the test images, with a space before; empty without
+/// laws.
 fn how_images_count(summary: &Summary) -> String {
     let laws = || summary.laws.iter().filter_map(|law| Some((law, law.fits.as_ref()?.law().image_error)));
     let of = |how: ImageError| laws().filter(|(_, of)| *of == how).map(|(law, _)| name(law)).collect::<Vec<_>>();

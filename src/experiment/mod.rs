@@ -1,7 +1,9 @@
 //! Experiments on a world: functions from a serde spec to events. The unit of work is a cell, one
-//! classifier trained and measured. Its result depends on its content alone, not on order or machine.
+//! classifier trained and measured. Its result depends on its content alone, not on order or
+//! machine.
 //!
-//! The grid knows an experiment by `trait Kind` alone: kinds import the grid, the grid imports none.
+//! The grid knows an experiment by `trait Kind` alone: kinds import the grid, the grid imports
+//! none.
 //!
 //! | file | what |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! What an experiment finds: in one cell, and in all of them together. Only its kind knows the types.
+//! What an experiment finds in one cell and in all of them. Only its kind knows the types.
 
 use std::any::Any;
 use std::fmt::Debug;

@@ -45,7 +45,8 @@ impl Events<CellEvent> for Trainings<'_> {
         let event = match event {
             CellEvent::Started { parameters, steps, resumed_at } => {
                 let step = before + resumed_at;
-                // Reported once, for the training that really goes on: earlier lines of finished trainings stay.
+                // Reported once, for the training that really goes on: earlier lines of finished
+                // trainings stay.
                 if self.started || (resumed_at == steps && step < self.total) {
                     return ControlFlow::Continue(());
                 }

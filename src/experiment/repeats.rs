@@ -1,4 +1,4 @@
-//! Cells that differ in their seed alone: means over seeds, and what an interval of such a mean covers.
+//! Cells that differ in their seed alone: means over seeds and their intervals.
 
 use serde::{Deserialize, Serialize};
 
@@ -27,17 +27,17 @@ pub struct SeedMean {
     pub value: f64,
     /// How many seeds it is of.
     pub seeds: usize,
-    /// 95 % interval over test images: its ends are as far off as the seeds' own are on average, which is no nearer than those of the
-    /// mean would be.
+    /// 95 % interval over test images: its half widths are the seeds' means, no smaller than the
+    /// mean's own.
     pub over_images: Interval,
-    /// Student's 95 % interval over seeds; absent with a single one, which says nothing of its spread.
+    /// Student's 95 % interval over seeds; absent with a single one.
     pub over_seeds: Option<Interval>,
     /// 95 % interval over both, the distances added in quadrature.
     pub interval: Option<Interval>,
 }
 
-/// Mean over seeds of a figure that differs between seeds in everything: a paired difference, or an estimate from images of its own. In the
-/// unit of the figure.
+/// Mean over seeds of a figure that shares nothing between seeds: a paired difference, or an
+/// estimate from its own images. In the unit of the figure.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SeedGain {
     /// The mean.

@@ -14,8 +14,9 @@ use crate::classifier::{Architecture, Labels};
 use crate::figure::{Axis, Figure, Point, Rule, Series, Style, Table};
 use crate::measure::Estimate;
 
-/// BLC table 1 (50,000 samples of its AFHQ world of 3 classes): accuracy and gap to the Bayes accuracy, per cent. The Bayes accuracy is
-/// 99.77 % in BLC §2.3. The table's "ResNet-18" is "ResNet" in the text.
+/// BLC table 1 (50,000 samples of its AFHQ world of 3 classes): accuracy and gap to the Bayes
+/// accuracy, per cent. The Bayes accuracy is 99.77 % (BLC §2.3). The table's "ResNet-18" is
+/// "ResNet" in the text.
 const TABLE_1: [(Architecture, f64, f64); 5] = [
     (Architecture::ConvNext, 98.03, 1.75),
     (Architecture::ResNet18, 97.73, 2.05),
@@ -66,7 +67,7 @@ pub struct Nearness {
     pub architectures: Vec<Architecture>,
     /// The Bayes error of the world, once it is computed.
     pub truth: Option<Truth>,
-    /// The Bayes accuracy of the test images: their mean max p(y|x); absent until a cell is finished.
+    /// Bayes accuracy of the test images, mean max p(y|x); absent until a cell is finished.
     pub test_bayes_accuracy: Option<Estimate>,
     /// The classifiers that are finished, in the order of the plan.
     pub classifiers: Vec<BayesGap>,
@@ -85,7 +86,8 @@ impl Nearness {
         }
     }
 
-    /// What both figures share: the classifiers of N images along the horizontal axis, then those only the paper has.
+    /// What both figures share: classifiers of N images on the horizontal axis, then the paper's
+    /// others.
     fn figure(&self, id: &str, n: usize, names: &[Who], sizes: &[usize]) -> Figure {
         let absent =
             TABLE_1.iter().map(|row| row.0).filter(|paper| !names.iter().any(|who| who.architecture == *paper));

@@ -21,7 +21,7 @@ use crate::units::{Seed, Smoothing, Tau};
 
 /// Images of a list, a pool or a test: their running numbers are shuffled in memory.
 const MOST_IMAGES: usize = 1_000_000_000;
-/// Classifiers that the cells of a grid may train, all together: they are listed before the first is trained.
+/// Classifiers that all cells of a grid may train: they are listed before the first is trained.
 const MOST_TRAININGS: usize = 1_000_000;
 /// Steps of all cells: at a nanosecond each, thirty years; and their sum is still a number.
 const MOST_STEPS: usize = 1_000_000_000_000_000_000;
@@ -35,7 +35,8 @@ pub struct ExperimentSpec {
     /// What it is for, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// How far from Bayes, in nats of KL, is near enough: the summary predicts the N that gets there.
+    /// How far from Bayes, in nats of KL, is near enough: the summary predicts the N that gets
+    /// there.
     #[serde(default = "near")]
     pub distance: f64,
     /// Which experiment of the papers.
@@ -43,7 +44,7 @@ pub struct ExperimentSpec {
     pub experiment: Experiment,
     /// Where the images come from, and the truth about them.
     pub world: WorldSpec,
-    /// A dataset that takes the place of the world's own images; the truth about them stays the world's.
+    /// A dataset in place of the world's own images; the truth about them stays the world's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<DataSpec>,
     /// Which classifiers.
@@ -54,8 +55,8 @@ pub struct ExperimentSpec {
     /// How they are trained.
     #[serde(default)]
     pub training: TrainingSpec,
-    /// Weight files (torchvision's names; `.pth`, `.safetensors`) from which some architectures start instead of at random; the
-    /// head is drawn anew where it is for other classes.
+    /// Weight files (torchvision's names; `.pth`, `.safetensors`) from which some architectures
+    /// start; the head is drawn anew for other classes.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub pretrained: BTreeMap<Architecture, PathBuf>,
     /// What differs from `training` for some architectures.
@@ -151,7 +152,7 @@ impl Default for TestSpec {
 }
 
 impl ExperimentSpec {
-    /// Reads a spec file. Relative paths of an oracle, of weights, of data and of features are taken from the folder of the file.
+    /// Reads a spec file. Relative paths start at the folder of the file.
     ///
     /// # Errors
     /// Names the file and what is wrong in it.

@@ -1,4 +1,4 @@
-//! What a finished grid says: every cell's figures, and how the epistemic part falls with the number of training images.
+//! What a finished grid says: every cell's figures, and how the epistemic part falls with N.
 
 use std::collections::BTreeMap;
 
@@ -31,16 +31,16 @@ pub struct Summary {
     pub planned: usize,
     /// Cells finished.
     pub finished: usize,
-    /// Mean entropy of the exact posteriors of the test images, nats: the floor of every classifier's cross-entropy. That of the first
-    /// cell, as what follows, where conditions have test images of their own.
+    /// Mean entropy of the exact posteriors of the test images, nats: the floor of cross-entropy.
+    /// Of the first cell where conditions have their own test images, as the next field.
     pub aleatoric: Option<Estimate>,
     /// Mean largest posterior of the test images: what no classifier's expected accuracy exceeds.
     pub bayes_accuracy: Option<Estimate>,
     /// The dataset, where the images are not all the world's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<DataRecord>,
-    /// Images by the name of their file of which some do not carry their posterior, for the rounding of x to 32 bits: what a
-    /// classifier cannot see for it counts as epistemic.
+    /// By name of the file: images of which some do not carry their posterior, because x is rounded
+    /// to 32 bits.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub rounding: BTreeMap<String, Rounding>,
     /// Largest relative error of L = A + KL among the cells.
@@ -79,8 +79,8 @@ pub struct Law {
 }
 
 impl Summary {
-    /// From the results of a spec's finished cells, in the order of the plan, what they scored on each test image by their ID, and the
-    /// Bayes error under each condition, both where they are known; what else is known of the images is to be added.
+    /// From the results of finished cells, in the order of the plan, what each scored on each test
+    /// image, by ID, and the Bayes error under each condition, both where known.
     ///
     /// # Errors
     /// Never for results this program wrote.
@@ -118,8 +118,8 @@ impl Summary {
         })
     }
 
-    /// With what is known of its images. A gap between errors on images of another origin and the Bayes error of the world is none: it
-    /// is left out.
+    /// Adds what is known of its images. For test images of another origin the gaps to the Bayes
+    /// error of the world are left out.
     #[must_use]
     pub fn with_images(mut self, data: Option<DataRecord>, rounding: BTreeMap<String, Rounding>) -> Self {
         let foreign = data.as_ref().and_then(|data| data.test.as_ref()).is_some_and(|test| !test.of_this_world);
@@ -129,7 +129,8 @@ impl Summary {
         Self { data, rounding, ..self }
     }
 
-    /// What has to be said about the images, where they are not the world's own or do not carry their posterior.
+    /// What has to be said about images that are not the world's own or do not carry their
+    /// posterior.
     pub fn caveats(&self) -> Vec<String> {
         let counted = |(name, rounding): (&String, &Rounding)| {
             let (name, at) = match name.split_once("-tau-") {
@@ -153,7 +154,7 @@ impl Summary {
         self.data.iter().flat_map(DataRecord::sentences).chain(rounded).collect()
     }
 
-    /// Its figures, those first that answer the question. Where something has to be said about the images, each says it.
+    /// Its figures, those first that answer the question, each with the caveats about the images.
     pub fn figures(&self) -> Vec<Figure> {
         let mut figures = self.analysis.as_ref().map_or_else(|| laws::figures(self), Analysis::figures);
         let said = self.caveats();
@@ -207,8 +208,8 @@ fn point(result: &CellResult) -> Point {
     Point { n: result.cell.train_size as f64, seed: result.cell.seed, value, error: interval.log_error(value) }
 }
 
-/// The test images of some cells, drawn anew; `None` where it is not known of all what they scored on each, or they were not tested on
-/// the same. The draws are those behind the intervals of the cells, the same for all laws.
+/// The test images of some cells, to be drawn anew by the draws behind the cells' intervals. `None`
+/// where a cell lacks its figures on each image, or the images differ.
 fn test_images(cells: &[&CellResult], tested: &BTreeMap<String, Tested>) -> Option<TestImages> {
     let known = cells.iter().map(|result| tested.get(&result.id)).collect::<Option<Vec<&Tested>>>()?;
     let same = known.windows(2).all(|two| two[0].image == two[1].image);

@@ -88,7 +88,8 @@ pub struct Job<'a> {
 /// Trains and measures one cell, going on from its last checkpoint if there is one.
 ///
 /// # Errors
-/// A network that does not fit the images, a full disk, a failing device, or [`Error::Cancelled`], after a checkpoint.
+/// A network that does not fit the images, a full disk, a failing device, or [`Error::Cancelled`],
+/// after a checkpoint.
 pub fn run_cell(job: &Job<'_>, events: &mut dyn Events<CellEvent>) -> Result<CellResult> {
     train_cell(job, events).map(|(result, _)| result)
 }
@@ -257,7 +258,8 @@ fn is_watched(epoch: usize, epochs: usize) -> bool {
     epoch == epochs || epoch <= 10 || mark(epoch) > mark(epoch - 1)
 }
 
-/// Moves and mirrors the images of a step by chance, which depends on the image's number and the epoch's seed alone.
+/// Moves and mirrors the images of a step at random, by each image's number and the epoch's seed
+/// alone.
 fn augment(batch: &mut Batch, shape: ImageShape, training: &TrainingSpec, chosen: &[usize], seed: Seed) {
     if training.shift == 0 && !training.mirror {
         return;

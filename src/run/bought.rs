@@ -1,4 +1,4 @@
-//! What a strategy of active learning bought first, read from a run folder: where, when, and the images themselves.
+//! What a strategy of active learning bought first, from a run folder: where, when, and the images.
 
 use serde::Serialize;
 
@@ -44,7 +44,7 @@ pub struct BoughtImages {
 }
 
 impl RunFolder {
-    /// What a finished cell bought, round after round; the random start, which is not the strategy's doing, is the first.
+    /// What a finished cell bought, round after round, from the random start on.
     ///
     /// # Errors
     /// When there is no such cell, it is not finished, or it buys nothing.
@@ -59,8 +59,8 @@ impl RunFolder {
         }
     }
 
-    /// The first `most` images that the strategy of a finished cell chose, from the first round after the random start on. Of the pool
-    /// only these are read.
+    /// The first `most` images that the strategy of a finished cell chose after the random start.
+    /// Of the pool only these are read.
     ///
     /// # Errors
     /// As [`Self::purchases`]; names a pool that is missing, damaged or of other images.
@@ -85,7 +85,8 @@ impl RunFolder {
     }
 }
 
-/// Posteriors of what a round bought, if the pool is the one it was bought from: their mean entropy is kept.
+/// Posteriors of what a round bought, if the pool is the one it was bought from: their mean entropy
+/// agrees.
 fn of_pool(pool: &PoolReader, purchase: &Purchase) -> Result<Vec<Posterior>> {
     let all = purchase.images.iter().map(|&image| pool.posterior(image)).collect::<Result<Vec<_>>>()?;
     let mean = all.iter().map(|posterior| posterior.entropy_nats).sum::<f64>() / all.len().max(1) as f64;

@@ -34,8 +34,8 @@ pub struct Estimate {
 const WARM: usize = 1;
 const TIMED: usize = 2;
 
-/// Times a few steps of every architecture of which a cell is not finished, on images of zeros, and adds up what these cells need. Every
-/// step is reported.
+/// Times a few steps of every architecture with unfinished cells, on images of zeros, and adds up
+/// what these cells need. Every step is reported.
 ///
 /// # Errors
 /// When a network does not fit the images, the device fails, or the caller stops.
@@ -70,7 +70,8 @@ pub fn estimate(
     Ok(estimates)
 }
 
-/// Trained numbers of an architecture, and the mean seconds of a step of the largest of its cells; `told` gets the number of every step.
+/// Trained numbers of an architecture, and the mean seconds of a step of its largest cell; `told`
+/// gets the number of every step.
 fn time(
     spec: &ExperimentSpec,
     architecture: Architecture,
@@ -96,7 +97,8 @@ fn time(
     Ok((trainee.classifier().parameters(), timed.as_secs_f64() / TIMED as f64))
 }
 
-/// Images of a step of the largest training of some cells: an epoch is cut into steps of equal size, none larger than the batch.
+/// Images of a step of the largest training of some cells: an epoch is cut into equal steps, none
+/// above the batch.
 fn images_of_a_step(spec: &ExperimentSpec, training: &TrainingSpec, cells: &[&Cell]) -> usize {
     let largest = cells.iter().flat_map(|cell| spec.experiment.trained_on(cell)).max().unwrap_or(1);
     largest.div_ceil(training.epoch_steps(largest))

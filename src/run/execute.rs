@@ -79,7 +79,7 @@ pub struct RunContext<'a> {
     pub device: &'a Device,
     /// How often, at most, a cell's state is written.
     pub every: Duration,
-    /// A folder on a disk of the machine's own, where images are kept that would come through a network otherwise.
+    /// A folder on a local disk, for images that would come through a network otherwise.
     pub stage: Option<PathBuf>,
     /// The dataset of a spec that names one.
     pub data: Option<Data>,
@@ -95,10 +95,11 @@ impl<'a> RunContext<'a> {
 /// How often, at most, a cell's state is written where nobody says otherwise.
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(60);
 
-/// Runs a share of the cells of a run that are not finished, and writes the summary of all that are.
+/// Runs the cells of a share that are not finished, and writes the summary of all that are.
 ///
 /// # Errors
-/// When the disk or the device fails, when cells could not be finished (the others are), or [`Error::Cancelled`].
+/// When the disk or the device fails, when cells could not be finished (the others are), or
+/// [`Error::Cancelled`].
 pub fn execute(
     folder: &RunFolder,
     share: Share,
@@ -129,7 +130,7 @@ pub fn execute_on(
     let open = begin(folder, share, events)?;
     let (last, failed) = (open.last().copied(), AtomicUsize::new(0));
     let work = |chosen: &Chosen, hand: &Hand<'_, &Planned>, events: &mut dyn Events<RunEvent>| {
-        // Taken before the device is warm: what is quick at once does not leave the others without any.
+        // Taken before the device is warm: a fast device does not leave the others without any.
         let mut first = hand.take();
         if first.is_none() {
             return Ok(());
@@ -180,7 +181,8 @@ fn run_cell(
     let spec = &folder.spec;
     let cell = planned.cell;
     let training = spec.training_of(cell.architecture)?;
-    // What is seen once is drawn when it is needed; what is seen again is held, and a pool to choose from always is.
+    // What is seen once is drawn when needed; what is seen again is held, and so is a pool to
+    // choose from.
     let streamed = training.passes(cell.train_size) == 1 && !spec.experiment.needs_posteriors();
     pools.prepare(&cell, streamed, events)?;
     let train = pools.train(&cell, streamed);

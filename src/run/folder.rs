@@ -70,8 +70,8 @@ pub struct RunFolder {
 }
 
 impl RunFolder {
-    /// Plans a run of `spec` on an oracle of given weights, and on the dataset that the spec names, in `path`, or finds the plan of
-    /// the same spec there.
+    /// Plans a run of `spec` on an oracle of given weights and a dataset in `path`, or finds the
+    /// plan there.
     ///
     /// # Errors
     /// When the folder holds another run or one on other data, or cannot be written.
@@ -228,7 +228,7 @@ impl RunFolder {
         Ok(found.with_images(self.data.clone(), rounding))
     }
 
-    /// What finished cells scored on each test image, by the cell's ID, where laws need it and a version that keeps it measured them.
+    /// What finished cells scored on each test image, by ID, where laws need it and it was kept.
     fn tested(&self, results: &[CellResult]) -> Result<BTreeMap<String, Tested>> {
         let needed = results.iter().filter(|_| self.spec.experiment.has_laws());
         let of = |result: &CellResult| {
@@ -276,8 +276,9 @@ impl Run for RunFolder {
         loop {
             let summary = self.summary()?;
             write_summary(&self.path, &summary, &summary.csv())?;
-            // Another process may have finished a cell and written its summary in between, which this older one has just
-            // replaced. Whoever writes last looks last, so that the last summary misses nothing.
+            // Another process may have finished a cell and written its summary in between, which
+            // this older one has replaced. The last writer looks last, so that the last summary
+            // misses nothing.
             if self.plan.iter().filter(|planned| self.finished(&planned.id)).count() == summary.finished {
                 return Ok(summary);
             }

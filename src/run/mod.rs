@@ -1,4 +1,5 @@
-//! Run folders: an experiment on disk, to be stopped, killed, moved, shared out, resumed and watched.
+//! Run folders: an experiment on disk, to be stopped, killed, moved, shared out, resumed and
+//! watched.
 //!
 //! ```text
 //! RUN/run.toml                    the spec, written first
@@ -20,9 +21,10 @@
 //!
 //! A cell's ID is the hash of its content. Finished cells are skipped, whoever finished them.
 //!
-//! Several processes may work in one folder, on one machine or on many that see it through a network, and without locks, which
-//! network file systems do not all have: files are complete or not there; what two write at once is the same
-//! content; of images drawn twice the first stay; a summary is written again until it tells of every finished cell.
+//! Several processes, on several machines too, may work in one folder without locks, which network
+//! file systems do not all have. Files are complete or absent; what two write at once is the same;
+//! of images drawn twice the first stay; a summary is written again until it has every finished
+//! cell.
 //!
 //! | file | what |
 //! |---|---|

@@ -8,7 +8,8 @@ use crate::error::{Error, Result};
 use crate::oracle::posterior::Posterior;
 use crate::oracle::world::Settings;
 
-/// How far what a pool says may be from what a cell has kept of it: another machine's exp and log differ by rounding.
+/// Difference allowed between a pool and what a cell kept of it: exp and log of machines differ by
+/// rounding.
 pub(super) const SAME: f64 = 1e-9;
 
 /// An open pool.

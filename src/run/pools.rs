@@ -1,4 +1,5 @@
-//! The images of a run: samples of its world or images of a dataset, made once, kept in its folder, and held while they are used.
+//! The images of a run: samples of its world or images of a dataset, made once and held while in
+//! use.
 
 use super::execute::{RunContext, RunEvent};
 use super::folder::RunFolder;
@@ -61,7 +62,8 @@ impl<'a> Pools<'a> {
         Ok(Self { folder, context, stage, tests, trains, scored: None })
     }
 
-    /// Makes the images ready that a cell needs. Training images of the world that are seen once are drawn when they are needed.
+    /// Makes the images ready that a cell needs. Training images that are seen once are drawn when
+    /// needed.
     ///
     /// # Errors
     /// When the disk or the device fails, or the caller stops.
@@ -184,7 +186,8 @@ impl<'a> Pools<'a> {
         })
     }
 
-    /// The images of a pool, made unless they are there. Those whose posteriors were computed before x was rounded are counted.
+    /// The images of a pool, made unless they are there. Rounded ones with posteriors from before
+    /// are counted.
     fn made(
         &mut self,
         name: &str,

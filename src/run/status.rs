@@ -57,7 +57,7 @@ impl Status {
             steps,
             eta_secs,
             heartbeat: now(),
-            // The variable comes second: schedulers hand on that of the machine from which a job was submitted.
+            // The variable comes second: schedulers pass on that of the submitting machine.
             host: host_name().or_else(|| std::env::var("HOSTNAME").ok()).unwrap_or_else(|| "unknown".into()),
             pid: std::process::id(),
             message: None,
@@ -80,8 +80,8 @@ impl Status {
         write_json(&cell.join(STATUS), self)
     }
 
-    /// Whether it says that it runs but has been silent too long. A word from the future is as silent as an old one: the clock was set
-    /// back after it, and a process that lives has spoken since.
+    /// Whether it says that it runs but has been silent too long. A heartbeat from the future
+    /// counts as silence: the clock was set back since.
     pub fn stale(&self) -> bool {
         self.state == State::Running && (now() - self.heartbeat).abs() > STALE_SECS
     }

@@ -1,4 +1,5 @@
-//! The worst images of a finished cell, read from a run folder: what the classifier says of them, and the images themselves.
+//! The worst images of a finished cell, from a run folder: what the classifier says, and the
+//! images.
 
 use super::cells::Run;
 use super::folder::{Planned, RunFolder};
@@ -40,7 +41,8 @@ impl RunFolder {
     /// The worst test images of a finished cell, without the images themselves.
     ///
     /// # Errors
-    /// When there is no such cell, it is not finished, or it was measured by a version that kept none; says what helps.
+    /// When there is no such cell, it is not finished, or it was measured by a version that kept
+    /// none; says what helps.
     pub fn worst(&self, id: &str) -> Result<Worst> {
         let label = self.planned(id)?.label();
         let path = self.cell(id).join(WORST_FILE);
@@ -81,7 +83,8 @@ impl RunFolder {
         Ok(planned.cell.id(&self.spec, &files)? == planned.id)
     }
 
-    /// The worst test images of a finished cell with their pictures; of the pool only these are read.
+    /// The worst test images of a finished cell with their pictures; of the pool only these are
+    /// read.
     ///
     /// # Errors
     /// As [`Self::worst`]; names a pool that is missing, damaged or of other images.

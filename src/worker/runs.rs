@@ -1,5 +1,6 @@
-//! Run folders as the window sees them: what an experiment job says, and looks at folders that anybody may be working on.
-//! Looking is reading: it happens on a light thread of its own ([`watcher`]), every two seconds, and only what changed is told.
+//! Run folders as the window sees them: what an experiment job reports, and looks at folders that
+//! others may work on. A light thread of its own ([`watcher`]) reads every two seconds and reports
+//! only what changed.
 
 pub(super) mod watcher;
 
@@ -71,7 +72,7 @@ pub struct Results {
     pub figures: Vec<Figure>,
     /// Its tables.
     pub tables: Vec<Table>,
-    /// SHA-256 of the weights of the run's oracle, where that is at hand and still the one the run was planned on.
+    /// SHA-256 of the oracle's weights, where it is at hand and still the one of the plan.
     pub world: Option<String>,
 }
 
@@ -84,7 +85,8 @@ pub struct LawCurve {
     pub labels: Labels,
     /// N, KL, and the ends of its 95 % interval, nats.
     pub points: Vec<[f64; 4]>,
-    /// The law fitted without the largest N, up to it: N and KL, nats. Empty where none was held out.
+    /// The law fitted without the largest N, up to it: N and KL, nats. Empty where none was held
+    /// out.
     pub without_largest: Vec<[f64; 2]>,
 }
 
@@ -118,7 +120,7 @@ fn newest(cells: &[CellLook]) -> Option<&CellLook> {
     begun.max_by(|((a, at), _), ((b, bt), _)| a.cmp(b).then(at.total_cmp(bt))).map(|(_, cell)| cell)
 }
 
-/// Looks at a run folder. What the finished cells say is taken from `before` where no cell has finished since.
+/// Looks at a run folder. The results are taken from `before` where no cell has finished since.
 pub fn look(folder: &Path, cell: Option<&str>, before: Option<&Found>) -> Look {
     let found = find(folder, cell, before).map_err(|error| error.to_string());
     Look { folder: folder.to_owned(), found }

@@ -1,4 +1,4 @@
-//! What strategies gain: their learning curves, and what the one that knows the truth is worth beside the others.
+//! What strategies gain: their learning curves, and what knowing the truth is worth.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,8 +9,8 @@ use crate::experiment::cell::{Cell, CellResult};
 use crate::experiment::spec::ExperimentSpec;
 use crate::measure::Estimate;
 
-/// What strategies gain. Accuracies are expected ones, Σ p(argmax q)/n: the mean of the accuracy over all labels that could have been
-/// drawn. All intervals are Student's 95 % intervals over seeds where nothing else is said.
+/// What strategies gain. Accuracies are expected ones, Σ p(argmax q)/n: means over all labels that
+/// could have been drawn. Intervals are Student's 95 % intervals over seeds unless stated.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StrategyComparison {
     /// Name of the run.
@@ -43,7 +43,8 @@ pub struct Group {
     pub budget: usize,
     /// What classifiers are told of an image whose label is bought.
     pub labels: Labels,
-    /// Mean largest posterior of the test images: what no classifier's expected accuracy exceeds. Its interval is over test images.
+    /// Mean largest posterior of the test images, the bound of expected accuracy. Interval over
+    /// test images.
     pub bayes_accuracy: Estimate,
     /// Those of which a seed is finished, in the order of the spec.
     pub curves: Vec<Curve>,
@@ -80,7 +81,8 @@ pub struct Stage {
     pub accuracy: Spread,
     /// Epistemic part mean KL(p‖q) on the test images, nats.
     pub epistemic: Spread,
-    /// Difference to random under the same seeds; absent where no seed has both, and of random itself.
+    /// Difference to random under the same seeds; absent where no seed has both, and for random
+    /// itself.
     pub lead: Option<Lead>,
     /// Mean H(p) of the images bought in this round, nats.
     pub bought_aleatoric: Spread,
@@ -108,8 +110,8 @@ pub struct Pair {
     pub against: Strategy,
     /// Seeds.
     pub seeds: Vec<u64>,
-    /// Mean accuracy gain of max epistemic over that of the other, from the same start to the same budget (BLC §4.4: 1.6× against
-    /// max entropy). Its interval is Fieller's, paired by seed.
+    /// Mean accuracy gain of max epistemic over that of the other, from start to budget (BLC §4.4:
+    /// 1.6× against max entropy). Fieller's interval, paired by seed.
     pub gain_ratio: Stated,
     /// Queries saved in the middle regime (BLC §4.4: 47.8 %).
     pub saving: Option<Saving>,
@@ -235,7 +237,7 @@ impl Curve {
     }
 }
 
-/// Share of the labels bought after the start that are not the Bayes decision; none where none were bought.
+/// Share of the labels bought after the start that are not the Bayes decision; `None` without any.
 fn noise_after_start(rounds: &[Round]) -> Option<f64> {
     let later = rounds.iter().skip(1).map(|round| &round.bought);
     let labels: usize = later.clone().map(|bought| bought.images.len()).sum();

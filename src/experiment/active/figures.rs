@@ -1,7 +1,8 @@
 //! Figures and tables of what strategies gain.
 //!
-//! BLC shows its learning curves as pictures without numbers (figures 8 and 9), so nothing is laid over these; what it prints (1.6×,
-//! 47.8 % on ImageNet-64, §4.4; about 97–98 % at the end on AFHQ, figure 8) is of other worlds and stands in the captions of the tables.
+//! BLC shows its learning curves without numbers (figures 8 and 9), so none are laid over these.
+//! What it prints (1.6× and 47.8 % on ImageNet-64, §4.4; 97–98 % at the end on AFHQ, figure 8) is
+//! of other worlds and stands in the captions of the tables.
 
 use super::Strategy;
 use super::comparison::{Curve, Group, Stage, StrategyComparison};
@@ -112,7 +113,7 @@ impl Group {
         }
     }
 
-    /// A line at the Bayes accuracy of the test images, or at what is computed from it, in per cent.
+    /// A line at the Bayes accuracy of the test images, or at `of` it, in per cent.
     fn bayes(&self, label: &str, of: fn(f64) -> f64) -> Rule {
         let Estimate { value, interval } = self.bayes_accuracy;
         let [at, one, other] = [value, interval.low, interval.high].map(|accuracy| PERCENT * of(accuracy));

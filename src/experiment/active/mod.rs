@@ -1,7 +1,8 @@
-//! Active learning (BLC §4.4, App. E): labels bought round by round, by strategies that know the truth and strategies that do not.
+//! Active learning (BLC §4.4, App. E): labels bought round by round, by strategies that know the
+//! truth and strategies that do not.
 //!
-//! A cell is one strategy under one seed. All strategies under a seed choose from the same pool, begin with the same labels and the same
-//! classifier, and are measured on the same test images: their differences are paired.
+//! A cell is one strategy under one seed. All strategies under a seed share the pool, the first
+//! labels, the first classifier and the test images: their differences are paired.
 //!
 //! | file | what |
 //! |---|---|

@@ -1,8 +1,10 @@
-//! A cell: a classifier is trained on the labels there are, measured, asked about the rest of the pool, and the next labels are bought.
+//! A cell: train a classifier on the labels, measure it, ask it about the rest of the pool, buy
+//! labels.
 //!
-//! Every round trains anew from the same random start. Going on from the round before would be cheaper, but warm starts generalise worse
-//! (Ash & Adams 2020, "On Warm-Starting Neural Network Training"), and a round's classifier would depend on the order in which labels
-//! came: so it depends on which labels there are, and on nothing else. Where the whole pool is bought, all strategies end alike.
+//! Every round trains anew from the same random start. Warm starts are cheaper but generalise worse
+//! (Ash & Adams 2020, "On Warm-Starting Neural Network Training"). A round's classifier so depends
+//! on its labels alone, not on their order. Where the whole pool is bought, all strategies end
+//! alike.
 //!
 //! ```text
 //! CELL/round-R/last.safetensors           state of the round's classifier, until the next labels are bought
@@ -43,8 +45,8 @@ struct Settled {
     next: Purchase,
 }
 
-/// Buys labels round by round, and trains and measures a classifier on them after each. Goes on where it was stopped: settled rounds are
-/// read, the one in work from its checkpoints.
+/// Buys labels round by round, and trains and measures a classifier after each. Resumes where it
+/// stopped: settled rounds are read, the open one starts from its checkpoints.
 ///
 /// # Errors
 /// As [`crate::experiment::run_cell`], and when a classifier's answer is no number.
@@ -76,9 +78,10 @@ struct Buying<'a> {
     strategy: Strategy,
     /// Classifiers that are asked.
     members: usize,
-    /// The pool in the seed's random order: the start, and what [`Strategy::Random`] buys, are its next images.
+    /// The pool in the seed's random order. The start, and [`Strategy::Random`], take its next
+    /// images.
     order: Vec<usize>,
-    /// Images whose labels are bought, sorted: what a classifier learns does not depend on when they were.
+    /// Images whose labels are bought, sorted: a classifier does not depend on the order of buying.
     owned: Vec<usize>,
     course: Trainings<'a>,
 }
@@ -95,7 +98,8 @@ impl Buying<'_> {
         self.owned.sort_unstable();
     }
 
-    /// A round that is followed by another: what its classifier is worth, and the next `count` labels.
+    /// Runs a round that is followed by another: measures its classifier and buys the next `count`
+    /// labels.
     fn round(&mut self, round: usize, count: usize) -> Result<Settled> {
         let folder = self.job.folder.join(format!("round-{round}"));
         let members = (1..self.members).map(|member| folder.join(format!("member-{member}")));
@@ -127,7 +131,8 @@ impl Buying<'_> {
         self.job.training.total_steps(self.owned.len())
     }
 
-    /// Trains a member on all labels there are, from its own start; the first member starts as every strategy's classifier does.
+    /// Trains a member on all labels so far. The first member starts as every strategy's classifier
+    /// does.
     fn train(&mut self, folder: &Path, member: usize) -> Result<(CellResult, Trained)> {
         sweep_parts(folder);
         let Job { cell, id, training, pretrained, train, test, watched, range, every, device, .. } = *self.job;
@@ -156,7 +161,7 @@ impl Buying<'_> {
     }
 }
 
-/// Removes what only an open round needs. Folders stay: another process may be working on the same cell.
+/// Removes what only an open round needs. Folders stay: another process may work on the same cell.
 fn clear(folder: &Path) {
     for name in [LAST, WORST_FILE, TESTED_FILE] {
         match std::fs::remove_file(folder.join(name)) {

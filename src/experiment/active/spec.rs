@@ -19,7 +19,8 @@ pub enum Strategy {
     MaxEpistemic,
     /// Where the two most probable classes are closest: smallest q₁ − q₂.
     Margin,
-    /// Where the members of an ensemble disagree: largest H(mean q) − mean H(q) (Houlsby et al. 2011, Gal et al. 2017).
+    /// Where members of an ensemble disagree: largest H(mean q) − mean H(q) (Houlsby et al. 2011,
+    /// Gal et al. 2017).
     Bald,
     /// Where the truth itself is undecided: largest H(p). A control: such labels teach least.
     MaxAleatoric,
@@ -73,11 +74,11 @@ pub struct Purchase {
     pub drawn: Vec<ClassId>,
     /// Mean H(p), nats.
     pub aleatoric: f64,
-    /// Mean KL(p‖q), nats, of the classifier of the round before; absent at the start, before which there is none.
+    /// Mean KL(p‖q), nats, of the classifier of the round before; absent at the start.
     pub epistemic: Option<f64>,
     /// Mean H(q), nats, of the same classifier.
     pub entropy: Option<f64>,
-    /// Share of them whose drawn label is not the Bayes decision argmax p: the label noise that was bought.
+    /// Share of them whose drawn label is not the Bayes decision argmax p: the label noise bought.
     pub noise: f64,
 }
 
@@ -89,7 +90,7 @@ impl Purchase {
 }
 
 impl ActiveSpec {
-    /// Numbers of labels after each round, up to the budget: the start, then a batch more each time; the last may be smaller.
+    /// Numbers of labels after each round, up to the budget; the last round may buy less.
     pub fn rounds(&self, budget: usize) -> Vec<usize> {
         let later = (self.initial..budget).step_by(self.batch.max(1)).skip(1);
         let mut rounds = vec![self.initial.min(budget)];
@@ -114,7 +115,8 @@ impl ActiveSpec {
         if strategy == Strategy::Bald { self.members } else { 1 }
     }
 
-    /// Numbers of training images of a cell's trainings, one after another. Nothing is bought after the last round: no ensemble is asked.
+    /// Numbers of training images of a cell's trainings, in order. The last round asks no ensemble:
+    /// nothing is bought after it.
     pub(super) fn trainings_of(&self, cell: &Cell) -> Vec<usize> {
         let members = self.strategies.get(cell.condition).map_or(1, |&strategy| self.asked(strategy));
         let rounds = self.rounds(cell.train_size);

@@ -48,7 +48,8 @@ impl Asked {
 /// What estimators are worth.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Grades {
-    /// Estimators of the Bayes error, for every temperature and N; what a classifier believes, for every network and kind of labels too.
+    /// Estimators of the Bayes error, for every τ and N; a classifier's belief for every classifier
+    /// too.
     pub estimators: Vec<Marked>,
     /// Scores of uncertainty, for every temperature, N, network and kind of labels.
     pub scores: Vec<Rated>,
@@ -57,7 +58,7 @@ pub struct Grades {
     pub files: Vec<FeatureFile>,
 }
 
-/// An estimator at one temperature and N. Errors are fractions. What varies beside is the seed alone.
+/// An estimator at one temperature and N, over seeds. Errors are fractions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Marked {
     /// Who.
@@ -65,7 +66,7 @@ pub struct Marked {
     /// What it saw.
     #[serde(default, skip_serializing_if = "Features::is_pixels")]
     pub features: Features,
-    /// Whose belief or features it is; absent where the grid has one network told one thing, and of what sees no classifier.
+    /// Whose belief or features; absent for a single classifier, and where none is involved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Asked>,
     /// Base temperature.
@@ -74,7 +75,7 @@ pub struct Marked {
     pub n: usize,
     /// The Bayes error of the world with its 95 % interval.
     pub truth: BayesError,
-    /// What it says; the interval is over seeds and, where it is formed on the test images, over these.
+    /// What it says; interval over seeds and, where it is formed on the test images, over these.
     pub estimate: SeedMean,
     /// Its lower bound, where it has one.
     pub lower: Option<SeedGain>,
@@ -159,8 +160,8 @@ impl Findings for Grades {
     }
 }
 
-/// The one estimator that is formed on what a classifier believes. The others see images and labels, which a seed, a temperature and N
-/// decide, whatever is trained on them.
+/// The one estimator formed on a classifier's belief. The others see images and labels, which seed,
+/// τ and N decide.
 const BELIEF: Estimator = Estimator::PlugIn;
 
 /// Range of a rank correlation.
@@ -288,7 +289,8 @@ mod tests {
         let own: &GradersSpec = spec.experiment.get().unwrap();
         let n = spec.grid.train_sizes[0];
         let place = |cell: &Cell| cell.condition == 0 && cell.train_size == n && cell.seed < 2;
-        // What sees images says 0.2 and 0.3 under seeds 0 and 1; beliefs are 0.01 apart, 0.1 apart between seeds.
+        // Estimators on images say 0.2 and 0.3 under seeds 0 and 1; beliefs differ by 0.01, by 0.1
+        // between seeds.
         let belief = |cell: &Cell| {
             let at = Asked::of(&spec).iter().position(|asked| asked.is(cell)).unwrap();
             0.01 * at as f64 + 0.1 * cell.seed as f64
@@ -325,7 +327,8 @@ mod tests {
                 (found.value - mean).abs() < 1e-15 && found.seeds == 2 && score.asked == Some(asked[i]),
                 "{score:?}"
             );
-            // The same test images under every seed: their uncertainty stays, beside that of the seeds.
+            // The test images are the same under every seed: their uncertainty stays beside that of
+            // the seeds.
             assert!((found.over_images.high - mean - 0.02).abs() < 1e-12, "{score:?}");
             let (both, seeds) = (found.interval.unwrap().high - mean, found.over_seeds.unwrap().high - mean);
             assert!((both - seeds.hypot(0.02)).abs() < 1e-12, "{score:?}");
@@ -360,7 +363,8 @@ mod tests {
         };
         let mut truths = vec![None; own.taus.len()];
         (truths[0], truths[1]) = (truth(0, 0.10), truth(1, 0.30));
-        // At the first world 0.12 and 0.16 lie above, and 0.16/2 … 0.16 holds the truth as 0.12/2 … 0.12 does; at the second 0.2 does not.
+        // In the first world both brackets hold the truth; in the second the bracket of 0.2 does
+        // not.
         let cells = [cell(&spec, 0, 0, 0.12), cell(&spec, 1, 0, 0.16), cell(&spec, 0, 1, 0.2)];
         let grades = Grades::of(&spec, own, &cells, &truths);
         let [easy, hard] = &grades.estimators[..] else { panic!("{:?}", grades.estimators) };

@@ -1,7 +1,7 @@
-//! Grade the graders: estimators of the Bayes error that see samples alone, and measures of a classifier's uncertainty, against the truth of
-//! the world. The estimators get what a real dataset would give them, the drawn labels of a cell's training images with their pixels or
-//! with the features of a network, or what an ensemble trained on these believes; the truth is the Bayes error of the world and the exact
-//! posteriors of the test images.
+//! Grade the graders: estimators of the Bayes error from samples, and measures of a classifier's
+//! uncertainty, against the truth of the world. Estimators get what a real dataset would give:
+//! drawn labels with pixels or features, or an ensemble's belief. The truth is the Bayes error of
+//! the world and the exact posteriors of the test images.
 //!
 //! | file | what |
 //! |---|---|

@@ -60,7 +60,8 @@ pub(super) fn run(
     Ok(CellResult { id: job.id.to_owned(), output: Some(CellOutput::new(grading)), ..first })
 }
 
-/// What can be said from the labelled training images alone: from their pixels, from their features in files.
+/// Estimates from the labelled training images alone: from their pixels and their features in
+/// files.
 fn estimates(spec: &GradersSpec, place: &Place<'_>, job: &Job<'_>) -> Result<Vec<Estimated>> {
     let seen: Vec<&Features> = spec.features.iter().filter(|one| **one != Features::Trained).collect();
     let n = job.cell.train_size;
@@ -93,8 +94,8 @@ fn estimates(spec: &GradersSpec, place: &Place<'_>, job: &Job<'_>) -> Result<Vec
     Ok(all)
 }
 
-/// Trains the members one after another: the first one's result, log q of each on the test images, [N, K], and what estimators say of
-/// the first one's features, where they are asked.
+/// Trains the members in turn. Returns the first one's result, log q of each on the test images,
+/// [N, K], and the estimates from the first one's features, where they are asked for.
 fn ensemble(
     spec: &GradersSpec,
     job: &Job<'_>,

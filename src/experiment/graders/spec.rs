@@ -20,10 +20,11 @@ pub struct GradersSpec {
     /// Classifiers in an ensemble.
     #[serde(default = "five")]
     pub members: usize,
-    /// Labels drawn for each test image from its exact posterior, as annotators would give them; 1 to 10,000.
+    /// Labels drawn for each test image from its exact posterior, as by annotators; 1 to 10,000.
     #[serde(default = "ten")]
     pub annotators: usize,
-    /// What the estimators that learn from samples see, each in turn: pixels, features of the trained network, features from files.
+    /// What the estimators see, in turn: pixels, features of the trained network, features from
+    /// files.
     #[serde(default = "pixels", skip_serializing_if = "only_pixels")]
     pub features: Vec<Features>,
 }

@@ -15,7 +15,7 @@ use crate::units::Seed;
 /// Changes when the same spec would give other numbers than before.
 const FORMAT: u32 = 1;
 
-/// The specs that come with the program; that whose name ends in `quick` is for a few minutes on two cores.
+/// The specs that come with the program; the quick one takes a few minutes on two cores.
 pub const PRESETS: &[Preset] = &[preset!("hardness-quick"), preset!("hardness")];
 
 impl Preset {
@@ -222,7 +222,8 @@ impl HardnessSpec {
         })
     }
 
-    /// The hash of everything a corpus's numbers depend on but its pixels and the device: the name of its folder.
+    /// The name of a corpus's folder: a hash of what its numbers depend on, but for pixels and
+    /// device.
     ///
     /// # Errors
     /// As [`Self::train_spec`].

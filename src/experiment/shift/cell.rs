@@ -80,8 +80,8 @@ impl Make<'_> {
         Ok(images)
     }
 
-    /// The images that the base samples of the chosen ones become after a shift. Slow worlds take long over it: they are kept in the
-    /// cell's folder, so that an interrupted cell does not make them again.
+    /// Makes the images of the chosen base samples after a shift. Slow worlds take long: the cell's
+    /// folder keeps them, so that an interrupted cell does not make them again.
     fn shifted_base(
         &self,
         base: BaseShift,
@@ -119,7 +119,8 @@ impl Make<'_> {
         }
     }
 
-    /// E[log p(x|y)] − E[log p(x′|y)] over the first `most` images, nats, paired by image; 1.96 standard errors. See [`Shifted`].
+    /// E[log p(x|y)] − E[log p(x′|y)] over the first `most` images, nats, paired; 1.96 standard
+    /// errors. See [`Shifted`].
     fn log_likelihood_drop(&self, images: &ShiftedImages, most: usize) -> Result<Option<Estimate>> {
         if self.setting.base.is_some() {
             return Ok(None);
@@ -138,7 +139,8 @@ impl Make<'_> {
     }
 }
 
-/// log p(x|y) of every image (NCHW) under its own class alone, nats: one pass an image, where all classes would take K.
+/// log p(x|y) of every image (NCHW) under its own class, nats: one pass an image where all classes
+/// take K.
 fn log_likelihoods(world: &World, tau: Tau, x: &[f32], labels: &[ClassId]) -> Result<Vec<f64>> {
     let dims = world.shape().dims();
     let mut found = vec![0.0; labels.len()];

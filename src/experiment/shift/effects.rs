@@ -1,5 +1,5 @@
-//! What shifts cost: every setting against the baseline, paired by seed, and how little the size of a shift tells of it (BLC figure 3,
-//! tables 7-9).
+//! What shifts cost: every setting against the baseline, paired by seed, and how little the size of
+//! a shift says of it (BLC figure 3, tables 7-9).
 
 use serde::{Deserialize, Serialize};
 
@@ -66,14 +66,14 @@ pub struct ShiftEffect {
     pub runs: Vec<ShiftedRun>,
     /// KL_y of the frequencies drawn (BLC eq. 8), nats.
     pub kl_y: Option<Spread>,
-    /// Expected accuracy on the test images, mean p(argmax q|x), a fraction: that over all labels that could have been drawn.
+    /// Expected accuracy on the test images, mean p(argmax q|x), a fraction.
     pub accuracy: Option<Spread>,
     /// Accuracy less that of the baseline of the same seed, percentage points.
     pub change: Option<Spread>,
     /// 1 − accuracy.
     pub error: Option<Spread>,
-    /// What the Bayes classifier of the shifted world loses on the test images, percentage points: the mean over the runs, with the
-    /// interval over test images, which all runs share; absent under pixel noise.
+    /// What the Bayes classifier of the shifted world loses on the test images, percentage points:
+    /// mean over runs, interval over the test images that all runs share; absent under pixel noise.
     #[serde(default)]
     pub unavoidable_loss: Option<Estimate>,
     /// Accuracy lost beyond that, seed by seed, percentage points.
@@ -96,7 +96,8 @@ pub struct ShiftedRun {
     pub kl_y: f64,
     /// Expected accuracy on the test images, a fraction, with its interval over them.
     pub accuracy: Estimate,
-    /// Accuracy less that of the baseline of the same seed, percentage points; absent until that is finished.
+    /// Accuracy less the baseline's of the same seed, percentage points; absent until that is
+    /// finished.
     pub change: Option<f64>,
 }
 
@@ -143,15 +144,16 @@ impl ShiftEffect {
     }
 }
 
-/// The mean of fractions that were measured on the same images, so that their errors do not cancel, in percentage points.
+/// The mean of fractions measured on the same images, in percentage points: their errors do not
+/// cancel.
 fn percentage_points(of: &[Estimate]) -> Option<Estimate> {
     let mean = |part: &dyn Fn(&Estimate) -> f64| 100.0 * of.iter().map(part).sum::<f64>() / of.len() as f64;
     let interval = Interval { low: mean(&|e| e.interval.low), high: mean(&|e| e.interval.high) };
     (!of.is_empty()).then(|| Estimate { value: mean(&|e| e.value), interval })
 }
 
-/// Fits over the runs of some settings: on KL_y over those the paper has (class prior, pixel noise and both), as figure 3f, and on the
-/// exact joint KL over those whose KL is known.
+/// Fits over the runs: on KL_y over the paper's settings (class prior, pixel noise, both), as
+/// figure 3f, and on the exact joint KL where it is known.
 fn fits(effects: &[ShiftEffect]) -> Vec<Fit> {
     let paired = |effect: &ShiftEffect| effect.runs.clone().into_iter().filter_map(|run| Some((run, -run.change?)));
     let of_paper = |kind: ShiftKind| kind as usize <= ShiftKind::PriorAndNoise as usize;
@@ -253,7 +255,7 @@ mod tests {
     #[test]
     fn changes_are_paired_by_seed() {
         let (spec, own) = spec();
-        // Seeds differ by much, the shift costs 20 of 1,000 decisions in each: 0.97 of a hit each, however labels were drawn.
+        // Seeds differ much; the shift costs 20 of 1,000 decisions in each, 0.97 of a hit each.
         let cells: Vec<CellResult> = [(0, 950), (1, 850), (2, 900)]
             .into_iter()
             .flat_map(|(seed, hits)| [cell(&spec, 0, seed, hits), cell(&spec, 6, seed, hits - 20)])
@@ -322,7 +324,8 @@ mod tests {
         let noise = figure("shift-noise");
         assert!(noise.series.iter().any(|series| series.faint && series.points.len() == 3));
         let fit = figure("shift-fit");
-        // Ten settings of the paper, and the baseline, four prior and twelve base shifts; two seeds each.
+        // Ten settings of the paper; the baseline, four prior and twelve base shifts; two seeds
+        // each.
         assert_eq!((fit.series[0].points.len(), fit.series[2].points.len()), (20, 34));
     }
 }

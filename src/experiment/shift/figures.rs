@@ -1,5 +1,5 @@
-//! BLC figure 3 and what goes beyond it: the same size of shift, other things shifted. The paper's numbers are those of tables 8 and 9; its
-//! figure 3 itself is a picture without numbers.
+//! BLC figure 3, and the same size of shift with other things shifted. The paper's numbers are
+//! those of tables 8 and 9; its figure 3 has none.
 
 use super::effects::{Group, ShiftEffect, ShiftEffects};
 use super::fit::{Fit, Spread};

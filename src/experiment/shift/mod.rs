@@ -1,10 +1,11 @@
-//! Distribution shift (BLC §4.3, App. G): training images whose classes, pixels or base samples are shifted by a known amount, and what that
-//! costs on test images that are not.
+//! Distribution shift (BLC §4.3, App. G): training images whose classes, pixels or base samples are
+//! shifted by a known amount, and the cost on test images that are not.
 //!
-//! A cell draws how many images of each class it is to have from a multinomial law (BLC eq. 6), takes them from a pool of the world's
-//! images, shifts them, keeps a part for validation and trains on the rest. Cells of one seed share all chance: the pool, what decides
-//! about counts and choice, the noise (up to its σ), the direction of a base shift and the classifier's start. What differs between two
-//! settings of one seed is therefore the shift. Cells of different seeds share nothing but the test images.
+//! A cell draws the number of images of each class from a multinomial law (BLC eq. 6) and takes
+//! them from a pool of the world's images. It shifts them, keeps a part for validation and trains
+//! on the rest. Cells of one seed share all chance: pool, counts, choice, noise (up to its σ),
+//! direction of a base shift, start. Two settings of one seed so differ by the shift alone. Cells
+//! of different seeds share nothing but the test images.
 //!
 //! | file | what |
 //! |---|---|
@@ -68,7 +69,8 @@ impl Kind for ShiftSpec {
 
     fn content(&self, condition: usize) -> Option<serde_json::Value> {
         let Self { pool, validation, likelihood, settings } = self;
-        // A shift counts by what it does, not by its name; the images of the likelihood only where there is noise.
+        // A shift counts by its effect, not its name; the images of the likelihood only where there
+        // is noise.
         let setting = settings.get(condition).map(|s| serde_json::json!([s.prior, s.noise, s.base]));
         let likelihood = settings.get(condition).filter(|s| s.noise > 0.0).map(|_| likelihood);
         Some(serde_json::json!({ "pool": pool, "validation": validation, "likelihood": likelihood, "shift": setting }))
@@ -158,7 +160,7 @@ mod tests {
         for (setting, row) in own.settings.iter().zip(&paper::ROWS) {
             assert_eq!((setting.name.as_str(), setting.prior.as_slice()), (row.name, &row.prior[..]));
             assert_eq!(setting.noise, row.noise);
-            // Eq. 8 with π̂ = π gives 0.0181 and 0.2968 where table 7 prints 0.017 and 0.296: nowhere farther than 0.0011.
+            // Eq. 8 with π̂ = π gives 0.0181 and 0.2968 where table 7 prints 0.017 and 0.296.
             let target = setting.prior_kl(&world).unwrap();
             assert!((target - row.target_kl).abs() < 1.1e-3, "{}: {target} for {}", row.name, row.target_kl);
         }

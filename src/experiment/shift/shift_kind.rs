@@ -29,7 +29,8 @@ pub enum ShiftKind {
 }
 
 impl ShiftKind {
-    /// What a setting shifts. The baseline's prior is no shift: BLC's (0.33, 0.33, 0.34) is in all its balanced settings.
+    /// What a setting shifts. The baseline's prior is none: BLC's (0.33, 0.33, 0.34) is in all
+    /// balanced settings.
     pub(super) fn of(setting: &ShiftSetting, baseline: &ShiftSetting) -> Self {
         let prior = !setting.prior.is_empty() && setting.prior != baseline.prior;
         match (setting.base, setting.noise > 0.0) {

@@ -7,11 +7,13 @@ use crate::error::{Error, Result};
 use crate::measure::Estimate;
 use crate::oracle::posterior::Prior;
 
-/// Shifts of the training images; the test images stay those of the world (BLC App. G), those for validation are shifted as the training images.
+/// Shifts of the training and validation images; the test images stay those of the world (BLC App.
+/// G).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ShiftSpec {
-    /// Images of the world from which those of a cell are chosen, drawn anew for every seed; with replacement where a class runs out.
+    /// Images of the world from which a cell chooses, drawn anew for every seed; with replacement
+    /// where a class runs out.
     pub pool: usize,
     /// Share of a cell's N images that is kept for validation.
     #[serde(default = "fifth")]
@@ -40,8 +42,9 @@ pub struct ShiftSetting {
     /// Weights of the class prior π of the training images; that of the world where empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prior: Vec<f64>,
-    /// Standard deviation σ of the Gaussian noise added to pixels, in units of x, which are then clipped to the range of the world's
-    /// pixels: [−1, 1] or, for a Glow, [0, 1] (BLC eq. 7). Without noise nothing is clipped: the images are the world's own.
+    /// Standard deviation σ of Gaussian noise added to pixels, units of x, which are then clipped
+    /// to the world's range: [−1, 1] or, for a Glow, [0, 1] (BLC eq. 7). Without noise nothing is
+    /// clipped.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub noise: f64,
     /// A shift of the base samples.
@@ -60,16 +63,19 @@ pub struct Shifted {
     pub counts: Vec<usize>,
     /// KL of these frequencies from the world's class prior, Σ π̂ log(π̂/π), nats (BLC eq. 8).
     pub kl_y: f64,
-    /// The exact KL(p′(x, y)‖p(x, y)) of the law the images were drawn from, nats; `None` under pixel noise, where it is not known.
+    /// The exact KL(p′(x, y)‖p(x, y)) of the images' law, nats; `None` under pixel noise, where it
+    /// is unknown.
     pub joint_kl: Option<f64>,
-    /// E[log p(x|y)] − E[log p(x′|y)], nats an image: what pixel noise and clipping take from the world's own likelihood of the drawn class,
-    /// paired by image. It is no KL: the entropy of the noised images is not in it. 0 where the pixels are the world's; `None` under a
-    /// shift of the base, whose KL is exact.
+    /// E[log p(x|y)] − E[log p(x′|y)], nats an image, paired: what pixel noise and clipping take
+    /// from the world's likelihood of the drawn class. It is no KL: the entropy of the noised
+    /// images is not in it. 0 where pixels are the world's; `None` under a base shift, whose KL is
+    /// exact.
     pub log_likelihood_drop: Option<Estimate>,
-    /// Accuracy on the images kept for validation, which are shifted as the training images are; Wilson's interval over them.
+    /// Accuracy on the validation images, shifted as the training images are; Wilson's interval.
     pub validation: Estimate,
-    /// Accuracy that the Bayes classifier of the shifted world loses on the test images, a fraction, with its interval over them: no
-    /// learner can know better from shifted images. `None` under pixel noise, and in what older versions wrote.
+    /// Accuracy that the Bayes classifier of the shifted world loses on the test images, a
+    /// fraction: no learner of shifted images knows better. `None` under pixel noise, and in files
+    /// of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unavoidable_loss: Option<Estimate>,
 }
@@ -103,8 +109,8 @@ impl ShiftSetting {
         Err(self.wrong("its prior asks for a class that has probability 0 in the world"))
     }
 
-    /// The exact KL(p′(x, y)‖p(x, y)) = KL(π′‖π) + Σ_y π′_y KL(p′(x|y)‖p(x|y)), nats. A base shift has the same KL in every class, and no
-    /// invertible map changes it. `None` under pixel noise: the density of noised and clipped images is not known.
+    /// The exact KL(p′(x, y)‖p(x, y)) = KL(π′‖π) + Σ_y π′_y KL(p′(x|y)‖p(x|y)), nats. A base shift
+    /// has the same KL in every class, which no invertible map changes. `None` under pixel noise.
     ///
     /// # Errors
     /// As [`Self::prior_kl`].

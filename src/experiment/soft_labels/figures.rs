@@ -1,4 +1,5 @@
-//! What is gained over N (BLC figure 7), how accurate, near and calibrated each kind of labels makes a classifier, and training curves.
+//! Gains over N (BLC figure 7), accuracy, KL and calibration of each kind of labels, training
+//! curves.
 
 use super::{Curve, Gain, Gains, Told};
 use crate::classifier::{Architecture, Labels};
@@ -7,14 +8,14 @@ use crate::experiment::output::Findings;
 use crate::experiment::repeats::{SEED_GAIN, SEED_MEAN, SeedMean, distinct, only};
 use crate::figure::{Axis, Figure, Point, Rule, Series, Style, Table, Way};
 
-/// BLC App. D: "near-perfect calibration (ECE = 0.018)" of soft labels; the paper does not say at which N.
+/// BLC App. D: "near-perfect calibration (ECE = 0.018)" of soft labels, without the N.
 const PAPER_ECE: f64 = 0.018;
 /// BLC App. D: "accuracy gains up to ∼1 %" of soft over hard labels, percentage points.
 const PAPER_GAIN: f64 = 1.0;
 /// The ends of BLC's N in App. D.
 const PAPER_SIZES: [f64; 2] = [100.0, 5000.0];
 
-/// Numbers of training images whose training curves are shown: the smallest, the one in the middle and the largest.
+/// Numbers of training curves' N that are shown: the smallest, the middle and the largest.
 const CURVES: usize = 3;
 
 const ANOTHER_WORLD: &str =
@@ -51,7 +52,7 @@ fn sizes() -> Axis {
 }
 
 impl Findings for Gains {
-    /// What is gained, then accuracy, KL and calibration against N, then training curves; for each architecture.
+    /// Gain, accuracy, KL and calibration against N, then training curves; for each architecture.
     fn figures(&self) -> Vec<Figure> {
         let architectures = distinct(self.told.iter().map(|told| told.architecture));
         let several = architectures.len() > 1;

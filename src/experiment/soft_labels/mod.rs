@@ -1,12 +1,13 @@
 //! Soft labels (BLC §4.2, App. D, figure 7): what exact posteriors are worth as labels.
 //!
-//! The paper's two kinds are the exact posterior ("soft") and the one-hot class of largest posterior ("hard"); beside them stand the drawn
-//! label, which is what a real dataset has, and the smoothed one. The paper prints figure 7 without numbers but for two in the text, an ECE
-//! of 0.018 and a gain of "up to ∼1 %", which the figures repeat.
+//! The paper's two kinds are the exact posterior ("soft") and the one-hot class of largest
+//! posterior ("hard"). Beside them stand the drawn label, which a real dataset has, and the
+//! smoothed one. The paper's figure 7 has two numbers, in the text: an ECE of 0.018 and a gain of
+//! "up to ∼1 %". The figures repeat both.
 //!
-//! Training curves are part of a cell's result here, not read from its metrics.jsonl: a summary is then a function of the spec and of
-//! finished results alone, the same wherever results were moved and whoever draws it, and a cell killed between two epochs goes on with
-//! the course its checkpoint holds.
+//! Training curves are part of a cell's result, not read from its metrics.jsonl. A summary so
+//! depends on spec and results alone, and a cell killed between two epochs resumes with the course
+//! in its checkpoint.
 
 mod figures;
 #[cfg(test)]
@@ -72,7 +73,7 @@ pub struct Course {
 pub struct Gains {
     /// Where the numbers come from.
     pub provenance: Vec<(String, String)>,
-    /// The Bayes accuracy of the test images: their mean max p(y|x); absent until a cell is finished.
+    /// Bayes accuracy of the test images, mean max p(y|x); absent until a cell is finished.
     pub test_bayes_accuracy: Option<Estimate>,
     /// Every kind of labels at every N, in the order of the plan.
     pub told: Vec<Told>,
@@ -179,7 +180,7 @@ impl Told {
 }
 
 impl Gain {
-    /// None where the two are not the same classifier told two kinds of labels, or have no seed in common.
+    /// `None` where the two are not one classifier told two kinds of labels, or share no seed.
     fn of(soft: &Repeats<'_>, other: &Repeats<'_>) -> Option<Self> {
         let (cell, over) = (&soft.cell, other.cell.labels);
         let same = (cell.architecture, cell.train_size) == (other.cell.architecture, other.cell.train_size);
@@ -216,7 +217,7 @@ impl Curve {
     }
 }
 
-/// With its interval over the watched images, which is everything that can be where a single one is watched.
+/// With its interval over the watched images; [0, 1] around it where a single one is watched.
 fn expected_accuracy(watched: &Watched) -> Estimate {
     let half = watched.half_widths.map_or(1.0, |half| half.expected_accuracy);
     let value = watched.expected_accuracy;

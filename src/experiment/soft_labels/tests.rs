@@ -14,7 +14,8 @@ fn watched(epoch: usize, expected_accuracy: f64) -> Watched {
     Watched { step, epoch, train_loss, cross_entropy: 0.5, aleatoric, epistemic: 0.3, expected_accuracy, half_widths }
 }
 
-/// Soft is ahead of hard by 0.01 and 0.03 under the two seeds, but behind by as much at N = 200; drawn is 0.05 behind soft.
+/// Soft leads hard by 0.01 and 0.03 under the two seeds, trails at N = 200; drawn is 0.05 behind
+/// soft.
 fn results(spec: &ExperimentSpec) -> Vec<CellResult> {
     let of = |cell: &Cell| {
         let soft = 0.7 + 0.0001 * cell.train_size as f64 + 0.1 * cell.seed as f64;
@@ -39,7 +40,7 @@ fn gains_are_those_over_each_other_kind_paired_by_seed() {
     assert_eq!((found.told.len(), found.gains.len(), found.courses.len()), (16, 12, 16));
     let gain = |n: usize, over: Labels| found.gains.iter().find(|g| g.train_size == n && g.over == over).unwrap();
     let hard = gain(100, Labels::Argmax).expected_accuracy;
-    // 0.02 ± 12.706·0.01: the spread of the differences, not that of the accuracies, which differ by 0.1 between seeds.
+    // 0.02 ± 12.706·0.01: the spread of the differences, not of the accuracies (0.1 between seeds).
     assert!(near(hard.value, 0.02) && hard.seeds == 2);
     assert!((hard.interval.unwrap().high - (0.02 + 0.127_062)).abs() < 1e-6);
     assert!(near(gain(200, Labels::Argmax).expected_accuracy.value, -0.02));

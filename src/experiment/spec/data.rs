@@ -13,10 +13,11 @@ use crate::flow::preprocess::Dequantisation;
 pub struct DataSpec {
     /// A dataset folder, an npz archive, or labelled 8-bit images.
     pub train: PathBuf,
-    /// The test images; where it is not given, the test split of `train`, else samples of the world.
+    /// The test images; otherwise the test split of `train`, else samples of the world.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test: Option<PathBuf>,
-    /// How 8-bit images become real numbers: `seed:N`, `midpoint` or `mean:R`. Of several draws a classifier sees the first.
+    /// How 8-bit images become real numbers: `seed:N`, `midpoint` or `mean:R`. A classifier sees
+    /// the first draw.
     #[serde(
         default,
         skip_serializing_if = "is_default",

@@ -1,4 +1,4 @@
-//! Error and gap against τ (EBO figure 3), architectures side by side at one τ (EBO figure 4), and the numbers.
+//! Error and gap against τ (EBO figure 3), architectures at one τ (EBO figure 4), and the numbers.
 
 use super::{Sweep, Swept};
 use crate::experiment::Truth;
@@ -8,8 +8,8 @@ use crate::experiment::repeats::{SEED_MEAN, only, point, suffix};
 use crate::figure::{Axis, Figure, Point, Rule, Series, Style, Table, Value, Way};
 use crate::measure::Interval;
 
-/// What EBO §4.2 says of its two datasets: its networks come close to the optimum below the first τ, and the gap is significant
-/// above the second.
+/// EBO §4.2 on its two datasets: its networks are close to the optimum below the first τ; the gap
+/// is significant above the second.
 const EBO: [(&str, f64, f64); 2] = [("mnist", 1.0, 1.5), ("fashion-mnist", 0.5, 1.0)];
 
 const PAIRED: &str = "All temperatures share their seeds, and so latents and classes: a curve compares the same images made easier or \
@@ -144,7 +144,7 @@ impl Sweep {
         }
     }
 
-    /// EBO figure 4, at the temperature nearest 1, where there is more than one architecture to compare.
+    /// EBO figure 4 at the τ nearest 1, where there are architectures to compare.
     fn architectures_at_one(&self, n: usize) -> Option<Figure> {
         let off = |world: &&Swept| (world.tau.get() - 1.0).abs();
         let world = self.worlds.iter().min_by(|a, b| off(a).total_cmp(&off(b)))?;

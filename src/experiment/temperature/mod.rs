@@ -1,8 +1,8 @@
-//! The temperature sweep (EBO figures 3 and 4): worlds from easy to hard, made of one oracle, and how far classifiers stay above the Bayes
-//! error of each.
+//! The temperature sweep (EBO figures 3 and 4): worlds from easy to hard, made of one oracle, and
+//! how far classifiers stay above the Bayes error of each.
 //!
-//! EBO prints its figures 3 and 4 without numbers, so there are none to lay over ours; what §4.2 says of its temperatures in words is
-//! marked where the world is one of the paper's datasets.
+//! EBO prints its figures 3 and 4 without numbers: there are none to lay over ours. The
+//! temperatures that §4.2 names are marked for the paper's datasets.
 
 mod figures;
 #[cfg(test)]
@@ -94,14 +94,15 @@ pub struct Swept {
     pub tau: Tau,
     /// The Bayes error of the world, once it is computed.
     pub truth: Option<Truth>,
-    /// The Bayes error of the test images: their mean 1 − max p(y|x); absent until a cell is finished.
+    /// Bayes error of the test images, mean 1 − max p(y|x); absent until a cell is finished.
     pub test_bayes_error: Option<Estimate>,
     /// The classifiers that are finished, in the order of the plan.
     pub classifiers: Vec<BayesGap>,
 }
 
 impl Sweep {
-    /// From the finished cells, and the Bayes error at each temperature of the spec where it is known.
+    /// From the finished cells, and the Bayes error at each temperature of the spec where it is
+    /// known.
     pub fn of(spec: &ExperimentSpec, own: &TemperatureSpec, cells: &[CellResult], truths: &[Option<Truth>]) -> Self {
         let groups = repeats(cells);
         let world = |(condition, &tau): (usize, &Tau)| {

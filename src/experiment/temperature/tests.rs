@@ -9,7 +9,7 @@ const SPEC: &str = "[world]\noracle = 'mnist'\n[grid]\narchitectures = ['linear'
 /// τ = 1.5, 0.5, 1.1 in the order of the spec.
 const BAYES: [f64; 3] = [0.2, 0.01, 0.05];
 
-/// The linear classifier is 0.1 above Bayes, the ConvNet 0.02; the second seed has 0.004 more than the first.
+/// The linear classifier is 0.1 above Bayes, the ConvNet 0.02; the second seed has 0.004 more.
 fn results(spec: &ExperimentSpec) -> Vec<CellResult> {
     let of = |cell: &crate::experiment::Cell| {
         let bayes = BAYES[cell.condition];
@@ -94,7 +94,7 @@ fn what_is_missing_is_left_out() {
             assert_eq!(tables[1].rows.len(), 3);
         }
     }
-    // One seed at the first temperature, and no Bayes error: a point without an interval, and no gap.
+    // One seed at the first temperature, no Bayes error: a point without an interval, and no gap.
     let found = sweep(&spec, &all[..1], &[]);
     let linear = &found.worlds[2].classifiers[0];
     assert_eq!((linear.error.interval, linear.gap), (None, None));

@@ -57,7 +57,7 @@ impl HardnessFolder {
         Ok(Self { path: path.to_owned(), spec: spec.clone(), plan })
     }
 
-    /// Plans a ranking in `path`, or finds that of the same spec there. Paths of corpora must be absolute, see
+    /// Plans a ranking in `path`, or finds it there. Paths of corpora must be absolute, see
     /// [`HardnessSpec::beside`].
     ///
     /// # Errors

@@ -99,8 +99,8 @@ impl CorpusLog<'_> {
     }
 }
 
-/// Whether a corpus can be ranked: at least two classes, all of them with training images, and test images, where there are some, of the
-/// same shape and classes. Looked at before the training, which takes long.
+/// Checks, before the long training, that a corpus can be ranked: at least two classes with
+/// training images, and test images, if any, of the same shape and classes.
 fn usable(spec: &TrainSpec) -> Result<()> {
     let path = &spec.data.path;
     let about = |error: Error| match error {

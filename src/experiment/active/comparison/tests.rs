@@ -53,7 +53,8 @@ fn near(a: f64, b: f64) -> bool {
     (a - b).abs() < 1e-12
 }
 
-/// Seeds differ in their start; gains are 0.10, 0.20 and 0.32 of random, max entropy and max epistemic in every seed.
+/// Seeds differ in their start; gains are 0.10, 0.20 and 0.32 of random, max entropy, max
+/// epistemic.
 fn all() -> Vec<CellResult> {
     let mut cells = Vec::new();
     for seed in 0..3 {
@@ -83,7 +84,8 @@ fn gains_ratios_and_savings_by_hand() {
     assert_eq!((chance.against, pair.against), (Strategy::Random, Strategy::MaxEntropy));
     let ratio = pair.gain_ratio.number.unwrap();
     assert!(near(ratio.value, 1.6) && (ratio.interval.unwrap().high - 1.6).abs() < 1e-6);
-    // At 20 labels max entropy has gained 0.10; max epistemic, 0.016 a label, needs 6.25 queries for it and not 10.
+    // At 20 labels max entropy has gained 0.10; max epistemic, 0.016 a label, needs 6.25 queries,
+    // not 10.
     let saving = pair.saving.as_ref().unwrap();
     assert!(near(saving.middle, 20.0) && near(saving.reached.unwrap(), 16.25));
     let saved = saving.saved.number.unwrap();

@@ -204,7 +204,8 @@ fn a_cell_killed_at_any_moment_goes_on_to_the_same_bits() {
     let (mut told, mut killed) = (Vec::new(), 0);
     let undisturbed = bench.run(cell, &whole, &mut |event: CellEvent| {
         told.push(event);
-        // The first moments of everything, then now and then: training of members, looks at the pool, the last round.
+        // The first moments, then every 17th: training of members, looks at the pool, the last
+        // round.
         if told.len() <= 3 || told.len().is_multiple_of(17) {
             copy(&whole, &snapshot(killed));
             killed += 1;

@@ -1,4 +1,5 @@
-//! The way from a cell to its images in the gallery, its worst or those it bought, and what to do where there is none.
+//! From a cell to its images in the gallery, its worst or those it bought, and what to do without
+//! any.
 
 use eframe::egui::{self, Button, RichText, Ui};
 
@@ -30,7 +31,8 @@ fn button(ui: &mut Ui, cx: &mut Cx, run: &RunView, cell: &str, (which, title, ab
     }
 }
 
-/// Why the images of a cell cannot be shown, if they were asked for last; where another oracle is open, the way to the run's.
+/// Why the images of a cell that were asked for last cannot be shown; with another oracle open, the
+/// way to the run's.
 pub fn trouble(ui: &mut Ui, cx: &mut Cx, run: &RunView, cell: &str) {
     let of = |images: &&CellImagesView| images.request.folder == run.folder && images.request.cell == cell;
     let images = cx.session.runs.cell_images.as_ref().filter(of);

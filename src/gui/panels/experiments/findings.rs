@@ -1,4 +1,4 @@
-//! What the finished cells of a run say together: its figures and tables, to be read and to be taken away.
+//! What the finished cells of a run say together: its figures and tables, to read and to save.
 
 use std::path::Path;
 

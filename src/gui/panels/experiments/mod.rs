@@ -1,4 +1,4 @@
-//! The panel *Experiments*: classifiers on a world, planned, trained, watched, measured and compared.
+//! The panel *Experiments*: classifiers on a world, planned, trained, watched, measured, compared.
 
 mod cell_images;
 mod cells;

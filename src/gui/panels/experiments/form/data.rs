@@ -41,7 +41,7 @@ impl DataFields {
         }
     }
 
-    /// The fields. The spec says whether there is a dataset; the paths become its own with [`Self::ready`].
+    /// The fields. The spec says whether there is a dataset; [`Self::ready`] reads the paths.
     pub fn show(&mut self, ui: &mut Ui, cx: &mut Cx, spec: &mut ExperimentSpec) {
         ui.horizontal_wrapped(|ui| {
             let label = ui.label("Training images").on_hover_text("What the classifiers learn from.");
