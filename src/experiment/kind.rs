@@ -42,14 +42,19 @@ pub trait Kind: Value {
     /// What it is called.
     fn about(&self) -> &'static About;
 
+    /// The base temperatures τ that are its conditions; none where others are.
+    fn taus(&self) -> &[Tau] {
+        &[]
+    }
+
     /// Names of its conditions; none where it has none.
     fn conditions(&self) -> Vec<String> {
-        Vec::new()
+        self.taus().iter().map(|tau| format!("τ = {}", tau.get())).collect()
     }
 
     /// Base temperature τ of a condition, where it sets one.
-    fn tau(&self, _condition: usize) -> Option<Tau> {
-        None
+    fn tau(&self, condition: usize) -> Option<Tau> {
+        self.taus().get(condition).copied()
     }
 
     /// Whether the Bayes error of the world is computed for the analysis.

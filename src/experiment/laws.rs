@@ -10,7 +10,7 @@ use crate::figure::{Axis, Figure, Point, Rule, Series, Style, Table, Value, Way}
 use crate::measure::{Estimate, HoldOut, ImageError, Measured, PowerLaw};
 
 /// Points at which a law is drawn.
-const CURVE: usize = 48;
+pub const CURVE: usize = 48;
 
 /// Loss against N, and accuracy against N.
 pub fn figures(summary: &Summary) -> Vec<Figure> {
@@ -174,16 +174,21 @@ fn points(summary: &Summary, law: &Law, of: Part) -> Vec<Point> {
     cells.map(point).collect()
 }
 
-/// The law from the smallest to the largest N that was run, evenly in log N, with its band.
-fn curve(law: &PowerLaw, name: String) -> Series {
+/// A law from the smallest to the largest N that was run, evenly in log N: N, KL, and the ends of
+/// its band.
+pub fn law_course(law: &PowerLaw) -> impl Iterator<Item = [f64; 4]> {
     let sizes = law.points.iter().map(|point| point.n);
     let (low, high) = sizes.fold((f64::MAX, 0.0_f64), |(low, high), n| (low.min(n), high.max(n)));
-    let point = |i: usize| {
+    (0..CURVE).map(move |i| {
         let n = low * (high / low).powf(i as f64 / (CURVE - 1) as f64);
         let band = law.band(n);
-        Point::new(n, law.value(n)).within(band.low, band.high)
-    };
-    Series { name, style: Style::Line, points: (0..CURVE).map(point).collect(), band: true, ..Series::default() }
+        [n, law.value(n), band.low, band.high]
+    })
+}
+
+fn curve(law: &PowerLaw, name: String) -> Series {
+    let points = law_course(law).map(|[n, kl, low, high]| Point::new(n, kl).within(low, high)).collect();
+    Series { name, style: Style::Line, points, band: true, ..Series::default() }
 }
 
 /// The law fitted without the largest N, drawn on to it, with the interval of its forecast there.

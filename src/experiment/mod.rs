@@ -70,6 +70,7 @@ pub use hardness::{HardnessSpec, PRESETS as HARDNESS_PRESETS};
 pub use identity::Files;
 pub use images::{Batch, Images, Source, View, WorldImages};
 pub use kind::{About, Experiment, Kind, Place};
+pub use laws::{CURVE, law_course};
 pub use output::{Analysis, CellOutput, Findings, Value};
 pub use pool::{Pool, read_pool, test_pool, train_pool};
 pub use presets::Preset;

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::cell::{Cell, CellResult};
-use super::spec::ExperimentSpec;
+use super::spec::{ExperimentSpec, GridSpec};
+use crate::classifier::{Architecture, Labels};
 use crate::figure::{Point, Value};
 use crate::measure::{Estimate, Interval, over_seeds};
 
@@ -181,6 +182,29 @@ pub(super) fn provenance(spec: &ExperimentSpec, finished: usize) -> Vec<(String,
 pub(super) fn only(provenance: &[(String, String)], what: &str, value: String) -> Vec<(String, String)> {
     let line = |(name, old): &(String, String)| (name.clone(), if name == what { value.clone() } else { old.clone() });
     provenance.iter().map(line).collect()
+}
+
+/// The finished cells of each network, N and kind of labels of a grid, smaller N first where `sorted`.
+pub(super) fn classifiers<'a>(
+    spec: &ExperimentSpec,
+    cells: &'a [CellResult],
+    sorted: bool,
+) -> Vec<((Architecture, usize, Labels), Vec<&'a CellResult>)> {
+    let GridSpec { architectures, train_sizes, labels, .. } = &spec.grid;
+    let mut sizes = train_sizes.clone();
+    if sorted {
+        sizes.sort_unstable();
+    }
+    let mut all = Vec::new();
+    for (&architecture, &n) in architectures.iter().flat_map(|one| sizes.iter().map(move |n| (one, n))) {
+        for &labels in labels {
+            let group = (architecture, n, labels);
+            let of =
+                |result: &&CellResult| (result.cell.architecture, result.cell.train_size, result.cell.labels) == group;
+            all.push((group, cells.iter().filter(of).collect()));
+        }
+    }
+    all
 }
 
 /// The values of some things, each once, in the order in which they come first.

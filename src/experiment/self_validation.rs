@@ -243,7 +243,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::experiment::hand_made::{measured, near, result, spec, truth};
+    use crate::experiment::hand_made::{measured, near, result, spec, truth, whole};
     use crate::experiment::{DataRecord, Mapped, PartRecord, Summary};
 
     const SPEC: &str = "[world]\noracle = 'mnist'\n[grid]\narchitectures = ['convnet', 'resnet-18']\ntrain_sizes = [100]\n\
@@ -318,8 +318,7 @@ mod tests {
         let spec = spec(SPEC);
         for (finished, truths) in [(0, vec![]), (1, vec![None]), (3, vec![truth(1.0, 0.04)])] {
             let found = spec.experiment.analyse(&spec, &results(&spec)[..finished], &truths).unwrap();
-            let text = serde_json::to_string(&found).unwrap();
-            assert_eq!(serde_json::from_str::<Analysis>(&text).unwrap(), found);
+            whole(found.clone());
             assert_eq!(found.figures().is_empty(), finished == 0);
             assert_eq!(
                 found.tables()[0].caption.contains("not computed yet"),

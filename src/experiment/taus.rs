@@ -6,11 +6,6 @@ use crate::units::Tau;
 
 const LABEL: &str = "Temperatures τ";
 
-/// Names of the conditions.
-pub fn conditions(taus: &[Tau]) -> Vec<String> {
-    taus.iter().map(|tau| format!("τ = {}", tau.get())).collect()
-}
-
 /// Checks that there are some, all above 0.
 ///
 /// # Errors

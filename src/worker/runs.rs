@@ -9,13 +9,9 @@ use std::sync::Arc;
 
 use crate::classifier::{Architecture, Labels};
 use crate::error::Result;
-use crate::experiment::{ExperimentSpec, Summary};
+use crate::experiment::{CURVE, ExperimentSpec, Summary, law_course};
 use crate::figure::{Figure, Table};
-use crate::measure::PowerLaw;
 use crate::run::{Line, Planned, Run, RunFolder, State, Status};
-
-/// Points at which a law's band is computed.
-const BAND: usize = 48;
 
 /// Which folders are watched.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -157,24 +153,12 @@ fn results(folder: &RunFolder) -> Result<Results> {
     let summary = folder.summary()?;
     let drawn = summary.laws.iter().filter_map(|law| {
         let fits = law.fits.as_ref()?;
-        let without_largest = law.hold_out.iter().flat_map(|held| held.course(BAND)).collect();
-        let points = curve(fits.law());
+        let without_largest = law.hold_out.iter().flat_map(|held| held.course(CURVE)).collect();
+        let points = law_course(fits.law()).collect();
         Some(LawCurve { architecture: law.architecture, labels: law.labels, points, without_largest })
     });
     let curves = drawn.collect();
     let world = folder.world_sha256();
     let (figures, tables) = (folder.figures(&summary, world.as_deref()), summary.tables());
     Ok(Results { summary, curves, figures, tables, world })
-}
-
-/// The law from the smallest to the largest N that was run, evenly in log N.
-fn curve(law: &PowerLaw) -> Vec<[f64; 4]> {
-    let sizes = law.points.iter().map(|point| point.n);
-    let (low, high) = sizes.fold((f64::MAX, 0.0_f64), |(low, high), n| (low.min(n), high.max(n)));
-    let at = |i: usize| low * (high / low).powf(i as f64 / (BAND - 1) as f64);
-    let point = |n: f64| {
-        let band = law.band(n);
-        [n, law.value(n), band.low, band.high]
-    };
-    (0..BAND).map(|i| point(at(i))).collect()
 }

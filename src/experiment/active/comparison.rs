@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::curves::{Saving, Spread, Stated};
 use super::{ActiveSpec, Bought, Purchase, Round, Strategy};
 use crate::classifier::{Architecture, Labels};
-use crate::experiment::cell::{Cell, CellResult};
+use crate::experiment::cell::CellResult;
+use crate::experiment::repeats::classifiers;
 use crate::experiment::spec::ExperimentSpec;
 use crate::measure::Estimate;
 
@@ -125,19 +126,6 @@ type Runs<'a> = Vec<(u64, &'a [Round])>;
 impl StrategyComparison {
     /// From the finished cells.
     pub fn of(spec: &ExperimentSpec, own: &ActiveSpec, cells: &[CellResult]) -> Self {
-        let mut groups = Vec::new();
-        let mut budgets = spec.grid.train_sizes.clone();
-        budgets.sort_unstable();
-        for &architecture in &spec.grid.architectures {
-            for &budget in &budgets {
-                for &labels in &spec.grid.labels {
-                    let group = (architecture, budget, labels);
-                    let one = |cell: &Cell| (cell.architecture, cell.train_size, cell.labels) == group;
-                    let finished: Vec<&CellResult> = cells.iter().filter(|result| one(&result.cell)).collect();
-                    groups.extend(Group::of(own, group, &finished));
-                }
-            }
-        }
         Self {
             run: spec.name.clone(),
             oracle: spec.world.oracle.clone(),
@@ -147,7 +135,10 @@ impl StrategyComparison {
             batch: own.batch,
             members: own.members,
             test_images: spec.test.images,
-            groups,
+            groups: classifiers(spec, cells, true)
+                .iter()
+                .filter_map(|(group, finished)| Group::of(own, *group, finished))
+                .collect(),
         }
     }
 }

@@ -251,8 +251,9 @@ fn rated(Place { asked, tau, n }: Place, found: &[&Grading]) -> Vec<Rated> {
 mod tests {
     use super::*;
     use crate::bayes::Badge;
-    use crate::experiment::output::CellOutput;
-    use crate::experiment::{Cell, PRESETS};
+    use crate::experiment::Cell;
+    use crate::experiment::hand_made::{preset, result, whole};
+    use crate::experiment::output::{Analysis, CellOutput};
     use crate::measure::uncertainty::Agreement;
     use crate::measure::{Bootstrap, measure};
     use crate::units::Seed;
@@ -263,7 +264,7 @@ mod tests {
         let one = estimated(Estimator::OneNn, estimate, cell);
         let found = Grading { estimates: vec![one], scores: Vec::new(), files: Vec::new(), ensemble: measured.clone() };
         let output = Some(CellOutput::new(found));
-        CellResult { id: String::new(), cell, parameters: 1, steps: 1, train_loss: 0.1, measured, output }
+        CellResult { output, ..result(cell, measured) }
     }
 
     fn estimated(estimator: Estimator, estimate: f64, cell: Cell) -> super::super::spec::Estimated {
@@ -282,8 +283,7 @@ mod tests {
 
     #[test]
     fn networks_and_kinds_of_labels_are_no_repeats() {
-        let preset = PRESETS.iter().find(|preset| preset.name == "graders-quick").unwrap();
-        let mut spec = preset.spec().unwrap();
+        let mut spec = preset("graders-quick");
         spec.grid.architectures = vec![Architecture::Linear, Architecture::Mlp500];
         spec.grid.labels = vec![Labels::Drawn, Labels::Posterior];
         let own: &GradersSpec = spec.experiment.get().unwrap();
@@ -354,8 +354,7 @@ mod tests {
 
     #[test]
     fn estimates_are_held_against_the_truth_of_their_own_world() {
-        let preset = PRESETS.iter().find(|preset| preset.name == "graders-quick").unwrap();
-        let spec = preset.spec().unwrap();
+        let spec = preset("graders-quick");
         let own: &GradersSpec = spec.experiment.get().unwrap();
         let truth = |condition: usize, value: f64| {
             let bayes_error = BayesError::new(value, 0.0, 1.0);
@@ -373,7 +372,7 @@ mod tests {
         assert_eq!((hard.truth.value, hard.estimate.interval), (0.30, None));
         let figures = grades.figures();
         assert!(figures.iter().any(|figure| figure.id == "graders-bounds"));
-        assert!(grades.tables().iter().all(|table| table.rows.iter().all(|row| row.len() == table.columns.len())));
+        whole(Analysis::new(grades));
         // Nothing is finished, or the truth is not known: nothing is said, and nothing fails.
         let nothing = Grades::of(&spec, own, &[], &truths);
         assert!(nothing.figures().is_empty() && nothing.estimators.is_empty());

@@ -9,6 +9,7 @@ use super::{ShiftSpec, Shifted};
 use crate::classifier::{Architecture, Labels};
 use crate::experiment::cell::CellResult;
 use crate::experiment::output::Findings;
+use crate::experiment::repeats::classifiers;
 use crate::experiment::spec::ExperimentSpec;
 use crate::figure::{Figure, Table};
 use crate::measure::{Estimate, Interval};
@@ -171,28 +172,18 @@ impl ShiftEffects {
         let lengths = own.settings.iter().map(|setting| setting.prior.len()).filter(|n| *n > 0);
         let classes = cells.first().map(|result| result.measured.classes).or(lengths.max());
         let world = classes.and_then(|classes| Some(spec.world.settings(classes).ok()?.prior));
-        let mut groups = Vec::new();
-        for &architecture in &spec.grid.architectures {
-            for &train_size in &spec.grid.train_sizes {
-                for &labels in &spec.grid.labels {
-                    let key = (architecture, train_size, labels);
-                    let of = |result: &&CellResult| {
-                        (result.cell.architecture, result.cell.train_size, result.cell.labels) == key
-                    };
-                    let cells: Vec<&CellResult> = cells.iter().filter(of).collect();
-                    let effect = |condition: usize| ShiftEffect::of(own, condition, world.as_ref(), &cells);
-                    let effects: Vec<ShiftEffect> = (0..own.settings.len()).filter_map(effect).collect();
-                    groups.push(Group { architecture, train_size, labels, fits: fits(&effects), effects });
-                }
-            }
-        }
+        let group = |((architecture, train_size, labels), cells): (_, Vec<&CellResult>)| {
+            let effect = |condition: usize| ShiftEffect::of(own, condition, world.as_ref(), &cells);
+            let effects: Vec<ShiftEffect> = (0..own.settings.len()).filter_map(effect).collect();
+            Group { architecture, train_size, labels, fits: fits(&effects), effects }
+        };
         Self {
             run: spec.name.clone(),
             oracle: spec.world.oracle.clone(),
             tau: spec.world.tau.get(),
             seeds: spec.grid.seeds.clone(),
             test_images: spec.test.images,
-            groups,
+            groups: classifiers(spec, cells, false).into_iter().map(group).collect(),
         }
     }
 
@@ -220,13 +211,14 @@ impl Findings for ShiftEffects {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::output::CellOutput;
-    use crate::experiment::{Cell, PRESETS};
+    use crate::experiment::Cell;
+    use crate::experiment::hand_made::{preset, result, whole};
+    use crate::experiment::output::{Analysis, CellOutput};
     use crate::measure::{Bootstrap, measure};
     use crate::units::Seed;
 
     fn spec() -> (ExperimentSpec, ShiftSpec) {
-        let spec = PRESETS.iter().find(|preset| preset.name == "shift").unwrap().spec().unwrap();
+        let spec = preset("shift");
         let own: ShiftSpec = spec.experiment.get::<ShiftSpec>().unwrap().clone();
         (spec, own)
     }
@@ -249,7 +241,7 @@ mod tests {
         let architecture = spec.grid.architectures[0];
         let cell = Cell { architecture, train_size: 5000, labels: Labels::Drawn, seed, condition };
         let output = Some(CellOutput::new(found));
-        CellResult { id: String::new(), cell, parameters: 1, steps: 1, train_loss: 0.1, measured, output }
+        CellResult { output, ..result(cell, measured) }
     }
 
     #[test]
@@ -281,19 +273,14 @@ mod tests {
         for set in sets {
             let cells: Vec<CellResult> = set.iter().map(|&(at, seed)| cell(&spec, at, seed, 900 - at)).collect();
             let effects = ShiftEffects::of(&spec, &own, &cells);
-            let text = serde_json::to_string(&effects).unwrap();
-            assert_eq!(serde_json::from_str::<ShiftEffects>(&text).unwrap(), effects, "a number is lost in JSON");
             assert_eq!((effects.figures().len(), effects.tables().len()), (5, 2));
             for figure in effects.figures() {
-                let points = figure.series.iter().flat_map(|series| &series.points);
-                let numbers = points.flat_map(|p| [Some(p.x), Some(p.y), p.low, p.high].into_iter().flatten());
-                assert!(numbers.into_iter().all(f64::is_finite), "{}", figure.id);
                 assert!(figure.series.iter().all(|series| !series.points.is_empty()), "{}", figure.id);
             }
             for table in effects.tables() {
                 assert_eq!(table.rows.len(), own.settings.len());
-                assert!(table.rows.iter().all(|row| row.len() == table.columns.len()));
             }
+            whole(Analysis::new(effects));
         }
         let of_two = ShiftEffects::of(&spec, &own, &[cell(&spec, 0, 0, 900), cell(&spec, 3, 0, 890)]);
         let effect = &of_two.groups[0].effects[3];

@@ -78,7 +78,7 @@ impl Make<'_> {
             let effects = self.group.effects.iter().filter(|effect| effect.kind == kind);
             series(kind, style, effects.filter_map(&point).collect())
         };
-        ShiftKind::ALL.into_iter().map(of).filter(|series| !series.points.is_empty()).collect()
+        ShiftKind::all().map(of).filter(|series| !series.points.is_empty()).collect()
     }
 
     /// Figure 3a: accuracy over KL.
@@ -107,30 +107,30 @@ impl Make<'_> {
         let x = Axis::named("setting", self.group.effects.iter().map(|effect| effect.name.as_str()));
         let y = Axis::linear("Δ test accuracy").in_unit("pp");
         let mut figure = self.figure("shift-settings", "What every shift costs", caption, x, y);
-        let own = |(i, effect): (usize, &ShiftEffect)| Some(point(i as f64, &effect.change?, 1.0, &effect.name));
-        let own: Vec<Point> = self.group.effects.iter().enumerate().filter_map(own).collect();
-        // The places name what is shifted: one series for all kinds.
-        let all =
-            Series { name: self.group.architecture.label().into(), ..series(ShiftKind::Baseline, Style::Bars, own) };
-        figure.series.extend((!all.points.is_empty()).then_some(all));
-        let paper = |(i, effect): (usize, &ShiftEffect)| {
+        let points = |of: &dyn Fn(f64, &ShiftEffect) -> Option<Point>| -> Vec<Point> {
+            self.group.effects.iter().enumerate().filter_map(|(i, effect)| of(i as f64, effect)).collect()
+        };
+        let own = points(&|x, effect| Some(point(x, &effect.change?, 1.0, &effect.name)));
+        let paper = points(&|x, effect| {
             let row = row_of(&effect.name, &effect.prior, effect.noise)?;
-            Some(named(Point::new(i as f64, row.change), row.name))
-        };
-        let points: Vec<Point> = self.group.effects.iter().enumerate().filter_map(paper).collect();
-        figure.series.extend((!points.is_empty()).then(|| of_paper("BLC table 8 (AFHQ)", ShiftKind::Baseline, points)));
-        let known = |(i, effect): (usize, &ShiftEffect)| {
+            Some(named(Point::new(x, row.change), row.name))
+        });
+        let unavoidable = points(&|x, effect| {
             let loss = effect.unavoidable_loss?;
-            let point = named(Point::new(i as f64, -loss.value), &effect.name);
+            let point = named(Point::new(x, -loss.value), &effect.name);
             Some(point.within(-loss.interval.high, -loss.interval.low))
-        };
-        let points: Vec<Point> = self.group.effects.iter().enumerate().filter_map(known).collect();
-        let unavoidable = Series {
-            name: "unavoidable: the Bayes classifier of the shifted world".into(),
-            colour: ShiftKind::ALL.len(),
-            ..series(ShiftKind::Baseline, Style::Points, points)
-        };
-        figure.series.extend((!unavoidable.points.is_empty()).then_some(unavoidable));
+        });
+        // The places name what is shifted: one series for all kinds.
+        figure.series = vec![
+            Series { name: self.group.architecture.label().into(), ..series(ShiftKind::Baseline, Style::Bars, own) },
+            of_paper("BLC table 8 (AFHQ)", ShiftKind::Baseline, paper),
+            Series {
+                name: "unavoidable: the Bayes classifier of the shifted world".into(),
+                colour: ShiftKind::all().len(),
+                ..series(ShiftKind::Baseline, Style::Points, unavoidable)
+            },
+        ];
+        figure.series.retain(|series| !series.points.is_empty());
         figure.rules = vec![baseline()];
         figure
     }

@@ -142,12 +142,8 @@ impl Kind for ShiftSpec {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::PRESETS;
+    use crate::experiment::hand_made::preset;
     use crate::oracle::posterior::Prior;
-
-    fn preset(name: &str) -> ExperimentSpec {
-        PRESETS.iter().find(|preset| preset.name == name).unwrap().spec().unwrap()
-    }
 
     fn own(spec: &ExperimentSpec) -> ShiftSpec {
         spec.experiment.get::<ShiftSpec>().unwrap().clone()

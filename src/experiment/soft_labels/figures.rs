@@ -126,19 +126,19 @@ impl Gains {
                 hard.len()
             )
         };
-        Figure {
-            id: "gain".into(),
-            title: "What exact posteriors gain as labels".into(),
-            caption: format!(
-                "Expected accuracy of classifiers told the exact posterior minus that of those told another kind of labels, on the same \
-                 test images. {SEED_GAIN}{count} {ANOTHER_WORLD}"
-            ),
-            provenance: self.provenance.clone(),
-            x: sizes(),
-            y: Axis::linear("gain of expected accuracy").in_unit("pp"),
-            series,
-            rules: vec![Rule { way: Way::Horizontal, at: 0.0, low: None, high: None, label: "no gain".into() }],
-        }
+        let caption = format!(
+            "Expected accuracy of classifiers told the exact posterior minus that of those told another kind of labels, on the same \
+             test images. {SEED_GAIN}{count} {ANOTHER_WORLD}"
+        );
+        let rules = vec![Rule { way: Way::Horizontal, at: 0.0, low: None, high: None, label: "no gain".into() }];
+        let y = Axis::linear("gain of expected accuracy").in_unit("pp");
+        Figure { rules, ..self.figure(["gain", "What exact posteriors gain as labels"], caption, y, series) }
+    }
+
+    /// A figure of something of every kind of labels against N.
+    fn figure(&self, [id, title]: [&str; 2], caption: String, y: Axis, series: Vec<Series>) -> Figure {
+        let provenance = self.provenance.clone();
+        Figure { id: id.into(), title: title.into(), caption, provenance, x: sizes(), y, series, ..Figure::default() }
     }
 
     fn accuracy(&self, architecture: Architecture) -> Figure {
@@ -146,65 +146,40 @@ impl Gains {
             let label = format!("Bayes accuracy of the test images, {:.2} %", 100.0 * found.value);
             across(label, found.value, (found.interval.low, found.interval.high))
         });
-        Figure {
-            id: "accuracy".into(),
-            title: "Expected accuracy".into(),
-            caption: format!(
-                "Expected accuracy: the mean of the accuracy over all labels that could have been drawn; against drawn labels in the \
-                 table. {SEED_MEAN} The intervals over images are common to all kinds of labels: differences have their own figure."
-            ),
-            provenance: self.provenance.clone(),
-            x: sizes(),
-            y: Axis::linear("expected accuracy").in_unit("%"),
-            series: self.against_n(architecture, |told| told.expected_accuracy, 100.0),
-            rules: line.into_iter().collect(),
-        }
+        let caption = format!(
+            "Expected accuracy: the mean of the accuracy over all labels that could have been drawn; against drawn labels in the \
+             table. {SEED_MEAN} The intervals over images are common to all kinds of labels: differences have their own figure."
+        );
+        let series = self.against_n(architecture, |told| told.expected_accuracy, 100.0);
+        let y = Axis::linear("expected accuracy").in_unit("%");
+        let rules = line.into_iter().collect();
+        Figure { rules, ..self.figure(["accuracy", "Expected accuracy"], caption, y, series) }
     }
 
     fn epistemic(&self, architecture: Architecture) -> Figure {
-        Figure {
-            id: "epistemic".into(),
-            title: "Epistemic part KL(p || q)".into(),
-            caption: format!("Mean KL from the exact posterior of the test images to the classifier's. {SEED_MEAN}"),
-            provenance: self.provenance.clone(),
-            x: sizes(),
-            y: Axis::log10("KL(p || q)").in_unit("nats"),
-            series: self.against_n(architecture, |told| told.epistemic, 1.0),
-            ..Figure::default()
-        }
+        let caption = format!("Mean KL from the exact posterior of the test images to the classifier's. {SEED_MEAN}");
+        let series = self.against_n(architecture, |told| told.epistemic, 1.0);
+        let y = Axis::log10("KL(p || q)").in_unit("nats");
+        self.figure(["epistemic", "Epistemic part KL(p || q)"], caption, y, series)
     }
 
     fn ece(&self, architecture: Architecture) -> Figure {
+        let caption = format!(
+            "Expected calibration error against drawn labels, 15 bins of equal width. {SEED_MEAN} {ANOTHER_WORLD}"
+        );
         let mut series = vec![printed("ECE of soft labels", PAPER_ECE)];
         series.extend(self.against_n(architecture, |told| told.ece, 1.0));
-        Figure {
-            id: "ece".into(),
-            title: "Expected calibration error".into(),
-            caption: format!(
-                "Expected calibration error against drawn labels, 15 bins of equal width. {SEED_MEAN} {ANOTHER_WORLD}"
-            ),
-            provenance: self.provenance.clone(),
-            x: sizes(),
-            y: Axis::linear("ECE"),
-            series,
-            ..Figure::default()
-        }
+        self.figure(["ece", "Expected calibration error"], caption, Axis::linear("ECE"), series)
     }
 
     fn exact_calibration(&self, architecture: Architecture) -> Figure {
-        Figure {
-            id: "exact-calibration".into(),
-            title: "Exact calibration error".into(),
-            caption: format!(
-                "The 15 bins of the expected calibration error, with the exact posterior of each image's decision in the place of hits: \
-                 what the noise of drawn labels adds is gone. {SEED_MEAN}"
-            ),
-            provenance: self.provenance.clone(),
-            x: sizes(),
-            y: Axis::linear("exact calibration error"),
-            series: self.against_n(architecture, |told| told.exact_calibration_error, 1.0),
-            ..Figure::default()
-        }
+        let caption = format!(
+            "The 15 bins of the expected calibration error, with the exact posterior of each image's decision in the place of hits: \
+             what the noise of drawn labels adds is gone. {SEED_MEAN}"
+        );
+        let series = self.against_n(architecture, |told| told.exact_calibration_error, 1.0);
+        let y = Axis::linear("exact calibration error");
+        self.figure(["exact-calibration", "Exact calibration error"], caption, y, series)
     }
 
     /// Training curves at up to three N.

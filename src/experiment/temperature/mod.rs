@@ -45,12 +45,8 @@ impl Kind for TemperatureSpec {
         &ABOUT
     }
 
-    fn conditions(&self) -> Vec<String> {
-        taus::conditions(&self.taus)
-    }
-
-    fn tau(&self, condition: usize) -> Option<Tau> {
-        self.taus.get(condition).copied()
+    fn taus(&self) -> &[Tau] {
+        &self.taus
     }
 
     fn wants_bayes_error(&self) -> bool {

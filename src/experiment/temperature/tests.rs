@@ -1,5 +1,5 @@
 use super::*;
-use crate::experiment::hand_made::{measured, near, result, spec, truth};
+use crate::experiment::hand_made::{measured, near, result, spec, truth, whole};
 use crate::experiment::output::Findings;
 use crate::figure::{Figure, Way};
 
@@ -86,12 +86,8 @@ fn what_is_missing_is_left_out() {
     for finished in 0..=all.len() {
         for known in [Vec::new(), vec![None; 3], vec![truth(1.5, 0.2), None, None], truths()] {
             let found = spec.experiment.analyse(&spec, &all[..finished], &known).unwrap();
-            let text = serde_json::to_string(&found).unwrap();
-            assert_eq!(serde_json::from_str::<Analysis>(&text).unwrap(), found);
-            assert!(found.figures().iter().flat_map(|f| &f.series).flat_map(|s| &s.points).all(|p| p.y.is_finite()));
-            let tables = found.tables();
-            assert!(tables.iter().all(|table| table.rows.iter().all(|row| row.len() == table.columns.len())));
-            assert_eq!(tables[1].rows.len(), 3);
+            assert_eq!(found.tables()[1].rows.len(), 3);
+            whole(found);
         }
     }
     // One seed at the first temperature, no Bayes error: a point without an interval, and no gap.
