@@ -3,13 +3,11 @@
 use serde::Serialize;
 
 use super::cells::Run;
-use super::folder::{Planned, RunFolder};
-use super::picked::{PoolReader, SAME};
-use crate::data::ImageShape;
+use super::folder::RunFolder;
+use super::picked::{CellPictures, PoolReader, SAME};
 use crate::error::{Error, Result};
 use crate::experiment::{Bought, CellResult, Purchase, train_pool};
 use crate::oracle::posterior::Posterior;
-use crate::oracle::world::Settings;
 use crate::units::ClassId;
 
 /// Images shown of a cell where nobody asks for another number.
@@ -27,21 +25,7 @@ pub struct BoughtImage {
 }
 
 /// The first images a strategy chose, in the order in which it wanted them.
-#[derive(Debug, Clone, PartialEq)]
-pub struct BoughtImages {
-    /// The cell.
-    pub planned: Planned,
-    /// Which images.
-    pub bought: Vec<BoughtImage>,
-    /// Shape of each.
-    pub shape: ImageShape,
-    /// World-space values, NCHW.
-    pub x: Vec<f32>,
-    /// The knobs they were drawn at.
-    pub settings: Settings,
-    /// Their exact posteriors at those knobs, as in the pool.
-    pub posteriors: Vec<Posterior>,
-}
+pub type BoughtImages = CellPictures<Vec<BoughtImage>>;
 
 impl RunFolder {
     /// What a finished cell bought, round after round, from the random start on.
@@ -81,7 +65,7 @@ impl RunFolder {
                 posteriors.push(posterior);
             }
         }
-        Ok(BoughtImages { planned, bought, shape: pool.shape(), x, settings: pool.settings, posteriors })
+        Ok(CellPictures::of(&planned, bought, pool, x, posteriors))
     }
 }
 

@@ -10,6 +10,7 @@ use super::execute::RunEvent;
 use super::files::{ANOTHER, SPEC, SUMMARY, write_spec, write_summary};
 use super::metrics::{self, Line};
 use super::pools;
+use super::status::Status;
 use crate::data::{read_json, read_text, settle, settle_text, sweep_parts};
 use crate::error::{Error, Result};
 use crate::experiment::{
@@ -52,6 +53,20 @@ impl Planned {
         let under = self.under.as_ref().map_or(String::new(), |under| format!("{under}: "));
         under + &self.cell.label()
     }
+}
+
+/// Where a cell stands, as anybody may look.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CellLook {
+    /// Which.
+    #[serde(flatten)]
+    pub planned: Planned,
+    /// Whether its result is there.
+    pub finished: bool,
+    /// Whether it says that it runs but has been silent too long.
+    pub stale: bool,
+    /// What it said last.
+    pub status: Option<Status>,
 }
 
 /// A run on disk.
@@ -192,6 +207,19 @@ impl RunFolder {
     /// File of how many images of a pool do not carry their posterior.
     pub(super) fn pool_rounding(&self, name: &str) -> PathBuf {
         self.path.join("pool").join(format!("{name}.rounding.json"))
+    }
+
+    /// Where each cell stands.
+    ///
+    /// # Errors
+    /// Names a status that is there and cannot be read.
+    pub fn look(&self) -> Result<Vec<CellLook>> {
+        let look = |planned: &Planned| {
+            let (finished, status) = (self.finished(&planned.id), self.status(&planned.id)?);
+            let stale = !finished && status.as_ref().is_some_and(Status::stale);
+            Ok(CellLook { planned: planned.clone(), finished, stale, status })
+        };
+        self.plan.iter().map(look).collect()
     }
 
     /// A cell's metrics so far.

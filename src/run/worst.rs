@@ -3,29 +3,13 @@
 
 use super::cells::Run;
 use super::folder::{Planned, RunFolder};
-use super::picked::{PoolReader, SAME};
-use crate::data::{ImageShape, read_json};
+use super::picked::{CellPictures, PoolReader, SAME};
+use crate::data::read_json;
 use crate::error::{Error, Result};
 use crate::experiment::{Files, WORST_FILE, Worst, test_pool};
-use crate::oracle::posterior::Posterior;
-use crate::oracle::world::Settings;
 
 /// The worst images of a cell, in the order of [`Worst::images`].
-#[derive(Debug, Clone, PartialEq)]
-pub struct WorstImages {
-    /// The cell.
-    pub planned: Planned,
-    /// What its classifier says of them.
-    pub worst: Worst,
-    /// Shape of each image.
-    pub shape: ImageShape,
-    /// World-space values, NCHW.
-    pub x: Vec<f32>,
-    /// The knobs they were drawn at.
-    pub settings: Settings,
-    /// Their exact posteriors at those knobs, as in the pool.
-    pub posteriors: Vec<Posterior>,
-}
+pub type WorstImages = CellPictures<Worst>;
 
 impl RunFolder {
     /// A cell of the plan.
@@ -102,7 +86,6 @@ impl RunFolder {
             x.extend(pool.x(one.image)?);
             posteriors.push(posterior);
         }
-        let (planned, shape) = (self.planned(id)?.clone(), pool.shape());
-        Ok(WorstImages { planned, worst, shape, x, settings: pool.settings, posteriors })
+        Ok(CellPictures::of(self.planned(id)?, worst, pool, x, posteriors))
     }
 }

@@ -139,7 +139,7 @@ fn read(id: JobId, request: &CellImagesRequest) -> Result<LoadedImages> {
 }
 
 fn worst(folder: &RunFolder, cell: &str) -> Result<(ImageShape, Settings, ExternalImages)> {
-    let WorstImages { planned, worst, shape, x, settings, posteriors } = folder.worst_images(cell)?;
+    let WorstImages { planned, found: worst, shape, x, settings, posteriors } = folder.worst_images(cell)?;
     let (label, n) = (planned.label(), worst.images.len());
     let images = ExternalImages {
         name: format!("{label}: {n} worst of {} test images by KL", worst.tested),
@@ -154,7 +154,7 @@ fn worst(folder: &RunFolder, cell: &str) -> Result<(ImageShape, Settings, Extern
 }
 
 fn bought(folder: &RunFolder, cell: &str) -> Result<(ImageShape, Settings, ExternalImages)> {
-    let BoughtImages { planned, bought, shape, x, settings, posteriors } = folder.bought_images(cell, BOUGHT)?;
+    let BoughtImages { planned, found: bought, shape, x, settings, posteriors } = folder.bought_images(cell, BOUGHT)?;
     if bought.is_empty() {
         return Err(Error::input(format!("{} bought nothing after its start", planned.label())));
     }

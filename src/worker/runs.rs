@@ -11,7 +11,8 @@ use crate::classifier::{Architecture, Labels};
 use crate::error::Result;
 use crate::experiment::{CURVE, ExperimentSpec, Summary, law_course};
 use crate::figure::{Figure, Table};
-use crate::run::{Line, Planned, Run, RunFolder, State, Status};
+pub use crate::run::CellLook;
+use crate::run::{Line, RunFolder, State};
 
 /// Which folders are watched.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -42,19 +43,6 @@ pub struct Found {
     pub results: Arc<Results>,
     /// How the training of one cell went so far.
     pub course: Option<Course>,
-}
-
-/// Where a cell stands.
-#[derive(Debug, Clone, PartialEq)]
-pub struct CellLook {
-    /// Which.
-    pub planned: Planned,
-    /// Whether its result is there.
-    pub finished: bool,
-    /// Whether it says that it runs but has been silent too long.
-    pub stale: bool,
-    /// What it said last.
-    pub status: Option<Status>,
 }
 
 /// What the finished cells of a run say.
@@ -124,13 +112,7 @@ pub fn look(folder: &Path, cell: Option<&str>, before: Option<&Found>) -> Look {
 
 fn find(path: &Path, wanted: Option<&str>, before: Option<&Found>) -> Result<Found> {
     let folder = RunFolder::open(path)?;
-    let mut cells = Vec::with_capacity(folder.plan.len());
-    for planned in &folder.plan {
-        let finished = folder.finished(&planned.id);
-        let status = folder.status(&planned.id)?;
-        let stale = !finished && status.as_ref().is_some_and(Status::stale);
-        cells.push(CellLook { planned: planned.clone(), finished, stale, status });
-    }
+    let cells = folder.look()?;
     let same = |before: &&Found| {
         let finished = |cells: &[CellLook]| -> Vec<(String, bool)> {
             cells.iter().map(|cell| (cell.planned.id.clone(), cell.finished)).collect()

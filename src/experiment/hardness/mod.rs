@@ -12,4 +12,4 @@ mod spec;
 
 pub use published::{EBO_TABLE_1, Published, published};
 pub use ranking::{CorpusResult, Evaluated, Ranking, Trouble};
-pub use spec::{Common, Corpus, HardnessSpec, ImagesSpec, Kind, KindName, PRESETS};
+pub use spec::{Common, Corpus, HardnessSpec, ImagesSpec, Kind, PRESETS};

@@ -55,19 +55,11 @@ pub struct HardnessSpec {
     pub corpora: Vec<Corpus>,
 }
 
-/// The table `[experiment]`.
+/// The table `[experiment]`: its `kind` is `hardness`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Kind {
-    /// Always `hardness`.
-    pub kind: KindName,
-}
-
-/// The name of this kind of experiment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum KindName {
-    /// `hardness`.
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Kind {
+    /// A ranking of corpora.
     #[default]
     Hardness,
 }
