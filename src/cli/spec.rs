@@ -28,7 +28,7 @@ pub fn read_spec(spec: &Path) -> Result<Spec> {
         return Ok(Spec::Grid(Box::new(preset.spec()?)));
     }
     if let Some(preset) = shipped(HARDNESS_PRESETS) {
-        return Ok(Spec::Hardness(Box::new(preset.hardness()?.beside(Path::new(""))?)));
+        return Ok(Spec::Hardness(Box::new(preset.hardness()?.relative_to(Path::new(""))?)));
     }
     let text = read_text(spec).map_err(|e| Error::io(spec, e))?;
     Ok(match HardnessSpec::is(&text) {

@@ -107,7 +107,7 @@ impl Who {
 
 /// Classifiers and numbers of training images of some finished cells.
 pub(super) fn axes<'a>(all: impl Iterator<Item = &'a BayesGap> + Clone) -> (Vec<Who>, Vec<usize>) {
-    (distinct(all.clone().map(BayesGap::who)), distinct(all.map(|beside| beside.train_size)))
+    (distinct(all.clone().map(BayesGap::who)), distinct(all.map(|one| one.train_size)))
 }
 
 /// The series of what is meant of the test images themselves, beside that of the world.

@@ -182,9 +182,9 @@ pub fn list<N: ToString>(numbers: &[N]) -> String {
     numbers.iter().map(N::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// The words of a list, apart by commas, semicolons, slashes or spaces.
+/// The words of a list, apart by commas, semicolons or spaces.
 pub fn words(text: &str) -> impl Iterator<Item = &str> {
-    text.split([',', ';', ' ', '/', '\n']).map(str::trim).filter(|word| !word.is_empty())
+    text.split([',', ';', ' ', '\n']).map(str::trim).filter(|word| !word.is_empty())
 }
 
 /// A path as somebody typed it, made absolute; `~/` is the home folder.

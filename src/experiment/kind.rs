@@ -15,7 +15,7 @@ use super::form::Field;
 use super::output::{Analysis, Value};
 use super::presets::Preset;
 use super::spec::ExperimentSpec;
-use super::train::{CellEvent, Job, run_cell};
+use super::train::{CellEvent, CellJob, run_cell};
 use crate::error::{Error, Result};
 use crate::events::Events;
 use crate::oracle::world::{Settings, World};
@@ -78,7 +78,7 @@ pub trait Kind: Value {
     ///
     /// # Errors
     /// When the present folder is not known.
-    fn beside(&self, _folder: &Path) -> Result<Option<Experiment>> {
+    fn relative_to(&self, _folder: &Path) -> Result<Option<Experiment>> {
         Ok(None)
     }
 
@@ -124,7 +124,7 @@ pub trait Kind: Value {
     ///
     /// # Errors
     /// As [`run_cell`].
-    fn run(&self, _place: &Place<'_>, job: &Job<'_>, events: &mut dyn Events<CellEvent>) -> Result<CellResult> {
+    fn run(&self, _place: &CellPlace<'_>, job: &CellJob<'_>, events: &mut dyn Events<CellEvent>) -> Result<CellResult> {
         run_cell(job, events)
     }
 
@@ -207,13 +207,13 @@ impl PartialEq for Experiment {
 }
 
 /// Where a cell is run.
-pub struct Place<'a> {
+pub struct CellPlace<'a> {
     /// The world.
     pub world: &'a World,
     /// Its knobs under the cell's condition.
     pub settings: &'a Settings,
     /// Seed of the cell's training images: image i of the world under it is image i of
-    /// [`Job::train`].
+    /// [`CellJob::train`].
     pub train_seed: Seed,
     /// Name of the pool of these images, and how many it holds.
     pub pool: (String, usize),

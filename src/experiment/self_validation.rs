@@ -108,19 +108,19 @@ impl Nearness {
         style: Style,
         of: impl Fn(&BayesGap, f64) -> Option<Point>,
     ) -> Vec<Series> {
-        let series = |beside: &BayesGap| {
-            let who = beside.who();
+        let series = |one: &BayesGap| {
+            let who = one.who();
             let place = names.iter().position(|other| *other == who)?;
-            let (points, colour) = (vec![of(beside, place as f64)?], who.colour(&self.architectures));
+            let (points, colour) = (vec![of(one, place as f64)?], who.colour(&self.architectures));
             Some(Series { name: who.name(), style, colour, points, ..Series::default() })
         };
-        self.classifiers.iter().filter(|beside| beside.train_size == n).filter_map(series).collect()
+        self.classifiers.iter().filter(|one| one.train_size == n).filter_map(series).collect()
     }
 
     fn accuracies(&self, n: usize, names: &[Who], sizes: &[usize]) -> Figure {
         let mut series = vec![self.paper(names, |row| row.1)];
-        series.extend(self.series(n, names, Style::Points, |beside, place| {
-            let Point { x, y, low, high, .. } = beside.error.point(place, 100.0);
+        series.extend(self.series(n, names, Style::Points, |one, place| {
+            let Point { x, y, low, high, .. } = one.error.point(place, 100.0);
             Some(Point { low: high.map(|e| 100.0 - e), high: low.map(|e| 100.0 - e), ..Point::new(x, 100.0 - y) })
         }));
         let on_test = self.test_bayes_accuracy.map(|found| {
@@ -142,8 +142,8 @@ impl Nearness {
     }
 
     fn gaps(&self, n: usize, names: &[Who], sizes: &[usize]) -> Figure {
-        let mut series = self.series(n, names, Style::Bars, |beside, place| Some(beside.gap?.point(place, 100.0)));
-        let paired = self.series(n, names, Style::Points, |beside, place| Some(beside.gap_on_test.point(place, 100.0)));
+        let mut series = self.series(n, names, Style::Bars, |one, place| Some(one.gap?.point(place, 100.0)));
+        let paired = self.series(n, names, Style::Points, |one, place| Some(one.gap_on_test.point(place, 100.0)));
         series.extend(paired.into_iter().map(on_test));
         series.push(self.paper(names, |row| row.2));
         Figure {
@@ -198,20 +198,20 @@ impl Nearness {
             }),
             self.how()
         );
-        let rows = self.classifiers.iter().map(|beside| {
-            let drawn = beside.labels == Labels::Drawn;
-            (beside, TABLE_1.iter().find(|row| row.0 == beside.architecture && drawn))
+        let rows = self.classifiers.iter().map(|one| {
+            let drawn = one.labels == Labels::Drawn;
+            (one, TABLE_1.iter().find(|row| row.0 == one.architecture && drawn))
         });
         Table::of(rows)
-            .words("architecture", |(beside, _)| beside.architecture.label())
-            .words("labels", |(beside, _)| beside.labels.label())
-            .words("N", |(beside, _)| beside.train_size)
-            .words("seeds", |(beside, _)| beside.error.seeds)
-            .column("accuracy", "%", 2, |(beside, _)| 100.0 - 100.0 * beside.error.value)
-            .column("error", "%", 2, |(beside, _)| beside.error.cell(100.0))
-            .column("expected error", "%", 2, |(beside, _)| beside.expected_error.cell(100.0))
-            .column("gap to the world", "pp", 2, |(beside, _)| beside.gap.map(|gap| gap.cell(100.0)))
-            .column("gap on the test images", "pp", 2, |(beside, _)| beside.gap_on_test.cell(100.0))
+            .words("architecture", |(one, _)| one.architecture.label())
+            .words("labels", |(one, _)| one.labels.label())
+            .words("N", |(one, _)| one.train_size)
+            .words("seeds", |(one, _)| one.error.seeds)
+            .column("accuracy", "%", 2, |(one, _)| 100.0 - 100.0 * one.error.value)
+            .column("error", "%", 2, |(one, _)| one.error.cell(100.0))
+            .column("expected error", "%", 2, |(one, _)| one.expected_error.cell(100.0))
+            .column("gap to the world", "pp", 2, |(one, _)| one.gap.map(|gap| gap.cell(100.0)))
+            .column("gap on the test images", "pp", 2, |(one, _)| one.gap_on_test.cell(100.0))
             .column("Bayes accuracy of the test images", "%", 2, |_| self.test_bayes_accuracy.as_ref().map(per_cent))
             .column("accuracy, BLC (AFHQ)", "%", 2, |(_, printed)| printed.map(|row| row.1))
             .column("gap, BLC (AFHQ)", "pp", 2, |(_, printed)| printed.map(|row| row.2))
@@ -298,7 +298,7 @@ mod tests {
             let summary = Summary::of(&spec, &Default::default(), results(&spec), &[truth(1.0, 0.04)]).unwrap();
             let summary = summary.with_images(Some(data), BTreeMap::new());
             let found: &Nearness = summary.analysis.as_ref().unwrap().get().unwrap();
-            assert!(found.classifiers.iter().all(|beside| beside.gap.is_some() == of_this_world));
+            assert!(found.classifiers.iter().all(|one| one.gap.is_some() == of_this_world));
             let said = |text: &str| text.contains("photographs") && text.contains("not of nature") != of_this_world;
             assert!(summary.tables().iter().all(|table| said(&table.caption)));
             for figure in summary.figures() {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 pub use self::data::DataSpec;
-pub(super) use self::data::placed;
+pub(super) use self::data::in_folder;
 use super::cell::Cell;
 use super::kind::Experiment;
 use crate::classifier::{Architecture, Labels, TrainingSpec};
@@ -166,8 +166,8 @@ impl ExperimentSpec {
             if !bundled && Path::new(&spec.world.oracle).is_relative() && beside.exists() {
                 spec.world.oracle = beside.display().to_string();
             }
-            spec.data = spec.data.map(|data| data.beside(folder)).transpose()?;
-            spec.experiment = spec.experiment.beside(folder)?.unwrap_or(spec.experiment);
+            spec.data = spec.data.map(|data| data.relative_to(folder)).transpose()?;
+            spec.experiment = spec.experiment.relative_to(folder)?.unwrap_or(spec.experiment);
         }
         spec.validate().map_err(|e| Error::file(path, e.to_string()))?;
         Ok(spec)

@@ -60,7 +60,7 @@ pub enum CellEvent {
 
 /// What a cell needs.
 #[derive(Clone, Copy)]
-pub struct Job<'a> {
+pub struct CellJob<'a> {
     /// The cell.
     pub cell: Cell,
     /// Hash of its content.
@@ -90,7 +90,7 @@ pub struct Job<'a> {
 /// # Errors
 /// A network that does not fit the images, a full disk, a failing device, or [`Error::Cancelled`],
 /// after a checkpoint.
-pub fn run_cell(job: &Job<'_>, events: &mut dyn Events<CellEvent>) -> Result<CellResult> {
+pub fn run_cell(job: &CellJob<'_>, events: &mut dyn Events<CellEvent>) -> Result<CellResult> {
     train_cell(job, events).map(|(result, _)| result)
 }
 
@@ -98,7 +98,7 @@ pub fn run_cell(job: &Job<'_>, events: &mut dyn Events<CellEvent>) -> Result<Cel
 ///
 /// # Errors
 /// As [`run_cell`].
-pub fn train_cell(job: &Job<'_>, events: &mut dyn Events<CellEvent>) -> Result<(CellResult, Trained)> {
+pub fn train_cell(job: &CellJob<'_>, events: &mut dyn Events<CellEvent>) -> Result<(CellResult, Trained)> {
     std::fs::create_dir_all(job.folder).map_err(|e| Error::io(job.folder, e))?;
     let mut run = Run::open(job)?;
     let total = run.total;
@@ -123,7 +123,7 @@ pub fn train_cell(job: &Job<'_>, events: &mut dyn Events<CellEvent>) -> Result<(
 }
 
 struct Run<'a> {
-    job: &'a Job<'a>,
+    job: &'a CellJob<'a>,
     seed: Seed,
     scale: InputScale,
     trainee: Trainee,
@@ -138,7 +138,7 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn open(job: &'a Job<'a>) -> Result<Self> {
+    fn open(job: &'a CellJob<'a>) -> Result<Self> {
         let (cell, training) = (&job.cell, &job.training);
         let seed = Seed(cell.seed).split("classifier");
         let config = ClassifierConfig {

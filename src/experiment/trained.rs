@@ -2,7 +2,7 @@
 
 use super::images::Images;
 use super::tested::Tested;
-use super::train::Job;
+use super::train::CellJob;
 use super::watched::Watched;
 use super::worst::{Keeper, Worst};
 use crate::classifier::{PASS, Scaled};
@@ -80,7 +80,7 @@ impl Trained {
 
 /// Measures the finished classifier. Its worst images and its figures on each are written first: a
 /// finished cell has them.
-pub(super) fn measure(job: &Job<'_>, trained: &Trained) -> Result<Measured> {
+pub(super) fn measure(job: &CellJob<'_>, trained: &Trained) -> Result<Measured> {
     let (test, mut keeper) = (job.test, Keeper::default());
     let images = trained.looked_at(test, test.len(), &mut |images, first, log_q| keeper.look(images, first, log_q))?;
     let worst = Worst { id: job.id.to_owned(), tested: images.len(), images: keeper.finish(&images, test) };

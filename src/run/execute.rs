@@ -16,7 +16,7 @@ use super::status::Heartbeat;
 use crate::device::{Chosen, Hand, spread};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
-use crate::experiment::{CellEvent, CellResult, Data, Job, Place, Summary, train_pool};
+use crate::experiment::{CellEvent, CellJob, CellPlace, CellResult, Data, Summary, train_pool};
 use crate::flow::weights::Weights;
 use crate::oracle::world::{Settings, World};
 
@@ -188,7 +188,7 @@ fn run_cell(
     let train = pools.train(&cell, streamed);
     let path = folder.cell(&planned.id);
     let pretrained = spec.pretrained.get(&cell.architecture).map(|file| Weights::read(file)).transpose()?;
-    let job = Job {
+    let job = CellJob {
         cell,
         id: &planned.id,
         training,
@@ -202,7 +202,7 @@ fn run_cell(
         device: context.device,
     };
     let mut log = CellLog { planned, path: &path, writer: None, heartbeat: Heartbeat::new(&path), error: None };
-    let place = Place {
+    let place = CellPlace {
         world: context.world,
         settings: &pools.settings(cell.condition),
         train_seed: spec.train_seed(cell.seed),

@@ -59,7 +59,7 @@ impl Task for RunExperiment {
         let folder = RunFolder::create(&self.folder, &spec, weights, data.as_ref())?;
         let settings = spec.world.settings(world.class_names().len())?;
         let context = RunContext { data, ..RunContext::new(world, settings, &cx.chosen.device) };
-        let summary = execute(&folder, Share::ALL, &context, &mut Told::new(cx, &folder)?)?;
+        let summary = execute(&folder, Share::ALL, &context, &mut Reporter::new(cx, &folder)?)?;
         let (finished, planned) = (summary.finished, summary.planned);
         let sentence = format!("{finished} of {planned} cells are finished in {}", self.folder.display());
         Ok(Done::new(summary, sentence))
@@ -150,7 +150,7 @@ fn world_beside(chosen: &Chosen, name: &str, events: &mut dyn Events<Progress>) 
 }
 
 /// Tells what a run says: of its steps a few, of everything else all.
-struct Told<'a, 'b> {
+struct Reporter<'a, 'b> {
     cx: &'a mut TaskContext<'b, RunEvent>,
     /// Steps of every cell, by its ID.
     steps: HashMap<String, usize>,
@@ -162,7 +162,7 @@ struct Told<'a, 'b> {
     told: Option<Instant>,
 }
 
-impl<'a, 'b> Told<'a, 'b> {
+impl<'a, 'b> Reporter<'a, 'b> {
     fn new(cx: &'a mut TaskContext<'b, RunEvent>, folder: &RunFolder) -> Result<Self> {
         let mut steps = HashMap::new();
         let mut before = 0;
@@ -184,7 +184,7 @@ impl<'a, 'b> Told<'a, 'b> {
     }
 }
 
-impl Events<RunEvent> for Told<'_, '_> {
+impl Events<RunEvent> for Reporter<'_, '_> {
     fn emit(&mut self, event: RunEvent) -> ControlFlow<()> {
         match &event {
             RunEvent::Planned { cells, finished } => {

@@ -24,11 +24,11 @@ mod spec;
 use super::bayes_reference::Truth;
 use super::cell::{Cell, CellResult};
 use super::form::Field;
-use super::kind::{About, Experiment, Kind, Place};
+use super::kind::{About, CellPlace, Experiment, Kind};
 use super::output::Analysis;
 use super::presets::preset;
 use super::spec::ExperimentSpec;
-use super::train::{CellEvent, Job};
+use super::train::{CellEvent, CellJob};
 use crate::error::{Error, Result};
 use crate::events::Events;
 
@@ -107,7 +107,7 @@ impl Kind for ActiveSpec {
         }
     }
 
-    fn run(&self, _place: &Place<'_>, job: &Job<'_>, events: &mut dyn Events<CellEvent>) -> Result<CellResult> {
+    fn run(&self, _place: &CellPlace<'_>, job: &CellJob<'_>, events: &mut dyn Events<CellEvent>) -> Result<CellResult> {
         rounds::run(self, job, events)
     }
 

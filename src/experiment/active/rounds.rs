@@ -29,7 +29,7 @@ use crate::experiment::images::View;
 use crate::experiment::output::CellOutput;
 use crate::experiment::progress::{Trainings, member_seed};
 use crate::experiment::tested::TESTED_FILE;
-use crate::experiment::train::{CellEvent, Job, LAST, train_cell};
+use crate::experiment::train::{CellEvent, CellJob, LAST, train_cell};
 use crate::experiment::trained::Trained;
 use crate::experiment::worst::WORST_FILE;
 use crate::measure::Measured;
@@ -50,7 +50,7 @@ struct Settled {
 ///
 /// # Errors
 /// As [`crate::experiment::run_cell`], and when a classifier's answer is no number.
-pub fn run(spec: &ActiveSpec, job: &Job<'_>, events: &mut dyn Events<CellEvent>) -> Result<CellResult> {
+pub fn run(spec: &ActiveSpec, job: &CellJob<'_>, events: &mut dyn Events<CellEvent>) -> Result<CellResult> {
     let sizes = spec.rounds(job.cell.train_size);
     let steps_on = |labels: usize| job.training.total_steps(labels);
     let total = spec.trainings_of(&job.cell).into_iter().map(steps_on).sum();
@@ -74,7 +74,7 @@ pub fn run(spec: &ActiveSpec, job: &Job<'_>, events: &mut dyn Events<CellEvent>)
 
 /// A cell in work.
 struct Buying<'a> {
-    job: &'a Job<'a>,
+    job: &'a CellJob<'a>,
     strategy: Strategy,
     /// Classifiers that are asked.
     members: usize,
@@ -135,11 +135,11 @@ impl Buying<'_> {
     /// does.
     fn train(&mut self, folder: &Path, member: usize) -> Result<(CellResult, Trained)> {
         sweep_parts(folder);
-        let Job { cell, id, training, pretrained, train, test, watched, range, every, device, .. } = *self.job;
+        let CellJob { cell, id, training, pretrained, train, test, watched, range, every, device, .. } = *self.job;
         let seed = member_seed(&cell, member);
         let view = View { of: train, at: self.owned.clone() };
         let cell = Cell { train_size: self.owned.len(), seed, ..cell };
-        let job = Job { cell, id, training, pretrained, train: &view, test, watched, folder, range, every, device };
+        let job = CellJob { cell, id, training, pretrained, train: &view, test, watched, folder, range, every, device };
         let done = train_cell(&job, &mut self.course)?;
         self.course.before += self.steps();
         Ok(done)

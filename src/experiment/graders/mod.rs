@@ -22,12 +22,12 @@ use std::path::Path;
 use super::bayes_reference::Truth;
 use super::cell::{Cell, CellResult};
 use super::form::{Choices, Field, chosen, count, text, typed_path};
-use super::kind::{About, Experiment, Kind, Place};
+use super::kind::{About, CellPlace, Experiment, Kind};
 use super::output::Analysis;
 use super::presets::preset;
-use super::spec::{ExperimentSpec, placed};
+use super::spec::{ExperimentSpec, in_folder};
 use super::taus;
-use super::train::{CellEvent, Job};
+use super::train::{CellEvent, CellJob};
 use crate::error::{Error, Result};
 use crate::events::Events;
 use crate::units::Tau;
@@ -80,11 +80,11 @@ impl Kind for GradersSpec {
         self.feature_files().collect()
     }
 
-    fn beside(&self, folder: &Path) -> Result<Option<Experiment>> {
+    fn relative_to(&self, folder: &Path) -> Result<Option<Experiment>> {
         let mut spec = self.clone();
         for features in &mut spec.features {
             if let Features::File(path) = features {
-                *path = placed(folder, path)?;
+                *path = in_folder(folder, path)?;
             }
         }
         Ok(Some(Experiment::new(spec)))
@@ -127,7 +127,7 @@ impl Kind for GradersSpec {
         Ok(())
     }
 
-    fn run(&self, place: &Place<'_>, job: &Job<'_>, events: &mut dyn Events<CellEvent>) -> Result<CellResult> {
+    fn run(&self, place: &CellPlace<'_>, job: &CellJob<'_>, events: &mut dyn Events<CellEvent>) -> Result<CellResult> {
         run::run(self, place, job, events)
     }
 

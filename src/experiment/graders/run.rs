@@ -10,10 +10,10 @@ use crate::error::{Error, Result};
 use crate::events::Events;
 use crate::experiment::cell::{Cell, CellResult};
 use crate::experiment::images::Images;
-use crate::experiment::kind::Place;
+use crate::experiment::kind::CellPlace;
 use crate::experiment::output::CellOutput;
 use crate::experiment::progress::{Trainings, member_seed};
-use crate::experiment::train::{CellEvent, Job, train_cell};
+use crate::experiment::train::{CellEvent, CellJob, train_cell};
 use crate::experiment::trained::{Trained, measuring};
 use crate::measure::PerImage;
 use crate::measure::grade::{self, Estimator, Sample};
@@ -27,8 +27,8 @@ use crate::units::Seed;
 /// As [`train_cell`].
 pub(super) fn run(
     spec: &GradersSpec,
-    place: &Place<'_>,
-    job: &Job<'_>,
+    place: &CellPlace<'_>,
+    job: &CellJob<'_>,
     events: &mut dyn Events<CellEvent>,
 ) -> Result<CellResult> {
     // What cannot be graded should be known before an ensemble is trained.
@@ -62,7 +62,7 @@ pub(super) fn run(
 
 /// Estimates from the labelled training images alone: from their pixels and their features in
 /// files.
-fn estimates(spec: &GradersSpec, place: &Place<'_>, job: &Job<'_>) -> Result<Vec<Estimated>> {
+fn estimates(spec: &GradersSpec, place: &CellPlace<'_>, job: &CellJob<'_>) -> Result<Vec<Estimated>> {
     let seen: Vec<&Features> = spec.features.iter().filter(|one| **one != Features::Trained).collect();
     let n = job.cell.train_size;
     // More than they take is not even brought into memory.
@@ -98,7 +98,7 @@ fn estimates(spec: &GradersSpec, place: &Place<'_>, job: &Job<'_>) -> Result<Vec
 /// [N, K], and the estimates from the first one's features, where they are asked for.
 fn ensemble(
     spec: &GradersSpec,
-    job: &Job<'_>,
+    job: &CellJob<'_>,
     events: &mut dyn Events<CellEvent>,
 ) -> Result<(CellResult, Vec<Vec<f64>>, Vec<Estimated>)> {
     let (mut first, mut log_q, mut featured) = (None, Vec::with_capacity(spec.members), Vec::new());
@@ -111,7 +111,7 @@ fn ensemble(
             _ => job.folder.join(format!("member-{member}")),
         };
         let seed = member_seed(&job.cell, member);
-        let own = Job { cell: Cell { seed, ..job.cell }, folder: &folder, ..*job };
+        let own = CellJob { cell: Cell { seed, ..job.cell }, folder: &folder, ..*job };
         trainings.before = member * each;
         let (result, trained) = train_cell(&own, &mut trainings)?;
         log_q.push(answers(&trained, job.test)?);

@@ -131,14 +131,14 @@ impl HardnessSpec {
         let text = read_text(path).map_err(|e| Error::io(path, e))?;
         let spec: Self = toml::from_str(&text).map_err(|e| Error::file(path, e.to_string()))?;
         spec.validate().map_err(|e| Error::file(path, e.to_string()))?;
-        spec.beside(path.parent().unwrap_or(Path::new("")))
+        spec.relative_to(path.parent().unwrap_or(Path::new("")))
     }
 
     /// The same, its relative paths taken from a folder: a run may be resumed from anywhere.
     ///
     /// # Errors
     /// When the present folder cannot be told.
-    pub fn beside(mut self, folder: &Path) -> Result<Self> {
+    pub fn relative_to(mut self, folder: &Path) -> Result<Self> {
         for corpus in &mut self.corpora {
             let path = folder.join(&corpus.data);
             corpus.data = std::path::absolute(&path).map_err(|e| Error::io(&path, e))?;

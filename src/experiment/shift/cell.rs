@@ -8,10 +8,10 @@ use crate::data::{Input, WorldBatch, read_npz};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
 use crate::experiment::cell::{Cell, CellResult};
-use crate::experiment::kind::Place;
+use crate::experiment::kind::CellPlace;
 use crate::experiment::output::CellOutput;
 use crate::experiment::pool::Pool;
-use crate::experiment::train::{CellEvent, Job, train_cell};
+use crate::experiment::train::{CellEvent, CellJob, train_cell};
 use crate::experiment::trained::Trained;
 use crate::measure::{Estimate, Interval, mean, wilson};
 use crate::oracle::world::{SampleSpec, World};
@@ -28,8 +28,8 @@ const PASS: usize = 256;
 /// As [`super::super::train::run_cell`], and when the shift does not fit the world.
 pub fn run(
     spec: &ShiftSpec,
-    place: &Place<'_>,
-    job: &Job<'_>,
+    place: &CellPlace<'_>,
+    job: &CellJob<'_>,
     events: &mut dyn Events<CellEvent>,
 ) -> Result<CellResult> {
     let Cell { train_size: n, condition, seed, .. } = job.cell;
@@ -41,7 +41,7 @@ pub fn run(
     let make = Make { setting, place, job, chosen: &chosen, seed };
     let images = make.images(events)?;
     let kept = spec.kept(n);
-    let inner = Job { cell: Cell { train_size: kept, ..job.cell }, train: &images, ..*job };
+    let inner = CellJob { cell: Cell { train_size: kept, ..job.cell }, train: &images, ..*job };
     let (result, trained) = train_cell(&inner, events)?;
     let shares: Vec<f64> = counts.iter().map(|&count| count as f64 / n as f64).collect();
     let found = Shifted {
@@ -59,8 +59,8 @@ pub fn run(
 /// How the images of a cell come about.
 struct Make<'a> {
     setting: &'a ShiftSetting,
-    place: &'a Place<'a>,
-    job: &'a Job<'a>,
+    place: &'a CellPlace<'a>,
+    job: &'a CellJob<'a>,
     /// Numbers in the pool.
     chosen: &'a [usize],
     seed: Seed,
@@ -88,7 +88,7 @@ impl Make<'_> {
         labels: &[ClassId],
         events: &mut dyn Events<CellEvent>,
     ) -> Result<Vec<f32>> {
-        let (Place { world, settings, train_seed, .. }, job) = (self.place, self.job);
+        let (CellPlace { world, settings, train_seed, .. }, job) = (self.place, self.job);
         let (shape, n) = (job.test.shape, self.chosen.len());
         let map =
             base.of_flow(world.flow(), settings.tau, self.seed).map_err(|e| self.setting.wrong(&e.to_string()))?;

@@ -88,7 +88,8 @@ fn setting(row: &[Cell]) -> Result<ShiftSetting, String> {
     let (name, prior, noise, kl) = (text(name), text(prior), number(noise), number(kl));
     let [from, to] = [from, to].map(|class| number(class) as usize);
     let weight = |word: &str| word.parse().map_err(|_| format!("{name}: '{word}' is no number."));
-    let prior = words(&prior).map(weight).collect::<Result<_, _>>()?;
+    // Weights are written with slashes, too: 40/35/25.
+    let prior = words(&prior.replace('/', " ")).map(weight).collect::<Result<_, _>>()?;
     let base = match base.input {
         Input::Choice(1, _) => Some(BaseShift::Mean { kl }),
         Input::Choice(2, _) => Some(BaseShift::Towards { kl, from, to }),

@@ -34,11 +34,11 @@ mod unavoidable;
 use super::bayes_reference::Truth;
 use super::cell::{Cell, CellResult};
 use super::form::Field;
-use super::kind::{About, Experiment, Kind, Place};
+use super::kind::{About, CellPlace, Experiment, Kind};
 use super::output::Analysis;
 use super::presets::preset;
 use super::spec::ExperimentSpec;
-use super::train::{CellEvent, Job};
+use super::train::{CellEvent, CellJob};
 use crate::classifier::Labels;
 use crate::error::{Error, Result};
 use crate::events::Events;
@@ -122,7 +122,7 @@ impl Kind for ShiftSpec {
         }
     }
 
-    fn run(&self, place: &Place<'_>, job: &Job<'_>, events: &mut dyn Events<CellEvent>) -> Result<CellResult> {
+    fn run(&self, place: &CellPlace<'_>, job: &CellJob<'_>, events: &mut dyn Events<CellEvent>) -> Result<CellResult> {
         cell::run(self, place, job, events)
     }
 

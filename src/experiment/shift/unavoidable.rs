@@ -8,7 +8,7 @@
 use super::{BaseMap, ShiftSetting};
 use crate::error::Result;
 use crate::experiment::images::Images;
-use crate::experiment::kind::Place;
+use crate::experiment::kind::CellPlace;
 use crate::measure::{Estimate, Interval, mean};
 use crate::oracle::posterior::Prior;
 use crate::units::{ClassId, Seed};
@@ -26,7 +26,7 @@ const RULE_OF_THREE: f64 = 3.0;
 /// When the setting does not fit the world, or the device fails.
 pub(super) fn unavoidable_loss(
     setting: &ShiftSetting,
-    place: &Place<'_>,
+    place: &CellPlace<'_>,
     test: &Images,
     seed: Seed,
 ) -> Result<Option<Estimate>> {
@@ -75,7 +75,7 @@ fn largest(values: &[f64]) -> ClassId {
 
 /// log p′(x|y) − log p(x|y) of the first test images under every class, [n][K]; 0 for classes of no
 /// prior.
-fn log_ratios(place: &Place<'_>, map: &BaseMap, test: &Images) -> Result<Vec<Vec<f64>>> {
+fn log_ratios(place: &CellPlace<'_>, map: &BaseMap, test: &Images) -> Result<Vec<Vec<f64>>> {
     let (world, tau) = (place.world, place.settings.tau);
     let (flow, dims) = (world.flow(), test.shape.dims());
     let prior = place.settings.prior.probabilities();

@@ -1,7 +1,7 @@
 //! Gains over N (BLC figure 7), accuracy, KL and calibration of each kind of labels, training
 //! curves.
 
-use super::{Curve, Gain, Gains, Told};
+use super::{Curve, Gain, Gains, LabelFigures};
 use crate::classifier::{Architecture, Labels};
 use crate::experiment::bayes_gap::across;
 use crate::experiment::output::Findings;
@@ -82,7 +82,7 @@ impl Findings for Gains {
 
 impl Gains {
     /// One series a kind of labels: a figure of it against N.
-    fn against_n(&self, architecture: Architecture, of: fn(&Told) -> SeedMean, times: f64) -> Vec<Series> {
+    fn against_n(&self, architecture: Architecture, of: fn(&LabelFigures) -> SeedMean, times: f64) -> Vec<Series> {
         let here = || self.told.iter().filter(move |told| told.architecture == architecture);
         let series = |labels: Labels| Series {
             name: name(labels),

@@ -17,12 +17,12 @@ use serde::{Deserialize, Serialize};
 
 use super::bayes_reference::Truth;
 use super::cell::CellResult;
-use super::kind::{About, Kind, Place};
+use super::kind::{About, CellPlace, Kind};
 use super::output::{Analysis, CellOutput};
 use super::presets::preset;
 use super::repeats::{NATS, Repeats, SHARE, SeedGain, SeedMean, distinct, provenance, repeats};
 use super::spec::ExperimentSpec;
-use super::train::{CellEvent, Job, train_cell};
+use super::train::{CellEvent, CellJob, train_cell};
 use super::watched::Watched;
 use crate::classifier::{Architecture, Labels};
 use crate::error::Result;
@@ -50,7 +50,7 @@ impl Kind for SoftLabelsSpec {
     }
 
     /// Trains and measures a cell, and keeps the course of its training.
-    fn run(&self, _place: &Place<'_>, job: &Job<'_>, events: &mut dyn Events<CellEvent>) -> Result<CellResult> {
+    fn run(&self, _place: &CellPlace<'_>, job: &CellJob<'_>, events: &mut dyn Events<CellEvent>) -> Result<CellResult> {
         let (result, trained) = train_cell(job, events)?;
         let watched = trained.course().to_vec();
         Ok(CellResult { output: Some(CellOutput::new(Course { watched })), ..result })
@@ -76,7 +76,7 @@ pub struct Gains {
     /// Bayes accuracy of the test images, mean max p(y|x); absent until a cell is finished.
     pub test_bayes_accuracy: Option<Estimate>,
     /// Every kind of labels at every N, in the order of the plan.
-    pub told: Vec<Told>,
+    pub told: Vec<LabelFigures>,
     /// Exact posteriors over every other kind, likewise.
     pub gains: Vec<Gain>,
     /// Training curves, likewise.
@@ -85,7 +85,7 @@ pub struct Gains {
 
 /// A classifier that was told one kind of labels.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Told {
+pub struct LabelFigures {
     /// Network.
     pub architecture: Architecture,
     /// What it was told.
@@ -157,14 +157,14 @@ impl Gains {
         Self {
             provenance,
             test_bayes_accuracy: cells.first().map(|result| result.measured.bayes_accuracy),
-            told: groups.iter().filter_map(Told::of).collect(),
+            told: groups.iter().filter_map(LabelFigures::of).collect(),
             gains: groups.iter().filter(soft).flat_map(gain).collect(),
             courses: groups.iter().map(Curve::of).filter(|curve| !curve.points.is_empty()).collect(),
         }
     }
 }
 
-impl Told {
+impl LabelFigures {
     fn of(group: &Repeats<'_>) -> Option<Self> {
         Some(Self {
             architecture: group.cell.architecture,

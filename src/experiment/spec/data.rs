@@ -36,8 +36,8 @@ impl DataSpec {
     ///
     /// # Errors
     /// When the present folder cannot be told.
-    pub fn beside(&self, folder: &Path) -> Result<Self> {
-        let place = |path: &PathBuf| placed(folder, path);
+    pub fn relative_to(&self, folder: &Path) -> Result<Self> {
+        let place = |path: &PathBuf| in_folder(folder, path);
         Ok(Self {
             train: place(&self.train)?,
             test: self.test.as_ref().map(place).transpose()?,
@@ -50,7 +50,7 @@ impl DataSpec {
 ///
 /// # Errors
 /// When the present folder cannot be told.
-pub(in crate::experiment) fn placed(folder: &Path, path: &Path) -> Result<PathBuf> {
+pub(in crate::experiment) fn in_folder(folder: &Path, path: &Path) -> Result<PathBuf> {
     let path = folder.join(path);
     std::path::absolute(&path).map_err(|e| Error::io(&path, e))
 }

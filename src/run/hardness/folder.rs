@@ -58,7 +58,7 @@ impl HardnessFolder {
     }
 
     /// Plans a ranking in `path`, or finds it there. Paths of corpora must be absolute, see
-    /// [`HardnessSpec::beside`].
+    /// [`HardnessSpec::relative_to`].
     ///
     /// # Errors
     /// When the folder holds another run, or cannot be written.

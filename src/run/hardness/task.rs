@@ -74,7 +74,7 @@ impl Task for RankCorpora {
             None => HardnessFolder::open(&self.folder)?,
         };
         let chosen = cx.chosen;
-        let mut told = Told { cx, corpora: Progress { done: 0, total: 0 } };
+        let mut told = Reporter { cx, corpora: Progress { done: 0, total: 0 } };
         let found = rank(&folder, Share::ALL, chosen, &mut told)?;
         let failed = match found.troubles.len() {
             0 => String::new(),
@@ -87,13 +87,13 @@ impl Task for RankCorpora {
 }
 
 /// Tells what a ranking says: of its steps a few, of everything else all.
-struct Told<'a, 'b> {
+struct Reporter<'a, 'b> {
     cx: &'a mut TaskContext<'b, HardnessEvent>,
     /// Corpora done with, of how many.
     corpora: Progress,
 }
 
-impl Told<'_, '_> {
+impl Reporter<'_, '_> {
     /// Says how far all is, being so far in the present corpus; whether it was time to.
     fn progress(&mut self, Progress { done, total }: Progress, note: &str) -> bool {
         let within = PARTS * done / total.max(1);
@@ -105,7 +105,7 @@ impl Told<'_, '_> {
     }
 }
 
-impl Events<HardnessEvent> for Told<'_, '_> {
+impl Events<HardnessEvent> for Reporter<'_, '_> {
     fn emit(&mut self, event: HardnessEvent) -> ControlFlow<()> {
         match &event {
             HardnessEvent::Planned { corpora, finished } => {

@@ -56,7 +56,7 @@ impl Bench {
     }
 
     fn run(&self, cell: Cell, folder: &Path, events: &mut dyn Events<CellEvent>) -> Result<CellResult> {
-        let job = Job {
+        let job = CellJob {
             cell,
             id: "cell",
             training: TrainingSpec { epochs: 3, batch: 8, learning_rate: 0.05, ..Default::default() },
@@ -127,7 +127,7 @@ fn the_first_choice_is_the_largest_kl_of_the_classifier_of_the_round_before() {
     let mut at = start.bought.images.clone();
     at.sort_unstable();
     let view = View { of: &bench.pool, at };
-    let job = Job {
+    let job = CellJob {
         cell: Cell { train_size: 10, ..cell },
         id: "apart",
         training: TrainingSpec { epochs: 3, batch: 8, learning_rate: 0.05, ..Default::default() },

@@ -129,7 +129,7 @@ impl Form {
             corpus.data = path.trim().into();
         }
         spec.validate().map_err(|error| error.to_string())?;
-        spec.beside(Path::new("")).map_err(|error| error.to_string())
+        spec.relative_to(Path::new("")).map_err(|error| error.to_string())
     }
 
     fn buttons(&self, ui: &mut Ui, cx: &mut Cx) {
