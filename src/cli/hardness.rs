@@ -1,21 +1,21 @@
 //! `bayescope run|resume|plan|summary|watch` on a ranking of corpora. (`bayescope hardness` ranks
 //! the classes of one world.)
 
-use std::ops::ControlFlow;
 use std::path::Path;
 
 use super::args::{PlanArgs, SummaryArgs};
 use super::output::{print_json, print_text};
 use super::progress::duration;
 use super::run::{RunOptions, Watch, tell_written};
+use super::task::run_task_for;
 use super::watch::{Seen, state};
 use crate::device::{choose, on_device};
 use crate::error::{Error, Result};
-use crate::events::{Events, Progress};
+use crate::events::Progress;
 use crate::experiment::HardnessSpec;
 use crate::experiment::hardness::{CorpusResult, Ranking};
 use crate::oracle::train::TrainEvent;
-use crate::run::hardness::{HardnessEvent, HardnessFolder, PlannedCorpus, rank};
+use crate::run::hardness::{HardnessEvent, HardnessFolder, PlannedCorpus, RankCorpora};
 use crate::run::{Run, State, write_figures};
 
 /// `bayescope run` of a spec.
@@ -34,8 +34,9 @@ pub fn resume(folder: &HardnessFolder, options: &RunOptions<'_>) -> Result<()> {
         options.device.devices.one().ok_or_else(|| {
             Error::input("a ranking of corpora trains one oracle after the other: give it one device")
         })?;
+    let task = RankCorpora { spec: None, folder: folder.path.clone(), share: options.share };
     let done = on_device(choose(device)?, |chosen| {
-        rank(folder, options.share, chosen, &mut CorpusWatch(Watch::new(&folder.spec.name, options)))
+        run_task_for(&task, None, chosen, &mut Watch::new(&folder.spec.name, options))
     });
     let found = options.ended(&folder.path, done)?;
     report(&found, options.json)?;
@@ -130,52 +131,42 @@ pub fn look(folder: &HardnessFolder) -> Result<Seen> {
     Ok(Seen { json, text: format!("{finished} of {planned} corpora finished\n{lines}"), over: over == planned })
 }
 
-/// Follows a ranking on stderr.
-struct CorpusWatch(Watch);
-
-impl CorpusWatch {
-    fn training(&mut self, corpus: &str, said: &TrainEvent, eta_secs: Option<f64>) {
-        match said {
-            TrainEvent::Started { images, parameters, dims, resumed_at, epochs, .. } => {
-                let on = if *resumed_at > 0 { format!(", going on after epoch {resumed_at}") } else { String::new() };
-                let (done, all) = (self.0.cells.0 + 1, self.0.cells.1);
-                let size =
-                    format!("{images} images of {dims} dimensions, {parameters} parameters, {epochs} epochs{on}");
-                self.0.bar.line(&format!("[{done}/{all}] {corpus}: {size}"));
-            }
-            TrainEvent::Step { epoch, epochs, step, steps, loss, .. } => {
-                let note = format!("{corpus}: epoch {epoch} of {epochs}, NLL {:.0} nats", loss.nll);
-                self.0.step(Progress { done: (epoch - 1) * steps + step, total: epochs * steps }, &note, eta_secs);
-            }
-            TrainEvent::Epoch { epoch, epochs, held_out, .. } => self.0.bar.line(&format!(
-                "  epoch {epoch} of {epochs}: held out {:.3} bits/dim, {:.1} % right",
-                held_out.bits_per_dim,
-                100.0 * held_out.accuracy
-            )),
-            TrainEvent::RolledBack { epoch, rate_scale } => {
-                self.0.bar.line(&format!("  epoch {epoch} diverged: again with {rate_scale} of the learning rate"));
-            }
-            TrainEvent::Skipped { .. } | TrainEvent::NoSamples { .. } | TrainEvent::Samples { .. } => {}
+/// Shows an event of a ranking.
+pub(super) fn show(watch: &mut Watch, event: &HardnessEvent) {
+    match event {
+        HardnessEvent::Planned { corpora, finished } => watch.planned(*corpora, *finished, "corpora"),
+        HardnessEvent::Reading { corpus } => watch.bar.set(Progress { done: 0, total: 1 }, format!("reading {corpus}")),
+        HardnessEvent::Training { corpus, said, eta_secs } => training(watch, corpus, said, *eta_secs),
+        HardnessEvent::Integrating { corpus } => {
+            watch.bar.set(Progress { done: 0, total: 1 }, format!("Bayes error of {corpus}"));
         }
+        HardnessEvent::Finished(result) => watch.ended(&figures(result)),
+        HardnessEvent::Failed { corpus, why } => watch.ended(&format!("{corpus} failed: {why}")),
+        HardnessEvent::Ranking(_) => {}
     }
 }
 
-impl Events<HardnessEvent> for CorpusWatch {
-    fn emit(&mut self, event: HardnessEvent) -> ControlFlow<()> {
-        match event {
-            HardnessEvent::Planned { corpora, finished } => self.0.planned(corpora, finished, "corpora"),
-            HardnessEvent::Reading { corpus } => {
-                self.0.bar.set(Progress { done: 0, total: 1 }, format!("reading {corpus}"))
-            }
-            HardnessEvent::Training { corpus, said, eta_secs } => self.training(&corpus, &said, eta_secs),
-            HardnessEvent::Integrating { corpus } => {
-                self.0.bar.set(Progress { done: 0, total: 1 }, format!("Bayes error of {corpus}"));
-            }
-            HardnessEvent::Finished(result) => self.0.ended(&figures(&result)),
-            HardnessEvent::Failed { corpus, why } => self.0.ended(&format!("{corpus} failed: {why}")),
-            HardnessEvent::Ranking(_) => {}
+fn training(watch: &mut Watch, corpus: &str, said: &TrainEvent, eta_secs: Option<f64>) {
+    match said {
+        TrainEvent::Started { images, parameters, dims, resumed_at, epochs, .. } => {
+            let on = if *resumed_at > 0 { format!(", going on after epoch {resumed_at}") } else { String::new() };
+            let (done, all) = (watch.cells.0 + 1, watch.cells.1);
+            let size = format!("{images} images of {dims} dimensions, {parameters} parameters, {epochs} epochs{on}");
+            watch.bar.line(&format!("[{done}/{all}] {corpus}: {size}"));
         }
-        self.0.flow()
+        TrainEvent::Step { epoch, epochs, step, steps, loss, .. } => {
+            let note = format!("{corpus}: epoch {epoch} of {epochs}, NLL {:.0} nats", loss.nll);
+            watch.step(Progress { done: (epoch - 1) * steps + step, total: epochs * steps }, &note, eta_secs);
+        }
+        TrainEvent::Epoch { epoch, epochs, held_out, .. } => watch.bar.line(&format!(
+            "  epoch {epoch} of {epochs}: held out {:.3} bits/dim, {:.1} % right",
+            held_out.bits_per_dim,
+            100.0 * held_out.accuracy
+        )),
+        TrainEvent::RolledBack { epoch, rate_scale } => {
+            watch.bar.line(&format!("  epoch {epoch} diverged: again with {rate_scale} of the learning rate"));
+        }
+        TrainEvent::Skipped { .. } | TrainEvent::NoSamples { .. } | TrainEvent::Samples { .. } => {}
     }
 }
 

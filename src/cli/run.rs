@@ -13,6 +13,7 @@ use super::open::{Opened, open_on, open_silently};
 use super::output::{print_json, print_text};
 use super::progress::{Bar, duration};
 use super::spec::{Spec, read_spec};
+use super::task::run_task_for;
 use crate::classifier::Labels;
 use crate::device::{Chosen, DeviceChoice, choose, on_device};
 use crate::error::{Error, Result};
@@ -20,7 +21,11 @@ use crate::events::{Events, Progress};
 use crate::experiment::{CellEvent, CellResult, Data, ExperimentSpec, Law, Summary};
 use crate::flow::Precision;
 use crate::measure::{Forecast, PowerLaw};
-use crate::run::{AnyRun, Planned, Run, RunContext, RunEvent, RunFolder, Share, execute, execute_on, write_figures};
+use crate::run::hardness::RankCorpora;
+use crate::run::{
+    AnyRun, Planned, Run, RunContext, RunEvent, RunExperiment, RunFolder, RunSettings, Share, execute_on, write_figures,
+};
+use crate::task::{News, TaskHost};
 
 /// Where nobody watches a bar, a line about the progress is written this often.
 const LINES: Duration = Duration::from_secs(30);
@@ -101,13 +106,14 @@ fn start_or_resume(run: &Path, spec: &ExperimentSpec, options: &RunOptions<'_>) 
             done => return done,
         },
     };
+    let RunOptions { share, every, copies, .. } = options;
+    let settings =
+        RunSettings { share: *share, every: *every, stage: copies.stage.clone(), oracle: copies.oracle.clone() };
+    let task = RunExperiment { spec: Some(spec.clone()), folder: run.to_owned(), settings };
     on_device(alone, |chosen| {
         let opened = open_on(oracle_of(spec, options), chosen.clone(), Precision::F32)?;
-        // The oracle may have become another one since: then the cells are others too.
-        let (folder, data) = plan_in(run, spec, &opened)?;
-        let context = run_context(&folder.spec, options, (&opened, data), &chosen.device)?;
-        let done = execute(&folder, options.share, &context, &mut Watch::new(&folder.spec.name, options));
-        report(&options.ended(&folder.path, done)?, options.json)
+        let done = run_task_for(&task, Some(&opened), chosen, &mut Watch::new(&spec.name, options));
+        report(&options.ended(run, done)?, options.json)
     })
 }
 
@@ -121,8 +127,9 @@ fn on_several(run: &Path, spec: &ExperimentSpec, options: &RunOptions<'_>, devic
     let (folder, _) = plan_in(run, spec, &open_on(oracle_of(spec, options), first, Precision::F32)?)?;
     let on = |chosen: &Chosen, work: &mut dyn FnMut(&RunContext<'_>) -> Result<()>| {
         let opened = open_silently(oracle_of(spec, options), chosen.clone(), Precision::F32)?;
-        let data = open_data(spec, &opened)?;
-        work(&run_context(spec, options, (&opened, data), &chosen.device)?)
+        let (data, settings) = (open_data(spec, &opened)?, spec.world.settings(opened.world.class_names().len())?);
+        let (every, stage) = (options.every, options.copies.stage.clone());
+        work(&RunContext { data, every, stage, ..RunContext::new(&opened.world, settings, &chosen.device) })
     };
     let done = execute_on(&folder, options.share, devices, &on, &mut Watch::new(&folder.spec.name, options));
     report(&options.ended(&folder.path, done)?, options.json)
@@ -143,17 +150,6 @@ pub(super) fn open_world(spec: &ExperimentSpec, device: &DeviceArg) -> Result<(O
     let chosen = choose(device.device)?;
     let device = chosen.device.clone();
     Ok((open_on(&spec.world.oracle, chosen, Precision::F32)?, device))
-}
-
-fn run_context<'a>(
-    spec: &ExperimentSpec,
-    options: &RunOptions<'_>,
-    (opened, data): (&'a Opened, Option<Data>),
-    device: &'a burn::tensor::Device,
-) -> Result<RunContext<'a>> {
-    let settings = spec.world.settings(opened.world.class_names().len())?;
-    let stage = options.copies.stage.clone();
-    Ok(RunContext { world: &opened.world, settings, device, every: options.every, stage, data })
 }
 
 fn report(summary: &Summary, json: bool) -> Result<()> {
@@ -214,7 +210,7 @@ impl Watch {
     }
 
     /// Whether to go on.
-    pub fn flow(&self) -> ControlFlow<()> {
+    fn flow(&self) -> ControlFlow<()> {
         if self.stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
@@ -234,19 +230,43 @@ impl Watch {
             CellEvent::Watched(_) | CellEvent::Checkpoint { .. } | CellEvent::Drawing(_) => {}
         }
     }
+
+    fn take(&mut self, event: &RunEvent) {
+        match event {
+            RunEvent::Planned { cells, finished } => self.planned(*cells, *finished, "cells"),
+            RunEvent::Drawing { what, progress } => self.bar.set(*progress, format!("drawing {what}")),
+            RunEvent::Scoring { what, progress } => self.bar.set(*progress, format!("scoring {what}")),
+            RunEvent::Cell { planned, said, eta_secs } => self.cell(planned, said, *eta_secs),
+            RunEvent::Finished(result) => self.ended(&figures(result)),
+            RunEvent::Failed { planned, why } => self.ended(&format!("{} failed: {why}", planned.label())),
+            RunEvent::Summary(_) => {}
+        }
+    }
 }
 
 impl Events<RunEvent> for Watch {
     fn emit(&mut self, event: RunEvent) -> ControlFlow<()> {
-        match event {
-            RunEvent::Planned { cells, finished } => self.planned(cells, finished, "cells"),
-            RunEvent::Drawing { what, progress } => self.bar.set(progress, format!("drawing {what}")),
-            RunEvent::Scoring { what, progress } => self.bar.set(progress, format!("scoring {what}")),
-            RunEvent::Cell { planned, said, eta_secs } => self.cell(&planned, &said, eta_secs),
-            RunEvent::Finished(result) => self.ended(&figures(&result)),
-            RunEvent::Failed { planned, why } => self.ended(&format!("{} failed: {why}", planned.label())),
-            RunEvent::Summary(_) => {}
+        self.take(&event);
+        self.flow()
+    }
+}
+
+impl TaskHost for Watch {
+    /// The events tell it.
+    fn progress(&mut self, _: Progress, _: String) -> bool {
+        true
+    }
+
+    fn event(&mut self, news: News) {
+        if let Some(event) = news.event::<RunExperiment>() {
+            self.take(event);
         }
+        if let Some(event) = news.event::<RankCorpora>() {
+            hardness::show(self, event);
+        }
+    }
+
+    fn check(&mut self) -> ControlFlow<()> {
         self.flow()
     }
 }

@@ -9,11 +9,20 @@ use crate::error::Result;
 use crate::events::{Events, Progress};
 use crate::task::{Done, News, OpenOracle, Task, TaskContext, TaskHost};
 
-/// Carries a task out under a bar of this title.
+/// Runs a task under a bar of this title.
 pub fn run_task<T: Task>(task: &T, opened: Option<&Opened>, chosen: &Chosen, title: &str) -> Result<T::Report> {
+    run_task_for(task, opened, chosen, &mut Bar::new(title))
+}
+
+/// Runs a task for a host that shows its events, too.
+pub fn run_task_for<T: Task>(
+    task: &T,
+    opened: Option<&Opened>,
+    chosen: &Chosen,
+    host: &mut dyn TaskHost,
+) -> Result<T::Report> {
     let oracle = opened.map(|Opened { name, info, world, .. }| OpenOracle { name, info, world });
-    let mut bar = Bar::new(title);
-    let Done { report, trouble, .. } = task.run(&mut TaskContext::new(oracle, chosen, &mut bar))?;
+    let Done { report, trouble, .. } = task.run(&mut TaskContext::new(oracle, chosen, host))?;
     trouble.map_or(Ok(report), Err)
 }
 

@@ -184,7 +184,7 @@ pub(super) fn only(provenance: &[(String, String)], what: &str, value: String) -
     provenance.iter().map(line).collect()
 }
 
-/// The finished cells of each network, N and kind of labels of a grid, smaller N first where `sorted`.
+/// The finished cells of each network, N and kind of labels, smaller N first where `sorted`.
 pub(super) fn classifiers<'a>(
     spec: &ExperimentSpec,
     cells: &'a [CellResult],

@@ -93,7 +93,7 @@ impl<'a> RunContext<'a> {
 }
 
 /// How often, at most, a cell's state is written where nobody says otherwise.
-const CHECKPOINT_EVERY: Duration = Duration::from_secs(60);
+pub const CHECKPOINT_EVERY: Duration = Duration::from_secs(60);
 
 /// Runs the cells of a share that are not finished, and writes the summary of all that are.
 ///

@@ -5,15 +5,15 @@
 //! RUN/run.toml                    the spec, written first
 //! RUN/plan.jsonl                  one cell a line
 //! RUN/data.json                   the dataset, where the images are not all the world's
-//! RUN/features.json               hashes of the files of features that estimators see, where there are some
-//! RUN/pool/*.npz                  images with their posteriors, made once; parts of large ones in *.parts until they are whole
-//! RUN/pool/*.rounding.json        how many of them do not carry their posterior, for the rounding of x
-//! RUN/worlds/*.json               the Bayes error of each of its worlds, where the experiment asks for it
+//! RUN/features.json               hashes of the files of features, where there are some
+//! RUN/pool/*.npz                  images with their posteriors, made once, large ones in *.parts
+//! RUN/pool/*.rounding.json        how many do not carry their posterior, because x is rounded
+//! RUN/worlds/*.json               the Bayes error of each of its worlds, where it is asked for
 //! RUN/cells/ID/metrics.jsonl      one line every few steps and after watched epochs, append-only
 //! RUN/cells/ID/status.json        state, step, ETA, heartbeat
 //! RUN/cells/ID/last.safetensors   the state to go on from
-//! RUN/cells/ID/worst.json         the test images on which the classifier is farthest from the truth
-//! RUN/cells/ID/images.npz         its figures on every test image: `image` (which one it was), `kl` and `nll` in nats
+//! RUN/cells/ID/worst.json         the test images with the largest KL
+//! RUN/cells/ID/images.npz         its figures on every test image: `image`, `kl`, `nll` (nats)
 //! RUN/cells/ID/round-R/           what a round of active learning needs, and what came of it
 //! RUN/cells/ID/result.json        written last: the cell is finished
 //! RUN/summary.json, summary.csv   written whenever a cell finishes
@@ -72,7 +72,7 @@ pub use judge::JudgeModels;
 pub use metrics::{Line, read as read_metrics};
 pub use picked::CellPictures;
 pub use status::{State, Status};
-pub use task::{EstimateTime, RunExperiment};
+pub use task::{EstimateTime, RunExperiment, RunSettings};
 pub use train::{EpochPoint, FixedSamples, TrainHistory, TrainOracle};
 pub use trained::checkpoints;
 pub use worst::WorstImages;

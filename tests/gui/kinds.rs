@@ -27,7 +27,7 @@ fn every_kind_is_chosen_by_name_and_started_with_its_own_fields() {
     rewrite(&mut harness, "Temperatures τ", "0.5; 1");
     rewrite(&mut harness, "Folder of the experiment", "/runs/sweep");
     click(&mut harness, "Start experiment");
-    let (_, RunExperiment { spec, folder }) = tasks::asked(&fake);
+    let (_, RunExperiment { spec, folder, .. }) = tasks::asked(&fake);
     let spec = spec.unwrap();
     assert_eq!(folder, Path::new("/runs/sweep"));
     let own: &TemperatureSpec = spec.experiment.get().unwrap();

@@ -20,7 +20,7 @@ use bayescope::oracle::folder;
 use bayescope::oracle::posterior::Posterior;
 use bayescope::oracle::scale::{self, Images, ScaleEvent, ScaleSpec};
 use bayescope::oracle::world::{SampleSpec, Settings, World};
-use bayescope::run::{RunContext, RunEvent, RunExperiment, RunFolder, Share, execute};
+use bayescope::run::{RunContext, RunEvent, RunExperiment, RunFolder, RunSettings, Share, execute};
 use bayescope::units::Seed;
 use bayescope::worker::protocol::{Event, GalleryRequest, Job, Outcome};
 
@@ -247,7 +247,13 @@ fn an_open_gallery_and_a_job_go_on_after_their_device_was_lost() {
     assert!(apart < 1e-5, "the loss moved a posterior by {apart:e}");
     noted(&mut bench, |text| text.contains("was lost") && text.contains("a new device"));
     assert_eq!(shown(&mut other, 2, || {}).len(), SHOWN);
-    let job = |folder: &Path| Job::task(RunExperiment { spec: Some(grid(512, 4)), folder: folder.to_owned() });
+    let job = |folder: &Path| {
+        Job::task(RunExperiment {
+            spec: Some(grid(512, 4)),
+            folder: folder.to_owned(),
+            settings: RunSettings::default(),
+        })
+    };
     let first = bench.worker.submit(job(&whole));
     assert!(matches!(bench.outcome(first), Outcome::Done(_)));
     bench.seen.clear();

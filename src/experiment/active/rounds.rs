@@ -7,10 +7,10 @@
 //! alike.
 //!
 //! ```text
-//! CELL/round-R/last.safetensors           state of the round's classifier, until the next labels are bought
-//! CELL/round-R/member-M/last.safetensors  of the other members of an ensemble
-//! CELL/round-R/round.json                 the round's figures and the next purchase, written at once: the round is settled
-//! CELL/last.safetensors, worst.json, images.npz  of the last round: where every cell has them
+//! CELL/round-R/last.safetensors           the round's classifier, until the next labels are bought
+//! CELL/round-R/member-M/last.safetensors  the other members of an ensemble
+//! CELL/round-R/round.json                 the round's figures and the next purchase: it is settled
+//! CELL/last.safetensors, worst.json, images.npz  of the last round, as every cell has them
 //! ```
 
 use std::collections::HashSet;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! RUN/run.toml                    the spec, written first
-//! RUN/corpora/ID/                 a training folder as `bayescope oracle train` makes it: train.toml, checkpoint-*, oracle/
+//! RUN/corpora/ID/                 a training folder of `bayescope oracle train`
 //! RUN/corpora/ID/status.json      state, step, ETA, heartbeat
 //! RUN/corpora/ID/result.json      written last: the corpus is finished
 //! RUN/summary.json, summary.csv   written whenever a corpus finishes

@@ -24,6 +24,8 @@ pub struct RankCorpora {
     pub spec: Option<HardnessSpec>,
     /// The run folder; what is finished in it stays.
     pub folder: PathBuf,
+    /// Which corpora.
+    pub share: Share,
 }
 
 /// A ranking under way.
@@ -75,7 +77,7 @@ impl Task for RankCorpora {
         };
         let chosen = cx.chosen;
         let mut told = Reporter { cx, corpora: Progress { done: 0, total: 0 } };
-        let found = rank(&folder, Share::ALL, chosen, &mut told)?;
+        let found = rank(&folder, self.share, chosen, &mut told)?;
         let failed = match found.troubles.len() {
             0 => String::new(),
             n => format!(", {n} failed (resuming tries them again)"),
@@ -130,6 +132,7 @@ impl Events<HardnessEvent> for Reporter<'_, '_> {
             }
             HardnessEvent::Integrating { corpus } => {
                 self.progress(Progress { done: 1, total: 1 }, &format!("Bayes error of {corpus}"));
+                self.cx.event(event);
             }
             HardnessEvent::Finished(_) | HardnessEvent::Failed { .. } => {
                 self.corpora.done += 1;
