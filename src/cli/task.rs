@@ -31,13 +31,20 @@ pub fn run_watched<T: Task>(
     chosen: &OpenDevice,
     watched: Watched<'_, T>,
 ) -> Result<T::Report> {
-    let oracle = opened.map(|Opened { name, info, world, .. }| OpenOracle { name, info, world });
     let mut host = Host { watched, failed: None };
-    let done = task.run(&mut TaskContext::new(oracle, chosen, &mut host));
-    if let Some(error) = host.failed {
-        return Err(error);
-    }
-    let Done { report, trouble, .. } = done?;
+    let done = run_task_for(task, opened, chosen, &mut host);
+    host.failed.map_or(done, Err)
+}
+
+/// Runs a task for a host of its own. Returns its report.
+pub fn run_task_for<T: Task>(
+    task: &T,
+    opened: Option<&Opened>,
+    chosen: &OpenDevice,
+    host: &mut dyn TaskHost,
+) -> Result<T::Report> {
+    let oracle = opened.map(|Opened { name, info, world, .. }| OpenOracle { name, info, world });
+    let Done { report, trouble, .. } = task.run(&mut TaskContext::new(oracle, chosen, host))?;
     trouble.map_or(Ok(report), Err)
 }
 

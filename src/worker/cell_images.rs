@@ -103,7 +103,7 @@ fn read(id: JobId, request: &CellImagesRequest) -> Result<LoadedImages> {
     let world = world.clone();
     match which {
         CellImages::Worst => {
-            let WorstImages { planned, worst, shape, x, settings, posteriors } = folder.worst_images(cell)?;
+            let WorstImages { planned, found: worst, shape, x, settings, posteriors } = folder.worst_images(cell)?;
             let (label, n) = (planned.label(), worst.images.len());
             let name = format!("{label}: {n} worst of {} test images by KL", worst.tested);
             let ids = worst.images.iter().map(|one| format!("Test image {}", one.image)).collect();
@@ -113,7 +113,7 @@ fn read(id: JobId, request: &CellImagesRequest) -> Result<LoadedImages> {
             Ok(LoadedImages { id, world, shape, settings, images, verdicts: worst.images })
         }
         CellImages::Bought => {
-            let BoughtImages { planned, bought, shape, x, settings, posteriors } =
+            let BoughtImages { planned, found: bought, shape, x, settings, posteriors } =
                 folder.bought_images(cell, BOUGHT)?;
             if bought.is_empty() {
                 return Err(Error::input(format!("{} bought nothing after its start", planned.label())));

@@ -22,7 +22,7 @@ use bayescope::oracle::folder;
 use bayescope::oracle::posterior::Posterior;
 use bayescope::oracle::scale::{self, Images, ScaleEvent, ScaleSpec};
 use bayescope::oracle::world::{SampleSpec, Settings, World};
-use bayescope::run::{Computer, RunEvent, RunExperiment, RunFolder, Share, execute};
+use bayescope::run::{RunContext, RunEvent, RunExperiment, RunFolder, RunSettings, Share, execute};
 use bayescope::units::Seed;
 use bayescope::worker::protocol::{Event, GalleryRequest, Job, Outcome};
 
@@ -168,8 +168,8 @@ fn grid(train_size: usize, epochs: usize) -> ExperimentSpec {
 fn train(path: &Path, chosen: &OpenDevice, told: &mut dyn FnMut(&CellEvent)) -> bayescope::error::Result<Summary> {
     let (spec, world) = (grid(64, 2), world_on(chosen));
     let run = RunFolder::create(path, &spec, &folder::read(&oracle())?.0.weights_sha256, None)?;
-    let computer = Computer { every: Duration::ZERO, ..Computer::new(&world, settings(), &chosen.device) };
-    execute(&run, Share::ALL, &computer, &mut |event: RunEvent| {
+    let context = RunContext { every: Duration::ZERO, ..RunContext::new(&world, settings(), &chosen.device) };
+    execute(&run, Share::ALL, &context, &mut |event: RunEvent| {
         if let RunEvent::Cell { said, .. } = &event {
             told(said);
         }
@@ -254,7 +254,13 @@ fn an_open_gallery_and_a_job_go_on_after_their_device_was_lost() {
     assert!(apart < 1e-5, "the loss moved a posterior by {apart:e}");
     noted(&mut bench, |text| text.contains("was lost") && text.contains("a new device"));
     assert_eq!(shown(&mut other, 2, || {}).len(), SHOWN);
-    let job = |folder: &Path| Job::task(RunExperiment { spec: Some(grid(512, 4)), folder: folder.to_owned() });
+    let job = |folder: &Path| {
+        Job::task(RunExperiment {
+            spec: Some(grid(512, 4)),
+            folder: folder.to_owned(),
+            settings: RunSettings::default(),
+        })
+    };
     let first = bench.worker.submit(job(&whole));
     assert!(matches!(bench.outcome(first), Outcome::Done(_)));
     bench.seen.clear();

@@ -17,6 +17,7 @@ use crate::gui::runs::default_folder;
 use crate::gui::start::start_button;
 use crate::gui::theme::Theme;
 use crate::gui::widgets::hint;
+use crate::run::Share;
 use crate::run::hardness::RankCorpora;
 
 /// The spec file.
@@ -130,7 +131,7 @@ impl Form {
             corpus.data = path.trim().into();
         }
         spec.validate().map_err(|error| error.to_string())?;
-        spec.beside(Path::new("")).map_err(|error| error.to_string())
+        spec.relative_to(Path::new("")).map_err(|error| error.to_string())
     }
 
     fn buttons(&self, ui: &mut Ui, cx: &mut Cx) {
@@ -144,13 +145,17 @@ impl Form {
         ui.horizontal_wrapped(|ui| {
             let start = start_button(ui, &mut cx.view.start, "Start ranking", "", &why);
             if let (true, Ok(spec)) = (start, &ready) {
-                cx.commands.push(Command::task(RankCorpora { spec: Some(spec.clone()), folder: folder.clone() }));
+                cx.commands.push(Command::task(RankCorpora {
+                    spec: Some(spec.clone()),
+                    folder: folder.clone(),
+                    share: Share::ALL,
+                }));
             }
             let given = !self.folder.trim().is_empty() && !running;
             let go_on = ui.add_enabled(given, egui::Button::new("Continue the ranking in this folder"));
             let about = "With the spec in its run.toml, whatever the fields say";
             if go_on.on_hover_text(about).on_disabled_hover_text("Give its folder; one ranking at a time.").clicked() {
-                cx.commands.push(Command::task(RankCorpora { spec: None, folder: folder.clone() }));
+                cx.commands.push(Command::task(RankCorpora { spec: None, folder: folder.clone(), share: Share::ALL }));
             }
             let copy = ui.add_enabled(ready.is_ok(), egui::Button::new("Copy ranking as command"));
             if let (true, Ok(spec)) = (copy.on_hover_text("Its spec is written to the folder first").clicked(), ready) {

@@ -1,14 +1,15 @@
-//! What shifts cost: every setting against the baseline, paired by seed, and how little the size of a shift tells of it (BLC figure 3,
-//! tables 7-9).
+//! What shifts cost: every setting against the baseline, paired by seed, and how little the size of
+//! a shift says of it (BLC figure 3, tables 7-9).
 
 use serde::{Deserialize, Serialize};
 
 use super::fit::{Fit, Spread};
-use super::kind::ShiftKind;
+use super::shift_kind::ShiftKind;
 use super::{ShiftSpec, Shifted};
 use crate::classifier::{Architecture, Labels};
 use crate::experiment::cell::CellResult;
-use crate::experiment::kinds::Found;
+use crate::experiment::output::Findings;
+use crate::experiment::repeats::classifiers;
 use crate::experiment::spec::ExperimentSpec;
 use crate::figure::{Figure, Table};
 use crate::measure::{Estimate, Interval};
@@ -16,7 +17,7 @@ use crate::oracle::posterior::Prior;
 
 /// What shifts cost.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Damage {
+pub struct ShiftEffects {
     /// Name of the run.
     pub run: String,
     /// Name of the world's oracle.
@@ -41,14 +42,15 @@ pub struct Group {
     /// What the classifiers are told.
     pub labels: Labels,
     /// Every setting, the baseline first, whether cells of it are finished or not.
-    pub harms: Vec<Harm>,
+    #[serde(rename = "harms")]
+    pub effects: Vec<ShiftEffect>,
     /// Fits of the drop in accuracy on the size of the shift, where there is something to fit.
     pub fits: Vec<Fit>,
 }
 
 /// What one setting costs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Harm {
+pub struct ShiftEffect {
     /// Its name.
     pub name: String,
     /// What it shifts.
@@ -65,14 +67,14 @@ pub struct Harm {
     pub runs: Vec<ShiftedRun>,
     /// KL_y of the frequencies drawn (BLC eq. 8), nats.
     pub kl_y: Option<Spread>,
-    /// Expected accuracy on the test images, mean p(argmax q|x), a fraction: that over all labels that could have been drawn.
+    /// Expected accuracy on the test images, mean p(argmax q|x), a fraction.
     pub accuracy: Option<Spread>,
     /// Accuracy less that of the baseline of the same seed, percentage points.
     pub change: Option<Spread>,
     /// 1 − accuracy.
     pub error: Option<Spread>,
-    /// What the Bayes classifier of the shifted world loses on the test images, percentage points: the mean over the runs, with the
-    /// interval over test images, which all runs share; absent under pixel noise.
+    /// What the Bayes classifier of the shifted world loses on the test images, percentage points:
+    /// mean over runs, interval over the test images that all runs share; absent under pixel noise.
     #[serde(default)]
     pub unavoidable_loss: Option<Estimate>,
     /// Accuracy lost beyond that, seed by seed, percentage points.
@@ -95,20 +97,17 @@ pub struct ShiftedRun {
     pub kl_y: f64,
     /// Expected accuracy on the test images, a fraction, with its interval over them.
     pub accuracy: Estimate,
-    /// Accuracy less that of the baseline of the same seed, percentage points; absent until that is finished.
+    /// Accuracy less the baseline's of the same seed, percentage points; absent until that is
+    /// finished.
     pub change: Option<f64>,
 }
 
-impl Harm {
+impl ShiftEffect {
     fn of(own: &ShiftSpec, condition: usize, world: Option<&Prior>, cells: &[&CellResult]) -> Option<Self> {
         let (setting, baseline) = (own.settings.get(condition)?, own.settings.first()?);
         let of = |condition: usize| cells.iter().filter(move |result| result.cell.condition == condition);
-        let mine: Vec<(&CellResult, &Shifted)> = of(condition)
-            .filter_map(|result| match &result.found {
-                Some(Found::Shift(found)) => Some((*result, found)),
-                _ => None,
-            })
-            .collect();
+        let mine: Vec<(&CellResult, &Shifted)> =
+            of(condition).filter_map(|result| Some((*result, result.output.as_ref()?.get()?))).collect();
         let run = |(result, found): &(&CellResult, &Shifted)| {
             let accuracy = result.measured.expected_accuracy;
             let unshifted = of(0).find(|other| other.cell.seed == result.cell.seed);
@@ -146,65 +145,46 @@ impl Harm {
     }
 }
 
-/// The mean of fractions that were measured on the same images, so that their errors do not cancel, in percentage points.
+/// The mean of fractions measured on the same images, in percentage points: their errors do not
+/// cancel.
 fn percentage_points(of: &[Estimate]) -> Option<Estimate> {
     let mean = |part: &dyn Fn(&Estimate) -> f64| 100.0 * of.iter().map(part).sum::<f64>() / of.len() as f64;
     let interval = Interval { low: mean(&|e| e.interval.low), high: mean(&|e| e.interval.high) };
     (!of.is_empty()).then(|| Estimate { value: mean(&|e| e.value), interval })
 }
 
-/// Fits over the runs of some settings: on KL_y over those the paper has (class prior, pixel noise and both), as figure 3f, and on the
-/// exact joint KL over those whose KL is known.
-fn fits(harms: &[Harm]) -> Vec<Fit> {
-    let paired = |harm: &Harm| harm.runs.clone().into_iter().filter_map(|run| Some((run, -run.change?)));
+/// Fits over the runs: on KL_y over the paper's settings (class prior, pixel noise, both), as
+/// figure 3f, and on the exact joint KL where it is known.
+fn fits(effects: &[ShiftEffect]) -> Vec<Fit> {
+    let paired = |effect: &ShiftEffect| effect.runs.clone().into_iter().filter_map(|run| Some((run, -run.change?)));
     let of_paper = |kind: ShiftKind| kind as usize <= ShiftKind::PriorAndNoise as usize;
-    let by_prior = harms.iter().filter(|harm| of_paper(harm.kind)).flat_map(paired);
-    let by_joint = harms.iter().filter_map(|harm| Some((harm, harm.joint_kl?)));
-    let joint = by_joint.flat_map(|(harm, kl)| paired(harm).map(move |(_, drop)| [kl, drop])).collect();
+    let by_prior = effects.iter().filter(|effect| of_paper(effect.kind)).flat_map(paired);
+    let by_joint = effects.iter().filter_map(|effect| Some((effect, effect.joint_kl?)));
+    let joint = by_joint.flat_map(|(effect, kl)| paired(effect).map(move |(_, drop)| [kl, drop])).collect();
     let over = ["KL_y, prior and noise shifts", "exact joint KL, prior and base shifts"];
     let on_prior = Fit::of(over[0], false, by_prior.map(|(run, drop)| [run.kl_y, drop]).collect());
     on_prior.into_iter().chain(Fit::of(over[1], true, joint)).collect()
 }
 
-impl Damage {
+impl ShiftEffects {
     /// From the finished cells.
     pub fn of(spec: &ExperimentSpec, own: &ShiftSpec, cells: &[CellResult]) -> Self {
         let lengths = own.settings.iter().map(|setting| setting.prior.len()).filter(|n| *n > 0);
         let classes = cells.first().map(|result| result.measured.classes).or(lengths.max());
         let world = classes.and_then(|classes| Some(spec.world.settings(classes).ok()?.prior));
-        let mut groups = Vec::new();
-        for &architecture in &spec.grid.architectures {
-            for &train_size in &spec.grid.train_sizes {
-                for &labels in &spec.grid.labels {
-                    let key = (architecture, train_size, labels);
-                    let of = |result: &&CellResult| {
-                        (result.cell.architecture, result.cell.train_size, result.cell.labels) == key
-                    };
-                    let cells: Vec<&CellResult> = cells.iter().filter(of).collect();
-                    let harm = |condition: usize| Harm::of(own, condition, world.as_ref(), &cells);
-                    let harms: Vec<Harm> = (0..own.settings.len()).filter_map(harm).collect();
-                    groups.push(Group { architecture, train_size, labels, fits: fits(&harms), harms });
-                }
-            }
-        }
+        let group = |((architecture, train_size, labels), cells): (_, Vec<&CellResult>)| {
+            let effect = |condition: usize| ShiftEffect::of(own, condition, world.as_ref(), &cells);
+            let effects: Vec<ShiftEffect> = (0..own.settings.len()).filter_map(effect).collect();
+            Group { architecture, train_size, labels, fits: fits(&effects), effects }
+        };
         Self {
             run: spec.name.clone(),
             oracle: spec.world.oracle.clone(),
             tau: spec.world.tau.get(),
             seeds: spec.grid.seeds.clone(),
             test_images: spec.test.images,
-            groups,
+            groups: classifiers(spec, cells, false).into_iter().map(group).collect(),
         }
-    }
-
-    /// Its figures: those of one group after those of another.
-    pub fn figures(&self) -> Vec<Figure> {
-        self.groups.iter().flat_map(|group| super::figures::of(self, group)).collect()
-    }
-
-    /// Its tables, likewise.
-    pub fn tables(&self) -> Vec<Table> {
-        self.groups.iter().flat_map(|group| super::tables::of(self, group)).collect()
     }
 
     /// What tells a group's figures from those of another; nothing where there is one.
@@ -217,17 +197,29 @@ impl Damage {
     }
 }
 
+impl Findings for ShiftEffects {
+    /// Those of one group after those of another.
+    fn figures(&self) -> Vec<Figure> {
+        self.groups.iter().flat_map(|group| super::figures::of(self, group)).collect()
+    }
+
+    fn tables(&self) -> Vec<Table> {
+        self.groups.iter().flat_map(|group| super::tables::of(self, group)).collect()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::kinds::Experiment;
-    use crate::experiment::{Cell, PRESETS};
+    use crate::experiment::Cell;
+    use crate::experiment::hand_made::{preset, result, whole};
+    use crate::experiment::output::{Analysis, CellOutput};
     use crate::measure::{Bootstrap, measure};
     use crate::units::Seed;
 
     fn spec() -> (ExperimentSpec, ShiftSpec) {
-        let spec = PRESETS.iter().find(|preset| preset.name == "shift").unwrap().spec().unwrap();
-        let Experiment::Shift(own) = spec.experiment.clone() else { unreachable!() };
+        let spec = preset("shift");
+        let own: ShiftSpec = spec.experiment.get::<ShiftSpec>().unwrap().clone();
         (spec, own)
     }
 
@@ -248,29 +240,29 @@ mod tests {
         };
         let architecture = spec.grid.architectures[0];
         let cell = Cell { architecture, train_size: 5000, labels: Labels::Drawn, seed, condition };
-        let found = Some(Found::Shift(found));
-        CellResult { id: String::new(), cell, parameters: 1, steps: 1, train_loss: 0.1, measured, found }
+        let output = Some(CellOutput::new(found));
+        CellResult { output, ..result(cell, measured) }
     }
 
     #[test]
     fn changes_are_paired_by_seed() {
         let (spec, own) = spec();
-        // Seeds differ by much, the shift costs 20 of 1,000 decisions in each: 0.97 of a hit each, however labels were drawn.
+        // Seeds differ much; the shift costs 20 of 1,000 decisions in each, 0.97 of a hit each.
         let cells: Vec<CellResult> = [(0, 950), (1, 850), (2, 900)]
             .into_iter()
             .flat_map(|(seed, hits)| [cell(&spec, 0, seed, hits), cell(&spec, 6, seed, hits - 20)])
             .collect();
-        let damage = Damage::of(&spec, &own, &cells);
-        let harm = &damage.groups[0].harms[6];
-        let change = harm.change.unwrap();
+        let effects = ShiftEffects::of(&spec, &own, &cells);
+        let effect = &effects.groups[0].effects[6];
+        let change = effect.change.unwrap();
         assert!((change.mean + 1.94).abs() < 1e-9 && change.std.unwrap() < 1e-9, "{change:?}");
-        assert!((harm.accuracy.unwrap().mean - 0.8636).abs() < 1e-9);
-        assert!((harm.accuracy.unwrap().std.unwrap() - 0.0485).abs() < 1e-9);
-        assert!((harm.error.unwrap().mean - 0.1364).abs() < 1e-9);
-        assert_eq!(harm.kind, ShiftKind::Noise);
-        assert!(harm.unavoidable_loss.is_none() && harm.excess_loss.is_none());
-        assert_eq!(damage.groups[0].harms[8].kind, ShiftKind::PriorAndNoise);
-        assert_eq!(damage.groups[0].harms[10].kind, ShiftKind::Mean);
+        assert!((effect.accuracy.unwrap().mean - 0.8636).abs() < 1e-9);
+        assert!((effect.accuracy.unwrap().std.unwrap() - 0.0485).abs() < 1e-9);
+        assert!((effect.error.unwrap().mean - 0.1364).abs() < 1e-9);
+        assert_eq!(effect.kind, ShiftKind::Noise);
+        assert!(effect.unavoidable_loss.is_none() && effect.excess_loss.is_none());
+        assert_eq!(effects.groups[0].effects[8].kind, ShiftKind::PriorAndNoise);
+        assert_eq!(effects.groups[0].effects[10].kind, ShiftKind::Mean);
     }
 
     #[test]
@@ -280,27 +272,22 @@ mod tests {
             [&[], &[(3, 0)], &[(0, 0), (3, 0)], &[(0, 0), (3, 0), (3, 1), (6, 1), (11, 0)]];
         for set in sets {
             let cells: Vec<CellResult> = set.iter().map(|&(at, seed)| cell(&spec, at, seed, 900 - at)).collect();
-            let damage = Damage::of(&spec, &own, &cells);
-            let text = serde_json::to_string(&damage).unwrap();
-            assert_eq!(serde_json::from_str::<Damage>(&text).unwrap(), damage, "a number is lost in JSON");
-            assert_eq!((damage.figures().len(), damage.tables().len()), (5, 2));
-            for figure in damage.figures() {
-                let points = figure.series.iter().flat_map(|series| &series.points);
-                let numbers = points.flat_map(|p| [Some(p.x), Some(p.y), p.low, p.high].into_iter().flatten());
-                assert!(numbers.into_iter().all(f64::is_finite), "{}", figure.id);
+            let effects = ShiftEffects::of(&spec, &own, &cells);
+            assert_eq!((effects.figures().len(), effects.tables().len()), (5, 2));
+            for figure in effects.figures() {
                 assert!(figure.series.iter().all(|series| !series.points.is_empty()), "{}", figure.id);
             }
-            for table in damage.tables() {
+            for table in effects.tables() {
                 assert_eq!(table.rows.len(), own.settings.len());
-                assert!(table.rows.iter().all(|row| row.len() == table.columns.len()));
             }
+            whole(Analysis::new(effects));
         }
-        let of_two = Damage::of(&spec, &own, &[cell(&spec, 0, 0, 900), cell(&spec, 3, 0, 890)]);
-        let harm = &of_two.groups[0].harms[3];
+        let of_two = ShiftEffects::of(&spec, &own, &[cell(&spec, 0, 0, 900), cell(&spec, 3, 0, 890)]);
+        let effect = &of_two.groups[0].effects[3];
         // 0.97 lost, 0.4 of it whoever learns.
-        assert!((harm.excess_loss.unwrap().mean - 0.57).abs() < 1e-9);
-        assert!((harm.change.unwrap().mean + 0.97).abs() < 1e-9 && harm.change.unwrap().interval.is_none());
-        assert!(Damage::of(&spec, &own, &[cell(&spec, 3, 0, 890)]).groups[0].harms[3].change.is_none());
+        assert!((effect.excess_loss.unwrap().mean - 0.57).abs() < 1e-9);
+        assert!((effect.change.unwrap().mean + 0.97).abs() < 1e-9 && effect.change.unwrap().interval.is_none());
+        assert!(ShiftEffects::of(&spec, &own, &[cell(&spec, 3, 0, 890)]).groups[0].effects[3].change.is_none());
     }
 
     #[test]
@@ -309,7 +296,7 @@ mod tests {
         let cells: Vec<CellResult> = (0..own.settings.len())
             .flat_map(|at| [0, 1].map(|seed| cell(&spec, at, seed, 900 - at - seed as usize)))
             .collect();
-        let figures = Damage::of(&spec, &own, &cells).figures();
+        let figures = ShiftEffects::of(&spec, &own, &cells).figures();
         let figure = |id: &str| figures.iter().find(|figure| figure.id == id).unwrap();
         let equal = figure("shift-equal-kl");
         assert_eq!(equal.x.categories, ["0.018 nats", "0.069 nats", "0.161 nats", "0.297 nats"]);
@@ -324,7 +311,8 @@ mod tests {
         let noise = figure("shift-noise");
         assert!(noise.series.iter().any(|series| series.faint && series.points.len() == 3));
         let fit = figure("shift-fit");
-        // Ten settings of the paper, and the baseline, four prior and twelve base shifts; two seeds each.
+        // Ten settings of the paper; the baseline, four prior and twelve base shifts; two seeds
+        // each.
         assert_eq!((fit.series[0].points.len(), fit.series[2].points.len()), (20, 34));
     }
 }

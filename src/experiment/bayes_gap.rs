@@ -2,16 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::bayes_reference::Truth;
 use super::cell::Cell;
 use super::repeats::{Repeats, SHARE, SeedMean, cell, distinct, point};
-use super::truth::Truth;
 use crate::classifier::{Architecture, Labels};
 use crate::figure::{Point, Rule, Series, Value, Way};
 use crate::measure::{Estimate, Interval};
 
 /// A classifier's errors beside the Bayes error, as shares of 1.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Beside {
+pub struct BayesGap {
     /// Network.
     pub architecture: Architecture,
     /// What it was told.
@@ -24,17 +24,17 @@ pub struct Beside {
     pub expected_error: SeedMean,
     /// Test error − Bayes error of the world; absent where that is not known yet.
     pub gap: Option<Gap>,
-    /// Expected error − Bayes error of the same test images, image by image: the same gap with less noise.
+    /// Expected error − Bayes error of the same test images: the same gap with less noise.
     pub gap_on_test: SeedMean,
 }
 
-/// A gap between a test error and the Bayes error of the world, as a share of 1. Test images vary: it can be below 0.
+/// A gap between a test error and the Bayes error of the world, as a share of 1. It can be below 0.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Gap {
     /// The difference.
     pub value: f64,
-    /// 95 % interval: the distances of the test error's ends, and beyond them those of the Bayes error; absent where the test error
-    /// has none.
+    /// 95 % interval: the distances of both intervals' ends added; absent where the test error has
+    /// none.
     pub interval: Option<Interval>,
 }
 
@@ -56,7 +56,7 @@ impl Gap {
     }
 }
 
-impl Beside {
+impl BayesGap {
     /// The finished seeds of a classifier beside the Bayes error of their world.
     pub(super) fn of(repeats: &Repeats<'_>, truth: Option<&Truth>) -> Option<Self> {
         let Cell { architecture, train_size, labels, .. } = repeats.cell;
@@ -70,6 +70,11 @@ impl Beside {
             gap: truth.map(|truth| Gap::of(&error, truth)),
             gap_on_test: repeats.mean(|result| result.measured.gap, SHARE)?,
         })
+    }
+
+    /// The same without its gap to the Bayes error of the world.
+    pub(super) fn without_world(&self) -> Self {
+        Self { gap: None, ..self.clone() }
     }
 
     /// What tells it from the others of the same N.
@@ -101,8 +106,8 @@ impl Who {
 }
 
 /// Classifiers and numbers of training images of some finished cells.
-pub(super) fn axes<'a>(all: impl Iterator<Item = &'a Beside> + Clone) -> (Vec<Who>, Vec<usize>) {
-    (distinct(all.clone().map(Beside::who)), distinct(all.map(|beside| beside.train_size)))
+pub(super) fn axes<'a>(all: impl Iterator<Item = &'a BayesGap> + Clone) -> (Vec<Who>, Vec<usize>) {
+    (distinct(all.clone().map(BayesGap::who)), distinct(all.map(|one| one.train_size)))
 }
 
 /// The series of what is meant of the test images themselves, beside that of the world.

@@ -1,4 +1,4 @@
-//! What a run folder holds: told by the kind of experiment in its run.toml.
+//! A run folder of any kind: the kind of experiment in its run.toml says which.
 
 use std::path::Path;
 
@@ -8,14 +8,14 @@ use crate::error::Result;
 
 /// A run folder of any kind.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Held {
+pub enum AnyRun {
     /// A grid of classifiers.
     Grid(Box<RunFolder>),
     /// A ranking of corpora.
     Hardness(Box<HardnessFolder>),
 }
 
-impl Held {
+impl AnyRun {
     /// Whether a folder looks like a run.
     pub fn is(path: &Path) -> bool {
         RunFolder::is_run(path) || HardnessFolder::is(path)

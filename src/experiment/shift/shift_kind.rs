@@ -29,7 +29,8 @@ pub enum ShiftKind {
 }
 
 impl ShiftKind {
-    /// What a setting shifts. The baseline's prior is no shift: BLC's (0.33, 0.33, 0.34) is in all its balanced settings.
+    /// What a setting shifts. The baseline's prior is none: BLC's (0.33, 0.33, 0.34) is in all
+    /// balanced settings.
     pub(super) fn of(setting: &ShiftSetting, baseline: &ShiftSetting) -> Self {
         let prior = !setting.prior.is_empty() && setting.prior != baseline.prior;
         match (setting.base, setting.noise > 0.0) {
@@ -45,36 +46,31 @@ impl ShiftKind {
         }
     }
 
+    /// All of them with their labels, in the order of legends.
+    const LABELS: [(Self, &str); 9] = [
+        (Self::Baseline, "baseline"),
+        (Self::Prior, "class prior"),
+        (Self::Noise, "pixel noise"),
+        (Self::PriorAndNoise, "class prior and pixel noise"),
+        (Self::Mean, "base mean"),
+        (Self::Towards, "base mean towards a class"),
+        (Self::Wider, "wider base"),
+        (Self::Narrower, "narrower base"),
+        (Self::PriorAndBase, "class prior and base"),
+    ];
+
+    /// All of them, in the order of legends.
+    pub(super) fn all() -> impl ExactSizeIterator<Item = Self> {
+        Self::LABELS.into_iter().map(|(kind, _)| kind)
+    }
+
     /// In words.
     pub fn label(self) -> &'static str {
-        match self {
-            Self::Baseline => "baseline",
-            Self::Prior => "class prior",
-            Self::Noise => "pixel noise",
-            Self::PriorAndNoise => "class prior and pixel noise",
-            Self::Mean => "base mean",
-            Self::Towards => "base mean towards a class",
-            Self::Wider => "wider base",
-            Self::Narrower => "narrower base",
-            Self::PriorAndBase => "class prior and base",
-        }
+        Self::LABELS[self as usize].1
     }
 
     /// Number of its colour in every figure.
     pub(super) fn colour(self) -> usize {
         self as usize
     }
-
-    /// All of them, in the order of legends.
-    pub(super) const ALL: [Self; 9] = [
-        Self::Baseline,
-        Self::Prior,
-        Self::Noise,
-        Self::PriorAndNoise,
-        Self::Mean,
-        Self::Towards,
-        Self::Wider,
-        Self::Narrower,
-        Self::PriorAndBase,
-    ];
 }

@@ -1,19 +1,19 @@
 //! Findings from cells made by hand, whose accuracies and divergences are known.
 
 use super::*;
-use crate::experiment::Bought;
+use crate::experiment::hand_made::{self, near, whole};
+use crate::experiment::output::{CellOutput, Findings};
 use crate::figure::Value;
 use crate::measure::{Bootstrap, Measured, measure};
 use crate::units::Seed;
 
-const SPEC: &str = "name = 'x'\n[experiment]\nkind = 'active-learning'\npool = 100\ninitial = 10\nbatch = 10\n\
+const SPEC: &str = "[experiment]\nkind = 'active-learning'\npool = 100\ninitial = 10\nbatch = 10\n\
                     strategies = ['random', 'max-entropy', 'max-epistemic']\n[world]\noracle = 'mnist'\n[grid]\n\
                     architectures = ['linear']\ntrain_sizes = [30]\nseeds = [0, 1, 2]\n[test]\nimages = 4\n";
 
 fn spec() -> (ExperimentSpec, ActiveSpec) {
-    let spec: ExperimentSpec = toml::from_str(SPEC).unwrap();
-    spec.validate().unwrap();
-    let crate::experiment::Experiment::ActiveLearning(own) = &spec.experiment else { unreachable!() };
+    let spec = hand_made::spec(SPEC);
+    let own: &ActiveSpec = spec.experiment.get().unwrap();
     (spec.clone(), own.clone())
 }
 
@@ -45,15 +45,12 @@ fn cell(condition: usize, seed: u64, courses: [(f64, f64); 3]) -> CellResult {
     let (spec, _) = spec();
     let cell = *spec.cells().iter().find(|cell| (cell.condition, cell.seed) == (condition, seed)).unwrap();
     let (id, measured) = (format!("{condition}-{seed}"), rounds[2].measured.clone());
-    let found = Some(Found::ActiveLearning(Bought { rounds }));
-    CellResult { id, cell, parameters: 1, steps: 1, train_loss: 0.0, measured, found }
+    let output = Some(CellOutput::new(Bought { rounds }));
+    CellResult { id, output, ..hand_made::result(cell, measured) }
 }
 
-fn near(a: f64, b: f64) -> bool {
-    (a - b).abs() < 1e-12
-}
-
-/// Seeds differ in their start; gains are 0.10, 0.20 and 0.32 of random, max entropy and max epistemic in every seed.
+/// Seeds differ in their start; gains are 0.10, 0.20 and 0.32 of random, max entropy, max
+/// epistemic.
 fn all() -> Vec<CellResult> {
     let mut cells = Vec::new();
     for seed in 0..3 {
@@ -68,9 +65,9 @@ fn all() -> Vec<CellResult> {
 #[test]
 fn gains_ratios_and_savings_by_hand() {
     let (spec, own) = spec();
-    let found = Bargains::of(&spec, &own, &all());
-    let [contest] = &found.contests[..] else { panic!("one network, one budget") };
-    let [random, entropy, best] = &contest.curves[..] else { panic!("three strategies") };
+    let found = StrategyComparison::of(&spec, &own, &all());
+    let [group] = &found.groups[..] else { panic!("one network, one budget") };
+    let [random, entropy, best] = &group.curves[..] else { panic!("three strategies") };
     assert!(near(random.gain.value, 0.10) && near(entropy.gain.value, 0.20) && near(best.gain.value, 0.32));
     assert!(near(best.reduction.value, 0.8) && near(best.reduction_share.unwrap().value, 0.8));
     assert_eq!(best.seeds, [0, 1, 2]);
@@ -79,16 +76,17 @@ fn gains_ratios_and_savings_by_hand() {
     assert!(near(lead.value, 0.22) && near(lead.interval.unwrap().low, 0.22));
     let spread = best.stages[2].accuracy.interval.unwrap();
     assert!(spread.high - spread.low > 0.04 && random.stages[2].lead.is_none());
-    let [chance, duel] = &contest.duels[..] else { panic!("two others") };
-    assert_eq!((chance.against, duel.against), (Strategy::Random, Strategy::MaxEntropy));
-    let ratio = duel.gain_ratio.number.unwrap();
+    let [chance, pair] = &group.pairs[..] else { panic!("two others") };
+    assert_eq!((chance.against, pair.against), (Strategy::Random, Strategy::MaxEntropy));
+    let ratio = pair.gain_ratio.number.unwrap();
     assert!(near(ratio.value, 1.6) && (ratio.interval.unwrap().high - 1.6).abs() < 1e-6);
-    // At 20 labels max entropy has gained 0.10; max epistemic, 0.016 a label, needs 6.25 queries for it and not 10.
-    let saving = duel.saving.as_ref().unwrap();
+    // At 20 labels max entropy has gained 0.10; max epistemic, 0.016 a label, needs 6.25 queries,
+    // not 10.
+    let saving = pair.saving.as_ref().unwrap();
     assert!(near(saving.middle, 20.0) && near(saving.reached.unwrap(), 16.25));
     let saved = saving.saved.number.unwrap();
     assert!(near(saved.value, 0.375) && (saved.interval.unwrap().low - 0.375).abs() < 1e-9);
-    assert!(near(duel.lead.epistemic.value, -0.2));
+    assert!(near(pair.lead.epistemic.value, -0.2));
     assert!(near(best.noise.unwrap().value, 0.15));
     assert!(near(best.stages[1].bought_epistemic.unwrap().value, 1.5) && best.stages[0].bought_epistemic.is_none());
 }
@@ -97,43 +95,31 @@ fn gains_ratios_and_savings_by_hand() {
 fn unfinished_runs_tell_what_they_can() {
     let (spec, own) = spec();
     let all = all();
-    let none = Bargains::of(&spec, &own, &[]);
-    assert!(none.contests.is_empty() && none.figures().is_empty() && none.tables().is_empty());
+    let none = StrategyComparison::of(&spec, &own, &[]);
+    assert!(none.groups.is_empty() && none.figures().is_empty() && none.tables().is_empty());
     for finished in 1..=all.len() {
-        let found = Bargains::of(&spec, &own, &all[..finished]);
-        let text = serde_json::to_string(&found).unwrap();
-        // A number that is none would not come back.
-        assert_eq!(serde_json::from_str::<Bargains>(&text).unwrap(), found);
-        for figure in found.figures() {
-            for point in figure.series.iter().flat_map(|series| &series.points) {
-                let ends = [point.low, point.high].into_iter().flatten();
-                assert!(ends.chain([point.x, point.y]).all(f64::is_finite), "{}", figure.id);
-            }
-        }
-        for table in found.tables() {
-            assert!(table.rows.iter().all(|row| row.len() == table.columns.len()) && !table.text().contains("NaN"));
-        }
+        whole(spec.experiment.analyse(&spec, &all[..finished], &[]).unwrap());
     }
     // One seed of each: means without intervals.
-    let one = Bargains::of(&spec, &own, &all[..3]);
-    let duel = &one.contests[0].duels[1];
-    assert!(duel.gain_ratio.number.unwrap().interval.is_none() && near(duel.gain_ratio.number.unwrap().value, 1.6));
-    assert!(one.contests[0].curves.iter().all(|curve| curve.gain.interval.is_none()));
+    let one = StrategyComparison::of(&spec, &own, &all[..3]);
+    let pair = &one.groups[0].pairs[1];
+    assert!(pair.gain_ratio.number.unwrap().interval.is_none() && near(pair.gain_ratio.number.unwrap().value, 1.6));
+    assert!(one.groups[0].curves.iter().all(|curve| curve.gain.interval.is_none()));
     // Different seeds of two strategies: nothing is paired.
-    let apart = Bargains::of(&spec, &own, &[all[2].clone(), all[4].clone()]);
-    assert!(apart.contests[0].duels.is_empty() && apart.contests[0].curves.len() == 2);
+    let apart = StrategyComparison::of(&spec, &own, &[all[2].clone(), all[4].clone()]);
+    assert!(apart.groups[0].pairs.is_empty() && apart.groups[0].curves.len() == 2);
     // A cell whose rounds are not those of the spec is no part of it.
     let mut short = all[0].clone();
-    if let Some(Found::ActiveLearning(bought)) = &mut short.found {
-        bought.rounds.pop();
-    }
-    assert!(Bargains::of(&spec, &own, &[short]).contests[0].curves.is_empty());
+    let mut bought: Bought = short.output.unwrap().get::<Bought>().unwrap().clone();
+    bought.rounds.pop();
+    short.output = Some(CellOutput::new(bought));
+    assert!(StrategyComparison::of(&spec, &own, &[short]).groups[0].curves.is_empty());
 }
 
 #[test]
 fn a_strategy_has_one_colour_and_figures_have_names_of_their_own() {
     let (spec, own) = spec();
-    let found = Bargains::of(&spec, &own, &all());
+    let found = StrategyComparison::of(&spec, &own, &all());
     let figures = found.figures();
     assert_eq!(figures.len(), 5);
     for figure in &figures {
@@ -147,8 +133,8 @@ fn a_strategy_has_one_colour_and_figures_have_names_of_their_own() {
         assert_eq!(figures.iter().filter(|other| other.id == figure.id).count(), 1);
     }
     assert_eq!(figures[2].series.len(), 2, "random has no lead over itself");
-    let [strategies, duels] = &found.tables()[..] else { panic!("two tables") };
-    assert_eq!((strategies.rows.len(), duels.rows.len()), (3, 2));
-    assert!(matches!(duels.rows[1][2], Value::Number { value, .. } if near(value, 1.6)));
-    assert!(duels.caption.contains("1.6×") && duels.caption.contains("47.8 %"));
+    let [strategies, pairs] = &found.tables()[..] else { panic!("two tables") };
+    assert_eq!((strategies.rows.len(), pairs.rows.len()), (3, 2));
+    assert!(matches!(pairs.rows[1][2], Value::Number { value, .. } if near(value, 1.6)));
+    assert!(pairs.caption.contains("1.6×") && pairs.caption.contains("47.8 %"));
 }

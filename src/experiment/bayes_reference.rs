@@ -10,8 +10,7 @@ use crate::events::{Events, Progress};
 use crate::oracle::world::{Settings, World};
 use crate::units::{Seed, Smoothing, Tau};
 
-/// Samples of worlds that have no integral over Gaussians: half the width of the interval is then below
-/// 0.007 at any Bayes error.
+/// Samples of worlds without an integral over Gaussians: half the interval is then below 0.007.
 const SAMPLES: usize = 20_000;
 
 /// The Bayes error of a world.
@@ -44,7 +43,8 @@ pub struct Facts {
 }
 
 impl Truth {
-    /// The Bayes error of a world: an integral over Gaussians where its classes share a map, otherwise the mean of 1 − max p over samples.
+    /// Computes the Bayes error of a world: an integral over Gaussians where its classes share a
+    /// map, otherwise the mean of 1 − max p over samples.
     ///
     /// # Errors
     /// When the device fails, or the caller stops.

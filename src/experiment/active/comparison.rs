@@ -1,19 +1,19 @@
-//! What strategies gain: their learning curves, and what the one that knows the truth is worth beside the others.
+//! What strategies gain: their learning curves, and what knowing the truth is worth.
 
 use serde::{Deserialize, Serialize};
 
 use super::curves::{Saving, Spread, Stated};
-use super::{ActiveSpec, Purchase, Round, Strategy};
+use super::{ActiveSpec, Bought, Purchase, Round, Strategy};
 use crate::classifier::{Architecture, Labels};
-use crate::experiment::cell::{Cell, CellResult};
-use crate::experiment::kinds::Found;
+use crate::experiment::cell::CellResult;
+use crate::experiment::repeats::classifiers;
 use crate::experiment::spec::ExperimentSpec;
 use crate::measure::Estimate;
 
-/// What strategies gain. Accuracies are expected ones, Σ p(argmax q)/n: the mean of the accuracy over all labels that could have been
-/// drawn. All intervals are Student's 95 % intervals over seeds where nothing else is said.
+/// What strategies gain. Accuracies are expected ones, Σ p(argmax q)/n: means over all labels that
+/// could have been drawn. Intervals are Student's 95 % intervals over seeds unless stated.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Bargains {
+pub struct StrategyComparison {
     /// Name of the run.
     pub run: String,
     /// The oracle.
@@ -31,24 +31,27 @@ pub struct Bargains {
     /// Test images.
     pub test_images: usize,
     /// A comparison for every network, budget and kind of labels of which a cell is finished.
-    pub contests: Vec<Contest>,
+    #[serde(rename = "contests")]
+    pub groups: Vec<Group>,
 }
 
 /// The strategies with one network, budget and kind of labels.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Contest {
+pub struct Group {
     /// Network.
     pub architecture: Architecture,
     /// Labels at the end.
     pub budget: usize,
     /// What classifiers are told of an image whose label is bought.
     pub labels: Labels,
-    /// Mean largest posterior of the test images: what no classifier's expected accuracy exceeds. Its interval is over test images.
+    /// Mean largest posterior of the test images, the bound of expected accuracy. Interval over
+    /// test images.
     pub bayes_accuracy: Estimate,
     /// Those of which a seed is finished, in the order of the spec.
     pub curves: Vec<Curve>,
     /// Max epistemic beside each of the others.
-    pub duels: Vec<Duel>,
+    #[serde(rename = "duels")]
+    pub pairs: Vec<Pair>,
 }
 
 /// A strategy's course, mean over its finished seeds.
@@ -79,7 +82,8 @@ pub struct Stage {
     pub accuracy: Spread,
     /// Epistemic part mean KL(p‖q) on the test images, nats.
     pub epistemic: Spread,
-    /// Difference to random under the same seeds; absent where no seed has both, and of random itself.
+    /// Difference to random under the same seeds; absent where no seed has both, and for random
+    /// itself.
     pub lead: Option<Lead>,
     /// Mean H(p) of the images bought in this round, nats.
     pub bought_aleatoric: Spread,
@@ -102,13 +106,13 @@ pub struct Lead {
 
 /// Max epistemic beside another strategy, over the seeds that both have.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Duel {
+pub struct Pair {
     /// The other.
     pub against: Strategy,
     /// Seeds.
     pub seeds: Vec<u64>,
-    /// Mean accuracy gain of max epistemic over that of the other, from the same start to the same budget (BLC §4.4: 1.6× against
-    /// max entropy). Its interval is Fieller's, paired by seed.
+    /// Mean accuracy gain of max epistemic over that of the other, from start to budget (BLC §4.4:
+    /// 1.6× against max entropy). Fieller's interval, paired by seed.
     pub gain_ratio: Stated,
     /// Queries saved in the middle regime (BLC §4.4: 47.8 %).
     pub saving: Option<Saving>,
@@ -119,22 +123,9 @@ pub struct Duel {
 /// A strategy's finished cells: seeds and rounds.
 type Runs<'a> = Vec<(u64, &'a [Round])>;
 
-impl Bargains {
+impl StrategyComparison {
     /// From the finished cells.
     pub fn of(spec: &ExperimentSpec, own: &ActiveSpec, cells: &[CellResult]) -> Self {
-        let mut contests = Vec::new();
-        let mut budgets = spec.grid.train_sizes.clone();
-        budgets.sort_unstable();
-        for &architecture in &spec.grid.architectures {
-            for &budget in &budgets {
-                for &labels in &spec.grid.labels {
-                    let group = (architecture, budget, labels);
-                    let one = |cell: &Cell| (cell.architecture, cell.train_size, cell.labels) == group;
-                    let finished: Vec<&CellResult> = cells.iter().filter(|result| one(&result.cell)).collect();
-                    contests.extend(Contest::of(own, group, &finished));
-                }
-            }
-        }
         Self {
             run: spec.name.clone(),
             oracle: spec.world.oracle.clone(),
@@ -144,12 +135,15 @@ impl Bargains {
             batch: own.batch,
             members: own.members,
             test_images: spec.test.images,
-            contests,
+            groups: classifiers(spec, cells, true)
+                .iter()
+                .filter_map(|(group, finished)| Group::of(own, *group, finished))
+                .collect(),
         }
     }
 }
 
-impl Contest {
+impl Group {
     /// None where no cell is finished.
     fn of(
         own: &ActiveSpec,
@@ -172,17 +166,15 @@ impl Contest {
             own.strategies.iter().filter_map(|&strategy| Curve::of(strategy, &runs(strategy), &random)).collect();
         let best = runs(Strategy::MaxEpistemic);
         let others = own.strategies.iter().filter(|strategy| **strategy != Strategy::MaxEpistemic);
-        let duels = others.filter_map(|&other| Duel::of(other, &best, &runs(other))).collect();
-        Some(Self { architecture, budget, labels, bayes_accuracy, curves, duels })
+        let pairs = others.filter_map(|&other| Pair::of(other, &best, &runs(other))).collect();
+        Some(Self { architecture, budget, labels, bayes_accuracy, curves, pairs })
     }
 }
 
 /// A cell's rounds, where it has as many as it should.
 fn rounds(result: &CellResult, length: usize) -> Option<&[Round]> {
-    match &result.found {
-        Some(Found::ActiveLearning(bought)) if bought.rounds.len() == length => Some(&bought.rounds),
-        _ => None,
-    }
+    let bought: &Bought = result.output.as_ref()?.get()?;
+    (bought.rounds.len() == length).then_some(&bought.rounds)
 }
 
 fn accuracy(round: &Round) -> f64 {
@@ -236,7 +228,7 @@ impl Curve {
     }
 }
 
-/// Share of the labels bought after the start that are not the Bayes decision; none where none were bought.
+/// Share of the labels bought after the start that are not the Bayes decision; `None` without any.
 fn noise_after_start(rounds: &[Round]) -> Option<f64> {
     let later = rounds.iter().skip(1).map(|round| &round.bought);
     let labels: usize = later.clone().map(|bought| bought.images.len()).sum();
@@ -264,7 +256,7 @@ impl Stage {
     }
 }
 
-impl Duel {
+impl Pair {
     fn of(against: Strategy, best: &Runs<'_>, other: &Runs<'_>) -> Option<Self> {
         let pairs = paired(best, other);
         let rounds = pairs.first()?.1;

@@ -1,12 +1,13 @@
 //! Soft labels (BLC §4.2, App. D, figure 7): what exact posteriors are worth as labels.
 //!
-//! The paper's two kinds are the exact posterior ("soft") and the one-hot class of largest posterior ("hard"); beside them stand the drawn
-//! label, which is what a real dataset has, and the smoothed one. The paper prints figure 7 without numbers but for two in the text, an ECE
-//! of 0.018 and a gain of "up to ∼1 %", which the figures repeat.
+//! The paper's two kinds are the exact posterior ("soft") and the one-hot class of largest
+//! posterior ("hard"). Beside them stand the drawn label, which a real dataset has, and the
+//! smoothed one. The paper's figure 7 has two numbers, in the text: an ECE of 0.018 and a gain of
+//! "up to ∼1 %". The figures repeat both.
 //!
-//! Training curves are part of a cell's result here, not read from its metrics.jsonl: a summary is then a function of the spec and of
-//! finished results alone, the same wherever results were moved and whoever draws it, and a cell killed between two epochs goes on with
-//! the course its checkpoint holds.
+//! Training curves are part of a cell's result, not read from its metrics.jsonl. A summary so
+//! depends on spec and results alone, and a cell killed between two epochs resumes with the course
+//! in its checkpoint.
 
 mod figures;
 #[cfg(test)]
@@ -14,16 +15,51 @@ mod tests;
 
 use serde::{Deserialize, Serialize};
 
+use super::bayes_reference::Truth;
 use super::cell::CellResult;
-use super::kinds::Found;
+use super::kind::{About, CellPlace, Kind};
+use super::output::{Analysis, CellOutput};
+use super::presets::preset;
 use super::repeats::{NATS, Repeats, SHARE, SeedGain, SeedMean, distinct, provenance, repeats};
 use super::spec::ExperimentSpec;
-use super::train::{CellEvent, Job, train_cell};
+use super::train::{CellEvent, CellJob, train_cell};
 use super::watched::Watched;
 use crate::classifier::{Architecture, Labels};
 use crate::error::Result;
 use crate::events::Events;
 use crate::measure::{Estimate, Interval};
+
+pub(super) const ABOUT: About = About {
+    name: "soft-labels",
+    label: "Soft labels",
+    question: "What is the whole exact posterior worth as a label, beside one class?",
+    presets: &[preset!("soft-labels-quick"), preset!("soft-labels")],
+};
+
+/// Soft labels vary nothing but the labels of the grid.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SoftLabelsSpec {}
+
+impl Kind for SoftLabelsSpec {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn takes_data(&self) -> bool {
+        true
+    }
+
+    /// Trains and measures a cell, and keeps the course of its training.
+    fn run(&self, _place: &CellPlace<'_>, job: &CellJob<'_>, events: &mut dyn Events<CellEvent>) -> Result<CellResult> {
+        let (result, trained) = train_cell(job, events)?;
+        let watched = trained.course().to_vec();
+        Ok(CellResult { output: Some(CellOutput::new(Course { watched })), ..result })
+    }
+
+    fn analyse(&self, spec: &ExperimentSpec, cells: &[CellResult], _truths: &[Option<Truth>]) -> Option<Analysis> {
+        Some(Analysis::new(Gains::of(spec, cells)))
+    }
+}
 
 /// How a cell's training went.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -32,25 +68,15 @@ pub struct Course {
     pub watched: Vec<Watched>,
 }
 
-/// Trains and measures a cell, and keeps the course of its training.
-///
-/// # Errors
-/// As [`super::train::run_cell`].
-pub fn run(job: &Job<'_>, events: &mut dyn Events<CellEvent>) -> Result<CellResult> {
-    let (result, trained) = train_cell(job, events)?;
-    let watched = trained.course().to_vec();
-    Ok(CellResult { found: Some(Found::SoftLabels(Course { watched })), ..result })
-}
-
 /// What exact labels gain.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Gains {
     /// Where the numbers come from.
     pub provenance: Vec<(String, String)>,
-    /// The Bayes accuracy of the test images: their mean max p(y|x); absent until a cell is finished.
+    /// Bayes accuracy of the test images, mean max p(y|x); absent until a cell is finished.
     pub test_bayes_accuracy: Option<Estimate>,
     /// Every kind of labels at every N, in the order of the plan.
-    pub told: Vec<Told>,
+    pub told: Vec<LabelFigures>,
     /// Exact posteriors over every other kind, likewise.
     pub gains: Vec<Gain>,
     /// Training curves, likewise.
@@ -59,7 +85,7 @@ pub struct Gains {
 
 /// A classifier that was told one kind of labels.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Told {
+pub struct LabelFigures {
     /// Network.
     pub architecture: Architecture,
     /// What it was told.
@@ -131,14 +157,14 @@ impl Gains {
         Self {
             provenance,
             test_bayes_accuracy: cells.first().map(|result| result.measured.bayes_accuracy),
-            told: groups.iter().filter_map(Told::of).collect(),
+            told: groups.iter().filter_map(LabelFigures::of).collect(),
             gains: groups.iter().filter(soft).flat_map(gain).collect(),
             courses: groups.iter().map(Curve::of).filter(|curve| !curve.points.is_empty()).collect(),
         }
     }
 }
 
-impl Told {
+impl LabelFigures {
     fn of(group: &Repeats<'_>) -> Option<Self> {
         Some(Self {
             architecture: group.cell.architecture,
@@ -154,7 +180,7 @@ impl Told {
 }
 
 impl Gain {
-    /// None where the two are not the same classifier told two kinds of labels, or have no seed in common.
+    /// `None` where the two are not one classifier told two kinds of labels, or share no seed.
     fn of(soft: &Repeats<'_>, other: &Repeats<'_>) -> Option<Self> {
         let (cell, over) = (&soft.cell, other.cell.labels);
         let same = (cell.architecture, cell.train_size) == (other.cell.architecture, other.cell.train_size);
@@ -173,11 +199,8 @@ impl Gain {
 
 impl Curve {
     fn of(group: &Repeats<'_>) -> Self {
-        let course = |result: &&&CellResult| match &result.found {
-            Some(Found::SoftLabels(course)) => Some(course.watched.clone()),
-            _ => None,
-        };
-        let watched: Vec<Watched> = group.results.iter().filter_map(|result| course(&result)).flatten().collect();
+        let courses = group.results.iter().filter_map(|result| result.output.as_ref()?.get::<Course>());
+        let watched: Vec<Watched> = courses.flat_map(|course| &course.watched).copied().collect();
         let point = |epoch: usize| {
             let there: Vec<Estimate> =
                 watched.iter().filter(|watched| watched.epoch == epoch).map(expected_accuracy).collect();
@@ -194,7 +217,7 @@ impl Curve {
     }
 }
 
-/// With its interval over the watched images, which is everything that can be where a single one is watched.
+/// With its interval over the watched images; [0, 1] around it where a single one is watched.
 fn expected_accuracy(watched: &Watched) -> Estimate {
     let half = watched.half_widths.map_or(1.0, |half| half.expected_accuracy);
     let value = watched.expected_accuracy;

@@ -1,10 +1,10 @@
 //! Figures and tables of the grades.
 
-use super::super::repeats::{SeedGain, SeedMean, cell, distinct};
 use super::features::Features;
-use super::given::FeatureFile;
 use super::grades::{Asked, Grades, Marked, Rated};
 use crate::bayes::Z95;
+use crate::experiment::feature_file::FeatureFile;
+use crate::experiment::repeats::{SeedGain, SeedMean, cell, distinct};
 use crate::figure::{Axis, Figure, Point, Rule, Series, Style, Table, Value, Way};
 use crate::measure::Interval;
 use crate::measure::grade::Estimator;

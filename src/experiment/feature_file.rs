@@ -1,13 +1,12 @@
-//! Features of a run's training images that somebody else's network made, from an npz file. Its arrays bear the names of the run's
-//! pools: for `pool/train-0-tau-1.npz` there is `train-0-tau-1`, float [rows, D], a row an image in the pool's order, and
-//! `train-0-tau-1-y`, integers [rows], the pool's own `y`. The labels show that the rows belong to these images.
+//! Features of a run's training images from another network, in an npz file. Its arrays bear the
+//! names of the run's pools: for `pool/train-0-tau-1.npz` there is `train-0-tau-1`, float [rows,
+//! D], a row an image in the pool's order, and `train-0-tau-1-y`, integers [rows], the pool's own
+//! `y`. The labels prove that the rows belong to these images.
 
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::super::pool::train_pool;
-use super::super::spec::ExperimentSpec;
 use crate::data::{Archive, Types, Values, check_memory, sha256_of_file};
 use crate::error::{Error, Result};
 use crate::events::silent;
@@ -15,7 +14,8 @@ use crate::units::ClassId;
 
 /// Most numbers D of an image.
 const WIDEST: usize = 65_536;
-/// Bytes of memory a number takes while its array is read, at most: as float64, twice where it lies in Fortran order, and as float32.
+/// Bytes that a number takes at most while its array is read: float64, twice if in Fortran order,
+/// and float32.
 const BYTES: u64 = 20;
 
 /// Kinds of NumPy's types that features may have, and in words.
@@ -33,29 +33,28 @@ pub struct FeatureFile {
 }
 
 impl FeatureFile {
-    /// Those of a spec, in its order. Each must have the arrays of all pools of training images; their values are read with the cells.
+    /// Those of some paths. Each must have the arrays of all `pools`, named, with a row for each of
+    /// so many images; their values are read with the cells.
     ///
     /// # Errors
-    /// Names the file that cannot be read, and the array that is missing or has another number of rows.
-    pub fn all(spec: &ExperimentSpec) -> Result<Vec<Self>> {
-        let conditions = 0..spec.experiment.conditions().len().max(1);
-        let of = |condition| spec.grid.seeds.iter().map(move |&seed| train_pool(spec, condition, seed));
-        let pools: Vec<String> = conditions.flat_map(of).collect();
-        let one = |path: &Path| {
+    /// Names the file that cannot be read, and the array that is missing or has another number of
+    /// rows.
+    pub fn all(paths: &[&Path], pools: &[String], images: usize) -> Result<Vec<Self>> {
+        let one = |path: &&Path| {
             let mut archive = Archive::open(path, Types::All)?;
-            for pool in &pools {
-                columns(path, &mut archive, pool, spec.largest())?;
+            for pool in pools {
+                columns(path, &mut archive, pool, images)?;
             }
-            Ok(Self { path: path.to_owned(), sha256: sha256_of_file(path, &mut silent())? })
+            Ok(Self { path: path.to_path_buf(), sha256: sha256_of_file(path, &mut silent())? })
         };
-        spec.experiment.files().into_iter().map(one).collect()
+        paths.iter().map(one).collect()
     }
 
     /// Features [N, D] of the first N images of a pool of so many, whose labels are given, and D.
     ///
     /// # Errors
-    /// Names the file and what is wrong with it: changed since the run was planned, labels of other images, numbers that are not finite,
-    /// more than there is memory for.
+    /// Names the file and what is wrong with it: changed since the run was planned, labels of other
+    /// images, numbers that are not finite, more than there is memory for.
     pub(super) fn read(&self, (pool, images): (&str, usize), labels: &[ClassId]) -> Result<(Vec<f32>, usize)> {
         let path = self.path.as_path();
         let bad = |cause: String| Error::file(path, cause);
@@ -92,7 +91,8 @@ fn labels_of(pool: &str) -> String {
     format!("{pool}-y")
 }
 
-/// Numbers D of an image, where both arrays of a pool have a row for each of its images: told by their headers alone.
+/// Numbers D of an image, where both arrays of a pool have a row for each image; read from the
+/// headers.
 fn columns(path: &Path, archive: &mut Archive<'_>, pool: &str, images: usize) -> Result<usize> {
     let mut told = |name: &str, (kinds, words): (&[&str], &str)| {
         let bad = |cause: String| Error::file(path, format!("array {name}: {cause}"));

@@ -1,12 +1,14 @@
 //! Figures and tables of what strategies gain.
 //!
-//! BLC shows its learning curves as pictures without numbers (figures 8 and 9), so nothing is laid over these; what it prints (1.6×,
-//! 47.8 % on ImageNet-64, §4.4; about 97–98 % at the end on AFHQ, figure 8) is of other worlds and stands in the captions of the tables.
+//! BLC shows its learning curves without numbers (figures 8 and 9), so none are laid over these.
+//! What it prints (1.6× and 47.8 % on ImageNet-64, §4.4; 97–98 % at the end on AFHQ, figure 8) is
+//! of other worlds and stands in the captions of the tables.
 
 use super::Strategy;
-use super::bargains::{Bargains, Contest, Curve, Stage};
+use super::comparison::{Curve, Group, Stage, StrategyComparison};
 use super::curves::{Spread, Stated};
 use crate::classifier::Labels;
+use crate::experiment::output::Findings;
 use crate::figure::{Axis, Figure, Point, Rule, Series, Style, Table, Value, Way};
 use crate::measure::Estimate;
 
@@ -57,19 +59,17 @@ fn over_labels(curves: &[Curve], of: impl Fn(&Stage) -> Option<Spread>) -> Vec<S
     curves.iter().filter_map(one).collect()
 }
 
-impl Bargains {
-    /// Its figures.
-    pub fn figures(&self) -> Vec<Figure> {
-        self.contests.iter().flat_map(|contest| contest.figures(self)).collect()
+impl Findings for StrategyComparison {
+    fn figures(&self) -> Vec<Figure> {
+        self.groups.iter().flat_map(|group| group.figures(self)).collect()
     }
 
-    /// Its tables.
-    pub fn tables(&self) -> Vec<Table> {
-        self.contests.iter().flat_map(|contest| [contest.strategies(), contest.duels()]).collect()
+    fn tables(&self) -> Vec<Table> {
+        self.groups.iter().flat_map(|group| [group.strategies(), group.pairs()]).collect()
     }
 }
 
-impl Contest {
+impl Group {
     /// Stem of its files.
     fn id(&self, what: &str) -> String {
         let told = if self.labels == Labels::Drawn { String::new() } else { format!("-{}", self.labels.name()) };
@@ -81,11 +81,11 @@ impl Contest {
         format!("{what} ({}, {} labels{told})", self.architecture.label(), self.budget)
     }
 
-    fn figures(&self, run: &Bargains) -> Vec<Figure> {
+    fn figures(&self, run: &StrategyComparison) -> Vec<Figure> {
         vec![self.accuracy(run), self.epistemic(run), self.lead(run), self.purchases(run), self.noise(run)]
     }
 
-    fn figure(&self, run: &Bargains, (id, title, caption): (&str, &str, String), axes: [Axis; 2]) -> Figure {
+    fn figure(&self, run: &StrategyComparison, (id, title, caption): (&str, &str, String), axes: [Axis; 2]) -> Figure {
         let mut seeds: Vec<u64> = self.curves.iter().flat_map(|curve| curve.seeds.iter().copied()).collect();
         seeds.sort_unstable();
         seeds.dedup();
@@ -113,7 +113,7 @@ impl Contest {
         }
     }
 
-    /// A line at the Bayes accuracy of the test images, or at what is computed from it, in per cent.
+    /// A line at the Bayes accuracy of the test images, or at `of` it, in per cent.
     fn bayes(&self, label: &str, of: fn(f64) -> f64) -> Rule {
         let Estimate { value, interval } = self.bayes_accuracy;
         let [at, one, other] = [value, interval.low, interval.high].map(|accuracy| PERCENT * of(accuracy));
@@ -126,7 +126,7 @@ impl Contest {
         }
     }
 
-    fn accuracy(&self, run: &Bargains) -> Figure {
+    fn accuracy(&self, run: &StrategyComparison) -> Figure {
         let caption = format!(
             "Expected accuracy on {} test images, Σ p(argmax q)/n, against labels bought (BLC figures 8a and 9). All strategies under a \
              seed share the pool, the first labels and the first classifier. Points: means over finished seeds; bands: {OVER_SEEDS}. \
@@ -141,7 +141,7 @@ impl Contest {
         }
     }
 
-    fn epistemic(&self, run: &Bargains) -> Figure {
+    fn epistemic(&self, run: &StrategyComparison) -> Figure {
         let caption = format!(
             "Epistemic part of the test cross-entropy, mean exact KL(p || q), against labels bought (BLC figure 8b). Points: means over \
              finished seeds; bands: {OVER_SEEDS}."
@@ -153,7 +153,7 @@ impl Contest {
         }
     }
 
-    fn lead(&self, run: &Bargains) -> Figure {
+    fn lead(&self, run: &StrategyComparison) -> Figure {
         let caption = format!(
             "Expected accuracy less that of random choice under the same seed: same pool, same start, same test images. Points: means \
              over the seeds that both have finished; bands of these paired differences: {OVER_SEEDS}."
@@ -167,7 +167,7 @@ impl Contest {
         }
     }
 
-    fn purchases(&self, run: &Bargains) -> Figure {
+    fn purchases(&self, run: &StrategyComparison) -> Figure {
         let caption = format!(
             "What each strategy bought: a point a round after the start. Across: how undecided the truth is about the images bought, mean \
              H(p); up: how far the classifier was from the truth when it bought them, mean KL(p || q). Means over finished seeds; bars, of \
@@ -189,7 +189,7 @@ impl Contest {
         }
     }
 
-    fn noise(&self, run: &Bargains) -> Figure {
+    fn noise(&self, run: &StrategyComparison) -> Figure {
         let caption = format!(
             "Label noise bought: share of a round's drawn labels that are not the Bayes decision argmax p(y|x). Points: means over \
              finished seeds; bands: {OVER_SEEDS}. Line: what images chosen at random have, 1 − the Bayes accuracy of the test images, its interval over them."
@@ -228,7 +228,7 @@ impl Contest {
     }
 
     /// Max epistemic beside each other strategy.
-    fn duels(&self) -> Table {
+    fn pairs(&self) -> Table {
         let caption = "Gain ratio: mean accuracy gain of max epistemic from the common start to the budget, over that of the other; in \
                        brackets Fieller's 95 % interval, paired by seed, bounded only where the other's gain is surely not 0. Queries \
                        saved: the other's mean curve half way between start and budget sets the accuracy; the share of the labels it \
@@ -236,18 +236,18 @@ impl Contest {
                        brackets the jackknife's interval over seeds. Lead and KL difference: paired by seed, Student's 95 % intervals. BLC \
                        §4.4 reports a 1.6× larger gain than max entropy and 47.8 % fewer queries in the middle regime on ImageNet-64, and \
                        says how neither is computed: other worlds, perhaps other definitions.";
-        Table::of(&self.duels)
-            .words("max epistemic against", |duel| duel.against.label())
-            .words("seeds", |duel| duel.seeds.len())
-            .column("gain ratio", "×", 2, |duel| stated(&duel.gain_ratio, 1.0))
-            .column("queries saved", "%", 1, |duel| duel.saving.as_ref().map(|saving| stated(&saving.saved, PERCENT)))
-            .column("at accuracy", "%", 2, |duel| duel.saving.as_ref().map(|saving| PERCENT * saving.target))
-            .column("max epistemic is there at", "labels", 0, |duel| {
-                duel.saving.as_ref().and_then(|saving| saving.reached)
+        Table::of(&self.pairs)
+            .words("max epistemic against", |pair| pair.against.label())
+            .words("seeds", |pair| pair.seeds.len())
+            .column("gain ratio", "×", 2, |pair| stated(&pair.gain_ratio, 1.0))
+            .column("queries saved", "%", 1, |pair| pair.saving.as_ref().map(|saving| stated(&saving.saved, PERCENT)))
+            .column("at accuracy", "%", 2, |pair| pair.saving.as_ref().map(|saving| PERCENT * saving.target))
+            .column("max epistemic is there at", "labels", 0, |pair| {
+                pair.saving.as_ref().and_then(|saving| saving.reached)
             })
-            .column("the other at", "labels", 0, |duel| duel.saving.as_ref().map(|saving| saving.middle))
-            .column("lead at the budget", "pp", 2, |duel| value(duel.lead.accuracy.scaled(PERCENT)))
-            .column("KL difference", "nats", 4, |duel| value(duel.lead.epistemic))
+            .column("the other at", "labels", 0, |pair| pair.saving.as_ref().map(|saving| saving.middle))
+            .column("lead at the budget", "pp", 2, |pair| value(pair.lead.accuracy.scaled(PERCENT)))
+            .column("KL difference", "nats", 4, |pair| value(pair.lead.epistemic))
             .named(self.id("duels"), self.title("What the truth is worth"), caption)
     }
 }

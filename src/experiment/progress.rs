@@ -1,4 +1,4 @@
-//! Several trainings of one cell, told as one course.
+//! Progress of several trainings of one cell, reported as one training.
 
 use std::ops::ControlFlow;
 
@@ -17,32 +17,36 @@ pub(super) fn member_seed(cell: &Cell, member: usize) -> u64 {
     }
 }
 
-/// The trainings of a cell told as one course: steps count over all of them.
-pub(super) struct Told<'a> {
-    /// Who is told.
+/// The trainings of a cell reported as one: steps count over all of them.
+pub(super) struct Trainings<'a> {
+    /// Where the events go.
     pub events: &'a mut dyn Events<CellEvent>,
     /// Steps of all trainings.
     pub total: usize,
     /// Those of the trainings before this one.
     pub before: usize,
-    /// Whether it was told where work goes on.
+    /// Whether the start was reported.
     pub started: bool,
 }
 
-impl Told<'_> {
-    /// Between trainings: all that was trained is on disk. Shows that the cell is alive, and may break off.
+impl Trainings<'_> {
+    /// Reports between trainings that the cell is alive; all that was trained is on disk.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Cancelled`] when the caller stops.
     pub fn alive(&mut self) -> Result<()> {
         if self.started { self.events.report(CellEvent::Checkpoint { step: self.before }) } else { Ok(()) }
     }
 }
 
-impl Events<CellEvent> for Told<'_> {
+impl Events<CellEvent> for Trainings<'_> {
     fn emit(&mut self, event: CellEvent) -> ControlFlow<()> {
         let before = self.before;
         let event = match event {
             CellEvent::Started { parameters, steps, resumed_at } => {
                 let step = before + resumed_at;
-                // Told once: where work really goes on, so that nothing told earlier of finished trainings is dropped.
+                // Reported once, for the training that really goes on: earlier lines of finished
+                // trainings stay.
                 if self.started || (resumed_at == steps && step < self.total) {
                     return ControlFlow::Continue(());
                 }
