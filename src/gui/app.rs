@@ -9,28 +9,28 @@ use eframe::egui::{self, CentralPanel, Frame, Key, Panel as Side, ThemePreferenc
 use egui_notify::Toasts;
 use egui_tiles::Tree;
 
-use super::background::{self, Chosen, Errand};
+use super::background::{self, BackgroundTask, Chosen};
 use super::command::{Binding, Reach};
-use super::connect::ConnectDesk;
+use super::connect::ConnectDialog;
 use super::context::{Cx, Panel};
 use super::engine::Engine;
-use super::fetch::FetchDesk;
+use super::fetch::FetchDialog;
+use super::frame_times::{FrameReport, FrameTimes, Phase};
 use super::help::Help;
 use super::inspector::Inspector;
-use super::overlay::{FrameReport, FrameTimes, Phase};
 use super::paint::Canvas;
 use super::palette::Palette;
 use super::panels::{self, Pane};
 use super::precision::PrecisionPage;
 use super::prefs::{History, Prefs, SCALES};
 use super::prompt::Prompt;
-use super::runs::RunDesk;
+use super::request_tracker::RequestTracker;
+use super::runs::RunDialog;
 use super::session::Session;
 use super::session::log::Level;
 use super::theme;
 use super::tour::Tour;
 use super::view::View;
-use super::wishes::Wishes;
 use super::{command, jobs, top_bar, world_card};
 use crate::device::Candidate;
 use crate::flow::Architecture;
@@ -50,14 +50,13 @@ pub struct App {
     pub(super) view: View,
     pub(super) panels: Vec<Box<dyn Panel>>,
     pub(super) layout: Tree<Pane>,
-    pub(super) wishes: Wishes,
+    pub(super) requests: RequestTracker,
     pub(super) palette: Palette,
     pub(super) prompt: Option<Prompt>,
-    pub(super) dialog: Errand<Chosen>,
-    pub(super) saving: Errand<Result<String, String>>,
+    pub(super) dialog: BackgroundTask<Chosen>,
+    pub(super) saving: BackgroundTask<Result<String, String>>,
     /// Whether the exactness ledger is open.
     pub(super) ledger: bool,
-    /// The page Precision.
     pub(super) precision: PrecisionPage,
     /// Whether the page Verify this device is open.
     pub(super) verify: bool,
@@ -65,16 +64,16 @@ pub struct App {
     pub(super) tour: Tour,
     /// The line of the ledger for what is being written.
     pub(super) making: Option<Made>,
-    pub(super) runs: RunDesk,
-    pub(super) fetching: FetchDesk,
-    pub(super) connecting: ConnectDesk,
+    pub(super) runs: RunDialog,
+    pub(super) fetching: FetchDialog,
+    pub(super) connecting: ConnectDialog,
     pub(super) times: FrameTimes,
     pub(super) commands: Vec<command::Command>,
     inspector: Inspector,
     pub(super) devices: Vec<Candidate>,
-    listing: Errand<Vec<Candidate>>,
+    listing: BackgroundTask<Vec<Candidate>>,
     pub(super) toasts: Toasts,
-    pub(super) greeted: bool,
+    pub(super) first_selected: bool,
     theme_set: Option<ThemePreference>,
     /// What had the focus in the last frame.
     focused: Option<egui::Id>,
@@ -87,7 +86,7 @@ impl App {
         let panels = panels::registry();
         let layout = panels::default_layout(&panels);
         Self {
-            wishes: Wishes::new(&prefs),
+            requests: RequestTracker::new(&prefs),
             session: Session::opening(&prefs.oracle),
             engine,
             prefs,
@@ -97,24 +96,24 @@ impl App {
             layout,
             palette: Palette::default(),
             prompt: None,
-            dialog: Errand::default(),
-            saving: Errand::default(),
+            dialog: BackgroundTask::default(),
+            saving: BackgroundTask::default(),
             making: None,
             ledger: false,
             precision: PrecisionPage::default(),
             verify: false,
             help: Help::default(),
             tour: Tour::default(),
-            runs: RunDesk::default(),
-            fetching: FetchDesk::default(),
-            connecting: ConnectDesk::default(),
+            runs: RunDialog::default(),
+            fetching: FetchDialog::default(),
+            connecting: ConnectDialog::default(),
             times: FrameTimes::default(),
             commands: Vec::new(),
             inspector: Inspector::default(),
             devices: Vec::new(),
-            listing: Errand::default(),
+            listing: BackgroundTask::default(),
             toasts: Toasts::default().with_margin(egui::vec2(8.0, 36.0)),
-            greeted: false,
+            first_selected: false,
             theme_set: None,
             focused: None,
         }
@@ -203,8 +202,8 @@ impl App {
         self.panels.iter().map(|panel| (panel.id(), panel.title())).collect()
     }
 
-    fn errands(&mut self, ctx: &egui::Context) {
-        self.run_errands(ctx);
+    fn background(&mut self, ctx: &egui::Context) {
+        self.poll_run_tasks(ctx);
         if let Some(devices) = self.listing.poll() {
             self.devices = devices;
         }
@@ -220,7 +219,7 @@ impl App {
             None => {}
         }
         if let Some((purpose, paths)) = self.dialog.poll() {
-            self.chosen(purpose, paths);
+            self.take_paths(ctx, purpose, paths);
         }
     }
 
@@ -302,7 +301,7 @@ impl App {
         }
         let ground = Frame::new().fill(ui.visuals().panel_fill);
         CentralPanel::default().frame(ground).show(ui, |ui| panels::show(ui, layout, panels, cx));
-        if let Some(why) = self.view.start.end() {
+        if let Some(why) = self.view.primary.end() {
             self.session.notify(Level::Warning, why);
         }
     }
@@ -310,8 +309,8 @@ impl App {
     /// Says what the engine should compute now, if that is not what it was told last.
     fn ask(&mut self, ctx: &egui::Context) {
         let quiet = !ctx.input(|input| input.pointer.any_down());
-        let Self { wishes, engine, session, prefs, view, .. } = self;
-        wishes.tell(engine.as_ref(), session, prefs, view, quiet);
+        let Self { requests, engine, session, prefs, view, .. } = self;
+        requests.sync(engine.as_ref(), session, prefs, view, quiet);
     }
 }
 
@@ -319,7 +318,7 @@ impl eframe::App for App {
     fn logic(&mut self, ctx: &egui::Context, _: &mut eframe::Frame) {
         Canvas::of(ctx).sweep();
         self.drain(ctx);
-        self.errands(ctx);
+        self.background(ctx);
         let rows = self.session.jobs.iter().count();
         if self.session.jobs.tidy(Instant::now()) || self.session.jobs.active().next().is_some() {
             ctx.request_repaint_after(Duration::from_millis(500));
@@ -338,10 +337,10 @@ impl eframe::App for App {
         self.follow_focus(&ctx);
         self.keys(&ctx);
         self.dropped(&ctx);
-        self.obey(&ctx);
+        self.execute_commands(&ctx);
         self.paint(ui);
-        self.on_top(ui);
-        if self.obey(&ctx) {
+        self.overlays(ui);
+        if self.execute_commands(&ctx) {
             ctx.request_repaint();
         }
         // A held arrow key moves a slider as a hand does: one step when it is let go.

@@ -91,7 +91,6 @@ impl Atlas {
 pub struct Meshes(Vec<Option<Mesh>>);
 
 impl Meshes {
-    /// Paints them.
     pub fn paint(self, painter: &egui::Painter) {
         for mesh in self.0.into_iter().flatten() {
             painter.add(mesh);

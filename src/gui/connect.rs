@@ -8,7 +8,7 @@ use super::command::Command;
 use super::context::Cx;
 use super::session::far::Trying;
 use super::theme::Theme;
-use super::widgets::{fact, facts, hint, on_top};
+use super::widgets::{dialog, fact, facts, hint};
 use crate::device::remote::{TOKEN, use_token};
 use crate::device::{Address, DeviceChoice, DeviceReport, PORT};
 use crate::worker::protocol::Outcome;
@@ -18,7 +18,7 @@ const WIDTH: f32 = 470.0;
 
 /// The window, closed at first.
 #[derive(Default)]
-pub struct ConnectDesk {
+pub struct ConnectDialog {
     open: bool,
     fresh: bool,
     address: String,
@@ -26,7 +26,7 @@ pub struct ConnectDesk {
     token: String,
 }
 
-impl ConnectDesk {
+impl ConnectDialog {
     /// Opens it on the machine of this choice, if it is one.
     pub fn show_machine(&mut self, choice: Option<DeviceChoice>) {
         (self.open, self.fresh) = (true, true);
@@ -55,10 +55,9 @@ impl ConnectDesk {
         Ok(if self.device == 0 { address } else { address.with_device(self.device) })
     }
 
-    /// Paints it.
     pub fn show(&mut self, ctx: &egui::Context, cx: &mut Cx) {
         let mut open = self.open;
-        on_top(ctx, "Another machine", &mut open).resizable(false).show(ctx, |ui| {
+        dialog(ctx, "Another machine", &mut open).resizable(false).show(ctx, |ui| {
             ui.set_width(WIDTH);
             hint(
                 ui,

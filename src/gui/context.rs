@@ -8,7 +8,7 @@ use super::session::Session;
 use super::view::View;
 use crate::device::Candidate;
 
-/// What a panel sees and where it leaves its wishes.
+/// What a panel sees and where it leaves its requests.
 pub struct Cx<'a> {
     /// What is known of the engine.
     pub session: &'a Session,

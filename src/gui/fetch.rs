@@ -12,7 +12,7 @@ use super::format;
 use super::panels::fields;
 use super::session::fetch::FetchView;
 use super::theme::Theme;
-use super::widgets::{fact, facts, hint, on_top};
+use super::widgets::{dialog, fact, facts, hint};
 use crate::data::fetch::{Corpus, catalogue, is_fetched};
 use crate::worker::fetch::FetchRequest;
 use crate::worker::protocol::Outcome;
@@ -26,7 +26,7 @@ const ABOUT: f32 = 480.0;
 const HEIGHT: f32 = 430.0;
 
 /// The window, closed at first.
-pub struct FetchDesk {
+pub struct FetchDialog {
     open: bool,
     chosen: usize,
     out: String,
@@ -36,7 +36,7 @@ pub struct FetchDesk {
     was_running: bool,
 }
 
-impl Default for FetchDesk {
+impl Default for FetchDialog {
     fn default() -> Self {
         let data = directories::ProjectDirs::from("", "", "bayescope").map(|dirs| dirs.data_dir().to_owned());
         let out = data.unwrap_or_default().join("corpora").display().to_string();
@@ -44,7 +44,7 @@ impl Default for FetchDesk {
     }
 }
 
-impl FetchDesk {
+impl FetchDialog {
     /// Opens it, on a corpus where one is named.
     pub fn show_corpus(&mut self, name: Option<&str>) {
         self.open = true;
@@ -58,13 +58,9 @@ impl FetchDesk {
         std::mem::take(&mut self.open)
     }
 
-    /// Paints it.
     pub fn show(&mut self, ctx: &egui::Context, cx: &mut Cx) {
-        if let Some((_, folder)) = cx.view.picked.take_if(|(field, _)| *field == FOLDER) {
-            self.out = folder.display().to_string();
-        }
         let mut open = self.open;
-        on_top(ctx, "Fetch a corpus", &mut open).resizable(false).show(ctx, |ui| {
+        dialog(ctx, "Fetch a corpus", &mut open).resizable(false).show(ctx, |ui| {
             ui.horizontal_top(|ui| {
                 let column = egui::Layout::top_down(egui::Align::Min);
                 ui.allocate_ui_with_layout(vec2(LIST, HEIGHT), column, |ui| self.list(ui));
@@ -109,7 +105,7 @@ impl FetchDesk {
         ui.label(RichText::new("Terms").strong());
         ui.add(Label::new(corpus.terms).wrap().selectable(true));
         ui.add_space(8.0);
-        ui.horizontal_wrapped(|ui| fields::path(ui, cx, "Folder for corpora", &mut self.out, FOLDER));
+        fields::path_row(ui, cx, "Folder for corpora", &mut self.out, FOLDER);
         let out = PathBuf::from(self.out.trim());
         let folder = out.join(corpus.name);
         hint(ui, format!("It becomes {}. Nothing is downloaded before you press Fetch.", folder.display()));

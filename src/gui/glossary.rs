@@ -37,7 +37,6 @@ pub struct Term {
     /// Unit; empty where it has none.
     #[serde(default)]
     pub unit: String,
-    /// A sentence or two.
     pub meaning: String,
     /// Empty where there is none.
     #[serde(default)]

@@ -12,14 +12,14 @@ use eframe::egui_wgpu::SurfaceConfig;
 
 use super::app::App;
 #[cfg(feature = "wgpu")]
-use super::background::Errand;
+use super::background::BackgroundTask;
 use super::engine::Engine;
+use super::frame_times::{FrameReport, Phase};
 use super::launch::Options;
-use super::overlay::{FrameReport, Phase};
 #[cfg(feature = "wgpu")]
 use super::paint::Canvas;
 use super::prefs::Prefs;
-use super::reopen::Known;
+use super::window_restart::Known;
 use crate::device::DeviceChoice;
 #[cfg(feature = "wgpu")]
 use crate::device::turns;
@@ -34,13 +34,11 @@ pub struct Outcome {
     pub screenshot: Option<Result<()>>,
     /// Times of its frames.
     pub frames: Option<FrameReport>,
-    /// Its graphics device was lost.
     pub lost: Option<Lost>,
 }
 
 /// A window's graphics device was lost.
 pub struct Lost {
-    /// Why, in words.
     pub why: String,
     /// What outlives the window, if it could be taken out of it.
     pub left: Option<Left>,
@@ -83,7 +81,7 @@ fn share(cc: &eframe::CreationContext<'_>, apart: bool) {
 /// the window has a reason to paint.
 #[cfg(feature = "wgpu")]
 fn drill(ctx: &egui::Context, after: Duration) {
-    drop(Errand::start(ctx, "drill", move || {
+    drop(BackgroundTask::start(ctx, "drill", move || {
         std::thread::park_timeout(after);
         crate::device::lose_window();
         std::thread::park_timeout(Duration::from_secs(2));
@@ -110,11 +108,9 @@ fn wanted(storage: Option<&dyn eframe::Storage>, options: &Options) -> Prefs {
 
 /// Where the screenshot is.
 enum Shot {
-    /// Not asked for.
     No,
     /// The gallery is filling; how many full frames were painted since it is full.
     Waiting(u32),
-    /// Asked for.
     Asked(Arc<Mutex<Option<Arc<ColorImage>>>>),
 }
 

@@ -7,8 +7,8 @@ use super::context::Cx;
 use super::evidence::EvidenceSection;
 use super::format;
 use super::glossary;
+use super::guidance;
 use super::landmarks::Landmark;
-use super::looks;
 use super::paint::Sheet;
 use super::prefs::Prefs;
 use super::running::RunningSection;
@@ -95,7 +95,6 @@ fn of_inspection(index: usize, inspection: &Inspection) -> (usize, u64, ImageSha
 }
 
 impl Inspector {
-    /// Shows the inspector.
     pub fn show(&mut self, ui: &mut Ui, cx: &mut Cx) {
         ui.add_space(8.0);
         let session = cx.session;
@@ -155,7 +154,7 @@ impl Inspector {
             let load = |source: &ImageSource| Sheet::of(ui.ctx(), "inspected", shape, source);
             self.large = Some((key, load(&tile.pixels), tile.look.as_ref().map(|looked| load(&looked.pixels))));
         }
-        let look = looks::look(cx.session, cx.prefs).filter(|_| cx.view.source == Source::World);
+        let look = guidance::options(cx.session, cx.prefs).filter(|_| cx.view.source == Source::World);
         ui.horizontal_top(|ui| {
             ui.vertical(|ui| {
                 if let Some((_, texture, looked)) = &self.large {
@@ -168,16 +167,16 @@ impl Inspector {
                         ui.add_space(4.0);
                         match looked {
                             Some(looked) => {
-                                let about = format!("{title} with the look: {}", looks::describe(&look));
+                                let about = format!("{title} with the look: {}", guidance::describe(&look));
                                 ui.add(Image::new((looked.id(), size)).alt_text(&about)).on_hover_text(about);
                             }
                             None => hint(ui, "No picture with this look yet."),
                         }
                         ui.scope(|ui| {
                             ui.set_max_width(side);
-                            hint(ui, looks::describe(&look));
+                            hint(ui, guidance::describe(&look));
                         });
-                        badge(ui, Badge::Illustrative, looks::WHY);
+                        badge(ui, Badge::Illustrative, guidance::WHY);
                     }
                 }
             });
@@ -290,7 +289,7 @@ fn figures(ui: &mut Ui, cx: &Cx, shape: ImageShape, tile: &Tile) {
 fn posterior(ui: &mut Ui, cx: &mut Cx, p: &Posterior) {
     let why = exactness(cx.session);
     heading(ui, "Posterior p(y|x)", Some((Badge::Exact, &why)));
-    if cx.view.source == Source::World && looks::look(cx.session, cx.prefs).is_some() {
+    if cx.view.source == Source::World && guidance::options(cx.session, cx.prefs).is_some() {
         hint(
             ui,
             "Of the sample itself (upper picture). The picture with the look has left the world and has no posterior.",

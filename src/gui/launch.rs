@@ -9,7 +9,7 @@ use eframe::egui::ViewportBuilder;
 use eframe::egui_wgpu;
 
 use super::in_window::{Lost, Outcome, Running};
-use super::prefs::Look;
+use super::prefs::ThemePreference;
 use crate::data::{read_text, write_atomically};
 use crate::device::DeviceChoice;
 use crate::error::{Caught, Error, Result, catch};
@@ -44,7 +44,7 @@ pub struct Options {
     /// Paint without pause for five seconds while the engine rests, for five more while τ moves as under a hand, then close.
     pub measure_frames: bool,
     /// Light or dark, for this time.
-    pub theme: Option<Look>,
+    pub theme: Option<ThemePreference>,
     /// Do not offer the tour, even where it was never taken.
     pub no_tour: bool,
     /// Close after so long.

@@ -7,7 +7,7 @@ use super::context::Cx;
 use super::prefs::Prefs;
 use super::session::Session;
 use super::theme::{Badge, Theme};
-use super::widgets::{badge, empty_state, heading, hint, on_top};
+use super::widgets::{badge, dialog, empty_state, heading, hint};
 use crate::oracle::world::Settings;
 use crate::provenance::{Made, markdown};
 use crate::units::Smoothing;
@@ -59,7 +59,7 @@ fn page(session: &Session, prefs: &Prefs) -> String {
 
 /// Shows the window of the ledger while it is open.
 pub fn show(ctx: &egui::Context, open: &mut bool, cx: &mut Cx) {
-    on_top(ctx, "Exactness ledger", open).default_size([620.0, 520.0]).show(ctx, |ui| lines(ui, cx));
+    dialog(ctx, "Exactness ledger", open).default_size([620.0, 520.0]).show(ctx, |ui| lines(ui, cx));
 }
 
 fn lines(ui: &mut Ui, cx: &mut Cx) {

@@ -14,12 +14,10 @@ pub struct Palette {
 }
 
 impl Palette {
-    /// Opens or closes it.
     pub fn toggle(&mut self) {
         *self = Self { open: !self.open, ..Self::default() };
     }
 
-    /// Whether it is open.
     pub fn is_open(&self) -> bool {
         self.open
     }

@@ -7,23 +7,21 @@ use super::context::Cx;
 use super::figures::Drawings;
 use super::panels::experiments::findings::{grid, one};
 use super::theme::Theme;
-use super::widgets::{empty_state, hint, on_its_way, on_top};
+use super::widgets::{dialog, empty_state, hint, on_its_way};
 use crate::validate::{ComparePrecision, IMAGES};
 use crate::worker::protocol::Outcome;
 
 /// The page, and its figure as it was painted last.
 #[derive(Default)]
 pub struct PrecisionPage {
-    /// Whether it is open.
     pub open: bool,
     drawings: Drawings,
 }
 
 impl PrecisionPage {
-    /// Shows the page while it is open.
     pub fn show(&mut self, ctx: &egui::Context, cx: &mut Cx) {
         let Self { open, drawings } = self;
-        on_top(ctx, "Precision", open).default_size([620.0, 560.0]).show(ctx, |ui| content(ui, drawings, cx));
+        dialog(ctx, "Precision", open).default_size([620.0, 560.0]).show(ctx, |ui| content(ui, drawings, cx));
     }
 }
 

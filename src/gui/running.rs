@@ -24,7 +24,6 @@ pub struct RunningSection {
 }
 
 impl RunningSection {
-    /// Shows what is known.
     pub fn show(&mut self, ui: &mut Ui, cx: &Cx, one: &RunningPosterior) {
         if self.drawn.as_ref().is_none_or(|(generation, _)| *generation != one.generation) {
             let texture = ui.ctx().load_texture("running", picture(one.shape, &one.pixels), NEAREST);

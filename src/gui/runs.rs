@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::background::Errand;
+use super::background::BackgroundTask;
 use super::command::quote;
 use super::prefs::Prefs;
 use crate::device::DeviceChoice;
@@ -18,8 +18,8 @@ pub(super) enum Done {
 
 /// Errands under way and the question that is open.
 #[derive(Default)]
-pub struct RunDesk {
-    pub(super) errands: Vec<Errand<std::result::Result<Done, String>>>,
+pub struct RunDialog {
+    pub(super) background: Vec<BackgroundTask<std::result::Result<Done, String>>>,
     pub(super) asked: Option<PathBuf>,
     /// Points of a plot, while it is asked where they go.
     pub(super) points: Option<String>,
@@ -31,7 +31,7 @@ pub struct RunDesk {
     pub(super) cell_images_next: Option<(String, CellImages, PathBuf, String)>,
 }
 
-impl RunDesk {
+impl RunDialog {
     /// Whether a question is open.
     pub fn asks(&self) -> bool {
         self.asked.is_some()

@@ -8,7 +8,7 @@ use super::data_table::{DataTable, shown};
 use super::format;
 use super::theme::Theme;
 use super::view::View;
-use super::widgets::{empty_state, hint, on_top};
+use super::widgets::{dialog, empty_state, hint};
 
 /// Seconds between two looks at numbers that may have changed.
 const REFRESHED: f64 = 0.5;
@@ -41,7 +41,7 @@ pub fn show(ctx: &egui::Context, cx: &mut Cx) {
     let Some(table) = cx.view.table.take() else { return };
     let mut open = true;
     let title = format!("Table: {}", table.title);
-    let window = on_top(ctx, &title, &mut open).id(egui::Id::unique("data table")).default_size([780.0, 420.0]);
+    let window = dialog(ctx, &title, &mut open).id(egui::Id::unique("data table")).default_size([780.0, 420.0]);
     window.show(ctx, |ui| content(ui, cx, &table));
     if open && cx.view.table.is_none() {
         cx.view.table = Some(table);

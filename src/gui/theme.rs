@@ -4,7 +4,7 @@
 use eframe::egui::ecolor::Hsva;
 use eframe::egui::{self, Color32, Stroke};
 
-use super::prefs::Look;
+use super::prefs::ThemePreference;
 use crate::figure;
 pub use crate::provenance::Badge;
 
@@ -74,17 +74,14 @@ impl Theme {
         self.pick(0x5c626b, 0x9aa2ad)
     }
 
-    /// Went wrong.
     pub fn error(self) -> Color32 {
         self.pick(0xb42318, 0xff8a7a)
     }
 
-    /// Should be looked at.
     pub fn warning(self) -> Color32 {
         self.pick(0x8a5a00, 0xf2c14e)
     }
 
-    /// Went well.
     pub fn good(self) -> Color32 {
         self.pick(0x1f7a3d, 0x6fd08c)
     }
@@ -94,7 +91,6 @@ impl Theme {
         self.pick(0xe3e6ea, 0x2c3138)
     }
 
-    /// Grid lines of a plot.
     pub fn grid(self) -> Color32 {
         self.pick(0xc3c9d1, 0x474e58)
     }
@@ -119,7 +115,6 @@ impl Theme {
         self.pick(0x10151b, 0xf5f9fd)
     }
 
-    /// The text of a badge.
     pub fn badge(self, badge: Badge) -> Color32 {
         match badge {
             Badge::Exact => self.good(),
@@ -170,17 +165,16 @@ pub const UNTINTED: Color32 = Color32::WHITE;
 /// What an atlas page holds before its first tile.
 pub const EMPTY: Color32 = Color32::TRANSPARENT;
 
-/// One pixel.
 pub fn pixel(r: u8, g: u8, b: u8) -> Color32 {
     Color32::from_rgb(r, g, b)
 }
 
 /// Light or dark as the user wants it.
-pub fn preference(look: Look) -> egui::ThemePreference {
-    match look {
-        Look::System => egui::ThemePreference::System,
-        Look::Light => egui::ThemePreference::Light,
-        Look::Dark => egui::ThemePreference::Dark,
+pub fn preference(wanted: ThemePreference) -> egui::ThemePreference {
+    match wanted {
+        ThemePreference::System => egui::ThemePreference::System,
+        ThemePreference::Light => egui::ThemePreference::Light,
+        ThemePreference::Dark => egui::ThemePreference::Dark,
     }
 }
 

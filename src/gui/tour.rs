@@ -5,13 +5,13 @@
 
 mod card;
 
+use super::bayes_error_view;
 use super::command::Command;
 use super::context::Cx;
 use super::format;
 use super::inspector::{inspected, name};
 use super::landmarks::Landmark;
 use super::panels;
-use super::readout;
 use super::selection::{Click, Side, Source};
 
 /// τ that the tour sets for those who do not; the other where it is that already.
@@ -102,7 +102,6 @@ pub struct Tour {
 
 /// What a step waits for.
 enum State {
-    /// Nothing.
     Free,
     /// The engine.
     Waiting(String),
@@ -196,7 +195,7 @@ fn moved(cx: &Cx) -> String {
     let readout = cx.session.bayes.readout.get().filter(|_| cx.session.bayes.readout.current());
     match readout.and_then(|readout| readout.outcome.as_ref().ok()) {
         Some(estimate) => {
-            let error = readout::percent(estimate);
+            let error = bayes_error_view::percent(estimate);
             format!("{tau} The Bayes error of this world is {error}: no classifier errs less.")
         }
         None => tau,

@@ -8,10 +8,10 @@ use super::background::Field;
 use super::data_table::DataTable;
 use super::landmarks::Landmarks;
 use super::prefs::Prefs;
+use super::primary_action::PrimaryAction;
 use super::selection::{Click, Side, Source, Step};
 use super::session::Session;
 use super::session::gallery::{Arrangement, Gallery, arrange};
-use super::start::Start;
 use crate::units::ClassId;
 use crate::worker::protocol::Subject;
 
@@ -29,7 +29,6 @@ pub struct View {
     pub halted: bool,
     /// How often the user chose an image.
     pub choices: usize,
-    /// Selected images.
     pub selection: BTreeSet<usize>,
     /// Where a range begins.
     anchor: Option<usize>,
@@ -66,7 +65,7 @@ pub struct View {
     /// Where the controls lie that the tour points at.
     pub landmarks: Landmarks,
     /// The panel in front and its button.
-    pub start: Start,
+    pub primary: PrimaryAction,
     /// The side that shows where there is room for one alone.
     pub front: Side,
     /// There is room for one alone.
@@ -206,7 +205,6 @@ impl View {
         self.reveal = true;
     }
 
-    /// Selects everything shown.
     pub fn select_all(&mut self) {
         self.selection = self.arrangement.order.iter().copied().collect();
     }

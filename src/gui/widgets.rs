@@ -22,7 +22,7 @@ pub fn badge(ui: &mut Ui, badge: Badge, why: &str) {
 }
 
 /// A window on top of the panels, in the middle when it is first shown.
-pub fn on_top<'a>(ctx: &egui::Context, title: &'a str, open: &'a mut bool) -> egui::Window<'a> {
+pub fn dialog<'a>(ctx: &egui::Context, title: &'a str, open: &'a mut bool) -> egui::Window<'a> {
     let window = egui::Window::new(title).open(open).collapsible(false).constrain(true);
     window.pivot(egui::Align2::CENTER_CENTER).default_pos(ctx.content_rect().center())
 }

@@ -8,7 +8,7 @@ use bayescope::experiment::{
     CellEvent, CellResult, DataRecord, DataSpec, ExperimentSpec, Mapped, PRESETS, PartRecord, Watched,
 };
 use bayescope::flow::preprocess::Dequantisation;
-use bayescope::gui::{App, Look, Prefs};
+use bayescope::gui::{App, Prefs, ThemePreference};
 use bayescope::measure::{Bootstrap, Measured, measure};
 use bayescope::run::{Estimate, EstimateTime, RunEvent, RunExperiment, RunFolder, State, Status};
 use bayescope::task::{Done, News};
@@ -324,7 +324,7 @@ fn a_preset_is_copied_by_its_name_and_another_spec_is_written_first() {
 
 #[test]
 fn the_panel_shows_in_both_themes() {
-    for look in [Look::Light, Look::Dark] {
+    for look in [ThemePreference::Light, ThemePreference::Dark] {
         let (mut harness, fake) = super::window(Prefs { look, ..Prefs::default() });
         let place = tempfile::tempdir().unwrap();
         run(place.path(), "mine", 9);

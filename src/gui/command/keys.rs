@@ -17,13 +17,10 @@ pub enum Reach {
 /// A key and what it does.
 #[derive(Debug, Clone)]
 pub struct Binding {
-    /// The keys.
     pub keys: KeyboardShortcut,
-    /// What they do.
     pub command: Command,
     /// The same in words.
     pub about: &'static str,
-    /// Where.
     pub reach: Reach,
 }
 

@@ -22,7 +22,6 @@ pub enum RunCommand {
     Forget(PathBuf),
     /// Ask whether to delete the folder.
     AskToDelete(PathBuf),
-    /// Delete it.
     Delete(PathBuf),
     /// The experiment as a command line, to the clipboard; its spec goes to the folder first.
     CopyCommand(Box<ExperimentSpec>, PathBuf),
@@ -34,14 +33,8 @@ pub enum RunCommand {
     New(&'static str),
     /// Ask where to save the points of a plot: the file's text, and what it would be called.
     SavePoints(String, &'static str),
-    /// Save them there.
-    SavePointsTo(PathBuf),
     /// Ask where to save a figure, as what.
     SaveFigure(Box<Figure>, Format),
-    /// Save it there.
-    SaveFigureTo(PathBuf),
     /// Ask into which folder all figures and tables of a run go.
     SaveFigures(PathBuf),
-    /// Save them there.
-    SaveFiguresTo(PathBuf),
 }

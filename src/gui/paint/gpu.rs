@@ -26,12 +26,12 @@ pub struct Gpu {
     /// Textures that were dropped: the frame under way may still show them.
     dropped: Mutex<Vec<TextureId>>,
     /// What textures are still to be given.
-    errands: Mutex<Vec<Errand>>,
+    uploads: Mutex<Vec<Upload>>,
 }
 
 /// What becomes of a texture before the frame that shows it is painted. Laying out widgets touches neither queue nor buffers: those
 /// wait for whoever computes on the device.
-enum Errand {
+enum Upload {
     /// A picture at its upper left corner.
     Upload { texture: wgpu::Texture, corner: [usize; 2], shape: ImageShape, bytes: Vec<u8> },
     /// Colours of a whole texture.
@@ -49,29 +49,29 @@ impl Gpu {
         let tiles = pipeline(&device, wgpu::include_wgsl!("../../../shaders/tiles.wgsl"));
         let heat = pipeline(&device, wgpu::include_wgsl!("../../../shaders/heat.wgsl"));
         let renderer = state.renderer.clone();
-        Self { window, device, queue, renderer, tiles, heat, dropped: Mutex::default(), errands: Mutex::default() }
+        Self { window, device, queue, renderer, tiles, heat, dropped: Mutex::default(), uploads: Mutex::default() }
     }
 
     /// Whether something is to be done before the next frame is painted.
     pub fn is_wanted(&self) -> bool {
-        !self.errands.lock().is_empty()
+        !self.uploads.lock().is_empty()
     }
 
     /// Does what is to be done, in commands of its own: a frame may be dropped, and its commands with it. What is uploaded is there
     /// before what is painted.
     pub fn perform(&self) {
-        let errands = std::mem::take(&mut *self.errands.lock());
+        let uploads = std::mem::take(&mut *self.uploads.lock());
         let mut encoder = self.device.create_command_encoder(&Default::default());
-        for errand in &errands {
-            match errand {
-                Errand::Upload { texture, corner, shape, bytes } => {
+        for upload in &uploads {
+            match upload {
+                Upload::Upload { texture, corner, shape, bytes } => {
                     self.upload(texture, *corner, &picture(*shape, bytes));
                 }
-                Errand::Colours { texture, picture } => self.upload(texture, [0, 0], picture),
-                Errand::Paint { view, sheet, shape, pictures } => {
+                Upload::Colours { texture, picture } => self.upload(texture, [0, 0], picture),
+                Upload::Paint { view, sheet, shape, pictures } => {
                     self.paint(&mut encoder, view, *sheet, *shape, pictures);
                 }
-                Errand::Heat { view, values, size, end, ramp } => {
+                Upload::Heat { view, values, size, end, ramp } => {
                     self.heat(&mut encoder, view, (values, *size), (*end, ramp));
                 }
             }
@@ -249,12 +249,12 @@ impl Own {
     /// where they are. Those of a window that is gone stay as they were: others are on their way.
     pub fn put(&mut self, shape: ImageShape, pictures: &[([usize; 2], &ImageSource)]) {
         let mut resident: Vec<([usize; 2], &DevicePicture)> = Vec::new();
-        let mut errands = self.gpu.errands.lock();
+        let mut uploads = self.gpu.uploads.lock();
         for &(corner, source) in pictures {
             match source {
                 ImageSource::Host(bytes) => {
                     let (texture, bytes) = (self.texture.clone(), bytes.clone());
-                    errands.push(Errand::Upload { texture, corner, shape, bytes });
+                    uploads.push(Upload::Upload { texture, corner, shape, bytes });
                 }
                 ImageSource::Device(levels) if levels.is_on(self.gpu.window) => resident.push((corner, levels)),
                 ImageSource::Device(_) => {}
@@ -264,21 +264,21 @@ impl Own {
             let (batch, rest): (Vec<_>, Vec<_>) = resident.into_iter().partition(|(_, other)| other.same_batch(first));
             let pictures = batch.into_iter().map(|(corner, levels)| (corner, levels.clone())).collect();
             let (view, sheet) = (self.view.clone(), [self.texture.width(), self.texture.height()]);
-            errands.push(Errand::Paint { view, sheet, shape, pictures });
+            uploads.push(Upload::Paint { view, sheet, shape, pictures });
             resident = rest;
         }
     }
 
     /// Becomes a heat map before the next frame is painted, a pixel for each value.
     pub fn heat(&mut self, map: &HeatMap<'_>) {
-        let errand = match map.in_place {
+        let upload = match map.in_place {
             Some(ImageSource::Device(values)) if values.is_on(self.gpu.window) => {
                 let (view, values, ramp) = (self.view.clone(), values.clone(), map.ramp.clone());
-                Errand::Heat { view, values, size: map.size, end: map.end(), ramp }
+                Upload::Heat { view, values, size: map.size, end: map.end(), ramp }
             }
-            _ => Errand::Colours { texture: self.texture.clone(), picture: map.picture() },
+            _ => Upload::Colours { texture: self.texture.clone(), picture: map.picture() },
         };
-        self.gpu.errands.lock().push(errand);
+        self.gpu.uploads.lock().push(upload);
     }
 }
 

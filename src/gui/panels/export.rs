@@ -1,10 +1,10 @@
 //! The panel *Export*: the world of the card as a dataset with exact posteriors, to be taken away.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use eframe::egui::{self, Button, Ui};
+use eframe::egui::{self, Ui};
 
-use super::fields::{number, path};
+use super::fields::{StartWords, number, path_row, start_row};
 use crate::data::Split;
 use crate::export::{ExportDataset, ExportSpec, Format, Manifest, SplitRecord};
 use crate::gui::background::{Field, Takes};
@@ -12,7 +12,6 @@ use crate::gui::command::{Command, export_command};
 use crate::gui::context::{Cx, Panel};
 use crate::gui::format;
 use crate::gui::session::tasks::TaskView;
-use crate::gui::start::start_button;
 use crate::gui::theme::{Badge, Theme};
 use crate::gui::widgets::{empty_state, fact, facts, heading, hint, standing};
 use crate::measure::Estimate;
@@ -21,8 +20,14 @@ use crate::units::Seed;
 /// Where it goes.
 const FOLDER: Field = Field::new("export folder", Takes::Folder);
 
-/// The panel's name in saved layouts.
 pub const ID: &str = "export";
+
+const WORDS: StartWords = StartWords {
+    start: "Start export",
+    about: "Made in pieces: cancelled or killed, it goes on from the last one when it is started again",
+    copy: Some("Copy export as command"),
+    busy: "An export is going on: cancel it first, or wait.",
+};
 
 /// What is to be made.
 pub struct ExportPanel {
@@ -49,9 +54,6 @@ impl Panel for ExportPanel {
     }
 
     fn ui(&mut self, ui: &mut Ui, cx: &mut Cx) {
-        if let Some((_, folder)) = cx.view.picked.take_if(|(field, _)| *field == FOLDER) {
-            self.folder = folder.display().to_string();
-        }
         egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
             self.form(ui, cx);
             let session = cx.session;
@@ -111,8 +113,8 @@ impl ExportPanel {
         });
         let bytes = self.bytes(cx);
         hint(ui, format!("About {} on the disk.", size(bytes)));
-        ui.horizontal_wrapped(|ui| path(ui, cx, "Folder of the dataset", &mut self.folder, FOLDER));
-        self.buttons(ui, cx);
+        path_row(ui, cx, "Folder of the dataset", &mut self.folder, FOLDER);
+        start_row(ui, cx, self.ready(cx), &WORDS, |task| export_command(&task.spec, &task.folder));
     }
 
     /// Space the files take: float images, and PNG files of about half a byte a value, or of 16 bits that hardly compress.
@@ -127,7 +129,7 @@ impl ExportPanel {
     }
 
     /// What the fields say, or what is wrong with them.
-    fn ready(&self, cx: &Cx) -> Result<(ExportSpec, PathBuf), String> {
+    fn ready(&self, cx: &Cx) -> Result<ExportDataset, String> {
         if cx.session.oracle.is_none() {
             return Err("Open an oracle first.".into());
         }
@@ -142,35 +144,11 @@ impl ExportPanel {
         spec.validate().map_err(|error| error.to_string())?;
         match self.folder.trim() {
             "" => Err("Give the folder it is to go to: a new one.".into()),
-            folder => std::path::absolute(folder).map(|folder| (spec, folder)).map_err(|error| error.to_string()),
+            folder => {
+                let folder = std::path::absolute(folder).map_err(|error| error.to_string())?;
+                Ok(ExportDataset { spec, folder })
+            }
         }
-    }
-
-    fn buttons(&self, ui: &mut Ui, cx: &mut Cx) {
-        let running = cx.session.tasks.get::<ExportDataset>().is_some_and(|view| view.under_way());
-        let ready = self.ready(cx);
-        let why = match (&ready, running) {
-            (_, true) => "An export is going on: cancel it first, or wait.".to_owned(),
-            (Err(why), _) => why.clone(),
-            _ => String::new(),
-        };
-        ui.horizontal_wrapped(|ui| {
-            let about = "Made in pieces: cancelled or killed, it goes on from the last one when it is started again";
-            let started = start_button(ui, &mut cx.view.start, "Start export", about, &why);
-            let copy = ui.add_enabled(ready.is_ok(), Button::new("Copy export as command"));
-            let copied = copy.on_hover_text("The same on the command line").clicked();
-            if let Ok((spec, folder)) = ready {
-                if copied {
-                    cx.commands.push(Command::CopyText(export_command(&spec, &folder)));
-                }
-                if started {
-                    cx.commands.push(Command::task(ExportDataset { spec, folder }));
-                }
-            }
-            if !why.is_empty() {
-                ui.colored_label(Theme::of(ui).warning(), &why);
-            }
-        });
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use eframe::egui::{self, Button, ComboBox, Label, RichText, TextEdit, Ui};
 
 use super::experiments::findings::{grid, one};
-use super::fields::path;
+use super::fields::{StartWords, path, path_row, start_row};
 use crate::classifier::onnx::{Normalisation, OnnxOptions};
 use crate::classifier::{Architecture, CheckpointOptions};
 use crate::data::Split;
@@ -15,7 +15,6 @@ use crate::gui::context::{Cx, Panel};
 use crate::gui::figures::Drawings;
 use crate::gui::glossary;
 use crate::gui::session::tasks::TaskView;
-use crate::gui::start::start_button;
 use crate::gui::theme::{Badge, Theme};
 use crate::gui::widgets::{empty_state, heading, hint, standing};
 use crate::judge::{Candidate, ReadOptions, Report};
@@ -32,10 +31,17 @@ const REPORT: Field = Field::new("report folder", Takes::Folder);
 
 /// What stands in a field that a file's own word fills.
 const AS_SAID: &str = "as its file says";
-/// The panel's name in saved layouts.
 pub const ID: &str = "judge";
 
+const WORDS: StartWords = StartWords {
+    start: "Judge",
+    about: "",
+    copy: Some("Copy judgement as command"),
+    busy: "A judgement is on its way.",
+};
+
 /// What is to be judged.
+#[derive(Default)]
 pub struct JudgePanel {
     dataset: String,
     /// Files of predictions or networks.
@@ -48,20 +54,6 @@ pub struct JudgePanel {
     drawings: Drawings,
 }
 
-impl Default for JudgePanel {
-    fn default() -> Self {
-        Self {
-            dataset: String::new(),
-            models: vec![String::new()],
-            normalisation: String::new(),
-            architecture: None,
-            side: String::new(),
-            report: String::new(),
-            drawings: Drawings::default(),
-        }
-    }
-}
-
 impl Panel for JudgePanel {
     fn id(&self) -> &'static str {
         ID
@@ -72,7 +64,9 @@ impl Panel for JudgePanel {
     }
 
     fn ui(&mut self, ui: &mut Ui, cx: &mut Cx) {
-        self.picked(&mut cx.view.picked);
+        if self.models.is_empty() {
+            self.models.push(String::new());
+        }
         egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
             self.form(ui, cx);
             let session = cx.session;
@@ -91,21 +85,9 @@ impl Panel for JudgePanel {
 }
 
 impl JudgePanel {
-    /// Takes a path that came from the desktop's dialog.
-    fn picked(&mut self, picked: &mut Option<(Field, PathBuf)>) {
-        let Some((field, path)) = picked.take() else { return };
-        let text = path.display().to_string();
-        match field {
-            DATA => self.dataset = text,
-            Field { name, place, .. } if name == MODEL.name && place < self.models.len() => self.models[place] = text,
-            REPORT => self.report = text,
-            other => *picked = Some((other, path)),
-        }
-    }
-
     fn form(&mut self, ui: &mut Ui, cx: &mut Cx) {
         heading(ui, "Against the Bayes limit", None);
-        ui.horizontal_wrapped(|ui| path(ui, cx, "Exported dataset", &mut self.dataset, DATA));
+        path_row(ui, cx, "Exported dataset", &mut self.dataset, DATA);
         let mut gone = None;
         for (i, model) in self.models.iter_mut().enumerate() {
             ui.horizontal_wrapped(|ui| {
@@ -127,7 +109,7 @@ impl JudgePanel {
              classifier of the zoo as .safetensors or .pth, or the folder of a run or of one of its cells.",
         );
         self.networks(ui);
-        self.buttons(ui, cx);
+        start_row(ui, cx, self.ready(), &WORDS, evaluate_command);
     }
 
     /// What a file of a network may leave open.
@@ -202,31 +184,6 @@ impl JudgePanel {
             return Err("Give a file of predictions or a network.".into());
         }
         Ok(JudgeModels { dataset: place(&self.dataset)?, split: Split::Test, candidates, seed: Seed(0) })
-    }
-
-    fn buttons(&self, ui: &mut Ui, cx: &mut Cx) {
-        let running = cx.session.tasks.get::<JudgeModels>().is_some_and(|view| view.under_way());
-        let ready = self.ready();
-        let why = match (&ready, running) {
-            (_, true) => "A judgement is on its way.".to_owned(),
-            (Err(why), _) => why.clone(),
-            _ => String::new(),
-        };
-        ui.horizontal_wrapped(|ui| {
-            let judge = start_button(ui, &mut cx.view.start, "Judge", "", &why);
-            let copy = ui.add_enabled(ready.is_ok(), Button::new("Copy judgement as command"));
-            if let Ok(request) = ready {
-                if copy.on_hover_text("The same on the command line").clicked() {
-                    cx.commands.push(Command::CopyText(evaluate_command(&request)));
-                }
-                if judge {
-                    cx.commands.push(Command::task(request));
-                }
-            }
-            if !why.is_empty() {
-                ui.colored_label(Theme::of(ui).warning(), &why);
-            }
-        });
     }
 
     fn result(&mut self, ui: &mut Ui, cx: &mut Cx, view: &TaskView<'_, JudgeModels>) {

@@ -11,7 +11,6 @@ use crate::gui::widgets::empty_state;
 /// Lines that are painted; the rest can be copied.
 const SHOWN: usize = 400;
 
-/// The log.
 #[derive(Default)]
 pub struct LogPanel {
     least: Option<Level>,

@@ -64,9 +64,8 @@ pub fn activate(tree: &mut Tree<Pane>, id: &str) {
     tree.make_active(|_, tile| matches!(tile, Tile::Pane(pane) if pane.0 == id));
 }
 
-/// Shows the docked panels.
 pub fn show(ui: &mut Ui, tree: &mut Tree<Pane>, panels: &mut [Box<dyn Panel>], cx: &mut Cx) {
-    cx.view.start.begin();
+    cx.view.primary.begin();
     tree.ui(&mut Dock { panels, cx }, ui);
 }
 
@@ -78,7 +77,7 @@ struct Dock<'a, 'b> {
 impl egui_tiles::Behavior<Pane> for Dock<'_, '_> {
     fn pane_ui(&mut self, ui: &mut Ui, _: TileId, pane: &mut Pane) -> UiResponse {
         if let Some(panel) = self.panels.iter_mut().find(|panel| panel.id() == pane.0) {
-            self.cx.view.start.enter(&pane.0, ui);
+            self.cx.view.primary.enter(&pane.0, ui);
             egui::Frame::new().inner_margin(8.0).show(ui, |ui| panel.ui(ui, self.cx));
         }
         UiResponse::None
@@ -91,7 +90,7 @@ impl egui_tiles::Behavior<Pane> for Dock<'_, '_> {
 
     fn on_tab_button(&mut self, tiles: &mut Tiles<Pane>, tile: TileId, button: Response) -> Response {
         if let (true, Some(Tile::Pane(pane))) = (button.clicked(), tiles.get(tile)) {
-            self.cx.view.start.bring(&pane.0);
+            self.cx.view.primary.bring(&pane.0);
         }
         button
     }

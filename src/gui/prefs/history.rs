@@ -31,13 +31,11 @@ impl History {
         }
     }
 
-    /// One step back.
     pub fn undo(&mut self, prefs: &mut Prefs) -> bool {
         self.settle(prefs);
         Self::step(&mut self.past, &mut self.future, &mut self.settled, prefs)
     }
 
-    /// One step forward again.
     pub fn redo(&mut self, prefs: &mut Prefs) -> bool {
         self.settle(prefs);
         Self::step(&mut self.future, &mut self.past, &mut self.settled, prefs)
@@ -82,7 +80,7 @@ fn changed(a: &Prefs, b: &Prefs) -> String {
         one("theme", a.look != b.look),
         one("scale of the bars", a.log_bars != b.log_bars),
         one("axes of the curve", (a.tau_range, a.log_tau, a.log_error) != (b.tau_range, b.log_tau, b.log_error)),
-        one("look of the pictures", a.look_away != b.look_away),
+        one("look of the pictures", a.guidance != b.guidance),
         one("evidence map", (a.evidence_overlay, a.evidence_strength) != (b.evidence_overlay, b.evidence_strength)),
         one("side panels", (a.world_card, a.inspector) != (b.world_card, b.inspector)),
     ];

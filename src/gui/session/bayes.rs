@@ -74,7 +74,6 @@ impl<T> Newest<T> {
 pub struct Readout {
     /// Base temperature τ.
     pub tau: f64,
-    /// The tolerance aimed at.
     pub tolerance: f64,
     /// The value, or why there is none.
     pub outcome: Result<Estimate, String>,
@@ -94,7 +93,6 @@ pub struct Target {
 /// E(τ).
 #[derive(Debug, Clone, Default)]
 pub struct Curve {
-    /// The temperatures asked for.
     pub taus: Vec<f64>,
     /// What is there, by place.
     pub points: Vec<Option<Estimate>>,
@@ -157,7 +155,6 @@ impl<T> Streamed<T> {
         *self = Self { value, generation, running: true, trouble: None };
     }
 
-    /// Whether it was asked for at all.
     pub fn asked(&self) -> bool {
         self.generation > 0
     }
@@ -183,7 +180,6 @@ pub struct BayesFigures {
     pub readout: Newest<Readout>,
     /// A and I at the present knobs, with their τ.
     pub information: Newest<(f64, Information)>,
-    /// The newest target.
     pub target: Option<Target>,
     target_generation: u64,
     /// E(τ).
@@ -198,7 +194,6 @@ pub struct BayesFigures {
     pub hardness_before: Option<Hardness>,
     /// Of methods.
     pub comparison: Streamed<Comparison>,
-    /// EBO's Figure 1.
     pub figure1: Streamed<Vec<Figure1Point>>,
 }
 
@@ -216,7 +211,6 @@ impl BayesFigures {
         }
     }
 
-    /// A curve was asked for.
     pub fn expect_curve(&mut self, generation: u64, curve: Curve) {
         let enough = self.curve.value.enough();
         let old = std::mem::take(&mut self.curve.value);

@@ -26,7 +26,6 @@ impl Session {
         self.exchange.images = Some((id, None));
     }
 
-    /// A corpus was asked for.
     pub fn asks_corpus(&mut self, id: JobId, request: FetchRequest) {
         self.jobs.add(id, request.title());
         self.log.add(Level::Info, request.title());
@@ -42,7 +41,6 @@ impl Exchange {
         }
     }
 
-    /// A corpus is there.
     pub fn fetched(&mut self, id: JobId, fetched: Box<Fetched>) {
         if let Some(view) = self.fetch.as_mut().filter(|view| view.job == id) {
             view.fetched = Some(fetched);

@@ -14,7 +14,6 @@ use super::super::prefs::Sort;
 /// A tile and its age.
 #[derive(Debug, Clone)]
 pub struct Slot {
-    /// The tile.
     pub tile: Tile,
     /// The request that produced it.
     pub generation: u64,
@@ -36,9 +35,7 @@ pub struct DraftSlot {
 /// A mean and its standard error.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
-    /// The mean.
     pub mean: f64,
-    /// Its standard error.
     pub std_error: f64,
 }
 

@@ -45,7 +45,6 @@ pub struct Session {
     pub device: Option<DeviceReport>,
     /// The connection to another machine's device.
     pub far: Connection,
-    /// The open oracle.
     pub oracle: Option<Arc<OracleInfo>>,
     /// Formats of matrix products in which it can draw on this device; 32 bits first.
     pub formats: Vec<Products>,
@@ -53,7 +52,6 @@ pub struct Session {
     pub oracle_name: String,
     /// Samples of the world.
     pub gallery: Gallery,
-    /// Images from outside.
     pub external: Option<External>,
     /// Paths of the last images from outside: for commands.
     pub external_paths: Vec<PathBuf>,
@@ -63,7 +61,6 @@ pub struct Session {
     pub preparing: Option<String>,
     /// Why no oracle is open, if opening one failed.
     pub stuck: Option<String>,
-    /// Jobs.
     pub jobs: Jobs,
     /// The run folders of the panel Experiments.
     pub runs: Runs,
@@ -73,9 +70,7 @@ pub struct Session {
     pub exchange: Exchange,
     /// What is known of the Bayes error.
     pub bayes: BayesFigures,
-    /// The newest inspection.
     pub inspection: Option<Inspection>,
-    /// The newest evidence map.
     pub evidence: Option<EvidenceMap>,
     /// What is known of the posterior of the image being inspected.
     running: Option<RunningPosterior>,
@@ -83,7 +78,6 @@ pub struct Session {
     pub unanswered: BTreeMap<Asked, String>,
     /// What was given away, and how far it can be trusted.
     pub ledger: Ledger,
-    /// The log.
     pub log: Log,
     notices: Vec<Notice>,
     clock: u64,
@@ -95,13 +89,11 @@ pub struct Session {
 /// What an event means for the requests in flight.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
-    /// Nothing.
     None,
     /// The gallery must be asked for again.
     AskAgain,
     /// Images from outside have come; the same ones as before, or others.
     Outside {
-        /// Whether they are the same.
         same: bool,
         /// Their own knobs, where they were drawn at some.
         knobs: Option<Settings>,
@@ -122,17 +114,14 @@ impl Session {
         Self { oracle_name: oracle.into(), ..Self::default() }
     }
 
-    /// Names of the classes of the open oracle.
     pub fn class_names(&self) -> &[String] {
         self.oracle.as_ref().map_or(&[], |oracle| &oracle.class_names)
     }
 
-    /// The name of a class.
     pub fn class_name(&self, class: usize) -> &str {
         self.class_names().get(class).map_or("?", String::as_str)
     }
 
-    /// Whether an oracle is being opened.
     pub fn is_opening(&self) -> bool {
         self.opening.is_some()
     }

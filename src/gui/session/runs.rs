@@ -28,9 +28,7 @@ pub struct Runs {
 /// Images of a cell that were asked for.
 #[derive(Debug)]
 pub struct CellImagesView {
-    /// The job that fetches them.
     pub job: JobId,
-    /// Which.
     pub request: CellImagesRequest,
     /// Their name, once they are in the gallery.
     pub shown: Option<String>,
@@ -41,7 +39,6 @@ pub struct CellImagesView {
 /// One run.
 #[derive(Debug)]
 pub struct RunView {
-    /// Its folder.
     pub folder: PathBuf,
     /// The job of this window that works on it.
     pub job: Option<JobId>,
@@ -62,11 +59,8 @@ pub struct Live {
     pub id: String,
     /// In words.
     pub label: String,
-    /// The cell.
     pub cell: Cell,
-    /// Steps done.
     pub step: usize,
-    /// Steps in all.
     pub steps: usize,
     /// Seconds left at the pace of this sitting.
     pub eta_secs: Option<f64>,
@@ -95,16 +89,13 @@ pub enum Standing {
     Failed(usize),
     /// To be resumed.
     Stopped,
-    /// Nothing has begun.
     Planned,
-    /// All cells are finished.
     Done,
 }
 
 /// How a cell's training went, as far as it is known.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CourseView {
-    /// The cell.
     pub cell: Cell,
     /// In words.
     pub label: String,
@@ -129,7 +120,6 @@ impl Runs {
         self.list.iter()
     }
 
-    /// One of them.
     pub fn get(&self, folder: &Path) -> Option<&RunView> {
         self.list.iter().find(|run| run.folder == folder)
     }

@@ -24,7 +24,6 @@ struct Entry {
 /// A task as far as it has come.
 #[derive(Debug)]
 pub struct TaskView<'a, T: Task> {
-    /// Its job.
     pub job: JobId,
     /// What was asked for.
     pub task: &'a T,
@@ -70,7 +69,6 @@ impl Tasks {
         }
     }
 
-    /// A job ended, perhaps that of a task.
     pub fn ended(&mut self, job: JobId, outcome: &Outcome) {
         if let Some(entry) = self.0.iter_mut().find(|entry| entry.job == job) {
             entry.outcome = Some(outcome.clone());

@@ -6,11 +6,11 @@ use egui_plot::{Corner, HoverPosition, Legend, Line, MarkerShape, PlotBounds, Pl
 use super::axis::Scale;
 use crate::bayes::Method;
 use crate::figure::Records;
+use crate::gui::bayes_error_view::half_width;
 use crate::gui::command::Command;
 use crate::gui::context::Cx;
 use crate::gui::format;
 use crate::gui::glossary;
-use crate::gui::readout::half_width;
 use crate::gui::table_window;
 use crate::gui::theme::Theme;
 use crate::gui::widgets::{heading, hint, still_plot};
@@ -21,7 +21,6 @@ const LOG_RANGE: [f64; 2] = [-12.0, 2.2];
 const ABOUT: &str = "Two Gaussian classes in 784 dimensions, means two random unit vectors, Σ = τ²I (EBO, Figure 1). The line is \
                      the exact error Φ(-|μ₁ - μ₂| / 2τ); each integrator runs on the same problem without knowing it.";
 
-/// The section.
 pub fn show(ui: &mut Ui, cx: &mut Cx) {
     heading(ui, "Self-test: Figure 1 of EBO", None);
     hint(ui, ABOUT);

@@ -4,15 +4,14 @@ use eframe::egui::{self, Rect, RichText, Sense, Ui, pos2, vec2};
 
 use crate::bayes::{ClassHardness, Figure};
 use crate::figure::records;
+use crate::gui::bayes_error_view::half_width;
 use crate::gui::context::Cx;
 use crate::gui::format;
-use crate::gui::readout::half_width;
 use crate::gui::session::Session;
 use crate::gui::table_window;
 use crate::gui::theme::{BAR_HEIGHT, Badge, Theme};
 use crate::gui::widgets::{heading, hint};
 
-/// The bars.
 pub fn show(ui: &mut Ui, cx: &mut Cx) {
     let why = "Bayes error of \"this class or not\": x is drawn from the class with probability ½, otherwise from the mixture \
                of the others. Bars with their 95 % intervals; pair importance sampling to 0.1 %.";

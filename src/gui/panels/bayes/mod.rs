@@ -10,18 +10,16 @@ mod ranking;
 
 use eframe::egui::{self, DragValue, Slider, SliderClamping, Ui};
 
+use crate::gui::bayes_error_view;
 use crate::gui::command::Command;
 use crate::gui::context::{Cx, Panel};
 use crate::gui::prefs::{LEAST_CURVE_TAU, MAX_TAU};
-use crate::gui::readout;
 use crate::gui::table_window;
 use crate::gui::theme::Badge;
 use crate::gui::widgets::{empty_state, heading, hint};
 
-/// Name of the panel.
 pub const ID: &str = "bayes error";
 
-/// The panel.
 #[derive(Default)]
 pub struct BayesPanel;
 
@@ -63,7 +61,7 @@ fn error_over_tau(ui: &mut Ui, cx: &mut Cx) {
     axes(ui, cx);
     curve::show(ui, cx);
     marker(ui, cx);
-    readout::target(ui, cx, "Target Bayes error, in the panel");
+    bayes_error_view::target(ui, cx, "Target Bayes error, in the panel");
     ui.horizontal_wrapped(|ui| copying(ui, cx));
 }
 
@@ -110,7 +108,7 @@ fn marker(ui: &mut Ui, cx: &mut Cx) {
         let slider = ui.add(slider.suffix(" × std").update_while_editing(false));
         slider.labelled_by(label.id);
         cx.prefs.tau = cx.prefs.tau.clamp(0.0, MAX_TAU);
-        readout::value(ui, cx);
+        bayes_error_view::value(ui, cx);
     });
 }
 
@@ -126,6 +124,6 @@ fn copying(ui: &mut Ui, cx: &mut Cx) {
     button(ui, "Copy CSV", "The curve as comma-separated values", Command::CopyCurve);
     button(ui, "Save CSV…", "The curve to a file", Command::SaveCurve);
     let session = cx.session;
-    let numbers = || readout::curve_csv(session).unwrap_or_default();
+    let numbers = || bayes_error_view::curve_csv(session).unwrap_or_default();
     table_window::button(ui, cx.view, "Bayes error over τ", "bayes-error.csv", numbers);
 }

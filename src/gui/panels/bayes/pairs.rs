@@ -17,7 +17,6 @@ const LABELLED: f32 = 40.0;
 /// Width of the colour scale and its numbers, points.
 const LEGEND: f32 = 76.0;
 
-/// The heat map.
 pub fn show(ui: &mut Ui, cx: &mut Cx) {
     let why = "Two classes alone, their priors in proportion: Φ of half their distance, in closed form.";
     heading(ui, "Pairs of classes: Bayes error of each pair alone", Some((Badge::Exact, why)));

@@ -22,7 +22,6 @@ use sheets::Sheets;
 
 pub use form::DATA;
 
-/// The panel's name in saved layouts.
 pub const ID: &str = "training";
 
 /// The form and the textures of the samples.
@@ -43,7 +42,7 @@ impl Panel for TrainingPanel {
     }
 
     fn ui(&mut self, ui: &mut Ui, cx: &mut Cx) {
-        self.form.picked(&mut cx.view.picked);
+        self.form.take_data(cx);
         egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
             let Some(view) = cx.session.tasks.get::<TrainOracle>() else {
                 self.form.show(ui, cx);

@@ -28,7 +28,6 @@ type Found = Illustrated<(Validation, Option<Pairs>)>;
 /// Width of a sentence below a name, points.
 const SENTENCE: f32 = 250.0;
 
-/// The panel's name in saved layouts.
 pub const ID: &str = "validate";
 
 /// The form, the pairs on show, and the figures as they were painted last.
@@ -50,7 +49,6 @@ impl Panel for ValidatePanel {
     }
 
     fn ui(&mut self, ui: &mut Ui, cx: &mut Cx) {
-        self.form.picked(&mut cx.view.picked);
         egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
             self.depth.show(ui, cx);
             ui.add_space(12.0);

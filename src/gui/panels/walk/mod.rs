@@ -26,7 +26,6 @@ use form::Form;
 
 type View<'a> = TaskView<'a, WalkToBoundary>;
 
-/// The panel's name in saved layouts.
 pub const ID: &str = "walk";
 
 /// The form, what is looked at, and the textures of the points.

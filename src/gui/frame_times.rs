@@ -15,7 +15,6 @@ const MOST: usize = 2_000_000;
 /// What the engine does while frames are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// Nothing.
     Rest,
     /// It samples.
     Sampling,
@@ -99,7 +98,6 @@ impl FrameTimes {
         self.counted = Some(phase);
     }
 
-    /// Shows or hides the overlay.
     pub fn toggle(&mut self) {
         self.visible = !self.visible;
     }
@@ -149,7 +147,6 @@ impl FrameTimes {
         }
     }
 
-    /// Paints the overlay.
     pub fn show(&self, ctx: &egui::Context) {
         if !self.visible {
             return;

@@ -14,8 +14,8 @@ use crate::worker::protocol::{Asked, EvidenceRequest, GalleryRequest, InspectReq
 use crate::worker::runs::WatchRequest;
 
 use super::engine::Engine;
+use super::guidance;
 use super::inspector::MORPH;
-use super::looks;
 use super::prefs::Prefs;
 use super::selection::Source;
 use super::session::Session;
@@ -24,7 +24,8 @@ use super::session::jobs::JobView;
 use super::view::View;
 
 /// What the engine was told last.
-pub struct Wishes {
+#[derive(Default)]
+pub struct RequestTracker {
     generation: u64,
     gallery: Option<(SampleSpec, Settings, Option<SamplerOptions>, bool)>,
     inspection: Option<(Subject, Settings, Option<SamplerOptions>)>,
@@ -40,30 +41,12 @@ pub struct Wishes {
     device_apart: bool,
 }
 
-impl Wishes {
+impl RequestTracker {
     /// The engine was started with the oracle and device of these.
     pub fn new(prefs: &Prefs) -> Self {
-        let (gallery, inspection, outside) = (None, None, None);
-        let (readout, curve, hardness, ranking, evidence) = (None, None, None, None, None);
-        let (oracle, device) = (prefs.oracle.clone(), prefs.device);
-        let (generation, watched) = (0, WatchRequest::default());
-        let mut wishes = Self {
-            generation,
-            gallery,
-            inspection,
-            evidence,
-            outside,
-            readout,
-            curve,
-            hardness,
-            ranking,
-            watched,
-            oracle,
-            device,
-            device_apart: prefs.device_apart,
-        };
-        wishes.accept(prefs);
-        wishes
+        let mut requests = Self::default();
+        requests.accept(prefs);
+        requests
     }
 
     /// Oracle and device are what these say: no job is needed.
@@ -74,14 +57,14 @@ impl Wishes {
 
     /// Gallery and inspection must be asked for again.
     pub fn forget(&mut self) {
-        self.gallery = None;
-        self.inspection = None;
-        self.evidence = None;
-        self.outside = None;
-        self.readout = None;
-        self.curve = None;
-        self.hardness = None;
-        self.ranking = None;
+        *self = Self {
+            generation: self.generation,
+            watched: std::mem::take(&mut self.watched),
+            oracle: std::mem::take(&mut self.oracle),
+            device: self.device,
+            device_apart: self.device_apart,
+            ..Self::default()
+        };
     }
 
     /// The inspection must be asked for again: the image is there anew.
@@ -91,7 +74,7 @@ impl Wishes {
     }
 
     /// Asks for what has changed. Jobs wait until nothing is being dragged: then it is `quiet`.
-    pub fn tell(&mut self, engine: &dyn Engine, session: &mut Session, prefs: &Prefs, view: &mut View, quiet: bool) {
+    pub fn sync(&mut self, engine: &dyn Engine, session: &mut Session, prefs: &Prefs, view: &mut View, quiet: bool) {
         if (self.device, self.device_apart) != (prefs.device, prefs.device_apart) {
             (self.device, self.device_apart) = (prefs.device, prefs.device_apart);
             #[cfg(feature = "wgpu")]
@@ -193,7 +176,6 @@ impl Wishes {
         engine.ask(Question::Compare(At { generation, tau, prior }));
     }
 
-    /// Asks for EBO's Figure 1.
     pub fn figure1(&mut self, engine: &dyn Engine, session: &mut Session) {
         let generation = self.number();
         session.bayes.figure1.expect(generation, Vec::new());
@@ -202,7 +184,7 @@ impl Wishes {
 
     fn ask_for_gallery(&mut self, engine: &dyn Engine, session: &mut Session, prefs: &Prefs, view: &mut View) {
         let (spec, settings) = (prefs.spec(), prefs.settings());
-        let look = looks::look(session, prefs);
+        let look = guidance::options(session, prefs);
         // Whoever moves a knob wants to see what comes of it, and in another world, or on another device, there is nothing yet.
         if self.gallery.as_ref().is_none_or(|(a, b, c, _)| (a, b, c) != (&spec, &settings, &look)) {
             view.halted = false;
@@ -251,7 +233,7 @@ impl Wishes {
         if view.source == Source::Outside && lost {
             return;
         }
-        let wanted = (subject, prefs.settings(), looks::look(session, prefs));
+        let wanted = (subject, prefs.settings(), guidance::options(session, prefs));
         if self.inspection.as_ref() == Some(&wanted) {
             return;
         }

@@ -2,15 +2,15 @@
 
 use super::app::App;
 use super::prefs::{History, Prefs};
+use super::request_tracker::RequestTracker;
 use super::session::Session;
 use super::session::log::Level;
 use super::view::View;
-use super::wishes::Wishes;
 
 /// It goes on in another window.
 pub struct Known {
     session: Session,
-    wishes: Wishes,
+    requests: RequestTracker,
     /// What the user has set, also what is forgotten when the program ends.
     pub prefs: Prefs,
     history: History,
@@ -22,7 +22,7 @@ impl App {
     pub fn retire(&mut self) -> Known {
         Known {
             session: std::mem::take(&mut self.session),
-            wishes: std::mem::replace(&mut self.wishes, Wishes::new(&self.prefs)),
+            requests: std::mem::replace(&mut self.requests, RequestTracker::new(&self.prefs)),
             prefs: self.prefs.clone(),
             history: std::mem::take(&mut self.history),
             view: std::mem::take(&mut self.view),
@@ -36,7 +36,7 @@ impl App {
         if let Some(known) = known {
             Known {
                 session: self.session,
-                wishes: self.wishes,
+                requests: self.requests,
                 prefs: self.prefs,
                 history: self.history,
                 view: self.view,
@@ -46,7 +46,7 @@ impl App {
             if classes > 0 {
                 self.prefs.fit(classes);
             }
-            self.wishes.forget();
+            self.requests.forget();
         }
         let text = format!("The graphics device was lost ({why}). The window was opened again, {engine}.");
         self.session.notify(Level::Warning, text);
