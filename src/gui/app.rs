@@ -1,4 +1,4 @@
-//! The window: drains what the engine sent, paints, does what the user asked, and tells the engine what is wanted now.
+//! The window: takes events in, paints, executes commands and tells the engine what is wanted.
 
 use crate::provenance::Made;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use egui_tiles::Tree;
 use super::background::{self, BackgroundTask, Chosen};
 use super::command::{Binding, Reach};
 use super::connect::ConnectDialog;
-use super::context::{Cx, Panel};
+use super::context::Cx;
 use super::engine::Engine;
 use super::fetch::FetchDialog;
 use super::frame_times::{FrameReport, FrameTimes, Phase};
@@ -20,7 +20,7 @@ use super::help::Help;
 use super::inspector::Inspector;
 use super::paint::Canvas;
 use super::palette::Palette;
-use super::panels::{self, Pane};
+use super::panels::{self, Docked, Pane};
 use super::precision::PrecisionPage;
 use super::prefs::{History, Prefs, SCALES};
 use super::prompt::Prompt;
@@ -48,7 +48,7 @@ pub struct App {
     pub(super) history: History,
     pub(super) session: Session,
     pub(super) view: View,
-    pub(super) panels: Vec<Box<dyn Panel>>,
+    pub(super) panels: Vec<Docked>,
     pub(super) layout: Tree<Pane>,
     pub(super) requests: RequestTracker,
     pub(super) palette: Palette,
@@ -107,7 +107,7 @@ impl App {
             runs: RunDialog::default(),
             fetching: FetchDialog::default(),
             connecting: ConnectDialog::default(),
-            times: FrameTimes::default(),
+            times: FrameTimes::since(Instant::now()),
             commands: Vec::new(),
             inspector: Inspector::default(),
             devices: Vec::new(),
@@ -119,14 +119,14 @@ impl App {
         }
     }
 
-    /// Takes up the layout of the last time, and has the devices listed.
+    /// Restores the saved layout and lists the devices.
     pub fn restore(&mut self, ctx: &egui::Context, storage: Option<&dyn eframe::Storage>) {
         let saved = storage.and_then(|storage| eframe::get_value(storage, LAYOUT));
         self.layout = panels::restore_layout(saved, &self.panels);
         self.listing = background::list_devices(ctx);
     }
 
-    /// The program began to open the window at `started`.
+    /// Counts frame times from `started`.
     pub fn began(&mut self, started: Instant) {
         self.times = FrameTimes::since(started);
     }
@@ -136,7 +136,7 @@ impl App {
         storage.and_then(|storage| eframe::get_value(storage, PREFS)).unwrap_or_default()
     }
 
-    /// Opens these as if they had been dropped.
+    /// Opens these paths as dropped files.
     pub fn open(&mut self, paths: Vec<PathBuf>) {
         if !paths.is_empty() {
             self.commands.push(command::Command::OpenPaths(paths));
@@ -163,7 +163,7 @@ impl App {
         self.times.report()
     }
 
-    /// Whether what is in view and the inspected image are as asked for.
+    /// Returns whether what is in view and the inspected image are as asked for.
     pub fn settled(&self) -> bool {
         let inspected = match (self.view.cursor, self.view.subject(&self.prefs)) {
             (Some(_), Some(subject)) => self.session.inspection_of(&subject).is_some(),
@@ -187,7 +187,7 @@ impl App {
         self.session.tasks.begin(job, task.into());
     }
 
-    /// Sets τ as a hand on the slider would.
+    /// Sets τ as the slider does.
     pub fn slide(&mut self, tau: f64) {
         self.prefs.tau = tau;
     }
@@ -199,7 +199,7 @@ impl App {
 
     /// Names and titles of the panels.
     pub fn panel_names(&self) -> Vec<(&'static str, &'static str)> {
-        self.panels.iter().map(|panel| (panel.id(), panel.title())).collect()
+        self.panels.iter().map(|panel| (panel.id, panel.title)).collect()
     }
 
     fn background(&mut self, ctx: &egui::Context) {
@@ -223,7 +223,7 @@ impl App {
         }
     }
 
-    /// Whether a question lies over everything.
+    /// Returns whether a question lies over everything.
     pub(super) fn asks(&self) -> bool {
         self.palette.is_open() || self.prompt.is_some() || self.runs.asks()
     }
@@ -278,8 +278,6 @@ impl App {
 
     fn paint(&mut self, ui: &mut Ui) {
         let names = self.panel_names();
-        self.view.bayes_shown = false;
-        self.view.experiments_shown = false;
         self.view.evidence_wanted = None;
         self.view.landmarks.forget();
         let Self { session, prefs, view, devices, commands, inspector, layout, panels, history, tour, .. } = self;
@@ -306,7 +304,7 @@ impl App {
         }
     }
 
-    /// Says what the engine should compute now, if that is not what it was told last.
+    /// Sends the engine the requests that have changed.
     fn ask(&mut self, ctx: &egui::Context) {
         let quiet = !ctx.input(|input| input.pointer.any_down());
         let Self { requests, engine, session, prefs, view, .. } = self;

@@ -1,6 +1,5 @@
-//! The things that would hold up a frame and are not the engine's: the desktop's file dialogs, which wait for a person,
-//! listing the graphics adapters, which waits for drivers, and writing a small file, which waits for a disk. Each runs on a thread that lives as long as the
-//! answer takes; the only threads and channels of the window.
+//! Work that would block a frame: file dialogs, listing adapters, writing small files. Each runs on
+//! a thread of its own; the window has no other threads and channels.
 
 use std::future::Future;
 use std::path::{Path, PathBuf};
@@ -88,7 +87,7 @@ impl<T: Send + 'static> BackgroundTask<T> {
         let (sender, receiver) = channel();
         let ctx = ctx.clone();
         let thread = std::thread::Builder::new().name(name.into()).spawn(move || {
-            // The window may be gone by now: nobody to tell.
+            // The window may be gone by now.
             let _ = sender.send(work());
             ctx.request_repaint();
         });
@@ -102,7 +101,7 @@ impl<T: Send + 'static> BackgroundTask<T> {
         Some(answer)
     }
 
-    /// Whether an answer is still to come.
+    /// Returns whether an answer is still to come.
     pub fn waiting(&self) -> bool {
         self.0.is_some()
     }
@@ -120,7 +119,8 @@ where
     BackgroundTask::start(ctx, "file dialog", move || (purpose, one(block_on(answer))))
 }
 
-/// Opens the desktop's dialog. The request is made here, where macOS wants it; only the waiting is done elsewhere.
+/// Opens the desktop's dialog. macOS wants the request on this thread; a thread waits for the
+/// answer.
 pub fn browse(ctx: &egui::Context, purpose: Purpose) -> BackgroundTask<Chosen> {
     let dialog = AsyncFileDialog::new();
     match purpose {

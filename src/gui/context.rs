@@ -22,12 +22,7 @@ pub struct Cx<'a> {
     pub commands: &'a mut Vec<Command>,
 }
 
-/// A docked panel.
+/// What a docked panel paints.
 pub trait Panel {
-    /// Names it in saved layouts.
-    fn id(&self) -> &'static str;
-    /// Its tab.
-    fn title(&self) -> &'static str;
-    /// Paints it.
     fn ui(&mut self, ui: &mut Ui, cx: &mut Cx);
 }

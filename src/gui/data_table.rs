@@ -1,4 +1,4 @@
-//! The numbers behind a plot, as a table: what a saved CSV of it holds, to be read, copied and saved.
+//! The numbers behind a plot as a table, read from the CSV that is saved.
 
 /// Widest column, characters.
 const WIDEST: usize = 40;

@@ -16,7 +16,7 @@ use crate::oracle::world::Settings;
 const DRAIN: Duration = Duration::from_millis(4);
 
 impl App {
-    /// Takes in what waits.
+    /// Takes in the waiting events and answers.
     pub(super) fn drain(&mut self, ctx: &egui::Context) {
         let began = Instant::now();
         while let Some(event) = self.engine.poll() {
@@ -97,7 +97,7 @@ impl App {
         }
     }
 
-    /// Images that were drawn at knobs of their own are shown at these, in the order they came in; undo takes both back.
+    /// Sets the knobs at which images were drawn, in their own order; undo takes both back.
     fn take_knobs(&mut self, knobs: &Settings) {
         let prefs = &mut self.prefs;
         prefs.tau = knobs.tau.get().min(MAX_TAU);

@@ -1,5 +1,4 @@
-//! The window *Fetch a corpus*: what can be had by name, under which terms, and the way there. Nothing is downloaded before its button
-//! is pressed, and nothing else of the program waits meanwhile.
+//! The window *Fetch a corpus*: corpora by name, their terms, and the download.
 
 use std::path::{Path, PathBuf};
 
@@ -10,9 +9,9 @@ use super::command::{Command, quote};
 use super::context::Cx;
 use super::format;
 use super::panels::fields;
-use super::session::fetch::FetchView;
+use super::session::exchange::FetchView;
 use super::theme::Theme;
-use super::widgets::{dialog, fact, facts, hint};
+use super::widgets::{dialog, fact, facts, hint, said};
 use crate::data::fetch::{Corpus, catalogue, is_fetched};
 use crate::worker::fetch::FetchRequest;
 use crate::worker::protocol::Outcome;
@@ -53,7 +52,7 @@ impl FetchDialog {
         self.chosen = named.unwrap_or(self.chosen);
     }
 
-    /// Closes it; what is on its way goes on.
+    /// Closes it; a download goes on.
     pub fn close(&mut self) -> bool {
         std::mem::take(&mut self.open)
     }
@@ -121,7 +120,7 @@ impl FetchDialog {
         }
     }
 
-    /// Whether the corpus was fetched into the folder; looked at once, and again when what was on its way has ended.
+    /// Returns whether the folder holds the corpus; read once, and again after a download.
     fn there(&mut self, out: &Path, corpus: &Corpus, running: bool) -> bool {
         if std::mem::replace(&mut self.was_running, running) && !running {
             self.looked = None;
@@ -173,7 +172,7 @@ impl FetchDialog {
 /// A corpus that is there, and what can be done with it.
 fn present(ui: &mut Ui, cx: &mut Cx, folder: &Path) {
     let place = folder.display().to_string();
-    ui.add(Label::new(RichText::new(format!("It is in {place}")).color(Theme::of(ui).good())).wrap());
+    said(ui, format!("It is in {place}"), Theme::of(ui).good());
     ui.horizontal_wrapped(|ui| {
         let about = "Puts the folder into the form of the panel Oracle training";
         if ui.button("Use in training").on_hover_text(about).clicked() {
@@ -204,7 +203,7 @@ fn course(ui: &mut Ui, cx: &mut Cx, view: &FetchView, shown: &Corpus) {
     }
     match &view.outcome {
         Some(Outcome::Failed(why)) => {
-            ui.add(Label::new(RichText::new(why).color(theme.error())).wrap().selectable(true));
+            said(ui, why, theme.error());
         }
         Some(Outcome::Cancelled) => {
             hint(ui, "Cancelled. What came is kept: fetched again, it goes on from there.");

@@ -12,7 +12,7 @@ impl App {
         }
     }
 
-    /// Ends the tour for good; whether it was under way.
+    /// Ends the tour for good. Returns whether it was under way.
     pub(super) fn leave_tour(&mut self) -> bool {
         let under_way = self.tour.end();
         self.prefs.toured |= under_way;

@@ -21,7 +21,7 @@ impl Help {
         self.page = (self.page != Some(page)).then_some(page);
     }
 
-    /// Closes the window; whether it was open.
+    /// Closes the window. Returns whether it was open.
     pub fn close(&mut self) -> bool {
         self.page.take().is_some()
     }

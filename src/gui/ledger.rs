@@ -1,4 +1,4 @@
-//! The exactness ledger: how far everything on show and everything given away can be trusted, and why.
+//! The exactness ledger: how far every number and file can be trusted, and why.
 
 use eframe::egui::{self, RichText, Ui};
 
@@ -31,7 +31,7 @@ fn on_show(session: &Session, prefs: &Prefs) -> Vec<Made> {
     // The Bayes error is that of the sampling process.
     let sampling = Settings { smoothing: Smoothing::ONE, ..settings };
     let of_world = |badge| info.provenance(badge, &sampling);
-    let readout = session.bayes.readout.get().filter(|_| session.bayes.readout.current());
+    let readout = session.bayes.readout.fresh();
     if let Some(Ok(estimate)) = readout.map(|readout| readout.outcome.as_ref()) {
         let (low, high) = estimate.figure.interval;
         let provenance = of_world(estimate.badge)
@@ -40,7 +40,7 @@ fn on_show(session: &Session, prefs: &Prefs) -> Vec<Made> {
             .with("points", estimate.samples.to_string());
         shown.push(line("Bayes error", provenance));
     }
-    if let Some((_, found)) = session.bayes.information.get().filter(|_| session.bayes.information.current()) {
+    if let Some((_, found)) = session.bayes.information.fresh() {
         let (low, high) = found.aleatoric_nats.interval;
         let value = format!("{} nats [{low}, {high}]", found.aleatoric_nats.value);
         shown.push(line("Aleatoric uncertainty and mutual information", of_world(found.badge).with("A", value)));

@@ -1,8 +1,8 @@
 //! The explorer window.
 //!
 //! `theme, command, prefs, session → view → context → widgets → panels, cards → app`. Panels read
-//! `Session`, edit [`Prefs`] and leave `Command`s; [`App`] executes them and tells the [`Engine`] what
-//! is wanted. Nothing in here waits.
+//! `Session`, edit [`Prefs`] and leave `Command`s; [`App`] executes them and tells the [`Engine`]
+//! what is wanted. Nothing in here waits.
 //!
 //! | file | what |
 //! |---|---|

@@ -75,7 +75,7 @@ fn line(ui: &mut egui::Ui, entry: &Entry, chosen: bool) -> egui::Response {
     ui.add(button.min_size(vec2(ui.available_width(), 0.0)))
 }
 
-/// Whether the letters of `wanted` occur in `title` in this order; smaller is better.
+/// Returns whether the letters of `wanted` occur in `title` in this order; smaller is better.
 fn score(wanted: &str, title: &str) -> Option<i32> {
     let title = title.to_lowercase();
     let mut from = 0;

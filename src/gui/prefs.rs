@@ -137,9 +137,9 @@ pub struct Prefs {
     pub oracle: String,
     /// What to compute on.
     pub device: DeviceChoice,
-    /// Compute on a graphics device apart from the one that paints the window: pictures travel over the host.
+    /// Compute on a graphics device apart from the window's: pictures travel over the host.
     pub device_apart: bool,
-    /// Format of the matrix products that draw samples: never that of the last time, nobody should start with it unawares.
+    /// Format of the matrix products that draw samples; never saved.
     #[serde(skip)]
     pub products: Products,
     /// Other machines' devices that were used, the last one first.
@@ -150,7 +150,7 @@ pub struct Prefs {
     pub log_tau: bool,
     /// Its axis of Bayes errors is logarithmic.
     pub log_error: bool,
-    /// Pictures that leave the world: never those of the last time, nobody should start with them unawares.
+    /// Options of pictures that leave the world; never saved.
     #[serde(skip)]
     pub guidance: GuidancePrefs,
     /// The evidence map lies on the picture instead of beside it.
@@ -204,7 +204,7 @@ impl Default for Prefs {
 }
 
 impl Prefs {
-    /// Brings numbers from an older or damaged file back into range, and the prior to the oracle's classes.
+    /// Brings numbers of an older or damaged file into range, and the prior to the classes.
     pub fn fit(&mut self, classes: usize) {
         self.tau = if self.tau.is_finite() { self.tau.clamp(0.0, MAX_TAU) } else { 1.0 };
         if !(self.smoothing.is_finite() && self.smoothing > 0.0) {

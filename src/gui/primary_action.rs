@@ -1,4 +1,4 @@
-//! The button that a panel is for, and Ctrl+Enter, which presses it wherever the focus is.
+//! A panel's main button. Returns whether it was pressed, by hand or Ctrl+Enter. `why` disables it.
 
 use eframe::egui::{self, Button, Ui};
 
@@ -30,7 +30,7 @@ pub struct PrimaryAction {
 }
 
 impl PrimaryAction {
-    /// Somebody wants the panel in front to do what it is for.
+    /// Requests a press of the front panel's button.
     pub fn ask(&mut self, ctx: &egui::Context) {
         ctx.memory_mut(|memory| {
             if let Some(focused) = memory.focused() {
@@ -55,6 +55,11 @@ impl PrimaryAction {
         self.here = false;
     }
 
+    /// Returns whether a panel was painted in this frame.
+    pub fn shows(&self, panel: &str) -> bool {
+        self.painted.iter().any(|painted| painted == panel)
+    }
+
     /// A panel is painted now.
     pub fn enter(&mut self, panel: &str, ui: &Ui) {
         if ui.ui_contains_pointer() && ui.input(|input| input.pointer.any_pressed()) {
@@ -64,7 +69,7 @@ impl PrimaryAction {
         self.painted.push(panel.to_owned());
     }
 
-    /// After the panels were painted: why nothing was started, if something was to be.
+    /// Ends a frame. Returns why a requested press did nothing.
     pub fn end(&mut self) -> Option<String> {
         match std::mem::take(&mut self.press) {
             Press::Asked => self.press = Press::Due,
@@ -76,7 +81,7 @@ impl PrimaryAction {
     }
 }
 
-/// The button that a panel is for; whether it was pressed, by hand or by Ctrl+Enter. It cannot be while `why` says why not.
+/// A panel's main button. Returns whether it was pressed, by hand or Ctrl+Enter. `why` disables it.
 pub fn primary_button(ui: &mut Ui, action: &mut PrimaryAction, text: &str, about: &str, why: &str) -> bool {
     let keys = shortcut(&Command::Start).map(|keys| ui.ctx().format_shortcut(&keys)).unwrap_or_default();
     let button = ui.add_enabled(why.is_empty(), Button::new(text)).on_disabled_hover_text(why);

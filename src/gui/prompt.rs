@@ -1,4 +1,4 @@
-//! Asking for a path: a text field that works everywhere, and the desktop's dialog where there is one.
+//! Asks for a path: a text field, and the desktop's dialog where there is one.
 
 use std::path::PathBuf;
 

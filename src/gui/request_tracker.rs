@@ -1,5 +1,4 @@
-//! What the engine should be computing. Compared with what it was told last, so that every change of a knob is one
-//! request and nothing is asked twice.
+//! Compares what the engine should compute with the last requests: every change is asked for once.
 
 use std::time::Instant;
 
@@ -16,6 +15,7 @@ use crate::worker::runs::WatchRequest;
 use super::engine::Engine;
 use super::guidance;
 use super::inspector::MORPH;
+use super::panels;
 use super::prefs::Prefs;
 use super::selection::Source;
 use super::session::Session;
@@ -23,7 +23,7 @@ use super::session::bayes::{Comparison, Curve};
 use super::session::jobs::JobView;
 use super::view::View;
 
-/// What the engine was told last.
+/// The last requests to the engine.
 #[derive(Default)]
 pub struct RequestTracker {
     generation: u64,
@@ -49,13 +49,13 @@ impl RequestTracker {
         requests
     }
 
-    /// Oracle and device are what these say: no job is needed.
+    /// Records oracle and device as requested: no job is needed.
     pub fn accept(&mut self, prefs: &Prefs) {
         self.oracle.clone_from(&prefs.oracle);
         (self.device, self.device_apart) = (prefs.device, prefs.device_apart);
     }
 
-    /// Gallery and inspection must be asked for again.
+    /// Forgets the requests: everything is asked for again.
     pub fn forget(&mut self) {
         *self = Self {
             generation: self.generation,
@@ -67,13 +67,13 @@ impl RequestTracker {
         };
     }
 
-    /// The inspection must be asked for again: the image is there anew.
+    /// Forgets the inspection: the image has changed.
     pub fn look_again(&mut self) {
         self.inspection = None;
         self.evidence = None;
     }
 
-    /// Asks for what has changed. Jobs wait until nothing is being dragged: then it is `quiet`.
+    /// Sends the requests that have changed. Jobs wait until nothing is dragged: `quiet`.
     pub fn sync(&mut self, engine: &dyn Engine, session: &mut Session, prefs: &Prefs, view: &mut View, quiet: bool) {
         if (self.device, self.device_apart) != (prefs.device, prefs.device_apart) {
             (self.device, self.device_apart) = (prefs.device, prefs.device_apart);
@@ -90,7 +90,7 @@ impl RequestTracker {
         if session.oracle.is_none() || prefs.prior.len() != session.class_names().len() {
             return;
         }
-        self.ask_for_bayes(engine, session, prefs, view.bayes_shown, quiet);
+        self.ask_for_bayes(engine, session, prefs, view.primary.shows(panels::bayes::ID), quiet);
         self.ask_for_gallery(engine, session, prefs, view);
         if quiet && view.source == Source::Outside {
             self.refresh_outside(engine, session, prefs);
@@ -102,7 +102,7 @@ impl RequestTracker {
     /// Run folders are looked at while their panel shows.
     fn watch_runs(&mut self, engine: &dyn Engine, session: &mut Session, prefs: &Prefs, view: &View) {
         session.runs.know(&prefs.runs);
-        let wanted = match view.experiments_shown {
+        let wanted = match view.primary.shows(panels::experiments::ID) {
             true => WatchRequest { folders: prefs.runs.clone(), cell: view.run.clone().zip(view.cell.clone()) },
             false => WatchRequest::default(),
         };
@@ -118,8 +118,8 @@ impl RequestTracker {
         self.generation
     }
 
-    /// The readout follows the knobs at once; what only the panel shows is asked for while it shows, class hardness when
-    /// nothing is being dragged.
+    /// The readout follows the knobs at once. The panel's figures are asked for while it shows,
+    /// class hardness and ranking when nothing is being dragged.
     fn ask_for_bayes(&mut self, engine: &dyn Engine, session: &mut Session, prefs: &Prefs, panel: bool, quiet: bool) {
         if matches!(session.bayes.world, Some(Err(_))) {
             return;
@@ -185,7 +185,7 @@ impl RequestTracker {
     fn ask_for_gallery(&mut self, engine: &dyn Engine, session: &mut Session, prefs: &Prefs, view: &mut View) {
         let (spec, settings) = (prefs.spec(), prefs.settings());
         let look = guidance::options(session, prefs);
-        // Whoever moves a knob wants to see what comes of it, and in another world, or on another device, there is nothing yet.
+        // A moved knob, another world or another device ends a halt: there is nothing to show yet.
         if self.gallery.as_ref().is_none_or(|(a, b, c, _)| (a, b, c) != (&spec, &settings, &look)) {
             view.halted = false;
         }
@@ -276,7 +276,7 @@ fn grid([low, high]: [f64; 2]) -> Vec<Tau> {
     (0..CURVE_POINTS).filter_map(|i| Tau::new(low * (step * i as f64).exp()).ok()).collect()
 }
 
-/// Has the jobs stop that are meant and have not ended.
+/// Stops the jobs that `meant` selects and that have not ended.
 pub fn cancel(engine: &dyn Engine, session: &mut Session, meant: impl Fn(&JobView) -> bool) {
     for job in session.jobs.iter_mut().filter(|job| !job.ended() && meant(job)) {
         engine.cancel(job.id);
@@ -284,7 +284,7 @@ pub fn cancel(engine: &dyn Engine, session: &mut Session, meant: impl Fn(&JobVie
     }
 }
 
-/// Hands a job over and remembers it.
+/// Submits a job and records it in the session.
 pub fn submit(engine: &dyn Engine, session: &mut Session, job: Job) {
     let id = engine.submit(job.clone());
     session.submitted(id, &job);

@@ -1,4 +1,4 @@
-//! Does what was asked about runs. What waits for a disk (writing a spec, deleting a folder) has a thread of its own.
+//! Executes the commands about runs. Work on the disk has a thread of its own.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ use super::theme::Theme;
 use crate::data::write_atomically;
 use crate::error::Result;
 use crate::experiment::{ExperimentSpec, PRESETS};
-use crate::figure::{Figure, Illustrated, Look, Table};
+use crate::figure::{Figure, Illustrated, RenderOptions, Table};
 use crate::provenance::Made;
 use crate::run::hardness::{HardnessFolder, RankCorpora};
 use crate::run::{Format, RunExperiment, RunFolder, write_figures};
@@ -25,7 +25,7 @@ use crate::worker::cell_images::{CellImages, CellImagesRequest};
 use crate::worker::protocol::Job;
 
 impl App {
-    /// Does what was asked about runs.
+    /// Executes the commands about runs. Work on the disk has a thread of its own.
     pub(super) fn run_command(&mut self, ctx: &egui::Context, command: RunCommand) {
         match command {
             RunCommand::Start(spec, folder) => {
@@ -99,11 +99,11 @@ impl App {
     /// Saves the figure that waits for a path.
     pub(super) fn save_figure(&mut self, ctx: &egui::Context, path: PathBuf) {
         let Some((figure, format)) = self.runs.figure.take() else { return };
-        // Printed pages are light, whatever the window is; a picture on the screen is as it was seen.
+        // Printed pages are light; a PNG has the theme of the window.
         let dark = format == Format::Png && Theme::of_window(ctx).is_dark();
         self.making = Some(Made::of_lines(format!("figure: {}", figure.title), Some(&path), &figure.provenance));
         self.saving = background::save_with(ctx, path, move |path| {
-            let bytes = format.encode(&figure, &Look { dark, ..Look::default() })?;
+            let bytes = format.encode(&figure, &RenderOptions { dark, ..RenderOptions::default() })?;
             write_atomically(path, |file| file.write_all(&bytes))
         });
     }
@@ -163,14 +163,13 @@ impl App {
         }
     }
 
-    /// A spec that comes with the program goes by its name; any other is written to the folder first.
+    /// Copies the command of a run. A spec that is no preset is written to the folder first.
     fn copy_run_command(&mut self, ctx: &egui::Context, spec: ExperimentSpec, folder: PathBuf) {
         let device = self.prefs.device;
         let shipped = PRESETS.iter().find(|preset| preset.spec().is_ok_and(|preset| preset == spec));
         if let Some(preset) = shipped {
             let text = run_command(preset.name, &folder, device);
-            let done = format!("Copied: {text}");
-            return self.copy(ctx, text, &done);
+            return self.copy_line(ctx, text);
         }
         self.copy_written(ctx, move || {
             let file = RunFolder::write_spec(&folder, &spec)?;
@@ -184,7 +183,7 @@ impl App {
         self.runs.background.push(BackgroundTask::start(ctx, "write a spec", work));
     }
 
-    /// Takes back what came from threads.
+    /// Takes the results of background work.
     pub(super) fn poll_run_tasks(&mut self, ctx: &egui::Context) {
         let mut done = Vec::new();
         self.runs.background.retain_mut(|task| {
@@ -196,8 +195,7 @@ impl App {
         for answer in done {
             match answer {
                 Ok(Done::Written(text)) => {
-                    let told = format!("Copied: {text}");
-                    self.copy(ctx, text, &told);
+                    self.copy_line(ctx, text);
                 }
                 Ok(Done::Deleted(folder)) => {
                     self.forget_run(&folder);

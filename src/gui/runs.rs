@@ -1,4 +1,4 @@
-//! Runs of experiments as the window has them: what of them waits for a disk, where they go, and what they are as command lines.
+//! Runs of experiments in the window: background work, default folders, command lines.
 
 use std::path::{Path, PathBuf};
 
@@ -32,13 +32,13 @@ pub struct RunDialog {
 }
 
 impl RunDialog {
-    /// Whether a question is open.
+    /// Returns whether a question is open.
     pub fn asks(&self) -> bool {
         self.asked.is_some()
     }
 }
 
-/// Where a run of that name goes unless told otherwise: beside the window's own settings.
+/// Default folder of a run of that name: beside the window's own settings.
 pub fn default_folder(name: &str, taken: &[PathBuf]) -> PathBuf {
     let data = directories::ProjectDirs::from("", "", "bayescope").map(|dirs| dirs.data_dir().to_owned());
     let runs = data.unwrap_or_default().join("runs");

@@ -1,5 +1,4 @@
-//! Colours and distances, light and dark. No other file of the window names a colour; those of classes and curves are the figures'
-//! (`figure::colour`).
+//! Colours and distances, light and dark. Classes and curves have the figures' (`figure::colour`).
 
 use eframe::egui::ecolor::Hsva;
 use eframe::egui::{self, Color32, Stroke};
@@ -46,8 +45,8 @@ impl Theme {
         rgb(if self.dark { dark } else { light })
     }
 
-    /// The colour of a class: that of its place in the palette for up to [`figure::COLOURS`] classes, a wheel of hues in golden steps for
-    /// more.
+    /// The colour of a class: of the palette for up to [`figure::COLOURS`] classes, else a wheel of
+    /// hues.
     pub fn class(self, class: usize, classes: usize) -> Color32 {
         if classes <= figure::COLOURS {
             return self.curve(class);
@@ -140,14 +139,15 @@ impl Theme {
         rgb(if strong { 0x10151b } else { 0xf5f9fd })
     }
 
-    /// A diverging map's colour, −1 to 1: blue, the ground at 0, orange. Apart for colour-blind eyes too.
+    /// A diverging map's colour, −1 to 1: blue, the ground at 0, orange.
     pub fn diverging(self, share: f32) -> Color32 {
         let ground = self.pick(0xf4f4f1, 0x20242a);
         let end = if share < 0.0 { self.pick(0x1c5ca8, 0x5aa9ff) } else { self.pick(0xc95a0c, 0xffa24d) };
         ground.lerp_to_gamma(end, share.abs().min(1.0))
     }
 
-    /// The same as a veil over a picture: what is near 0 lets it through, the ends cover it by `strength`, 0 to 1.
+    /// The same as a veil over a picture: transparent at 0, covering by `strength`, 0 to 1, at the
+    /// ends.
     pub fn veil(self, share: f32, strength: f32) -> Color32 {
         let end = if share < 0.0 { rgb(0x2f7fe0) } else { rgb(0xff8a1f) };
         end.gamma_multiply(strength * share.abs().min(1.0).sqrt())

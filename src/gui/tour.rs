@@ -1,7 +1,9 @@
-//! The tour of the first time: a sample, a τ and a posterior, chosen, moved and read with the real controls.
+//! The tour of the first time: a sample, a τ and a posterior, chosen, moved and read with the real
+//! controls.
 //!
-//! It lies beside what it points at, or below everything where there is no room for that, blocks nothing, and can be left at any time;
-//! once taken or left it is offered no more, and the menu Help has it.
+//! It lies beside what it points at, or below everything where there is no room for that, blocks
+//! nothing, and can be left at any time; once taken or left it is offered no more, and the menu
+//! Help has it.
 
 mod card;
 
@@ -164,8 +166,8 @@ impl Tour {
     }
 }
 
-/// Does what the step asks for.
-fn do_it(cx: &mut Cx, step: Step) {
+/// Does the step for the user.
+fn perform(cx: &mut Cx, step: Step) {
     match step {
         Step::Sample | Step::Posterior => {
             let doubt = |index: usize| cx.session.gallery.get(index).map(|slot| slot.tile.posterior.entropy_nats);
@@ -192,7 +194,7 @@ fn chosen(cx: &Cx) -> String {
 
 fn moved(cx: &Cx) -> String {
     let tau = format!("τ is now {}.", format::sig4(cx.prefs.tau));
-    let readout = cx.session.bayes.readout.get().filter(|_| cx.session.bayes.readout.current());
+    let readout = cx.session.bayes.readout.fresh();
     match readout.and_then(|readout| readout.outcome.as_ref().ok()) {
         Some(estimate) => {
             let error = bayes_error_view::percent(estimate);

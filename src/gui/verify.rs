@@ -1,4 +1,4 @@
-//! The page *Verify this device*: reference cases on the device in use, and a report for whoever can mend it.
+//! The page *Verify this device*: reference cases on the device in use, and a report.
 
 use eframe::egui::{self, RichText, Ui};
 

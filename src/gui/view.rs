@@ -1,4 +1,4 @@
-//! What is only looked at: cursor, selection, what is in view. Gone when the window closes.
+//! State of the view: cursor, selection, visible images. It ends with the window.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -44,20 +44,16 @@ pub struct View {
     pub target: String,
     /// What is wrong with it.
     pub target_complaint: Option<String>,
-    /// The panel *Bayes error* was painted in this frame: its figures are wanted.
-    pub bayes_shown: bool,
-    /// Classes a and b of the evidence map; the two most probable ones where nobody chose.
+    /// Classes a and b of the evidence map; `None` for the two most probable ones.
     pub evidence: Option<(ClassId, ClassId)>,
     /// The evidence map was painted in this frame: it is wanted for these classes.
     pub evidence_wanted: Option<(ClassId, ClassId)>,
     /// The run of an experiment that is shown.
     pub run: Option<PathBuf>,
-    /// The cell of it that is shown; the newest where nobody chose.
+    /// The cell of it that is shown; `None` for the newest.
     pub cell: Option<String>,
     /// Other runs drawn beside it.
     pub compared: BTreeSet<PathBuf>,
-    /// The panel *Experiments* was painted in this frame: runs are watched.
-    pub experiments_shown: bool,
     /// A path the user chose for a panel's field.
     pub picked: Option<(Field, PathBuf)>,
     /// The preset the form of experiments is to be filled with.
@@ -109,7 +105,8 @@ impl View {
         }
     }
 
-    /// Which sides show in a window of this width, points: of two that are wanted, the one in front where there is no room for both.
+    /// Returns which sides show in a window of this width, points. Without room for both, the front
+    /// one.
     pub fn sides(&mut self, prefs: &Prefs, width: f32) -> [bool; 2] {
         self.narrow = width < BOTH_SIDES;
         let alone = self.narrow && prefs.world_card && prefs.inspector;

@@ -1,4 +1,4 @@
-//! What a window hands on to the next one when its graphics device is lost: what is known, set and looked at.
+//! What a window hands on to the next one when its graphics device is lost.
 
 use super::app::App;
 use super::prefs::{History, Prefs};
@@ -7,7 +7,7 @@ use super::session::Session;
 use super::session::log::Level;
 use super::view::View;
 
-/// It goes on in another window.
+/// The state that goes on in another window.
 pub struct Known {
     session: Session,
     requests: RequestTracker,
@@ -18,7 +18,7 @@ pub struct Known {
 }
 
 impl App {
-    /// Takes it out of this window, whose graphics device is lost.
+    /// Takes the state out of this window, whose graphics device is lost.
     pub fn retire(&mut self) -> Known {
         Known {
             session: std::mem::take(&mut self.session),
@@ -29,7 +29,7 @@ impl App {
         }
     }
 
-    /// Goes on with what another window knew, if anything, whose graphics device was lost. Pictures that lay there are asked for
+    /// Takes over the state of a window whose graphics device was lost, and asks for its pictures
     /// anew.
     pub fn succeed(&mut self, known: Option<Known>, why: &str) {
         let engine = if known.is_some() { "the engine went on" } else { "the engine was started again" };

@@ -173,7 +173,7 @@ fn prior(ui: &mut Ui, cx: &mut Cx) {
                     let name = RichText::new(cx.session.class_name(class)).color(theme.class(class, classes)).strong();
                     let label = ui.add_sized([44.0, 18.0], egui::Label::new(name).truncate());
                     let mut percent = 100.0 * cx.prefs.prior[class];
-                    // Clamping what nobody edited would also round it, and with it every other share.
+                    // Clamping an unedited value would round it, and with it every other share.
                     let slider = Slider::new(&mut percent, 0.0..=100.0).clamping(SliderClamping::Edits);
                     let slider = slider.suffix(" %").max_decimals(2);
                     let slider = ui.add(slider.update_while_editing(false)).labelled_by(label.id);
@@ -254,7 +254,7 @@ fn legend(ui: &mut Ui) {
     });
 }
 
-/// Whether the window's device is no longer computed on, whatever the box says.
+/// Returns whether the window's device is no longer computed on, whatever the box says.
 fn is_spared() -> bool {
     #[cfg(feature = "wgpu")]
     return crate::device::window_is_spared();

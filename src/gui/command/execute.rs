@@ -204,8 +204,7 @@ impl App {
         };
         match (text, command) {
             (Some(text), Command::CopyBayesCommand | Command::CopyTauCommand) => {
-                let done = format!("Copied: {text}");
-                self.copy(ctx, text, &done);
+                self.copy_line(ctx, text);
             }
             (Some(text), _) => self.copy(ctx, text, "Copied"),
             (None, Command::CopyTauCommand) => self.session.notify(Level::Warning, "Type a target Bayes error first."),
@@ -269,7 +268,7 @@ impl App {
         });
     }
 
-    /// Selected samples, if more than the one under the cursor; otherwise nothing, which stands for all.
+    /// Returns the selected samples if there are several; none stands for all.
     fn to_save(&self) -> Vec<usize> {
         if self.view.selection.len() > 1 { self.view.selection.iter().copied().collect() } else { Vec::new() }
     }
@@ -321,7 +320,7 @@ impl App {
         self.session.asks_judged_images(id, title);
     }
 
-    /// Closes a window that lies on the panels; whether there was one.
+    /// Closes a window that lies on the panels. Returns whether there was one.
     fn close_window(&mut self) -> bool {
         std::mem::take(&mut self.precision.open)
             || std::mem::take(&mut self.ledger)
@@ -337,14 +336,19 @@ impl App {
         self.session.notify(Level::Info, done);
     }
 
+    /// Copies a line and says which.
+    pub(in crate::gui) fn copy_line(&mut self, ctx: &egui::Context, text: String) {
+        let done = format!("Copied: {text}");
+        self.copy(ctx, text, &done);
+    }
+
     fn copy_command(&mut self, ctx: &egui::Context) {
         let outside = self.session.external.as_ref().filter(|_| self.view.source == Source::Outside);
         let of_cell = self.session.runs.cell_images.as_ref();
         let of_cell = of_cell.filter(|images| outside.is_some() && outside.map(|o| &o.name) == images.shown.as_ref());
         if let Some(images) = of_cell {
             let text = cell_images_command(&images.request);
-            let done = format!("Copied: {text}");
-            return self.copy(ctx, text, &done);
+            return self.copy_line(ctx, text);
         }
         if self.view.source == Source::Outside && self.session.external_paths.is_empty() {
             let why = "These images have no files of their own: the panel they came from copies its command.";
@@ -354,8 +358,7 @@ impl App {
             Source::World => sample_command(&self.session, &self.prefs, self.view.selection.len()),
             Source::Outside => posterior_command(&self.session, &self.prefs),
         };
-        let done = format!("Copied: {text}");
-        self.copy(ctx, text, &done);
+        self.copy_line(ctx, text);
     }
 
     /// Uses paths that were typed or chosen.

@@ -89,7 +89,7 @@ mod tests {
     use crate::gui::panels;
 
     fn offered() -> (Vec<(&'static str, &'static str)>, Vec<Command>) {
-        let panels: Vec<_> = panels::registry().iter().map(|panel| (panel.id(), panel.title())).collect();
+        let panels: Vec<_> = panels::registry().iter().map(|panel| (panel.id, panel.title)).collect();
         let offered = palette(&panels, &[]).into_iter().map(|entry| entry.command).collect();
         (panels, offered)
     }

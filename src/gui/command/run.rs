@@ -12,11 +12,11 @@ use crate::worker::cell_images::CellImages;
 pub enum RunCommand {
     /// Carry an experiment out in a folder.
     Start(Box<ExperimentSpec>, PathBuf),
-    /// Go on with what is not finished.
+    /// Resume a run.
     Resume(PathBuf),
     /// A ranking as a command line, to the clipboard; its spec goes to the folder first.
     CopyRanking(Box<HardnessSpec>, PathBuf),
-    /// Show a folder, whoever works on it.
+    /// Show the run in a folder.
     Open(PathBuf),
     /// Show it no longer; the folder stays.
     Forget(PathBuf),

@@ -29,7 +29,7 @@ const WORDS: StartWords = StartWords {
     busy: "An export is going on: cancel it first, or wait.",
 };
 
-/// What is to be made.
+/// The form's fields.
 pub struct ExportPanel {
     train: usize,
     test: usize,
@@ -45,14 +45,6 @@ impl Default for ExportPanel {
 }
 
 impl Panel for ExportPanel {
-    fn id(&self) -> &'static str {
-        ID
-    }
-
-    fn title(&self) -> &'static str {
-        "Export"
-    }
-
     fn ui(&mut self, ui: &mut Ui, cx: &mut Cx) {
         egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
             self.form(ui, cx);
@@ -117,7 +109,7 @@ impl ExportPanel {
         start_row(ui, cx, self.ready(cx), &WORDS, |task| export_command(&task.spec, &task.folder));
     }
 
-    /// Space the files take: float images, and PNG files of about half a byte a value, or of 16 bits that hardly compress.
+    /// Bytes on the disk: float images, PNG of about half a byte a value, 16 bits uncompressed.
     fn bytes(&self, cx: &Cx) -> f64 {
         let dims = cx.session.oracle.as_ref().map_or(0, |info| info.architecture.shape().dims()) as f64;
         let each = |format: &Format| match format {
@@ -128,7 +120,7 @@ impl ExportPanel {
         (self.train + self.test) as f64 * self.formats.iter().map(each).sum::<f64>()
     }
 
-    /// What the fields say, or what is wrong with them.
+    /// Returns the task of the fields, or what is wrong with them.
     fn ready(&self, cx: &Cx) -> Result<ExportDataset, String> {
         if cx.session.oracle.is_none() {
             return Err("Open an oracle first.".into());
@@ -173,7 +165,7 @@ const FORMATS: [(Format, &str, &str); 4] = [
     ),
 ];
 
-/// How the export goes, or what was made.
+/// Shows how the export goes, or its manifest.
 fn result(ui: &mut Ui, cx: &mut Cx, view: &TaskView<'_, ExportDataset>) {
     let folder = &view.task.folder;
     let place = folder.display().to_string();

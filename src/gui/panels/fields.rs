@@ -16,7 +16,7 @@ pub fn take_picked(cx: &mut Cx, field: Field, value: &mut String) -> bool {
     picked.map(|(_, path)| *value = path.display().to_string()).is_some()
 }
 
-/// A path: typed, or chosen in the desktop's dialog. Returns whether one was chosen there.
+/// A path field with a button for the desktop's dialog. Returns whether a path was chosen there.
 pub fn path(ui: &mut Ui, cx: &mut Cx, name: &str, value: &mut String, field: Field) -> bool {
     let picked = take_picked(cx, field, value);
     let label = glossary::explain(ui.label(name), name);
@@ -44,7 +44,7 @@ pub struct StartWords {
     pub busy: &'static str,
 }
 
-/// The row below a form: the button that starts its task, the same as a command line, and why the form is not `ready`.
+/// The row below a form: start button, copy button, and why the form is not `ready`.
 pub fn start_row<T: Task>(
     ui: &mut Ui,
     cx: &mut Cx,
@@ -78,12 +78,12 @@ pub fn start_row<T: Task>(
     });
 }
 
-/// Breaks the row where less than `width` points are left of it, so that a label is not parted from its field; whether it did.
+/// Breaks the row where less than `width` points are left. Returns whether it did.
 pub fn together(ui: &mut Ui, width: f32) -> bool {
     let breaks = ui.available_size_before_wrap().x < width;
     if breaks {
         ui.end_row();
-        // A row begins without a height, and its label would lie at the top of what the field makes of it.
+        // A row begins without a height, and its label would lie above the field.
         let field = ui.text_style_height(&TextStyle::Button) + 2.0 * ui.spacing().button_padding.y;
         ui.set_row_height(field.max(ui.spacing().interact_size.y));
     }
@@ -97,7 +97,7 @@ pub fn called(ui: &mut Ui, name: &str, value: &mut String) {
     ui.add(TextEdit::singleline(value).desired_width(140.0)).labelled_by(label.id);
 }
 
-/// A choice among presets; the one that was chosen.
+/// A choice among presets. Returns the one that was chosen.
 pub fn preset<'a, P>(
     ui: &mut Ui,
     label: &str,
@@ -119,7 +119,7 @@ pub fn preset<'a, P>(
     chosen
 }
 
-/// A row with the file of a spec. Returns whether it is to be loaded: it was just chosen, or the button was pressed.
+/// A row with the file of a spec. Returns whether it was just chosen or is to be loaded.
 pub fn spec_file(ui: &mut Ui, cx: &mut Cx, name: &str, value: &mut String, field: Field, verb: &str) -> bool {
     ui.horizontal_wrapped(|ui| {
         let picked = path(ui, cx, name, value, field);
@@ -129,7 +129,7 @@ pub fn spec_file(ui: &mut Ui, cx: &mut Cx, name: &str, value: &mut String, field
     .inner
 }
 
-/// A number with its unit; whether it changed.
+/// A number with its unit. Returns whether it changed.
 pub fn number<N: Numeric>(ui: &mut Ui, name: &str, value: &mut N, unit: &str, speed: f64, meaning: &str) -> bool {
     let meaning = glossary::beside(meaning, name);
     let label = ui.label(name).on_hover_text(&meaning);

@@ -34,14 +34,6 @@ pub struct GalleryPanel {
 }
 
 impl Panel for GalleryPanel {
-    fn id(&self) -> &'static str {
-        ID
-    }
-
-    fn title(&self) -> &'static str {
-        "Gallery"
-    }
-
     fn ui(&mut self, ui: &mut Ui, cx: &mut Cx) {
         controls(ui, cx);
         let arrangement = cx.view.arrangement(cx.session, cx.prefs);

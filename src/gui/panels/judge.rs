@@ -1,10 +1,10 @@
-//! The panel *My classifier*: predictions or networks of any framework against the Bayes limit of an exported dataset.
+//! The panel *My classifier*: predictions or networks against the Bayes limit of a dataset.
 
 use std::path::{Path, PathBuf};
 
 use eframe::egui::{self, Button, ComboBox, Label, RichText, TextEdit, Ui};
 
-use super::experiments::findings::{grid, one};
+use super::experiments::findings::{all, grid};
 use super::fields::{StartWords, path, path_row, start_row};
 use crate::classifier::onnx::{Normalisation, OnnxOptions};
 use crate::classifier::{Architecture, CheckpointOptions};
@@ -16,7 +16,7 @@ use crate::gui::figures::Drawings;
 use crate::gui::glossary;
 use crate::gui::session::tasks::TaskView;
 use crate::gui::theme::{Badge, Theme};
-use crate::gui::widgets::{empty_state, heading, hint, standing};
+use crate::gui::widgets::{empty_state, heading, hint, said, standing};
 use crate::judge::{Candidate, ReadOptions, Report};
 use crate::run::JudgeModels;
 use crate::units::Seed;
@@ -40,7 +40,7 @@ const WORDS: StartWords = StartWords {
     busy: "A judgement is on its way.",
 };
 
-/// What is to be judged.
+/// The form's fields, and the figures as they were painted last.
 #[derive(Default)]
 pub struct JudgePanel {
     dataset: String,
@@ -55,14 +55,6 @@ pub struct JudgePanel {
 }
 
 impl Panel for JudgePanel {
-    fn id(&self) -> &'static str {
-        ID
-    }
-
-    fn title(&self) -> &'static str {
-        "My classifier"
-    }
-
     fn ui(&mut self, ui: &mut Ui, cx: &mut Cx) {
         if self.models.is_empty() {
             self.models.push(String::new());
@@ -158,7 +150,7 @@ impl JudgePanel {
         Ok(CheckpointOptions { architecture: self.architecture, normalisation: normalisation.clone(), side })
     }
 
-    /// What the fields say, or what is wrong with them.
+    /// Returns the task of the fields, or what is wrong with them.
     fn ready(&self) -> Result<JudgeModels, String> {
         let place = |text: &str| std::path::absolute(text.trim()).map_err(|error| error.to_string());
         if self.dataset.trim().is_empty() {
@@ -204,9 +196,7 @@ impl JudgePanel {
             }
         });
         report.tables.iter().for_each(|table| grid(ui, table));
-        for (i, figure) in report.figures.iter().enumerate() {
-            one(ui, cx, figure, |ui| self.drawings.show(ui, i, figure));
-        }
+        all(ui, cx, &report.figures, &mut self.drawings);
     }
 }
 
@@ -224,7 +214,7 @@ fn is_checkpoint(path: &str) -> bool {
     }
 }
 
-/// The way to the images a model is worst on.
+/// Buttons that show the images a model is worst on.
 fn worst(ui: &mut Ui, cx: &mut Cx, report: &Report) {
     let images = cx.session.exchange.images.as_ref();
     let waits = images.is_some_and(|(job, _)| cx.session.jobs.active().any(|active| active.id == *job));
@@ -245,11 +235,11 @@ fn worst(ui: &mut Ui, cx: &mut Cx, report: &Report) {
         });
     }
     if let Some((_, Some(why))) = images {
-        ui.add(Label::new(RichText::new(why).color(Theme::of(ui).warning())).wrap());
+        said(ui, why, Theme::of(ui).warning());
     }
 }
 
-/// What no honest model has, and what was put right.
+/// Alarms about models, and what was corrected in their files.
 fn alarms(ui: &mut Ui, report: &Report) {
     for model in &report.models {
         for alarm in model.alarms() {

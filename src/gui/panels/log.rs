@@ -17,14 +17,6 @@ pub struct LogPanel {
 }
 
 impl Panel for LogPanel {
-    fn id(&self) -> &'static str {
-        "log"
-    }
-
-    fn title(&self) -> &'static str {
-        "Log"
-    }
-
     fn ui(&mut self, ui: &mut Ui, cx: &mut Cx) {
         ui.horizontal(|ui| {
             for (least, text) in [(None, "All"), (Some(Level::Warning), "Warnings and errors")] {

@@ -2,7 +2,7 @@
 
 use super::Prefs;
 
-/// Undo and redo of [`Prefs`]. One step is everything that changed between two quiet moments (a drag, a typed number).
+/// Undo and redo of [`Prefs`]. One step is every change between two quiet moments.
 #[derive(Debug, Default)]
 pub struct History {
     past: Vec<Prefs>,
@@ -41,7 +41,7 @@ impl History {
         Self::step(&mut self.future, &mut self.past, &mut self.settled, prefs)
     }
 
-    /// Whether there is a step to take back, and one to take again.
+    /// Returns whether there is a step to take back, and one to take again.
     pub fn available(&self) -> (bool, bool) {
         (!self.past.is_empty(), !self.future.is_empty())
     }
@@ -87,7 +87,7 @@ fn changed(a: &Prefs, b: &Prefs) -> String {
     names.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// Undo turns knobs; it neither opens oracles or runs nor switches devices, and leaves the window as large as it is.
+/// Undo changes neither oracle, runs, device nor the size of the window.
 fn keep_the_open(state: &Prefs, now: &Prefs) -> Prefs {
     let mut state = state.clone();
     state.oracle.clone_from(&now.oracle);

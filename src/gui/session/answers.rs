@@ -1,4 +1,4 @@
-//! What the engine answers outside its queue of jobs: the gallery, the inspected image, its evidence map.
+//! Answers outside the queue of jobs: gallery, inspected image, evidence map.
 
 use super::Session;
 use super::log::Level;
@@ -76,7 +76,7 @@ impl Session {
     }
 }
 
-/// Whether two subjects are one latent: the number of samples beside it does not matter.
+/// Returns whether two subjects are one latent: the number of samples beside it does not matter.
 fn same_image(a: &Subject, b: &Subject) -> bool {
     match (a, b) {
         (Subject::Sample { spec: sa, index: a }, Subject::Sample { spec: sb, index: b }) => {

@@ -1,7 +1,6 @@
-//! What is fetched, and what is shown of a judgement: neither waits in the queue of jobs.
+//! Fetched corpora and images of a judgement: neither waits in the queue of jobs.
 
 use super::Session;
-use super::fetch::FetchView;
 use super::log::Level;
 use crate::data::fetch::Fetched;
 use crate::worker::fetch::FetchRequest;
@@ -14,6 +13,29 @@ pub struct Exchange {
     pub fetch: Option<FetchView>,
     /// The job that reads images of a judged model, and what it failed of.
     pub images: Option<(JobId, Option<String>)>,
+}
+
+/// A corpus on its way.
+#[derive(Debug)]
+pub struct FetchView {
+    pub job: JobId,
+    pub request: FetchRequest,
+    /// What mirrors answered that gave nothing: address and cause, the last of each.
+    pub refused: Vec<(String, String)>,
+    pub fetched: Option<Box<Fetched>>,
+    pub outcome: Option<Outcome>,
+}
+
+impl FetchView {
+    pub fn begin(job: JobId, request: FetchRequest) -> Self {
+        Self { job, request, refused: Vec::new(), fetched: None, outcome: None }
+    }
+
+    /// A mirror gave nothing.
+    pub fn refused(&mut self, mirror: String, cause: String) {
+        self.refused.retain(|(other, _)| *other != mirror);
+        self.refused.push((mirror, cause));
+    }
 }
 
 impl Session {

@@ -9,8 +9,9 @@ use crate::worker::protocol::{JobId, Outcome};
 const LINGER: Duration = Duration::from_secs(12);
 
 /// Where a job stands.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub enum State {
+    #[default]
     Queued,
     Running,
     /// Held by the user.
@@ -19,7 +20,7 @@ pub enum State {
 }
 
 /// One job.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct JobView {
     pub id: JobId,
     pub title: String,
@@ -36,20 +37,6 @@ pub struct JobView {
 }
 
 impl JobView {
-    pub fn new(id: JobId, title: String) -> Self {
-        Self {
-            id,
-            title,
-            state: State::Queued,
-            progress: None,
-            note: String::new(),
-            stopping: false,
-            baseline: None,
-            begun: false,
-            ended: None,
-        }
-    }
-
     /// Share done, 0 to 1.
     pub fn fraction(&self) -> Option<f32> {
         let Progress { done, total } = self.progress?;
@@ -72,7 +59,7 @@ impl JobView {
         self.ended.is_some()
     }
 
-    /// Whether it ended badly.
+    /// Returns whether it ended badly.
     pub fn failed(&self) -> bool {
         matches!(self.state, State::Ended(Outcome::Failed(_)))
     }
@@ -108,7 +95,7 @@ impl Jobs {
     }
 
     pub fn add(&mut self, id: JobId, title: String) {
-        self.0.push(JobView::new(id, title));
+        self.0.push(JobView { id, title, ..JobView::default() });
     }
 
     pub fn get(&self, id: JobId) -> Option<&JobView> {

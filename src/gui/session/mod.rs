@@ -4,7 +4,6 @@ mod answers;
 pub mod bayes;
 pub mod exchange;
 pub mod far;
-pub mod fetch;
 pub mod gallery;
 pub mod jobs;
 pub mod ledger;
@@ -126,7 +125,7 @@ impl Session {
         self.opening.is_some()
     }
 
-    /// Whether the newest gallery is there in full.
+    /// Returns whether the newest gallery is there in full.
     pub fn gallery_complete(&self) -> bool {
         self.gallery.complete()
     }

@@ -1,5 +1,4 @@
-//! Run folders and what is known of them: looks by the watcher, and what an experiment of this window's own engine says in
-//! between.
+//! Run folders: what the watcher finds, and what this window's own engine reports in between.
 
 use std::path::{Path, PathBuf};
 
@@ -215,7 +214,7 @@ impl RunView {
         self.look.as_ref()?.as_ref().ok()
     }
 
-    /// Its name: that of the folder, which is unique more often, with that of the spec where they differ.
+    /// Returns the folder's name, with the spec's name where they differ.
     pub fn name(&self) -> String {
         let folder = self.folder.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         match self.found().map(|found| found.spec.name.as_str()) {
@@ -257,7 +256,8 @@ impl RunView {
         }
     }
 
-    /// How the training of a cell went: of the chosen one, of the one in training, or of the one heard of last.
+    /// Returns the training curves of the chosen cell, else of the one in training, else of the
+    /// last.
     pub fn course(&self, chosen: Option<&str>) -> Option<CourseView> {
         let found = self.found();
         let read = found.and_then(|found| found.course.as_ref());

@@ -1,4 +1,4 @@
-//! Tasks as the window knows them: of every type the one that was asked for last. A panel asks for its own by type.
+//! Tasks as the window knows them: the last one of each type, found by its type.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ pub struct TaskView<'a, T: Task> {
 }
 
 impl<T: Task> TaskView<'_, T> {
-    /// Whether its job has not ended.
+    /// Returns whether its job has not ended.
     pub fn under_way(&self) -> bool {
         self.outcome.is_none()
     }

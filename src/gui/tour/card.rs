@@ -1,4 +1,4 @@
-//! How the tour looks: a card beside what it points at, or a bar below everything where a card would cover that.
+//! How the tour looks: a card beside its target, or a bar at the bottom of a narrow window.
 
 use eframe::egui::text::LayoutJob;
 use eframe::egui::{
@@ -6,7 +6,7 @@ use eframe::egui::{
     Stroke, StrokeKind, Ui, accesskit, vec2,
 };
 
-use super::{State, Step, Tour, do_it};
+use super::{State, Step, Tour, perform};
 use crate::gui::command::{Command, Page};
 use crate::gui::context::Cx;
 use crate::gui::landmarks::Landmark;
@@ -23,7 +23,7 @@ const TITLE: f32 = 30.0;
 /// In windows narrower than this a card would cover most of the gallery, points.
 const ROOM_FOR_A_CARD: f32 = 1180.0;
 
-/// Whether it lies below everything.
+/// Returns whether it lies below everything.
 fn docked(ctx: &egui::Context) -> bool {
     ctx.content_rect().width() < ROOM_FOR_A_CARD
 }
@@ -118,7 +118,7 @@ impl Tour {
                 self.focus(&button);
                 if button.clicked() {
                     self.follow = button.has_focus();
-                    do_it(cx, step);
+                    perform(cx, step);
                 }
             }
             State::Done(text) => {
@@ -172,8 +172,7 @@ fn named(ui: &Ui) {
     });
 }
 
-/// A screen reader says this as soon as it changes, wherever the focus is. A label that can be selected would be said once more by
-/// the pieces of its text.
+/// Has a screen reader announce a change. A selectable label would be announced twice.
 fn announce(label: &Response, text: &str) {
     label.ctx.accesskit_node_builder(label.id, |node| {
         node.set_live(accesskit::Live::Polite);

@@ -48,7 +48,7 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
     let drawing = draw(ui, cx);
     let (x, y) = (drawing.x, drawing.y);
     let points: Vec<(f64, String)> = drawing.taus.iter().copied().zip(drawing.texts.clone()).collect();
-    // The nearest point of the curve, wherever the pointer is: the whole height of the plot can be dragged in.
+    // The nearest point of the curve: the whole height of the plot can be dragged in.
     let label = move |at: &HoverPosition<'_>| {
         let (HoverPosition::NearDataPoint { position, .. } | HoverPosition::Elsewhere { position }) = at;
         let off = |point: &&(f64, String)| (point.0 - position.x).abs();

@@ -1,4 +1,4 @@
-//! The panel *Bayes error*: E(τ) and its inverse, class hardness and its ranking over τ, pairs, all methods side by side, EBO's Figure 1.
+//! The panel *Bayes error*: E(τ) and its inverse, class hardness, pairs, all methods, Figure 1.
 
 pub mod axis;
 mod compare;
@@ -16,7 +16,7 @@ use crate::gui::context::{Cx, Panel};
 use crate::gui::prefs::{LEAST_CURVE_TAU, MAX_TAU};
 use crate::gui::table_window;
 use crate::gui::theme::Badge;
-use crate::gui::widgets::{empty_state, heading, hint};
+use crate::gui::widgets::{empty_state, heading, hint, no_world};
 
 pub const ID: &str = "bayes error";
 
@@ -24,20 +24,10 @@ pub const ID: &str = "bayes error";
 pub struct BayesPanel;
 
 impl Panel for BayesPanel {
-    fn id(&self) -> &'static str {
-        ID
-    }
-
-    fn title(&self) -> &'static str {
-        "Bayes error"
-    }
-
     fn ui(&mut self, ui: &mut Ui, cx: &mut Cx) {
-        cx.view.bayes_shown = true;
         egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
             if cx.session.oracle.is_none() {
-                let why = cx.session.stuck.clone().unwrap_or_else(|| "Opening the oracle…".into());
-                empty_state(ui, "No world yet", &format!("{why}\nChoose an oracle on the left, or press Ctrl+O."));
+                no_world(ui, cx.session);
                 ui.add_space(24.0);
             } else if let Some(Err(why)) = &cx.session.bayes.world {
                 empty_state(ui, "Monte Carlo only", &format!("{why}. The world card shows the estimate from samples."));

@@ -1,4 +1,4 @@
-//! What a new training run is told.
+//! The form of a new training run.
 
 use std::path::{Path, PathBuf};
 
@@ -25,7 +25,7 @@ pub const DATA: Field = Field::new("training images", Takes::Folder);
 /// The folder of a run to go on with.
 const AGAIN: Field = Field::new("training to go on with", Takes::Folder);
 
-/// σ of a TarFlow's noise where it has been uniform before: that of BLC's ImageNet-64.
+/// σ of a TarFlow's noise after a switch from uniform: as BLC's ImageNet-64.
 const USUAL_NOISE: f64 = 0.05;
 
 const WORDS: StartWords =
@@ -66,7 +66,7 @@ impl Default for Form {
 }
 
 impl Form {
-    /// Takes the folder of images that another part of the window chose, also while the form is closed.
+    /// Takes a folder of images that was chosen elsewhere, also while the form is closed.
     pub fn take_data(&mut self, cx: &mut Cx) {
         take_picked(cx, DATA, &mut self.data);
     }
@@ -140,7 +140,7 @@ impl Form {
         hint(ui, "Checkpoints come here, the finished oracle in its subfolder oracle.");
     }
 
-    /// The spec of the fields, or what is wrong with them.
+    /// Returns the spec of the fields, or what is wrong with them.
     fn ready(&self) -> std::result::Result<TrainSpec, String> {
         let mut spec = self.spec.clone().ok_or("Choose a preset or load a spec first.")?;
         spec.data.path = self.data.trim().into();

@@ -6,7 +6,7 @@ mod sheets;
 
 use std::time::Instant;
 
-use eframe::egui::{self, RichText, Ui};
+use eframe::egui::{self, Ui};
 
 use crate::gui::command::Command;
 use crate::gui::context::{Cx, Panel};
@@ -14,7 +14,7 @@ use crate::gui::format;
 use crate::gui::session::jobs::{JobView, State};
 use crate::gui::session::tasks::TaskView;
 use crate::gui::theme::Theme;
-use crate::gui::widgets::{empty_state, fact, facts, heading, hint};
+use crate::gui::widgets::{empty_state, fact, facts, heading, hint, said};
 use crate::run::TrainOracle;
 use crate::worker::protocol::Outcome;
 use form::Form;
@@ -33,14 +33,6 @@ pub struct TrainingPanel {
 }
 
 impl Panel for TrainingPanel {
-    fn id(&self) -> &'static str {
-        ID
-    }
-
-    fn title(&self) -> &'static str {
-        "Oracle training"
-    }
-
     fn ui(&mut self, ui: &mut Ui, cx: &mut Cx) {
         self.form.take_data(cx);
         egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
@@ -114,7 +106,7 @@ fn standing(ui: &mut Ui, view: &TaskView<'_, TrainOracle>, job: Option<&JobView>
         (None, None) => return,
     };
     if !text.is_empty() {
-        ui.add(egui::Label::new(RichText::new(text).color(colour)).wrap());
+        said(ui, text, colour);
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a validation is told.
+//! The form of a validation.
 
 use std::path::Path;
 
@@ -112,7 +112,7 @@ impl Form {
         }
     }
 
-    /// What the fields say, or what is wrong with them.
+    /// Returns the task of the fields, or what is wrong with them.
     fn ready(&self, cx: &Cx) -> Result<ValidateOracle, String> {
         let place = |text: &str| std::path::absolute(text.trim()).map_err(|error| error.to_string());
         let given = |text: &str| (!text.trim().is_empty()).then(|| place(text)).transpose();

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use eframe::egui::{self, Label, RichText, Ui};
 
-use super::experiments::findings::{grid, one};
+use super::experiments::findings::{all, grid};
 use crate::figure::{Illustrated, Table};
 use crate::gui::context::{Cx, Panel};
 use crate::gui::figures::Drawings;
@@ -40,14 +40,6 @@ pub struct ValidatePanel {
 }
 
 impl Panel for ValidatePanel {
-    fn id(&self) -> &'static str {
-        ID
-    }
-
-    fn title(&self) -> &'static str {
-        "Validation"
-    }
-
     fn ui(&mut self, ui: &mut Ui, cx: &mut Cx) {
         egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
             self.depth.show(ui, cx);
@@ -98,9 +90,7 @@ impl ValidatePanel {
         if let (Some(table), Some(_)) = (tables.first(), &found.fidelity) {
             beside(ui, table);
         }
-        for (i, figure) in figures.iter().enumerate() {
-            one(ui, cx, figure, |ui| self.drawings.show(ui, i, figure));
-        }
+        all(ui, cx, figures, &mut self.drawings);
         if let Some(pairs) = pairs {
             self.pairs.show(ui, job, pairs);
         }
@@ -109,7 +99,7 @@ impl ValidatePanel {
     }
 }
 
-/// The table of figures beside each other, how each is read below its name: a column of its own would be out of sight.
+/// Shows the table of figures; how to read one stands below its name.
 fn beside(ui: &mut Ui, table: &Table) {
     ui.add_space(8.0);
     ui.label(RichText::new(&table.title).strong());

@@ -24,7 +24,7 @@ pub struct Form {
     /// The start that was pinned; the selected image where none was.
     pinned: Option<Subject>,
     towards_class: bool,
-    /// The goal; the runner-up at the start where nobody chose.
+    /// The goal; `None` for the runner-up at the start.
     class: Option<ClassId>,
     sample: usize,
     steps: usize,

@@ -18,7 +18,7 @@ use crate::gui::session::Session;
 use crate::gui::session::tasks::TaskView;
 use crate::gui::table_window;
 use crate::gui::theme::Badge;
-use crate::gui::widgets::{complain, empty_state, heading};
+use crate::gui::widgets::{complain, empty_state, heading, no_world};
 use crate::oracle::walk::Way;
 use crate::worker::protocol::{JobId, Outcome, Subject};
 use crate::worker::walk::{Arrival, Destination, Mark, WalkHistory, WalkToBoundary};
@@ -32,25 +32,15 @@ pub const ID: &str = "walk";
 #[derive(Default)]
 pub struct WalkPanel {
     form: Form,
-    /// The place the user chose; the 50/50 point, or the newest, where nobody did.
+    /// The place the user chose; `None` for the 50/50 point, or the newest.
     chosen: Option<Mark>,
     pictures: Pictures,
 }
 
 impl Panel for WalkPanel {
-    fn id(&self) -> &'static str {
-        ID
-    }
-
-    fn title(&self) -> &'static str {
-        "Walk"
-    }
-
     fn ui(&mut self, ui: &mut Ui, cx: &mut Cx) {
         if cx.session.oracle.is_none() {
-            let why = cx.session.stuck.clone().unwrap_or_else(|| "Opening the oracle…".into());
-            empty_state(ui, "No world yet", &format!("{why}\nChoose an oracle on the left, or press Ctrl+O."));
-            return;
+            return no_world(ui, cx.session);
         }
         egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
             self.form.show(ui, cx);
@@ -221,7 +211,7 @@ pub struct Pictures {
 }
 
 impl Pictures {
-    /// Uploads what is new. Whether this is another walk than the last time.
+    /// Uploads new pictures. Returns whether this is another walk than before.
     fn follow(&mut self, ui: &Ui, job: JobId, walk: &WalkHistory) -> bool {
         let other = self.job != Some(job);
         if other {
