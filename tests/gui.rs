@@ -346,7 +346,7 @@ fn a_restarted_engine_is_asked_again() {
 fn every_panel_shows_in_light_and_dark_and_in_two_sizes() {
     for look in [ThemePreference::Light, ThemePreference::Dark] {
         for size in [[1000.0, 600.0], [1920.0, 1080.0]] {
-            let (mut harness, fake) = sized(Prefs { look, n: 40, ..Prefs::default() }, size);
+            let (mut harness, fake) = sized(Prefs { theme: look, n: 40, ..Prefs::default() }, size);
             harness.run_steps(2);
             fake.open_oracle();
             harness.run_steps(2);

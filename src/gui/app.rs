@@ -1,15 +1,14 @@
 //! The window: takes events in, paints, executes commands and tells the engine what is wanted.
 
-use crate::provenance::Made;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use eframe::egui::{self, CentralPanel, Frame, Key, Panel as Side, ThemePreference, Ui, accesskit};
+use eframe::egui::{self, CentralPanel, Frame, Key, Panel as Side, Ui, accesskit};
 use egui_notify::Toasts;
 use egui_tiles::Tree;
 
-use super::background::{self, BackgroundTask, Chosen};
+use super::background::{self, BackgroundTask, Chosen, Saved};
 use super::command::{Binding, Reach};
 use super::connect::ConnectDialog;
 use super::context::Cx;
@@ -54,7 +53,7 @@ pub struct App {
     pub(super) palette: Palette,
     pub(super) prompt: Option<Prompt>,
     pub(super) dialog: BackgroundTask<Chosen>,
-    pub(super) saving: BackgroundTask<Result<String, String>>,
+    pub(super) saving: BackgroundTask<Saved>,
     /// Whether the exactness ledger is open.
     pub(super) ledger: bool,
     pub(super) precision: PrecisionPage,
@@ -62,8 +61,6 @@ pub struct App {
     pub(super) verify: bool,
     pub(super) help: Help,
     pub(super) tour: Tour,
-    /// The line of the ledger for what is being written.
-    pub(super) making: Option<Made>,
     pub(super) runs: RunDialog,
     pub(super) fetching: FetchDialog,
     pub(super) connecting: ConnectDialog,
@@ -74,7 +71,6 @@ pub struct App {
     listing: BackgroundTask<Vec<Candidate>>,
     pub(super) toasts: Toasts,
     pub(super) first_selected: bool,
-    theme_set: Option<ThemePreference>,
     /// What had the focus in the last frame.
     focused: Option<egui::Id>,
 }
@@ -98,7 +94,6 @@ impl App {
             prompt: None,
             dialog: BackgroundTask::default(),
             saving: BackgroundTask::default(),
-            making: None,
             ledger: false,
             precision: PrecisionPage::default(),
             verify: false,
@@ -114,7 +109,6 @@ impl App {
             listing: BackgroundTask::default(),
             toasts: Toasts::default().with_margin(egui::vec2(8.0, 36.0)),
             first_selected: false,
-            theme_set: None,
             focused: None,
         }
     }
@@ -208,14 +202,11 @@ impl App {
             self.devices = devices;
         }
         match self.saving.poll() {
-            Some(Ok(done)) => {
+            Some(Ok((done, made))) => {
                 self.session.notify(Level::Info, done);
-                self.making.take().into_iter().for_each(|made| self.session.ledger.add(made));
+                self.session.ledger.add(made);
             }
-            Some(Err(why)) => {
-                self.session.notify(Level::Error, why);
-                self.making = None;
-            }
+            Some(Err(why)) => self.session.notify(Level::Error, why),
             None => {}
         }
         if let Some((purpose, paths)) = self.dialog.poll() {
@@ -264,15 +255,14 @@ impl App {
         self.open(paths);
     }
 
-    fn look(&mut self, ctx: &egui::Context) {
+    fn appearance(&mut self, ctx: &egui::Context) {
         let zoom = f32::from(self.prefs.scale.clamp(*SCALES.start(), *SCALES.end())) / 100.0;
         if (ctx.zoom_factor() - zoom).abs() > 1e-3 {
             ctx.set_zoom_factor(zoom);
         }
-        let wanted = theme::preference(self.prefs.look);
-        if self.theme_set != Some(wanted) || ctx.options(|options| options.theme_preference) != wanted {
+        let wanted = theme::preference(self.prefs.theme);
+        if ctx.options(|options| options.theme_preference) != wanted {
             ctx.set_theme(wanted);
-            self.theme_set = Some(wanted);
         }
     }
 
@@ -331,7 +321,7 @@ impl eframe::App for App {
     fn ui(&mut self, ui: &mut Ui, frame: &mut eframe::Frame) {
         let began = Instant::now();
         let ctx = ui.ctx().clone();
-        self.look(&ctx);
+        self.appearance(&ctx);
         self.follow_focus(&ctx);
         self.keys(&ctx);
         self.dropped(&ctx);

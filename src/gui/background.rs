@@ -11,8 +11,8 @@ use std::thread::Thread;
 use eframe::egui;
 use rfd::{AsyncFileDialog, FileHandle};
 
-use crate::data::write_atomically;
 use crate::device::{self, Candidate};
+use crate::provenance::Made;
 use crate::run::Format;
 
 /// What a path is wanted for.
@@ -173,20 +173,19 @@ pub fn list_devices(ctx: &egui::Context) -> BackgroundTask<Vec<Candidate>> {
     BackgroundTask::start(ctx, "list devices", device::candidates)
 }
 
-/// Writes a small file; the answer is a sentence, or what went wrong.
-pub fn save_text(ctx: &egui::Context, path: PathBuf, text: String) -> BackgroundTask<Result<String, String>> {
-    save_with(ctx, path, move |path| write_atomically(path, |file| file.write_all(text.as_bytes())))
-}
+/// The sentence of a saved file and its line of the ledger, or what went wrong.
+pub type Saved = Result<(String, Made), String>;
 
-/// Makes and writes what `write` puts at a path; the answer is a sentence, or what went wrong.
-pub fn save_with(
+/// Has `write` put something at a path.
+pub fn save(
     ctx: &egui::Context,
     path: PathBuf,
+    made: Made,
     write: impl FnOnce(&Path) -> crate::error::Result<()> + Send + 'static,
-) -> BackgroundTask<Result<String, String>> {
+) -> BackgroundTask<Saved> {
     BackgroundTask::start(ctx, "save", move || {
         let written = write(&path);
-        written.map(|()| format!("Saved to {}", path.display())).map_err(|error| error.to_string())
+        written.map(|()| (format!("Saved to {}", path.display()), made)).map_err(|error| error.to_string())
     })
 }
 

@@ -99,7 +99,7 @@ fn wanted(storage: Option<&dyn eframe::Storage>, options: &Options) -> Prefs {
         prefs.device = options.device;
     }
     if let Some(look) = options.theme {
-        prefs.look = look;
+        prefs.theme = look;
     }
     prefs
 }

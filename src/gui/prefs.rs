@@ -130,7 +130,8 @@ pub struct Prefs {
     /// Side of a thumbnail, points.
     pub thumbnail: f32,
     /// Light or dark.
-    pub look: ThemePreference,
+    #[serde(rename = "look")]
+    pub theme: ThemePreference,
     /// Posterior bars on a logarithmic scale.
     pub log_bars: bool,
     /// The oracle to open: a bundled name or a path.
@@ -181,7 +182,7 @@ impl Default for Prefs {
             descending: false,
             class_filter: None,
             thumbnail: 56.0,
-            look: ThemePreference::System,
+            theme: ThemePreference::System,
             log_bars: false,
             oracle: library::DEFAULT.into(),
             device: DeviceChoice::Auto,

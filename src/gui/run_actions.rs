@@ -9,7 +9,6 @@ use super::background::{self, BackgroundTask, Purpose};
 use super::command::{Command, RunCommand};
 use super::panels;
 use super::prompt::Prompt;
-use super::request_tracker::submit;
 use super::runs::{Done, run_command};
 use super::session::log::Level;
 use super::session::runs::Standing;
@@ -30,13 +29,11 @@ impl App {
         match command {
             RunCommand::Start(spec, folder) => {
                 self.show_run(&folder);
-                let job = Job::task(RunExperiment { spec: Some(*spec), folder });
-                submit(self.engine.as_ref(), &mut self.session, job);
+                self.submit(Job::task(RunExperiment { spec: Some(*spec), folder }));
             }
             RunCommand::Resume(folder) => {
                 self.show_run(&folder);
-                let job = Job::task(RunExperiment { spec: None, folder });
-                submit(self.engine.as_ref(), &mut self.session, job);
+                self.submit(Job::task(RunExperiment { spec: None, folder }));
             }
             RunCommand::CopyRanking(spec, folder) => {
                 let device = self.prefs.device;
@@ -92,8 +89,9 @@ impl App {
         // Its first lines say where it comes from.
         let said = text.lines().filter_map(|line| line.strip_prefix("# ")?.split_once(": "));
         let said: Vec<_> = said.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-        self.making = Some(Made::of_lines("points of a plot", Some(&path), &said));
-        self.saving = background::save_text(ctx, path, text);
+        let made = Made::of_lines("points of a plot", Some(&path), &said);
+        let write = move |path: &Path| write_atomically(path, |file| file.write_all(text.as_bytes()));
+        self.saving = background::save(ctx, path, made, write);
     }
 
     /// Saves the figure that waits for a path.
@@ -101,8 +99,8 @@ impl App {
         let Some((figure, format)) = self.runs.figure.take() else { return };
         // Printed pages are light; a PNG has the theme of the window.
         let dark = format == Format::Png && Theme::of_window(ctx).is_dark();
-        self.making = Some(Made::of_lines(format!("figure: {}", figure.title), Some(&path), &figure.provenance));
-        self.saving = background::save_with(ctx, path, move |path| {
+        let made = Made::of_lines(format!("figure: {}", figure.title), Some(&path), &figure.provenance);
+        self.saving = background::save(ctx, path, made, move |path| {
             let bytes = format.encode(&figure, &RenderOptions { dark, ..RenderOptions::default() })?;
             write_atomically(path, |file| file.write_all(&bytes))
         });
@@ -113,9 +111,9 @@ impl App {
         let run = self.runs.figures_of.take();
         let Some((figures, tables, name)) = run.and_then(|folder| self.figures_of(&folder)) else { return };
         let said = figures.first().map_or(&[][..], |figure| &figure.provenance);
-        self.making = Some(Made::of_lines(format!("figures and tables of {name}"), Some(&path), said));
+        let made = Made::of_lines(format!("figures and tables of {name}"), Some(&path), said);
         self.saving =
-            background::save_with(ctx, path, move |path| write_figures(&figures, &tables, path, &name).map(drop));
+            background::save(ctx, path, made, move |path| write_figures(&figures, &tables, path, &name).map(drop));
     }
 
     /// Figures, tables and name of what was run in a folder.

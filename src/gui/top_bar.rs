@@ -17,9 +17,9 @@ pub fn show(ui: &mut Ui, cx: &mut Cx, panels: &[(&'static str, &'static str)], h
             for (look, text) in
                 [(ThemePreference::Dark, "Dark"), (ThemePreference::Light, "Light"), (ThemePreference::System, "Auto")]
             {
-                let button = ui.selectable_label(cx.prefs.look == look, text);
+                let button = ui.selectable_label(cx.prefs.theme == look, text);
                 if button.accessible_name(format!("Theme: {text}")).on_hover_text("Light or dark").clicked() {
-                    cx.prefs.look = look;
+                    cx.prefs.theme = look;
                 }
             }
             ui.separator();
@@ -37,7 +37,7 @@ fn line(ui: &mut Ui, cx: &mut Cx, history: &History, line: Line) {
             ui.menu_button(title, |ui| {
                 for (text, command) in choices {
                     let holds = match command {
-                        Command::Theme(look) => cx.prefs.look == look,
+                        Command::Theme(look) => cx.prefs.theme == look,
                         Command::Scale(percent) => cx.prefs.scale == percent,
                         _ => false,
                     };

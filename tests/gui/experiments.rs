@@ -325,7 +325,7 @@ fn a_preset_is_copied_by_its_name_and_another_spec_is_written_first() {
 #[test]
 fn the_panel_shows_in_both_themes() {
     for look in [ThemePreference::Light, ThemePreference::Dark] {
-        let (mut harness, fake) = super::window(Prefs { look, ..Prefs::default() });
+        let (mut harness, fake) = super::window(Prefs { theme: look, ..Prefs::default() });
         let place = tempfile::tempdir().unwrap();
         run(place.path(), "mine", 9);
         open(&mut harness, &fake, place.path());

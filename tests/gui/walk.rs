@@ -153,7 +153,7 @@ fn a_walk_between_samples_says_what_it_did_not_reach() {
 #[test]
 fn without_a_world_the_panel_says_so_in_both_themes() {
     for look in [ThemePreference::Light, ThemePreference::Dark] {
-        let (mut harness, _) = super::window(Prefs { look, ..Prefs::default() });
+        let (mut harness, _) = super::window(Prefs { theme: look, ..Prefs::default() });
         harness.run_steps(2);
         harness.get_by_role_and_label(Role::Button, "Walk").click();
         harness.run_steps(3);

@@ -128,12 +128,12 @@ impl App {
             Command::ToggleLogBars => self.prefs.log_bars = !self.prefs.log_bars,
             Command::ToggleWorldCard => self.view.toggle(&mut self.prefs, Side::WorldCard),
             Command::ToggleInspector => self.view.toggle(&mut self.prefs, Side::Inspector),
-            Command::Theme(look) => self.prefs.look = look,
+            Command::Theme(look) => self.prefs.theme = look,
             Command::UseDevice(choice) => self.prefs.device = choice,
             Command::Connect(choice) => {
                 self.prefs.device = choice;
                 self.requests.accept(&self.prefs);
-                submit(self.engine.as_ref(), &mut self.session, Job::UseDevice(choice));
+                self.submit(Job::UseDevice(choice));
             }
             Command::OpenOracle(name) => self.open_oracle(name),
             Command::OpenPaths(paths) => self.open_paths(paths),
@@ -171,7 +171,7 @@ impl App {
         walked
     }
 
-    fn submit(&mut self, job: Job) {
+    pub(in crate::gui) fn submit(&mut self, job: Job) {
         submit(self.engine.as_ref(), &mut self.session, job);
     }
 
@@ -215,7 +215,7 @@ impl App {
     /// Asking again for the open oracle reads it again.
     fn open_oracle(&mut self, name: String) {
         if self.prefs.oracle == name && (self.session.oracle.is_none() || self.session.oracle_name == name) {
-            submit(self.engine.as_ref(), &mut self.session, Job::OpenOracle(name));
+            self.submit(Job::OpenOracle(name));
         } else {
             self.prefs.oracle = name;
         }
@@ -227,8 +227,7 @@ impl App {
                 Opened::Run(path) => self.commands.push(Command::Run(RunCommand::Open(path))),
                 Opened::Oracle(path) => self.open_oracle(path.display().to_string()),
                 Opened::Images(paths) => {
-                    let job = Job::Classify { paths, settings: self.prefs.settings() };
-                    submit(self.engine.as_ref(), &mut self.session, job);
+                    self.submit(Job::Classify { paths, settings: self.prefs.settings() });
                 }
             }
         }
@@ -261,8 +260,8 @@ impl App {
             Err(why) => return self.session.notify(Level::Warning, why),
         };
         let (what, place) = ("curve of Bayes errors".to_owned(), Some(path.display().to_string()));
-        self.making = Some(Made { what: what.clone(), place, provenance: provenance.clone() });
-        self.saving = background::save_with(ctx, path, move |path| {
+        let made = Made { what: what.clone(), place, provenance: provenance.clone() };
+        self.saving = background::save(ctx, path, made, move |path| {
             write_atomically(path, |file| file.write_all(text.as_bytes()))?;
             keep(path, &what, provenance, &Machine::alone(), &mut silent()).map(drop)
         });
@@ -277,8 +276,7 @@ impl App {
         let (spec, settings) = (self.prefs.spec(), self.prefs.settings());
         let indices = self.to_save();
         let look = guidance::options(&self.session, &self.prefs);
-        let job = Job::task(SaveSamples { spec, indices, settings, look, path });
-        submit(self.engine.as_ref(), &mut self.session, job);
+        self.submit(Job::task(SaveSamples { spec, indices, settings, look, path }));
     }
 
     /// Writes the report of the last judgement.
@@ -287,9 +285,9 @@ impl App {
         if let Some((report, figure)) =
             report.as_ref().and_then(|report| Some((report.clone(), report.figures.first()?)))
         {
-            self.making = Some(Made::of_lines("report on classifiers", Some(&folder), &figure.provenance));
+            let made = Made::of_lines("report on classifiers", Some(&folder), &figure.provenance);
             self.saving =
-                background::save_with(ctx, folder, move |folder| write_report(folder, &report.found).map(drop));
+                background::save(ctx, folder, made, move |folder| write_report(folder, &report.found).map(drop));
         }
     }
 

@@ -92,27 +92,18 @@ pub fn evaluate_command(request: &JudgeModels) -> String {
     let path = |path: &Path| quote(&path.display().to_string());
     let mut text = format!("bayescope evaluate {}", path(&request.dataset));
     let (mut files, mut networks, mut trained) = (String::new(), String::new(), String::new());
-    let (mut scaled, mut architecture, mut side) = (String::new(), String::new(), String::new());
+    let (mut input, mut architecture, mut side) = (None, None, None);
     for candidate in &request.candidates {
         match candidate {
             Candidate::Predictions { path: file, .. } => files += &format!(" {}", path(file)),
             Candidate::Onnx { path: file, options } => {
                 networks += &format!(" {}", path(file));
-                if let Some(how) = &options.input {
-                    scaled = format!(" --normalisation {}", quote(&how.to_string()));
-                }
+                input = options.input.as_ref().or(input);
             }
             Candidate::Checkpoint { path: file, options } => {
                 trained += &format!(" {}", path(file));
-                if let Some(how) = &options.normalisation {
-                    scaled = format!(" --normalisation {}", quote(&how.to_string()));
-                }
-                if let Some(network) = options.architecture {
-                    architecture = format!(" --architecture {}", network.name());
-                }
-                if let Some(pixels) = options.side {
-                    side = format!(" --side {pixels}");
-                }
+                input = options.normalisation.as_ref().or(input);
+                (architecture, side) = (options.architecture.or(architecture), options.side.or(side));
             }
         }
     }
@@ -121,7 +112,11 @@ pub fn evaluate_command(request: &JudgeModels) -> String {
             text += &(option.to_owned() + &files);
         }
     }
-    text + &architecture + &side + &scaled
+    let architecture = architecture.map(|network| format!(" --architecture {}", network.name()));
+    let side = side.map(|pixels| format!(" --side {pixels}"));
+    let input = input.map(|how| format!(" --normalisation {}", quote(&how.to_string())));
+    text.extend([architecture, side, input].into_iter().flatten());
+    text
 }
 
 /// The posteriors of images from outside as a command line.

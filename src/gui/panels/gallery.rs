@@ -13,6 +13,7 @@ use crate::gui::command::Command;
 use crate::gui::context::{Cx, Panel};
 use crate::gui::format;
 use crate::gui::guidance;
+use crate::gui::inspector;
 use crate::gui::landmarks::Landmark;
 use crate::gui::prefs::{Sort, THUMBNAILS};
 use crate::gui::selection::{Click, Source};
@@ -311,10 +312,7 @@ fn outline(ui: &Ui, theme: Theme, rect: Rect, mismatch: bool, (selected, cursor)
 fn describe(response: Response, cx: &Cx, index: usize, slot: &Slot) -> Response {
     let class = |class| cx.session.class_name(class);
     let posterior = &slot.tile.posterior;
-    let name = match (cx.view.source, &cx.session.external) {
-        (Source::Outside, Some(external)) => external.ids.get(index).cloned().unwrap_or_default(),
-        _ => format!("Sample {index}"),
-    };
+    let name = inspector::name(cx.session, cx.view.source, index);
     let verdict = verdict::of(cx.session, cx.view.source, index);
     response.widget_info(|| {
         let kl = verdict.map_or(String::new(), |verdict| format!(", KL {} nats", format::sig4(verdict.kl)));

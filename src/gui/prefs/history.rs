@@ -77,7 +77,7 @@ fn changed(a: &Prefs, b: &Prefs) -> String {
         one("order of the gallery", (a.sort, a.descending) != (b.sort, b.descending)),
         one("label filter", a.class_filter != b.class_filter),
         one("thumbnail size", a.thumbnail != b.thumbnail),
-        one("theme", a.look != b.look),
+        one("theme", a.theme != b.theme),
         one("scale of the bars", a.log_bars != b.log_bars),
         one("axes of the curve", (a.tau_range, a.log_tau, a.log_error) != (b.tau_range, b.log_tau, b.log_error)),
         one("look of the pictures", a.guidance != b.guidance),

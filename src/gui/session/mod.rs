@@ -80,9 +80,9 @@ pub struct Session {
     pub log: Log,
     notices: Vec<Notice>,
     clock: u64,
-    opening: Option<(JobId, String)>,
+    /// The job that opens an oracle, the oracle, and whether the preferences follow it.
+    opening: Option<(JobId, String, bool)>,
     switching: Option<JobId>,
-    adopting: Option<JobId>,
 }
 
 /// What an event means for the requests in flight.
@@ -139,7 +139,7 @@ impl Session {
     pub fn submitted(&mut self, id: JobId, job: &Job) {
         self.jobs.add(id, job.title());
         match job {
-            Job::OpenOracle(name) => self.opening = Some((id, name.clone())),
+            Job::OpenOracle(name) => self.opening = Some((id, name.clone(), false)),
             Job::UseDevice(choice) => {
                 self.switching = Some(id);
                 self.far.asks(id, *choice);
@@ -164,8 +164,7 @@ impl Session {
     pub fn adopts(&mut self, id: JobId, run: &Path) {
         let title = format!("Use the best epoch of {}", run.display());
         self.jobs.add(id, title.clone());
-        self.opening = Some((id, run.join(SO_FAR).display().to_string()));
-        self.adopting = Some(id);
+        self.opening = Some((id, run.join(SO_FAR).display().to_string(), true));
         self.log.add(Level::Info, title);
     }
 
@@ -250,7 +249,7 @@ impl Session {
         self.precision = None;
         self.stuck = None;
         self.oracle_name = match &self.opening {
-            Some((_, name)) => name.clone(),
+            Some((_, name, _)) => name.clone(),
             None if self.oracle_name.is_empty() => info.name.clone(),
             None => self.oracle_name.clone(),
         };
@@ -259,9 +258,8 @@ impl Session {
 
     fn ended(&mut self, id: JobId, outcome: Outcome, now: Instant) -> Effect {
         let title = self.jobs.get(id).map(|job| job.title.clone()).unwrap_or_default();
-        let opening = self.opening.take_if(|(opening, _)| *opening == id).is_some();
+        let opening = self.opening.take_if(|(opening, ..)| *opening == id);
         let switching = self.switching.take_if(|switching| *switching == id).is_some();
-        let adopting = self.adopting.take_if(|adopting| *adopting == id).is_some();
         let done = matches!(outcome, Outcome::Done(_));
         self.runs.ended(id, &outcome);
         self.far.ended(id, &outcome);
@@ -274,8 +272,8 @@ impl Session {
         self.exchange.ended(id, &outcome);
         self.jobs.ended(id, outcome, now);
         match (done, opening, switching) {
-            (true, true, _) if adopting => Effect::OracleAdopted,
-            (false, true, _) => Effect::OracleRefused,
+            (true, Some((.., true)), _) => Effect::OracleAdopted,
+            (false, Some(_), _) => Effect::OracleRefused,
             (false, _, true) => Effect::DeviceRefused,
             _ => Effect::None,
         }

@@ -49,7 +49,7 @@ impl Tour {
     /// Shows what it points at, and the card where there is room for one; if it is under way.
     pub fn show(&mut self, ctx: &egui::Context, cx: &mut Cx) {
         let Some(step) = self.step else { return };
-        let target = step.landmark().and_then(|landmark| cx.view.landmarks.place(landmark));
+        let target = step.text().landmark.and_then(|landmark| cx.view.landmarks.place(landmark));
         let theme = Theme::of_window(ctx);
         // On the panels and below every window.
         if let Some(rect) = target {
@@ -187,14 +187,14 @@ fn words(ui: &mut Ui, step: Step, between: &str) {
         text.append_to(&mut job, ui.style(), FontSelection::Default, Align::Center);
     };
     if between == "\n" {
-        write(RichText::new(step.title()).heading().line_height(Some(TITLE)));
+        write(RichText::new(step.text().title).heading().line_height(Some(TITLE)));
     } else {
         write(RichText::new(format!("{}  ", step.number())).small().color(Theme::of(ui).weak()));
-        write(RichText::new(step.title()).strong().color(Theme::of(ui).accent()));
+        write(RichText::new(step.text().title).strong().color(Theme::of(ui).accent()));
     }
-    write(RichText::new(format!("{between}{}", step.about())));
+    write(RichText::new(format!("{between}{}", step.text().about)));
     let label = ui.add(Label::new(job).wrap().selectable(false));
-    announce(&label, &format!("{}. {}. {}", step.number(), step.title(), step.about()));
+    announce(&label, &format!("{}. {}. {}", step.number(), step.text().title, step.text().about));
 }
 
 fn skip(ui: &mut Ui, cx: &mut Cx) {
@@ -232,7 +232,7 @@ fn places(ui: &mut Ui, cx: &mut Cx) {
 /// Which corner of the card stands where: beside what it points at, on the side with room.
 fn stand(step: Step, target: Option<Rect>, window: Rect) -> (Align2, Pos2) {
     let Some(rect) = target else { return (Align2::CENTER_CENTER, window.center()) };
-    match step.landmark() {
+    match step.text().landmark {
         // The gallery fills the middle: in its corner the card covers least.
         Some(Landmark::Gallery) | None => (Align2::RIGHT_BOTTOM, rect.right_bottom() - vec2(APART + 12.0, APART)),
         Some(Landmark::Tau | Landmark::Posterior) if window.right() - rect.right() > WIDTH + 4.0 * APART => {

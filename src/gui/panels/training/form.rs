@@ -32,6 +32,7 @@ const WORDS: StartWords =
     StartWords { start: "Start training", about: "", copy: None, busy: "A run is going on: cancel it first, or wait." };
 
 /// The fields, as they are being edited.
+#[derive(Default)]
 pub struct Form {
     /// What the fields say; the family that is not chosen waits in `tarflow`.
     spec: Option<TrainSpec>,
@@ -43,26 +44,6 @@ pub struct Form {
     file: String,
     again: String,
     complaint: Option<String>,
-}
-
-impl Default for Form {
-    fn default() -> Self {
-        let mut form = Self {
-            spec: None,
-            tarflow: TarFlowSpec::default(),
-            start: String::new(),
-            data: String::new(),
-            classes: String::new(),
-            folder: String::new(),
-            file: String::new(),
-            again: String::new(),
-            complaint: None,
-        };
-        if let Some(preset) = PRESETS.first() {
-            form.load(preset.name, preset.spec());
-        }
-        form
-    }
 }
 
 impl Form {
@@ -94,6 +75,9 @@ impl Form {
     }
 
     pub fn show(&mut self, ui: &mut Ui, cx: &mut Cx) {
+        if let (None, None, Some(preset)) = (&self.spec, &self.complaint, PRESETS.first()) {
+            self.load(preset.name, preset.spec());
+        }
         self.source(ui, cx);
         if let Some(spec) = &mut self.spec {
             numbers(ui, spec, &mut self.tarflow);
@@ -281,6 +265,7 @@ mod tests {
     #[test]
     fn a_form_says_what_is_missing_and_keeps_what_was_edited() {
         let mut form = Form::default();
+        form.load(PRESETS[0].name, PRESETS[0].spec());
         assert!(form.ready().unwrap_err().contains("folder of images"));
         form.data = "/data".into();
         form.folder = "/run".into();
