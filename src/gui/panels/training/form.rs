@@ -47,8 +47,12 @@ pub struct Form {
 }
 
 impl Form {
-    /// Takes a folder of images that was chosen elsewhere, also while the form is closed.
-    pub fn take_data(&mut self, cx: &mut Cx) {
+    /// Loads the first preset once, and takes a folder of images that was chosen elsewhere. To be
+    /// called in every frame, also while the form is closed.
+    pub fn prepare(&mut self, cx: &mut Cx) {
+        if let (None, None, Some(preset)) = (&self.spec, &self.complaint, PRESETS.first()) {
+            self.load(preset.name, preset.spec());
+        }
         take_picked(cx, DATA, &mut self.data);
     }
 
@@ -75,9 +79,6 @@ impl Form {
     }
 
     pub fn show(&mut self, ui: &mut Ui, cx: &mut Cx) {
-        if let (None, None, Some(preset)) = (&self.spec, &self.complaint, PRESETS.first()) {
-            self.load(preset.name, preset.spec());
-        }
         self.source(ui, cx);
         if let Some(spec) = &mut self.spec {
             numbers(ui, spec, &mut self.tarflow);

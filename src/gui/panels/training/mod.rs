@@ -34,7 +34,7 @@ pub struct TrainingPanel {
 
 impl Panel for TrainingPanel {
     fn ui(&mut self, ui: &mut Ui, cx: &mut Cx) {
-        self.form.take_data(cx);
+        self.form.prepare(cx);
         egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
             let Some(view) = cx.session.tasks.get::<TrainOracle>() else {
                 self.form.show(ui, cx);
