@@ -88,7 +88,7 @@ fn ends(point: &Point) -> impl Iterator<Item = f64> {
     point.low.into_iter().chain(point.high)
 }
 
-/// The ends an axis was given, if it can have them; those of the categories.
+/// Returns the given ends of an axis if they are possible, else those of its categories.
 fn fixed(axis: &Axis) -> Option<[f64; 2]> {
     let scale = axis.shown_scale();
     let asked = axis.range.filter(|[a, b]| scale.has(*a) && scale.has(*b) && a != b);

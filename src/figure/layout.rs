@@ -70,7 +70,7 @@ fn block_height(lines: usize, size: f64) -> f64 {
     lines as f64 * size * LEADING
 }
 
-/// What a reader who cannot see the picture is told.
+/// Returns the description for readers who cannot see the picture.
 fn description(figure: &Figure, frame: &Frame) -> String {
     let names: Vec<_> = figure.series.iter().map(|series| series.name.as_str()).collect();
     let axes = format!("{} over {}", figure.y.full_title(), figure.x.full_title());

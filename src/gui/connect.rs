@@ -51,7 +51,7 @@ impl ConnectDialog {
         let text = self.address.trim();
         let whole = if text.contains("://") { text.to_owned() } else { format!("ws://{text}") };
         let address: Address = whole.parse()?;
-        // A number typed behind the address counts where the field beside it was left alone.
+        // A device number in the address counts if the field for it is 0.
         Ok(if self.device == 0 { address } else { address.with_device(self.device) })
     }
 

@@ -30,7 +30,7 @@ impl DataTable {
         Self { title: title.into(), file, about, columns, rows, looked, csv }
     }
 
-    /// The same with tabs, for spreadsheets.
+    /// Returns the table as tab-separated values, for spreadsheets.
     pub(super) fn tsv(&self) -> String {
         let clean = |field: &String| field.replace(['\t', '\n'], " ");
         let line = |fields: &Vec<String>| fields.iter().map(clean).collect::<Vec<_>>().join("\t") + "\n";

@@ -106,7 +106,7 @@ impl App {
         (prefs.sort, prefs.descending) = (Sort::Index, false);
     }
 
-    /// Inspects the first sample of the session, so that the inspector shows what it is for.
+    /// Selects the first sample of the session, so that the inspector is not empty.
     fn select_first_sample(&mut self) {
         if !self.first_selected && self.session.gallery.get(0).is_some() && self.view.source == Source::World {
             self.first_selected = true;

@@ -28,7 +28,7 @@ pub trait Engine {
     fn use_checkpoint(&self, run: PathBuf) -> JobId;
     /// Asks for images of a cell of a run at once; they arrive as images from outside.
     fn open_cell_images(&self, request: CellImagesRequest) -> JobId;
-    /// Asks for the worst images of a judged model, likewise.
+    /// Asks for the worst images of a judged model at once.
     fn open_judged_images(&self, request: JudgedImagesRequest) -> JobId;
     /// Fetches a corpus, whatever else is under way.
     fn fetch(&self, request: FetchRequest) -> JobId;
@@ -36,7 +36,7 @@ pub trait Engine {
     fn watch(&self, request: WatchRequest);
     /// Stops a job soon, or takes it from the queue.
     fn cancel(&self, id: JobId);
-    /// Pauses a job or lets it go on.
+    /// Pauses or resumes a job.
     fn set_paused(&self, id: JobId, paused: bool);
     /// The next small fact, if there is one.
     fn poll(&self) -> Option<Event>;

@@ -137,7 +137,7 @@ fn clip(scene: &Scene) -> Rect {
     Rect::from_min_max(pos2(left, top), pos2(right, bottom))
 }
 
-/// A line of text as egui sets it, at the place where the layout wants it.
+/// A line of text set by egui at the place of the layout.
 fn line(ui: &Ui, text: &Text) -> Shape {
     let colour = colour(text.ink);
     let font = FontId::proportional(text.size as f32);

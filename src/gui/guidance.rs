@@ -22,7 +22,7 @@ pub fn available(session: &Session) -> Looks {
     session.oracle.as_ref().map_or(none, |info| Looks::of(&info.architecture, info.pixels))
 }
 
-/// The look of the pictures on show, if it is not that of the samples themselves.
+/// Returns the sampler options of the pictures on show; `None` for plain samples.
 pub fn options(session: &Session, prefs: &Prefs) -> Option<SamplerOptions> {
     let looks = available(session);
     let GuidancePrefs { guidance, denoise, .. } = prefs.guidance;

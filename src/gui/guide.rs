@@ -1,4 +1,4 @@
-//! Does what was asked about the tour, the window Help and the size of everything.
+//! Executes the commands of the tour, the window Help and the size of everything.
 
 use super::app::App;
 use super::command::Command;

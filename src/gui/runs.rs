@@ -23,9 +23,9 @@ pub struct RunDialog {
     pub(super) asked: Option<PathBuf>,
     /// Points of a plot, while it is asked where they go.
     pub(super) points: Option<String>,
-    /// A figure, likewise.
+    /// A figure, while it is asked where it goes.
     pub(super) figure: Option<(Box<Figure>, Format)>,
-    /// The run whose figures are to be saved, likewise.
+    /// The run whose figures are saved, while it is asked where they go.
     pub(super) figures_of: Option<PathBuf>,
     /// The oracle that is being opened, and which images of what run and cell are shown then.
     pub(super) cell_images_next: Option<(String, CellImages, PathBuf, String)>,

@@ -19,7 +19,7 @@ pub enum Reach {
 pub struct Binding {
     pub keys: KeyboardShortcut,
     pub command: Command,
-    /// The same in words.
+    /// What they do, in words.
     pub about: &'static str,
     pub reach: Reach,
 }

@@ -27,7 +27,7 @@ pub enum RunCommand {
     CopyCommand(Box<ExperimentSpec>, PathBuf),
     /// Show images of a cell in the gallery.
     ShowCell(CellImages, PathBuf, String),
-    /// The same, once the oracle of that name is open.
+    /// Show images of a cell, once the oracle of that name is open.
     ShowCellIn(String, CellImages, PathBuf, String),
     /// Fill the form with a preset.
     New(&'static str),

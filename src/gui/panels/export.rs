@@ -5,15 +5,16 @@ use std::path::Path;
 use eframe::egui::{self, Ui};
 
 use super::fields::{StartWords, number, path_row, start_row};
+use super::task_panel::TaskPanel;
 use crate::data::Split;
 use crate::export::{ExportDataset, ExportSpec, Format, Manifest, SplitRecord};
 use crate::gui::background::{Field, Takes};
 use crate::gui::command::{Command, export_command};
-use crate::gui::context::{Cx, Panel};
+use crate::gui::context::Cx;
 use crate::gui::format;
 use crate::gui::session::tasks::TaskView;
 use crate::gui::theme::{Badge, Theme};
-use crate::gui::widgets::{empty_state, fact, facts, heading, hint, standing};
+use crate::gui::widgets::{fact, facts, heading, hint};
 use crate::measure::Estimate;
 use crate::units::Seed;
 
@@ -44,26 +45,14 @@ impl Default for ExportPanel {
     }
 }
 
-impl Panel for ExportPanel {
-    fn ui(&mut self, ui: &mut Ui, cx: &mut Cx) {
-        egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
-            self.form(ui, cx);
-            let session = cx.session;
-            match session.tasks.get() {
-                Some(view) => result(ui, cx, &view),
-                None => empty_state(
-                    ui,
-                    "No dataset made yet",
-                    "Give a new folder above and press 'Start export': images, labels and exact posteriors\nare written there, with \
+impl TaskPanel for ExportPanel {
+    type Task = ExportDataset;
+    const EMPTY: [&'static str; 2] = [
+        "No dataset made yet",
+        "Give a new folder above and press 'Start export': images, labels and exact posteriors\nare written there, with \
                      a card that says what they are.",
-                ),
-            }
-            ui.add_space(12.0);
-        });
-    }
-}
+    ];
 
-impl ExportPanel {
     fn form(&mut self, ui: &mut Ui, cx: &mut Cx) {
         heading(ui, "A dataset of this world", None);
         hint(
@@ -109,6 +98,25 @@ impl ExportPanel {
         start_row(ui, cx, self.ready(cx), &WORDS, |task| export_command(&task.spec, &task.folder));
     }
 
+    fn words(&self, view: &TaskView<'_, ExportDataset>) -> [String; 2] {
+        let place = view.task.folder.display().to_string();
+        let stopped = format!("{place} is not complete: start the same export again, and it goes on.");
+        [place, stopped]
+    }
+
+    fn report(&mut self, ui: &mut Ui, cx: &mut Cx, view: &TaskView<'_, ExportDataset>, manifest: &Manifest) {
+        let folder = &view.task.folder;
+        made(ui, manifest, folder);
+        ui.add_space(8.0);
+        let judge = ui.button("Judge a classifier on it");
+        if judge.on_hover_text("Opens the panel My classifier with this dataset").clicked() {
+            cx.view.picked = Some((super::judge::DATA, folder.clone()));
+            cx.commands.push(Command::ShowPanel(super::judge::ID));
+        }
+    }
+}
+
+impl ExportPanel {
     /// Bytes on the disk: float images, PNG of about half a byte a value, 16 bits uncompressed.
     fn bytes(&self, cx: &Cx) -> f64 {
         let dims = cx.session.oracle.as_ref().map_or(0, |info| info.architecture.shape().dims()) as f64;
@@ -164,22 +172,6 @@ const FORMATS: [(Format, &str, &str); 4] = [
          error is unknown",
     ),
 ];
-
-/// Shows how the export goes, or its manifest.
-fn result(ui: &mut Ui, cx: &mut Cx, view: &TaskView<'_, ExportDataset>) {
-    let folder = &view.task.folder;
-    let place = folder.display().to_string();
-    let stopped = format!("{place} is not complete: start the same export again, and it goes on.");
-    standing(ui, cx.session, view, &place, &stopped);
-    let Some(manifest) = &view.report else { return };
-    made(ui, manifest, folder);
-    ui.add_space(8.0);
-    let judge = ui.button("Judge a classifier on it");
-    if judge.on_hover_text("Opens the panel My classifier with this dataset").clicked() {
-        cx.view.picked = Some((super::judge::DATA, folder.clone()));
-        cx.commands.push(Command::ShowPanel(super::judge::ID));
-    }
-}
 
 fn made(ui: &mut Ui, manifest: &Manifest, folder: &Path) {
     let exact = "Exact for the float32 images of the npz files; pictures have the posteriors of the rounded images";

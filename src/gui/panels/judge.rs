@@ -2,21 +2,23 @@
 
 use std::path::{Path, PathBuf};
 
-use eframe::egui::{self, Button, ComboBox, Label, RichText, TextEdit, Ui};
+use eframe::egui::{Button, ComboBox, Label, RichText, TextEdit, Ui};
 
 use super::experiments::findings::{all, grid};
 use super::fields::{StartWords, path, path_row, start_row};
+use super::task_panel::TaskPanel;
 use crate::classifier::onnx::{Normalisation, OnnxOptions};
 use crate::classifier::{Architecture, CheckpointOptions};
 use crate::data::Split;
+use crate::figure::Illustrated;
 use crate::gui::background::{Field, Takes};
 use crate::gui::command::{Command, evaluate_command};
-use crate::gui::context::{Cx, Panel};
+use crate::gui::context::Cx;
 use crate::gui::figures::Drawings;
 use crate::gui::glossary;
 use crate::gui::session::tasks::TaskView;
 use crate::gui::theme::{Badge, Theme};
-use crate::gui::widgets::{empty_state, heading, hint, said, standing};
+use crate::gui::widgets::{heading, hint, said};
 use crate::judge::{Candidate, ReadOptions, Report};
 use crate::run::JudgeModels;
 use crate::units::Seed;
@@ -54,30 +56,18 @@ pub struct JudgePanel {
     drawings: Drawings,
 }
 
-impl Panel for JudgePanel {
-    fn ui(&mut self, ui: &mut Ui, cx: &mut Cx) {
+impl TaskPanel for JudgePanel {
+    type Task = JudgeModels;
+    const EMPTY: [&'static str; 2] = [
+        "Nothing judged yet",
+        "Export a dataset (panel Export), train on its train.npz, write what your model says of\nthe images in test.npz \
+                     (logits or probabilities, a row an image), and give both here.",
+    ];
+
+    fn form(&mut self, ui: &mut Ui, cx: &mut Cx) {
         if self.models.is_empty() {
             self.models.push(String::new());
         }
-        egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
-            self.form(ui, cx);
-            let session = cx.session;
-            match session.tasks.get() {
-                Some(view) => self.result(ui, cx, &view),
-                None => empty_state(
-                    ui,
-                    "Nothing judged yet",
-                    "Export a dataset (panel Export), train on its train.npz, write what your model says of\nthe images in test.npz \
-                     (logits or probabilities, a row an image), and give both here.",
-                ),
-            }
-            ui.add_space(12.0);
-        });
-    }
-}
-
-impl JudgePanel {
-    fn form(&mut self, ui: &mut Ui, cx: &mut Cx) {
         heading(ui, "Against the Bayes limit", None);
         path_row(ui, cx, "Exported dataset", &mut self.dataset, DATA);
         let mut gone = None;
@@ -104,6 +94,30 @@ impl JudgePanel {
         start_row(ui, cx, self.ready(), &WORDS, evaluate_command);
     }
 
+    fn words(&self, _: &TaskView<'_, JudgeModels>) -> [String; 2] {
+        ["Pause and cancel below, in the list of jobs.", "Stopped: press 'Judge' again."].map(str::to_owned)
+    }
+
+    fn report(&mut self, ui: &mut Ui, cx: &mut Cx, _: &TaskView<'_, JudgeModels>, report: &Illustrated<Report>) {
+        let about = "Posteriors are exact; figures of the test images have 95 % intervals over these";
+        heading(ui, "The Bayes gap", Some((Badge::Estimated, about)));
+        alarms(ui, &report.found);
+        worst(ui, cx, &report.found);
+        ui.horizontal_wrapped(|ui| {
+            path(ui, cx, "Folder of the report", &mut self.report, REPORT);
+            let write = ui.add_enabled(!self.report.trim().is_empty(), Button::new("Write report"));
+            let about = "A page, every figure as SVG and CSV, every table, and everything as JSON";
+            let write = write.on_hover_text(about).on_disabled_hover_text("Give the folder of the report first.");
+            if write.clicked() {
+                cx.commands.push(Command::WriteReport(PathBuf::from(self.report.trim())));
+            }
+        });
+        report.tables.iter().for_each(|table| grid(ui, table));
+        all(ui, cx, &report.figures, &mut self.drawings);
+    }
+}
+
+impl JudgePanel {
     /// What a file of a network may leave open.
     fn networks(&mut self, ui: &mut Ui) {
         let checkpoint = self.models.iter().any(|model| is_checkpoint(model));
@@ -176,27 +190,6 @@ impl JudgePanel {
             return Err("Give a file of predictions or a network.".into());
         }
         Ok(JudgeModels { dataset: place(&self.dataset)?, split: Split::Test, candidates, seed: Seed(0) })
-    }
-
-    fn result(&mut self, ui: &mut Ui, cx: &mut Cx, view: &TaskView<'_, JudgeModels>) {
-        let more = "Pause and cancel below, in the list of jobs.";
-        standing(ui, cx.session, view, more, "Stopped: press 'Judge' again.");
-        let Some(report) = &view.report else { return };
-        let about = "Posteriors are exact; figures of the test images have 95 % intervals over these";
-        heading(ui, "The Bayes gap", Some((Badge::Estimated, about)));
-        alarms(ui, &report.found);
-        worst(ui, cx, &report.found);
-        ui.horizontal_wrapped(|ui| {
-            path(ui, cx, "Folder of the report", &mut self.report, REPORT);
-            let write = ui.add_enabled(!self.report.trim().is_empty(), Button::new("Write report"));
-            let about = "A page, every figure as SVG and CSV, every table, and everything as JSON";
-            let write = write.on_hover_text(about).on_disabled_hover_text("Give the folder of the report first.");
-            if write.clicked() {
-                cx.commands.push(Command::WriteReport(PathBuf::from(self.report.trim())));
-            }
-        });
-        report.tables.iter().for_each(|table| grid(ui, table));
-        all(ui, cx, &report.figures, &mut self.drawings);
     }
 }
 

@@ -8,6 +8,7 @@ pub mod gallery;
 pub mod hardness;
 pub mod judge;
 mod log;
+mod task_panel;
 pub mod training;
 pub mod validate;
 mod walk;

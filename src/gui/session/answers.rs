@@ -76,7 +76,7 @@ impl Session {
     }
 }
 
-/// Returns whether two subjects are one latent: the number of samples beside it does not matter.
+/// Returns whether two subjects are one latent, whatever the number of samples.
 fn same_image(a: &Subject, b: &Subject) -> bool {
     match (a, b) {
         (Subject::Sample { spec: sa, index: a }, Subject::Sample { spec: sb, index: b }) => {

@@ -28,7 +28,7 @@ pub struct JobView {
     pub progress: Option<Progress>,
     /// A word about the present step.
     pub note: String,
-    /// Whether it was told to stop.
+    /// Whether it is to stop.
     pub stopping: bool,
     /// Progress at a moment since which it ran without a pause.
     baseline: Option<(Instant, usize)>,

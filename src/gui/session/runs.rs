@@ -70,7 +70,7 @@ pub struct Live {
 /// Where a run stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Standing {
-    /// Nobody has looked yet.
+    /// Not yet read.
     Unknown,
     /// The folder cannot be read.
     Unreadable(String),
@@ -161,7 +161,7 @@ impl Runs {
         }
     }
 
-    /// Somebody looked.
+    /// Takes what the watcher found.
     pub fn looked(&mut self, look: Look) {
         if let Some(run) = self.list.iter_mut().find(|run| run.folder == look.folder) {
             // Between plan and first look of a new run there is nothing to complain about.

@@ -31,7 +31,7 @@ pub struct TaskView<'a, T: Task> {
     pub live: &'a T::Live,
     /// What came of it.
     pub report: Option<Arc<T::Report>>,
-    /// The same, or what came of the task of this type before it.
+    /// The report, or that of the task of this type before it.
     pub last_report: Option<Arc<T::Report>>,
     /// How its job ended.
     pub outcome: Option<&'a Outcome>,

@@ -164,7 +164,7 @@ impl Tour {
     }
 }
 
-/// Says what it is to a screen reader.
+/// Names the tour to a screen reader.
 fn named(ui: &Ui) {
     ui.ctx().accesskit_node_builder(ui.unique_id(), |node| {
         node.set_role(accesskit::Role::Dialog);

@@ -123,7 +123,7 @@ fn ways_out(ui: &mut Ui, cx: &mut Cx, view: &View<'_>) {
     });
 }
 
-/// The walk as a command line, if it begins at a sample and the knobs are still those of then.
+/// Returns the walk as a command line, if it begins at a sample and the knobs have not moved.
 fn command(session: &Session, prefs: &Prefs, request: &WalkToBoundary) -> Option<String> {
     let Subject::Sample { spec, index } = &request.from else { return None };
     if request.settings != prefs.settings() {

@@ -51,7 +51,7 @@ pub fn show(ui: &mut Ui, cx: &Cx, walk: &WalkHistory, pictures: &Pictures, mark:
     back
 }
 
-/// The largest probabilities, and in any case those of the start's class and the goal.
+/// Shows the largest probabilities, always with the classes of start and goal.
 fn table(ui: &mut Ui, cx: &Cx, walk: &WalkHistory, p: &Posterior) {
     let (theme, classes) = (Theme::of(ui), p.probabilities.len());
     let mut order: Vec<usize> = (0..classes).collect();
