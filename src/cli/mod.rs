@@ -151,8 +151,8 @@ fn explore(mut args: Explore) -> Result<()> {
         frame_log: args.frame_log,
         measure_frames: args.measure_frames,
         theme: args.theme.map(|theme| match theme {
-            args::Theme::Light => crate::gui::Look::Light,
-            args::Theme::Dark => crate::gui::Look::Dark,
+            args::Theme::Light => crate::gui::ThemePreference::Light,
+            args::Theme::Dark => crate::gui::ThemePreference::Dark,
         }),
         no_tour: args.no_tour,
         quit_after_secs: args.quit_after,
