@@ -68,11 +68,6 @@ impl Filled {
         let eye = entry[4].as_bool().unwrap_or(false);
         Some(Self::new(name, seed, shape, [entry[2].as_f64()?, entry[3].as_f64()?], eye))
     }
-
-    /// The values in f64.
-    pub fn wide(&self) -> Vec<f64> {
-        self.values.iter().map(|&v| f64::from(v)).collect()
-    }
 }
 
 fn shape(value: &Value) -> Option<Vec<usize>> {

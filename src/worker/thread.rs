@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::channels::Channels;
 use super::device_thread::DeviceThread;
 use super::jobs;
-use super::priority::give_way;
+use super::priority::lower_priority;
 use super::protocol::{Event, JobId, Outcome};
 use super::remote_device::{DeferredJobs, Heartbeat, instead};
 use crate::device::{DeviceChoice, OpenDevice, choose, explain};
@@ -15,14 +15,14 @@ use crate::events::silent;
 
 /// Runs until the handle is dropped. After a panic a new [`DeviceThread`] opens the same oracle.
 pub fn work(channels: &Channels, device: DeviceChoice, oracle: String) {
-    give_way();
+    lower_priority();
     let mut again = (device, oracle);
-    survive(channels, |running| run(channels, &mut again, running));
+    restart_on_panic(channels, |running| run(channels, &mut again, running));
 }
 
 /// Calls `run` until it returns, again after every panic, which is reported as the failure of the
 /// running job.
-fn survive(channels: &Channels, mut run: impl FnMut(&mut Option<JobId>)) {
+fn restart_on_panic(channels: &Channels, mut run: impl FnMut(&mut Option<JobId>)) {
     loop {
         let mut running: Option<JobId> = None;
         let Err(panic) = catch_unwind(AssertUnwindSafe(|| run(&mut running))) else { return };
@@ -120,7 +120,7 @@ mod tests {
             events,
         };
         let mut runs = 0;
-        survive(&channels, |running| {
+        restart_on_panic(&channels, |running| {
             runs += 1;
             if runs == 1 {
                 *running = Some(7);

@@ -15,6 +15,7 @@
 //! seconds, so that 1.3 million images would be hundreds of thousands of files, and which images
 //! and classes are a block changes from start to start.
 
+use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::io::{BufReader, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
@@ -226,11 +227,8 @@ impl Log {
     }
 
     /// Devices that computed this shard, each once.
-    pub fn devices(&self) -> Vec<String> {
-        let mut devices = self.devices.clone();
-        devices.sort();
-        devices.dedup();
-        devices
+    pub fn devices(&self) -> BTreeSet<String> {
+        self.devices.iter().cloned().collect()
     }
 
     /// Writes down what computes from here on.

@@ -171,10 +171,7 @@ fn describe(computer: &Computer<'_>, images: &Images, spec: &ScaleSpec) -> Resul
     if spec.class_batch == Some(0) || spec.image_batch == Some(0) {
         return Err(Error::input("a batch holds at least one class and one image"));
     }
-    let (given, needed) = (spec.settings.prior.classes(), computer.world.class_names().len());
-    if given != needed {
-        return Err(Error::input(format!("the class prior has {given} entries, this world {needed} classes")));
-    }
+    computer.world.check(&spec.settings)?;
     Ok(Job::new(Job {
         format: 0,
         oracle: computer.info.name.clone(),

@@ -168,7 +168,6 @@ pub fn walk(world: &World, spec: &WalkSpec, settings: &Settings, events: &mut dy
 }
 
 fn check(world: &World, spec: &WalkSpec, settings: &Settings) -> Result<()> {
-    let classes = world.class_names().len();
     if !(1..=MOST_STEPS).contains(&spec.steps) {
         return Err(Error::input(format!("a walk has 1 to {MOST_STEPS} steps, not {}", spec.steps)));
     }
@@ -178,11 +177,7 @@ fn check(world: &World, spec: &WalkSpec, settings: &Settings) -> Result<()> {
     if settings.tau.get() == 0.0 {
         return Err(Error::input("at τ = 0 no image between two class means has a density: choose a τ above 0"));
     }
-    if settings.prior.classes() != classes {
-        let given = settings.prior.classes();
-        return Err(Error::input(format!("the class prior has {given} entries, this world {classes} classes")));
-    }
-    Ok(())
+    world.check(settings)
 }
 
 /// An end of a walk, and the running number and class it was drawn with.
@@ -223,10 +218,8 @@ impl Walker<'_> {
     }
 
     fn check_target(&self, start: &WalkPoint, target: ClassId) -> Result<()> {
-        let names = self.world.class_names();
-        let Some(name) = names.get(target) else {
-            return Err(Error::input(format!("class {target} is not among the {} of this world", names.len())));
-        };
+        self.world.check_class(target)?;
+        let name = &self.world.class_names()[target];
         if target == start.posterior.decision {
             return Err(Error::input(format!("the image is decided as {name} already: walk towards another class")));
         }
