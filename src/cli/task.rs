@@ -72,7 +72,7 @@ impl<T: Task> TaskHost for Host<'_, T> {
         if self.failed.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    fn image_from_outside(&self, index: usize, dims: usize) -> Result<Vec<f32>> {
+    fn external_image(&self, index: usize, dims: usize) -> Result<Vec<f32>> {
         let image = self.watched.images.get(index).filter(|image| image.len() == dims);
         image.cloned().ok_or_else(|| Error::input("that image is not open"))
     }

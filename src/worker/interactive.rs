@@ -3,9 +3,9 @@
 //! next report when something newer waits, and starts again afterwards.
 
 mod cache;
+mod external;
 mod gallery;
 mod inspect;
-mod outside;
 
 use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
@@ -128,7 +128,7 @@ impl Interactive {
     }
 
     /// Queues requests under way again, unless a newer one waits.
-    pub fn put_back(&self, shared: &Shared) {
+    pub fn requeue(&self, shared: &Shared) {
         self.loss.take();
         if let Some(gallery) = self.gallery.take() {
             shared.gallery_request.offer(gallery.request);
@@ -157,7 +157,7 @@ impl Interactive {
         if self.lost() {
             return false;
         }
-        self.receive(channels, world);
+        self.take_loaded(channels, world);
         let Some(world) = world else { return false };
         let cx = PieceContext { channels, world, urgent };
         if let Some(request) = channels.shared.inspect_request.take() {

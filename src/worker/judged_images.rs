@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use super::external_images::LoadedImages;
+use super::loaded_images::LoadedImages;
 use super::protocol::JobId;
 use crate::data::{NpzImages, read_array, read_logp};
 use crate::error::{Error, Result};

@@ -13,7 +13,7 @@
 //! | `jobs`, `interactive` | jobs in a queue; what follows the sliders, between jobs and within them |
 //! | `bayes` | Bayes errors, on threads of their own |
 //! | `runs`, `cell_images`, `judged_images`, `fetch` | run folders, images read from files, downloads |
-//! | `external_images` | images that are not samples of the world |
+//! | `loaded_images` | images from files on their way to the device thread |
 //! | `side_jobs` | jobs that need no device, on threads of their own |
 //! | `priority` | what computes gives way to the window |
 //! | `remote_device` | another machine's device: its latency, and its connection once that is gone |
@@ -23,11 +23,11 @@ pub mod bayes;
 pub mod cell_images;
 mod channels;
 mod device_thread;
-mod external_images;
 pub mod fetch;
 mod interactive;
 mod jobs;
 pub mod judged_images;
+mod loaded_images;
 pub mod priority;
 pub mod protocol;
 mod remote_device;

@@ -141,22 +141,22 @@ pub fn is_lost(used: DeviceChoice) -> bool {
 ///
 /// # Errors
 /// When the CPU cannot be used either.
-pub fn instead(
+pub fn reconnect_or_cpu(
     channels: &Channels,
     asked: DeviceChoice,
     error: Error,
     deferred: &mut DeferredJobs,
 ) -> Result<OpenDevice, Error> {
-    let again = if is_lost(asked) { try_again(channels, asked, deferred) } else { None };
+    let again = if is_lost(asked) { reconnect(channels, asked, deferred) } else { None };
     match again {
         Some(chosen) => Ok(chosen),
-        None => Ok(stand_in(channels, choose(DeviceChoice::Cpu)?, asked, &error.to_string())),
+        None => Ok(cpu_instead(channels, choose(DeviceChoice::Cpu)?, asked, &error.to_string())),
     }
 }
 
 /// The lent device again, or the CPU with the reason; `None` where the user has chosen otherwise
 /// meanwhile, or the program ends.
-pub fn try_again(channels: &Channels, asked: DeviceChoice, deferred: &mut DeferredJobs) -> Option<OpenDevice> {
+pub fn reconnect(channels: &Channels, asked: DeviceChoice, deferred: &mut DeferredJobs) -> Option<OpenDevice> {
     let DeviceChoice::Remote(address) = asked else { return None };
     if deferred.switches() {
         return None;
@@ -166,7 +166,7 @@ pub fn try_again(channels: &Channels, asked: DeviceChoice, deferred: &mut Deferr
     for (i, wait) in WAITS.into_iter().enumerate() {
         let (attempt, of) = (i + 1, WAITS.len());
         channels.send(Event::Remote(RemoteNews::Trying { address: asked, reason: reason.clone(), attempt, of, wait }));
-        if !rest(channels, wait, deferred) {
+        if !pause(channels, wait, deferred) {
             return None;
         }
         match choose(asked) {
@@ -178,11 +178,11 @@ pub fn try_again(channels: &Channels, asked: DeviceChoice, deferred: &mut Deferr
         }
     }
     let cpu = choose(DeviceChoice::Cpu).map_err(|error| channels.send(Event::Failed(error.to_string()))).ok()?;
-    Some(stand_in(channels, cpu, asked, &reason))
+    Some(cpu_instead(channels, cpu, asked, &reason))
 }
 
 /// The CPU in place of a device that cannot be reached, with a message.
-fn stand_in(channels: &Channels, mut cpu: OpenDevice, asked: DeviceChoice, reason: &str) -> OpenDevice {
+fn cpu_instead(channels: &Channels, mut cpu: OpenDevice, asked: DeviceChoice, reason: &str) -> OpenDevice {
     channels.send(Event::Failed(format!("{reason}. Computing on the CPU instead")));
     cpu.report.asked = asked;
     cpu.report.reason = reason.to_owned();
@@ -191,7 +191,7 @@ fn stand_in(channels: &Channels, mut cpu: OpenDevice, asked: DeviceChoice, reaso
 
 /// Waits. Returns whether to go on. Jobs that come meanwhile are deferred; a choice of device ends
 /// the wait.
-fn rest(channels: &Channels, wait: Duration, deferred: &mut DeferredJobs) -> bool {
+fn pause(channels: &Channels, wait: Duration, deferred: &mut DeferredJobs) -> bool {
     let end = Instant::now() + wait;
     loop {
         let left = end.saturating_duration_since(Instant::now());

@@ -8,7 +8,7 @@ use super::device_thread::DeviceThread;
 use super::jobs;
 use super::priority::lower_priority;
 use super::protocol::{Event, JobId, Outcome};
-use super::remote_device::{DeferredJobs, Heartbeat, instead};
+use super::remote_device::{DeferredJobs, Heartbeat, reconnect_or_cpu};
 use crate::device::{DeviceChoice, OpenDevice, choose, explain};
 use crate::error::{Error, panic_message};
 use crate::events::silent;
@@ -44,7 +44,7 @@ fn restart_on_panic(channels: &Channels, mut run: impl FnMut(&mut Option<JobId>)
 /// a panic.
 fn run(channels: &Channels, again: &mut (DeviceChoice, String), running: &mut Option<JobId>) {
     let (mut heartbeat, mut deferred) = (Heartbeat::default(), DeferredJobs::default());
-    let Some(chosen) = settle(channels, again, &mut deferred) else { return };
+    let Some(chosen) = choose_or_cpu(channels, again, &mut deferred) else { return };
     let mut thread = DeviceThread::new(chosen);
     if let Err(error) = thread.open(channels, &again.1, &mut silent()) {
         channels.send(Event::Failed(explain(error, Some(thread.chosen.report.used.choice)).to_string()));
@@ -52,7 +52,7 @@ fn run(channels: &Channels, again: &mut (DeviceChoice, String), running: &mut Op
     while !channels.stopping() {
         thread.reconnect(channels, &again.1, &mut deferred);
         thread.open_checkpoint_if_asked(channels);
-        let busy = thread.serve_on(channels, &deferred);
+        let busy = thread.serve_or_switch(channels, &deferred);
         let wait = match busy || thread.is_cut_off() {
             true => Duration::ZERO,
             false => heartbeat.tick(channels, thread.chosen.report.used.choice),
@@ -71,12 +71,16 @@ fn run(channels: &Channels, again: &mut (DeviceChoice, String), running: &mut Op
 }
 
 /// The device asked for, or the CPU with the reason.
-fn settle(channels: &Channels, again: &mut (DeviceChoice, String), deferred: &mut DeferredJobs) -> Option<OpenDevice> {
+fn choose_or_cpu(
+    channels: &Channels,
+    again: &mut (DeviceChoice, String),
+    deferred: &mut DeferredJobs,
+) -> Option<OpenDevice> {
     let chosen = choose(again.0).or_else(|error: Error| {
         if matches!(again.0, DeviceChoice::Remote(_)) {
-            return instead(channels, again.0, error, deferred);
+            return reconnect_or_cpu(channels, again.0, error, deferred);
         }
-        channels.send(Event::Failed(format!("{error}. Computing on the CPU instead")));
+        channels.send(Event::Failed(format!("{error}. Computing on the CPU reconnect_or_cpu")));
         again.0 = DeviceChoice::Cpu;
         choose(DeviceChoice::Cpu)
     });
