@@ -2,8 +2,7 @@
 //! stdout, progress on stderr. Exit codes: 0 done, 1 failed, 2 usage, 75 (EX_TEMPFAIL) stopped by a
 //! signal after a checkpoint: start it again.
 
-/// A line on stdout. The standard one panics where the reader has seen enough (`| head`), and on a
-/// full disk.
+/// A line on stdout. The standard one panics on a closed pipe (`| head`) and on a full disk.
 macro_rules! println {
     ($($line:tt)*) => { $crate::cli::output::say(&format!($($line)*)) };
 }

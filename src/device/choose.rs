@@ -67,8 +67,8 @@ pub fn choose(asked: DeviceChoice) -> Result<OpenDevice> {
     Err(Error::Device(format!("{asked} cannot be used: {why}. `bayescope doctor` lists what can")))
 }
 
-/// A device of another machine. It takes as many images a pass as a GPU: every pass costs a few
-/// round trips.
+/// A device of another machine. A pass costs a few round trips, so it holds as many images as a
+/// GPU's.
 fn open_remote(address: Address) -> Result<OpenDevice> {
     let asked = DeviceChoice::Remote(address);
     let device = remote::connect(address)?;

@@ -1,5 +1,4 @@
-//! Whether a device computes: a few operations that a broken driver gets wrong, against the host in
-//! f64.
+//! Whether a device computes: operations that a broken driver gets wrong, against the host in f64.
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
 

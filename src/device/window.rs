@@ -104,8 +104,7 @@ pub fn lose_window() {
     }
 }
 
-/// Whether the window's device is left alone from now on. Takes effect with the next choice of a
-/// device.
+/// Sets whether the window's device is left alone, from the next choice of a device on.
 pub fn keep_apart(apart: bool) {
     lent(|lent| lent.iter_mut().for_each(|lent| lent.apart = apart));
 }

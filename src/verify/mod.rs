@@ -166,8 +166,7 @@ fn tried(asked: DeviceChoice, limit: Duration) -> (Option<OpenDevice>, Vec<Row>)
     (chosen, checks.rows())
 }
 
-/// The rows of a case. `told` takes notes about faults, `given_up` the reason why later cases skip
-/// the device.
+/// The rows of a case. `told` takes notes about faults, `given_up` why later cases skip the device.
 fn one(
     chosen: &OpenDevice,
     case: Case,

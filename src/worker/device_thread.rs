@@ -1,5 +1,4 @@
-//! What the worker's thread owns: the device, the open oracle, and requests of the window under
-//! way.
+//! What the worker's thread owns: the device, the open oracle, and requests under way.
 
 mod idle;
 mod reconnect;
@@ -72,8 +71,7 @@ impl DeviceThread {
         self.switch_device(channels, moved.chosen)
     }
 
-    /// Does a piece of a request, or of the work for idle times. Returns whether more is to be
-    /// done.
+    /// Does a piece of a request, or of the work for idle times. Returns whether more waits.
     fn serve(&mut self, channels: &Channels, deferred: &DeferredJobs) -> Result<bool> {
         // What is asked for of a device that is cut off waits for the next one.
         if self.is_cut_off() {
@@ -103,8 +101,7 @@ impl DeviceThread {
     pub fn serve_or_switch(&mut self, channels: &Channels, deferred: &DeferredJobs) -> bool {
         match self.serve(channels, deferred) {
             Ok(busy) => {
-                // A piece that succeeds proves nothing: the next one, or idle work, may lose the
-                // device again.
+                // A piece that succeeds proves nothing: the next may lose the device again.
                 if !busy {
                     self.losses = DeviceFailures::default();
                 }

@@ -112,14 +112,12 @@ impl Worker {
         self.queue(&self.images, Wanted::Cell(request))
     }
 
-    /// Asks for the worst images of a judged model, as [`Self::open_cell_images`] does for a
-    /// cell's.
+    /// As [`Self::open_cell_images`], for the worst images of a judged model.
     pub fn open_judged_images(&self, request: JudgedImagesRequest) -> JobId {
         self.queue(&self.images, Wanted::Judged(Box::new(request)))
     }
 
-    /// Fetches a corpus, and returns at once. Does not wait in the queue of jobs, and nothing waits
-    /// for it.
+    /// Fetches a corpus, outside the queue of jobs, and returns at once.
     pub fn fetch(&self, request: FetchRequest) -> JobId {
         self.queue(&self.fetches, request)
     }
@@ -173,8 +171,7 @@ impl Worker {
         self.shared.bayes.ask(question);
     }
 
-    /// Looks at run folders from now on, at these and no others; what changes there is told by
-    /// events.
+    /// Watches these run folders from now on, and no others; changes are events.
     pub fn watch(&self, request: WatchRequest) {
         self.shared.watch.put(request);
         let _ = self.shared.watch_notifier.try_send(());

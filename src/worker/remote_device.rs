@@ -39,8 +39,7 @@ pub struct Heartbeat {
     last: Option<Instant>,
 }
 
-/// Notifies the worker and keeps the time: the worker may be busy then, which does not count as
-/// latency.
+/// Notifies the worker and keeps the time: a busy worker does not count as latency.
 struct Notifier {
     shared: Arc<Shared>,
     at: OnceLock<Instant>,
@@ -101,8 +100,7 @@ impl DeferredJobs {
         self.0.is_empty()
     }
 
-    /// Queues a job. A choice of device goes first: the others would fail on the device that is
-    /// gone.
+    /// Queues a job. A choice of device goes first: the others would fail before it.
     fn hold(&mut self, (id, job): (JobId, Job)) {
         match job {
             Job::UseDevice(_) => self.0.push_front((id, job)),
@@ -189,8 +187,7 @@ fn cpu_instead(channels: &Channels, mut cpu: OpenDevice, asked: DeviceChoice, re
     cpu
 }
 
-/// Waits. Returns whether to go on. Jobs that come meanwhile are deferred; a choice of device ends
-/// the wait.
+/// Waits. Returns whether to go on. Jobs are deferred; a choice of device ends the wait.
 fn pause(channels: &Channels, wait: Duration, deferred: &mut DeferredJobs) -> bool {
     let end = Instant::now() + wait;
     loop {

@@ -20,8 +20,7 @@ pub fn work(channels: &Channels, device: DeviceChoice, oracle: String) {
     restart_on_panic(channels, |running| run(channels, &mut again, running));
 }
 
-/// Calls `run` until it returns, again after every panic, which is reported as the failure of the
-/// running job.
+/// Calls `run` until it returns, again after every panic, which fails the running job.
 fn restart_on_panic(channels: &Channels, mut run: impl FnMut(&mut Option<JobId>)) {
     loop {
         let mut running: Option<JobId> = None;
@@ -40,8 +39,8 @@ fn restart_on_panic(channels: &Channels, mut run: impl FnMut(&mut Option<JobId>)
     }
 }
 
-/// The loop of the thread. `again` always holds the device and the oracle in use, for the run after
-/// a panic.
+/// The loop of the thread. `again` holds the device and the oracle in use, for the run after a
+/// panic.
 fn run(channels: &Channels, again: &mut (DeviceChoice, String), running: &mut Option<JobId>) {
     let (mut heartbeat, mut deferred) = (Heartbeat::default(), DeferredJobs::default());
     let Some(chosen) = choose_or_cpu(channels, again, &mut deferred) else { return };

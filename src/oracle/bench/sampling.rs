@@ -22,8 +22,8 @@ pub struct Sampling {
     pub device: String,
     /// Images sampled together.
     pub images: usize,
-    /// Every token by a masked pass over it and all that follow: T − 1 passes a block. Milliseconds
-    /// of one run.
+    /// Every token by a masked pass over it and all that follow: T − 1 passes a block. ms of one
+    /// run.
     pub sequential_ms: f64,
     /// Token by token with cached keys and values.
     pub cached_ms: f64,

@@ -104,8 +104,7 @@ pub fn finish(
     let report = match finished(folder, job)? {
         Some(report) => report,
         None => {
-            // What killed writers left behind: where there are no locks, another may be writing the
-            // same result.
+            // Left by killed writers. Without locks another may be writing the same result.
             if held.is_some() {
                 sweep_all_parts(folder)
             } else {

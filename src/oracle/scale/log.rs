@@ -309,8 +309,7 @@ impl Log {
     }
 }
 
-/// Statistics of `images` images of which nothing is known yet: the distance to every class is
-/// infinite.
+/// Statistics of images of which nothing is known yet: every distance is infinite.
 pub fn blank(images: usize, classes: usize, maps: usize, dims: usize) -> Scores {
     Scores {
         classes,
@@ -335,8 +334,7 @@ pub fn put(sheet: &mut Scores, row: usize, classes: &Range<ClassId>, quad: &[f64
     place(&mut sheet.log_det, maps, row, column, constant, width);
 }
 
-/// Copies rows of `width` numbers into a matrix of `columns` columns, from row `row` and column
-/// `column` on.
+/// Copies rows of `width` numbers into a matrix of `columns` columns, from `row` and `column` on.
 fn place(matrix: &mut [f64], columns: usize, row: usize, column: usize, values: &[f64], width: usize) {
     for (i, values) in values.chunks(width.max(1)).enumerate() {
         let at = (row + i) * columns + column;

@@ -108,8 +108,7 @@ pub struct Running {
     /// For each image the most probable class so far and its share among those evaluated. The share
     /// is an upper bound of its posterior, which classes to come can only lower.
     pub leaders: Vec<(ClassId, f64)>,
-    /// Prior mass of the classes to come: the probability, before looking, that the source is one
-    /// of them.
+    /// Prior mass of the classes to come.
     pub prior_left: f64,
     /// Pairs of an image and a class of this shard on the disk, and all of them.
     pub pairs: Progress,

@@ -122,8 +122,7 @@ pub(super) struct Walker<'a> {
 /// Walks. Deterministic. Points are reported as they are found.
 ///
 /// # Errors
-/// When the spec does not fit the world, an image has no density in it, the device fails, or the
-/// caller stops.
+/// When the spec does not fit, an image has no density, the device fails, or the caller stops.
 pub fn walk(world: &World, spec: &WalkSpec, settings: &Settings, events: &mut dyn Events<WalkPoint>) -> Result<Walk> {
     check(world, spec, settings)?;
     let walker = Walker { world, settings };
@@ -263,8 +262,7 @@ impl Walker<'_> {
         }
     }
 
-    /// The points of a straight way, its ends being the images that were given, and what rounding
-    /// did at most.
+    /// The points of a straight way, its ends the given images, and the largest effect of rounding.
     fn along(
         &self,
         course: &Course<'_>,

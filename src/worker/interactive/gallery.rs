@@ -117,8 +117,7 @@ impl Interactive {
         }
     }
 
-    /// Tiles of some samples, and how many of them had to be made: those that are kept cost
-    /// nothing.
+    /// Tiles of some samples, and how many of them had to be made, not being in the cache.
     fn make(&self, cx: &PieceContext<'_>, gallery: &Gallery, indices: &[usize]) -> Result<(Vec<Tile>, usize)> {
         let world = cx.world;
         let GalleryRequest { spec, settings, look, .. } = &gallery.request;

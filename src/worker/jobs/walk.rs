@@ -1,5 +1,4 @@
-//! The images of a walk on their way to the gallery, and posteriors of images from outside once
-//! more.
+//! The images of a walk for the gallery, and posteriors of images from outside once more.
 
 use super::context::JobContext;
 use crate::error::Result;
