@@ -53,7 +53,7 @@ fn sum(terms: impl Iterator<Item = f64> + Clone) -> Expected {
 }
 
 /// Numbers between −4 and 4 without a pattern that a wrong stride would keep.
-fn numbers(n: usize, seed: u32) -> Vec<f32> {
+pub fn numbers(n: usize, seed: u32) -> Vec<f32> {
     let mut state = seed;
     let mut next = || {
         // The constants of Numerical Recipes' linear congruential generator.
