@@ -73,9 +73,9 @@ pub fn takes_work(queue: &wgpu::Queue, probe: &wgpu::Buffer) -> bool {
 
 /// Whose device it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Place {
+pub enum Owner {
     /// Opened here.
-    Own,
+    Engine,
     /// Lent by the window.
     Window,
 }
@@ -89,7 +89,7 @@ struct Named {
 /// loss.
 #[derive(Default)]
 struct Table {
-    used: HashMap<(DeviceChoice, Place), Named>,
+    used: HashMap<(DeviceChoice, Owner), Named>,
     replaced: Vec<Replaced>,
 }
 
@@ -110,24 +110,24 @@ fn connected<T>(with: impl FnOnce(&mut Table) -> T) -> T {
 /// The device of that name, or a new one where there is none or it was lost.
 pub fn connect(used: &Candidate, new: impl FnOnce() -> Result<DeviceEntry>) -> Result<Device> {
     connected(|connected| {
-        if let Some(Named { entry, .. }) = connected.used.get(&(used.choice, Place::Own)) {
+        if let Some(Named { entry, .. }) = connected.used.get(&(used.choice, Owner::Engine)) {
             if entry.faults.lost().is_none() {
                 return Ok(entry.device.clone());
             }
             entry.destroy();
         }
-        Ok(put(connected, used, Place::Own, new()?))
+        Ok(put(connected, used, Owner::Engine, new()?))
     })
 }
 
 /// Enters a new device, in place of another of that name if there is one.
-pub fn replace(used: &Candidate, place: Place, entry: DeviceEntry) -> Device {
-    connected(|connected| put(connected, used, place, entry))
+pub fn replace(used: &Candidate, owner: Owner, entry: DeviceEntry) -> Device {
+    connected(|connected| put(connected, used, owner, entry))
 }
 
-fn put(connected: &mut Table, used: &Candidate, place: Place, entry: DeviceEntry) -> Device {
+fn put(connected: &mut Table, used: &Candidate, owner: Owner, entry: DeviceEntry) -> Device {
     let device = entry.device.clone();
-    let before = connected.used.insert((used.choice, place), Named { name: used.name.clone(), entry });
+    let before = connected.used.insert((used.choice, owner), Named { name: used.name.clone(), entry });
     if let Some(Named { name, entry: DeviceEntry { device, faults, .. } }) = before {
         connected.replaced.push(Replaced { device, name, faults });
     }
