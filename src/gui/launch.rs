@@ -13,7 +13,7 @@ use super::prefs::ThemePreference;
 use crate::data::{read_text, write_atomically};
 use crate::device::DeviceChoice;
 use crate::error::{Caught, Error, Result, catch};
-use crate::worker::priority::give_way;
+use crate::worker::priority::lower_priority;
 
 /// Names the window to the desktop and its folder of saved state.
 const APP_ID: &str = "bayescope";
@@ -69,7 +69,7 @@ pub fn run(mut options: Options) -> Result<()> {
         set_aside(&folder.join("app.ron"));
     }
     // What computes in parallel does so on these threads. Where there are some already, they stay.
-    _ = rayon::ThreadPoolBuilder::new().start_handler(|_| give_way()).build_global();
+    _ = rayon::ThreadPoolBuilder::new().start_handler(|_| lower_priority()).build_global();
     // Stays here until the next window takes it: what the last one left.
     let lost = RefCell::new(None);
     let (mut windows, mut refusals) = (0, 0);

@@ -3,7 +3,7 @@
 use crate::data::write_atomically;
 use crate::device::DeviceChoice;
 use crate::events::silent;
-use crate::oracle::provenance::{Machine, keep};
+use crate::oracle::provenance::{Machine, write_provenance};
 use crate::provenance::Made;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -263,7 +263,7 @@ impl App {
         let made = Made { what: what.clone(), place, provenance: provenance.clone() };
         self.saving = background::save(ctx, path, made, move |path| {
             write_atomically(path, |file| file.write_all(text.as_bytes()))?;
-            keep(path, &what, provenance, &Machine::alone(), &mut silent()).map(drop)
+            write_provenance(path, &what, provenance, &Machine::alone(), &mut silent()).map(drop)
         });
     }
 
