@@ -89,7 +89,7 @@ impl GlowReference {
 
     /// Base-space noise of the inverse pass.
     pub fn noise(&self) -> Vec<f32> {
-        to_f64(&Filled::described(&self.json["z_input"], self.seed).unwrap().values)
+        Filled::described(&self.json["z_input"], self.seed).unwrap().values
     }
 
     /// Classes of the inverse pass.
