@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::limits::{Ended, Limits, Step};
-use super::local::{Local, side_draws, signed, step_for};
+use super::local::{Local, Share, signed, step_for};
 use super::pool::Pool;
 use super::snapshot::Snapshot;
 use super::source::Standing;
@@ -89,7 +89,7 @@ pub fn figures_at(
     positive(tau)?;
     let mut n = limits.start();
     let mut beside = None;
-    pool.expect(n, None);
+    pool.plan(n, None);
     loop {
         let local = if with_slope { Some(neighbourhood(pool, tau, n, &mut beside, events)?) } else { None };
         let own;
@@ -101,12 +101,12 @@ pub fn figures_at(
             }
         };
         let error = snapshot.error();
-        let images = |n: usize| if with_slope { n + 2 * side_draws(n) } else { n };
+        let images = |n: usize| if with_slope { Share::Quarter.images(n) } else { n };
         let per_draw = pool.per_image() * images(n) as f64 / n as f64;
         let step = Step { draws: n, relative: relative(&error.figure), spent: pool.seconds(), per_draw };
         match limits.next(step) {
             Ok(next) => {
-                pool.expect(images(next) - images(n), Some(error.figure));
+                pool.plan(images(next) - images(n), Some(error.figure));
                 n = next;
             }
             Err(ended) => {
@@ -136,7 +136,7 @@ fn neighbourhood(
         Some(step) => step,
         None => *step.insert(step_for(Snapshot::of(pool, tau, n, events)?.error().figure.value)),
     };
-    Local::measure(pool, (tau, step), n, events)
+    Local::measure(pool, (tau, step), (n, Share::Quarter), events)
 }
 
 /// The Bayes error at several τ with the same draws, refined until the least certain of them meets a limit; the limit of samples is
@@ -153,7 +153,7 @@ pub fn curve(
     limits.check()?;
     taus.iter().try_for_each(|&tau| positive(tau).map(drop))?;
     let mut n = limits.start();
-    pool.expect(n * taus.len(), None);
+    pool.plan(n * taus.len(), None);
     loop {
         let mut points = Vec::with_capacity(taus.len());
         let mut before: Option<(Tau, Snapshot)> = None;
@@ -172,7 +172,7 @@ pub fn curve(
         let per_draw = pool.per_image() * taus.len() as f64;
         match limits.next(Step { draws: n, relative: worst, spent: pool.seconds(), per_draw }) {
             Ok(next) => {
-                pool.expect((next - n) * taus.len(), points.last().map(|point| point.bayes_error));
+                pool.plan((next - n) * taus.len(), points.last().map(|point| point.bayes_error));
                 n = next;
             }
             Err(ended) => return Ok((points, ended)),

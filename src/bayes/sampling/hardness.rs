@@ -58,7 +58,7 @@ pub fn hardness_at(
         return Err(Error::input("class hardness needs two classes of positive prior"));
     }
     let mut n = limits.start();
-    pool.expect(n, None);
+    pool.plan(n, None);
     loop {
         let snapshot = Snapshot::of(pool, tau, n, events)?;
         let present = snapshot.present();
@@ -72,7 +72,7 @@ pub fn hardness_at(
         };
         match limits.next(step) {
             Ok(next) => {
-                pool.expect(next - n, hardest);
+                pool.plan(next - n, hardest);
                 n = next;
             }
             Err(ended) => {

@@ -94,7 +94,7 @@ impl<'a> Pool<'a> {
     }
 
     /// Says how many more images will be classified by what is known now, and the figure so far.
-    pub(super) fn expect(&mut self, more: usize, figure: Option<Figure>) {
+    pub(super) fn plan(&mut self, more: usize, figure: Option<Figure>) {
         self.planned = self.made + more;
         self.figure = figure.or(self.figure);
     }

@@ -1,7 +1,7 @@
 //! τ(ε) of a world by draws: the root of the curve of common draws, with the interval that their error leaves.
 //!
 //! A secant search in 1/τ and Φ⁻¹(E), a line for two Gaussian classes, finds the neighbourhood with few draws. Then draws
-//! go to one temperature and, a quarter as many, to two beside it. The interval holds every τ at which E = ε is not refused
+//! go to one temperature and, an eighth as many, to two beside it. The interval holds every τ at which E = ε is not refused
 //! at 5 %: with y = Φ⁻¹(E) a line in x = 1/τ near the root, Fieller's theorem gives it from the variances of y and of its
 //! slope, and their covariance.
 
@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::figures::{estimate, relative};
 use super::limits::{Ended, Limits, START, Step};
-use super::local::{Local, Near, beside, side_draws, step_for};
+use super::local::{Local, Near, Share, beside, step_for};
 use super::pool::{Pool, ROUND};
 use super::snapshot::Snapshot;
 use super::source::Standing;
@@ -57,19 +57,19 @@ pub fn tau_by_sampling(
     limits.check()?;
     reachable(pool, target)?;
     let mut n = limits.start();
-    pool.expect(4 * COARSE + n + 2 * side_draws(n), None);
+    pool.plan(4 * COARSE + Share::Eighth.images(n), None);
     let (mut tau, mut evaluations) = neighbourhood(pool, target, COARSE.min(n), events)?;
     let (mut moves, step) = (0, step_for(target));
     loop {
-        let local = Local::measure(pool, (tau, step), n, events)?;
+        let local = Local::measure(pool, (tau, step), (n, Share::Eighth), events)?;
         evaluations += 1;
         let delta = local.root(target);
         // Early a new centre costs little; later only one that the parabola does not reach is worth its draws.
         let reach = if n <= 4 * START { 1.0 } else { 2.0 };
-        let images = |n: usize| n + 2 * side_draws(n);
+        let images = |n: usize| Share::Eighth.images(n);
         if delta.abs() > reach * step && moves < MOST_MOVES {
             (tau, moves) = (within(beside(tau, delta)?)?, moves + 1);
-            pool.expect(images(n), None);
+            pool.plan(images(n), None);
             continue;
         }
         let near = local.near(delta);
@@ -77,7 +77,7 @@ pub fn tau_by_sampling(
         let per_draw = pool.per_image() * images(n) as f64 / n as f64;
         match limits.next(Step { draws: n, relative: relative(&figure), spent: pool.seconds(), per_draw }) {
             Ok(next) => {
-                pool.expect(images(next) - images(n), Some(figure));
+                pool.plan(images(next) - images(n), Some(figure));
                 n = next;
             }
             Err(ended) => {
