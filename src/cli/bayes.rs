@@ -152,7 +152,7 @@ pub(super) fn interval(figure: &Figure) -> String {
     format!("{:.9} (95 %: {:.9} to {:.9})", figure.value, figure.interval.0, figure.interval.1)
 }
 
-pub(super) fn tell_estimate(estimate: &Estimate) {
+fn tell_estimate(estimate: &Estimate) {
     let (figure, (low, high)) = (&estimate.figure, estimate.bounds);
     println!("Bayes error:  {:.9e} ({:.6} %)", figure.value, 100.0 * figure.value);
     println!("95 %:         {:.9e} to {:.9e}", figure.interval.0, figure.interval.1);

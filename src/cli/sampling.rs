@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::args::{BayesErrorArgs, Compute, DeviceArg, HardnessArgs, PrecisionArg, ProblemArgs, SamplingArgs, TauArgs};
-use super::bayes::{RankingAt, interval, is_problem, tell_estimate, tell_one_vs_rest, tell_over_tau};
+use super::bayes::{RankingAt, interval, is_problem, tell_one_vs_rest, tell_over_tau};
 use super::open::{Opened, open, reproducible, with_oracle};
 use super::output::print_json;
 use super::progress::Bar;
@@ -124,7 +124,10 @@ struct CurveReport {
     about: About,
 }
 
-fn tell_gain(gain: Option<f64>) {
+fn tell(estimate: &Estimate, gain: Option<f64>) {
+    println!("Bayes error:  {} ({:.4} %)", interval(&estimate.figure), 100.0 * estimate.figure.value);
+    println!("method:       {}: {}", estimate.method.name(), estimate.why);
+    println!("cost:         {} draws, {:.1} s", estimate.samples, estimate.seconds);
     if let Some(gain) = gain {
         println!("gain:         plain sampling needs {gain:.2} times the draws");
     }
@@ -156,8 +159,7 @@ pub fn error(args: &BayesErrorArgs) -> Result<()> {
     if args.problem.json {
         return print_json(&report);
     }
-    tell_estimate(&report.estimate);
-    tell_gain(report.gain);
+    tell(&report.estimate, report.gain);
     if let Some(slope) = report.slope {
         println!("dE/dlog τ:    {}", interval(&slope));
     }
@@ -214,8 +216,7 @@ pub fn tau(args: &TauArgs) -> Result<()> {
         });
     }
     println!("τ:            {} (± {:.2} %)", interval(&found.tau), 100.0 * found.tau.relative_half_width());
-    tell_estimate(&found.achieved);
-    tell_gain(sampled.gain);
+    tell(&found.achieved, sampled.gain);
     println!("dE/dlog τ:    {}", interval(&found.slope));
     println!("search:       {} temperatures, {} images, {:.1} s", found.evaluations, sampled.images, found.seconds);
     Ok(())

@@ -51,7 +51,7 @@ fn a_class_map_world_has_the_figures_of_its_closed_form() {
     let information = &found["information"];
     let (a, bits) = (number(&information["aleatoric_nats"]["value"]), &information["mutual_information_bits"]);
     assert!((a / std::f64::consts::LN_2 + number(&bits["value"]) - 1.0).abs() < 1e-9, "{information}");
-    assert!(number(&found["gain"]) > 0.9 && number(&found["slope_gain"]) > 2.0, "{found}");
+    assert!(number(&found["gain"]) > 0.9 && number(&found["slope_gain"]) > 1.5, "{found}");
     let rows = ask("bayes-error", oracle, &["--curve", "0.8:1.6:3", "--samples", "800"]);
     for (row, tau) in rows["curve"].as_array().unwrap().iter().zip([0.8, 1.2, 1.6]) {
         assert!((number(&row["tau"]) - tau).abs() < 1e-12 && holds(&row["bayes_error"], error_at(tau)), "{row}");
@@ -114,7 +114,7 @@ fn a_target_is_found_and_gone_on_with() {
 
 #[test]
 fn a_shared_map_that_is_sampled_agrees_with_its_integrals() {
-    let (tau, samples) = (["--tau", "1.4"], ["--samples", "1500"]);
+    let (tau, samples) = (["--tau", "1.4"], ["--samples", "800"]);
     let exact = ask("bayes-error", "mnist", &[&tau[..], &["--information"]].concat());
     let sampled = ask("bayes-error", "mnist", &[&tau[..], &samples, &["--information"]].concat());
     assert_eq!(sampled["method"], "sampling");
@@ -131,6 +131,7 @@ fn a_shared_map_that_is_sampled_agrees_with_its_integrals() {
         all.sort_by_key(|one| one["class"].as_u64());
         all
     };
+    let error = number(&exact["value"]);
     let exact = ask("hardness", "mnist", &[&tau[..], &["--tolerance", "1e-2"]].concat());
     let sampled = ask("hardness", "mnist", &[&tau[..], &samples].concat());
     for (exact, sampled) in rest(&exact).iter().zip(rest(&sampled)) {
@@ -145,10 +146,7 @@ fn a_shared_map_that_is_sampled_agrees_with_its_integrals() {
     }
     // Smoothing has no integral: asked for, it samples.
     let smoothed = ask("bayes-error", "mnist", &[&tau[..], &["--samples", "300", "--smoothing", "3"]].concat());
-    assert!(
-        smoothed["method"] == "sampling"
-            && number(&smoothed["value"]) > number(&exact["one_vs_rest"][0]["one_vs_rest"]["value"])
-    );
+    assert!(smoothed["method"] == "sampling" && number(&smoothed["value"]) > error, "{smoothed}");
 }
 
 #[test]
